@@ -23,7 +23,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     io.err(options);
     return EXIT.USAGE;
   }
-  const loaded = loadPolicies(parsed.positionals, { ...options, nothingIsError: true });
+  const loaded = loadPolicies(parsed.positionals, { ...options, emptyIsError: true });
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);

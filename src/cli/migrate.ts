@@ -194,7 +194,7 @@ function findingsOf(
 } {
   switch (found.kind) {
     case 'files': {
-      const loaded = loadPolicies(found.places, { ...loadOptions(settings), nothingIsError: true, onFile });
+      const loaded = loadPolicies(found.places, { ...loadOptions(settings), emptyIsError: true, onFile });
       const { length } = loaded.files;
       const { directory } = found;
       const isAllBelow =

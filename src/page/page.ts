@@ -43,7 +43,7 @@ const feed = new LiveFeed(state.client, {
     state.overview = overview;
     setServerNow(overview.now);
     bar.update();
-    tellChanges(before, overview);
+    summarizeChanges(before, overview);
     if (policiesChanged(before, overview)) void policyReader.read();
     updateAll();
     if (isPolled && Date.now() - historyAskedAt >= historyMs()) void readHistory();
@@ -119,7 +119,7 @@ function policiesChanged(before: Overview | undefined, { policy }: Overview): bo
 }
 
 /** What changes while nobody looks is told once. */
-function tellChanges(before: Overview | undefined, { policy, health, store }: Overview): void {
+function summarizeChanges(before: Overview | undefined, { policy, health, store }: Overview): void {
   if (before === undefined) return;
   if (before.health.status !== health.status) {
     state.announce(

@@ -2,7 +2,7 @@
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
-import { MAX_MESSAGES_A_SECOND } from '../../src/config/xds/ads-stream.js';
+import { MAX_MESSAGES_PER_SECOND } from '../../src/config/xds/ads-stream.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
 import { BackOff } from '../../src/runtime/back-off.js';
@@ -235,9 +235,9 @@ test('gives up a stream that sends messages endlessly, and opens the next one af
   await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
   expect(told.filter((text) => text !== 'ignored ')).toEqual([
     'connected',
-    `lost: the server sent more than ${MAX_MESSAGES_A_SECOND} messages within a second`,
+    `lost: the server sent more than ${MAX_MESSAGES_PER_SECOND} messages within a second`,
   ]);
-  expect(told.length).toBeLessThanOrEqual(MAX_MESSAGES_A_SECOND + 2);
+  expect(told.length).toBeLessThanOrEqual(MAX_MESSAGES_PER_SECOND + 2);
 });
 
 test('applies an update whose stream was lost meanwhile, but does not acknowledge it on the next stream', async () => {

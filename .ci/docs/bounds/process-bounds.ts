@@ -3,7 +3,7 @@ import { MAX_TOP_LIMIT } from '../../../src/admin/top/top-question.js';
 import { MAX_TOP_WAITING } from '../../../src/admin/top/top-service.js';
 import { MAX_EMPTY_BYTES } from '../../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
-import { MAX_MESSAGES_A_SECOND } from '../../../src/config/xds/ads-stream.js';
+import { MAX_MESSAGES_PER_SECOND } from '../../../src/config/xds/ads-stream.js';
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../../src/http/http.js';
 import { UNREAD_MS } from '../../../src/http/http-connections.js';
 import { READING_MS } from '../../../src/http/http-read-scheduler.js';
@@ -121,7 +121,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           'server per second',
         bound:
           `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries; ${MAX_INFORMATIONAL}; ` +
-          `${shownCount(MAX_BODY_PIECES)}; ${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_A_SECOND}`,
+          `${shownCount(MAX_BODY_PIECES)}; ${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_PER_SECOND}`,
         beyond: CONNECTION_ENDS,
       },
       {

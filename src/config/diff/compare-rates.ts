@@ -25,12 +25,12 @@ export type Narrowing =
 /**
  * The text for a narrowing and for its reverse. Adding and removing debt both tighten, so some reverses have no text.
  */
-interface Sentences {
+interface NarrowingTexts {
   readonly tightens: string;
   readonly loosens?: string;
 }
 
-const SENTENCES: Readonly<Record<Narrowing['code'], Sentences>> = {
+const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
   closed: { tightens: 'every request is denied', loosens: 'every request was denied' },
   limited: { tightens: 'there was no limit', loosens: 'no limit' },
   fewer_per_window: { tightens: 'fewer per window', loosens: 'more per window' },
@@ -57,9 +57,9 @@ const SENTENCES: Readonly<Record<Narrowing['code'], Sentences>> = {
 };
 
 /** Returns the reasons why a change tightens or loosens, joined by commas. */
-export function reasonsOf(narrowings: readonly Narrowing[], effect: keyof Sentences): string {
-  const sentences = narrowings.flatMap((one) => {
-    const sentence = SENTENCES[one.code][effect];
+export function reasonsOf(found: readonly Narrowing[], effect: keyof NarrowingTexts): string {
+  const sentences = found.flatMap((one) => {
+    const sentence = NARROWING_TEXTS[one.code][effect];
     if (sentence === undefined) return [];
     return [sentence.replace('<most>', 'most' in one ? String(one.most) : '')];
   });
@@ -79,9 +79,9 @@ export function reasonsOf(narrowings: readonly Narrowing[], effect: keyof Senten
  * - Debt: with debt, charges are always allowed, but later requests wait until it is paid. Adding, removing and
  *   deepening debt therefore all tighten.
  */
-export function narrower(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
-  if (after === undefined || isClosed(before)) return [];
-  if (isClosed(after)) return [{ code: 'closed' }];
+export function narrowings(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
+  if (after === undefined || deniesAll(before)) return [];
+  if (deniesAll(after)) return [{ code: 'closed' }];
   if (before === undefined) return [{ code: 'limited' }];
   return [...narrowerLimit(before, after), ...narrowerDebt(before.maxDebt, after.maxDebt)];
 }
@@ -94,7 +94,7 @@ export function shortRate(rate: Rate | undefined): string {
 /**
  * Tells whether two rates are equal, even if they are written differently: 60 minutes and 1 hour, 2 tokens every 2s and
  * 1 every 1s, a day and a calendar day in UTC. Equal rates share a bucket and report the same values. A limit of a list
- * and a single limit can be equal, too; {@link narrower} reports how they differ.
+ * and a single limit can be equal, too; {@link narrowings} reports how they differ.
  */
 export function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
@@ -113,7 +113,7 @@ export function isSameRate(one: Rate | undefined, other: Rate | undefined): bool
 }
 
 /** Tells whether the rate denies every request. */
-function isClosed(rate: Rate | undefined): boolean {
+function deniesAll(rate: Rate | undefined): boolean {
   return rate?.kind === 'window' && rate.requestsPerUnit === 0;
 }
 
@@ -125,7 +125,7 @@ function narrowerLimit(before: Rate, after: Rate): readonly Narrowing[] {
     if (after.requestsPerUnit < before.requestsPerUnit) return [{ code: 'fewer_per_window' }];
     return before.allOrNothing === true && after.allOrNothing !== true ? [{ code: 'denied_hits_count' }] : [];
   }
-  const most = mostWithin(before, after);
+  const most = maxHitsWithin(before, after);
   if (most <= BigInt(after.requestsPerUnit)) return [];
   return [{ code: 'most_in_window', most }];
 }
@@ -163,8 +163,8 @@ function narrowerDebt(before: number, after: number): readonly Narrowing[] {
 }
 
 /** Returns the maximum number of hits that a rate allows during one window of another rate. */
-function mostWithin(rate: Rate, window: WindowRate): bigint {
-  if (rate.kind === 'window') return BigInt(rate.requestsPerUnit) * BigInt(windowsWithin(rate, window));
+function maxHitsWithin(rate: Rate, window: WindowRate): bigint {
+  if (rate.kind === 'window') return BigInt(rate.requestsPerUnit) * BigInt(maxWindowsWithin(rate, window));
   const refilled =
     (BigInt(lengthOf(window).most - 1) * BigInt(rate.tokensPerFill)) / BigInt(rate.fillIntervalMicros);
   return BigInt(rate.maxTokens) + refilled;
@@ -193,17 +193,17 @@ function isPlainDay({ timeZone, unit }: Calendar): boolean {
   return unit === 'day' && /^(?:Etc\/)?(?:UTC|UCT|GMT|Zulu|Universal)$/i.test(timeZone);
 }
 
-function aligned({ calendar }: WindowRate): boolean {
+function isEpochAligned({ calendar }: WindowRate): boolean {
   return calendar === undefined || isPlainDay(calendar);
 }
 
 function sameWindows(a: WindowRate, b: WindowRate): boolean {
-  if (aligned(a) && aligned(b)) return a.lengthMicros === b.lengthMicros;
+  if (isEpochAligned(a) && isEpochAligned(b)) return a.lengthMicros === b.lengthMicros;
   return a.calendar?.timeZone === b.calendar?.timeZone && a.calendar?.unit === b.calendar?.unit;
 }
 
 /** Maximum number of windows (outer key) that one window of the same calendar (inner key) can overlap. */
-const WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit'], number>>>> = {
+const MAX_WINDOWS_WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit'], number>>>> = {
   day: { day: 1, week: 7, month: 31, year: 366 },
   week: { day: 1, week: 1, month: 6, year: 54 },
   month: { day: 1, week: 2, month: 1, year: 12 },
@@ -211,13 +211,13 @@ const WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit']
 };
 
 /** Returns the maximum number of windows of `inner` that one window of `outer` can overlap. */
-function windowsWithin(inner: WindowRate, outer: WindowRate): number {
-  if (aligned(inner) && aligned(outer)) {
+function maxWindowsWithin(inner: WindowRate, outer: WindowRate): number {
+  if (isEpochAligned(inner) && isEpochAligned(outer)) {
     const step = gcd(inner.lengthMicros, outer.lengthMicros);
     return 1 + Math.ceil((outer.lengthMicros - step) / inner.lengthMicros);
   }
   if (inner.calendar !== undefined && inner.calendar.timeZone === outer.calendar?.timeZone) {
-    return WITHIN[inner.calendar.unit][outer.calendar.unit];
+    return MAX_WINDOWS_WITHIN[inner.calendar.unit][outer.calendar.unit];
   }
   return Math.min(1 + Math.ceil(lengthOf(outer).most / lengthOf(inner).least), MAX_UINT32);
 }

@@ -7,7 +7,7 @@ import { quantity } from '../../quantity.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced, shareEffect } from './enforcement.js';
-import { bodyOf, contextOf, phaseShift, plain, shift, unmatchedChange } from './rule-changes.js';
+import { bodyOf, contextOf, phaseChange, plain, shift, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
@@ -51,7 +51,7 @@ function domainChanges(
 ): readonly (LocalChange & { readonly path?: string })[] {
   const context = contextOf(before, after, nowMicros);
   const settings = [
-    phaseShift(before.phase, after.phase, ON_OVERRIDES, nowMicros),
+    phaseChange(before.phase, after.phase, ON_OVERRIDES, nowMicros),
     failureChange(before, after),
     algorithmChange(before, after),
     headersChange(before, after),
@@ -84,7 +84,9 @@ function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange |
   );
 }
 
-/** Both directions tighten: for either algorithm, some requests are allowed only by the other. See {@link narrower}. */
+/**
+ * Both directions tighten: for either algorithm, some requests are allowed only by the other. See {@link narrowings}.
+ */
 function algorithmChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.overrideAlgorithm, after.overrideAlgorithm];
   return was === is ? undefined : shift('algorithm', 'tightens', was, is, ON_OVERRIDES);

@@ -1,7 +1,7 @@
 import { answerOf, type StoreFailurePolicy, shareOf } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf } from './change.js';
-import { narrower } from './compare-rates.js';
+import { narrowings } from './compare-rates.js';
 
 /**
  * Returns the time from which a rule denies requests, in wall clock microseconds, at least `nowMicros`. Returns
@@ -19,7 +19,7 @@ export function enforcedFrom(rule: Rule, nowMicros: number): number {
  * quota in shadow mode always does. Returns Infinity for rules that never do: a quota is ignored in phases before
  * `active`.
  */
-export function holdsQuotasBackFrom(rules: readonly Rule[], nowMicros: number): number {
+export function suppressesQuotasFrom(rules: readonly Rule[], nowMicros: number): number {
   const from = ({ quotaMode, candidate, rate, shadowMode, phase }: Rule): number => {
     if (!quotaMode || candidate || rate === undefined) return Infinity;
     return shadowMode ? nowMicros : Math.max(phase.activeAtMicros, nowMicros);
@@ -29,14 +29,14 @@ export function holdsQuotasBackFrom(rules: readonly Rule[], nowMicros: number): 
 
 /** Tells whether two schedules have the same phase at every time from `nowMicros` on. */
 export function isSamePhase(one: PhaseSchedule, other: PhaseSchedule, nowMicros: number): boolean {
-  const [a, b] = [phaseTurns(one, nowMicros), phaseTurns(other, nowMicros)];
+  const [a, b] = [normalizedSchedule(one, nowMicros), normalizedSchedule(other, nowMicros)];
   return a.activeAtMicros === b.activeAtMicros && a.gracePeriodAtMicros === b.gracePeriodAtMicros;
 }
 
 /**
  * Normalises a schedule: times in the past become -Infinity, and a phase that never takes effect starts at Infinity.
  */
-function phaseTurns(
+function normalizedSchedule(
   { gracePeriodAtMicros, activeAtMicros }: PhaseSchedule,
   nowMicros: number,
 ): PhaseSchedule {
@@ -74,7 +74,7 @@ function isCovered(rule: Rule, from: number, other: Rule, nowMicros: number): bo
     enforcedFrom(other, nowMicros) <= from &&
     other.enforcePercent >= rule.enforcePercent &&
     (rule.quotaMode || !other.quotaMode) &&
-    narrower(other.rate, rule.rate).length === 0
+    narrowings(other.rate, rule.rate).length === 0
   );
 }
 

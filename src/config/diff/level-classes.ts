@@ -1,13 +1,13 @@
 import { assertFound, unboundedWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import { type Taker, takerOf } from './node-changes.js';
+import { type NodeMatch, nodeMatchOf } from './node-changes.js';
 import {
+  containsShape,
   holds,
   type Identities,
   inOrder,
   mayOverlap,
   shapeOf,
-  takesAllOf,
   type ValueShape,
 } from './value-shape.js';
 
@@ -18,8 +18,8 @@ import {
  */
 export interface DescriptorClass {
   readonly path: string;
-  readonly before: readonly Taker[];
-  readonly after: readonly Taker[];
+  readonly before: readonly NodeMatch[];
+  readonly after: readonly NodeMatch[];
   readonly ownBefore: boolean;
   readonly ownAfter: boolean;
   /** Whether requests share a bucket in `after` but not in `before`, and the reverse. */
@@ -35,7 +35,7 @@ export class SideLevel {
   /** In file order. */
   readonly nodes: readonly PolicyNode[];
   private readonly places: readonly {
-    readonly above: Taker;
+    readonly above: NodeMatch;
     /** All nodes but those with exact values, in the order in which they are tried. */
     readonly tried: readonly PolicyNode[];
     readonly byIdentity: ReadonlyMap<string, PolicyNode>;
@@ -47,7 +47,12 @@ export class SideLevel {
   private readonly identify: (node: PolicyNode) => string;
 
   /** `identify` returns a node's identity, see {@link Identities}. */
-  constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify: (node: PolicyNode) => string) {
+  constructor(
+    key: string,
+    sides: readonly NodeMatch[],
+    pathOf: PathOf,
+    identify: (node: PolicyNode) => string,
+  ) {
     this.identify = identify;
     this.key = key;
     this.pathOf = pathOf;
@@ -80,12 +85,12 @@ export class SideLevel {
    * this shape. Leaves out nodes that exist on both sides and are tried first on both. `part`: the shape is only a part
    * of the node's values, so the node itself may exist on this side, too.
    */
-  takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
-    const takers = new Map<PolicyNode | undefined, Taker>();
-    const add = (node: PolicyNode | undefined, { path, onUnmatched }: Taker): void => {
-      const taker =
-        node === undefined ? { node, path: '', onUnmatched } : takerOf(node, this.pathOf(path, node));
-      takers.set(node, taker);
+  matches(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly NodeMatch[] {
+    const matches = new Map<PolicyNode | undefined, NodeMatch>();
+    const add = (node: PolicyNode | undefined, { path, onUnmatched }: NodeMatch): void => {
+      const match =
+        node === undefined ? { node, path: '', onUnmatched } : nodeMatchOf(node, this.pathOf(path, node));
+      matches.set(node, match);
     };
     for (const { above, tried, byIdentity } of this.places) {
       if (shape.kind === 'exact') {
@@ -102,17 +107,17 @@ export class SideLevel {
       for (const node of tried) {
         const taken = shapeOf(node);
         if (!mayOverlap(taken, shape)) continue;
-        if (!other.keeps(node, taken, shape, identity)) add(node, above);
-        isCovered = takesAllOf(taken, shape);
+        if (!other.isTriedFirst(node, taken, shape, identity)) add(node, above);
+        isCovered = containsShape(taken, shape);
         if (isCovered) break;
       }
       if (!isCovered) add(undefined, above);
     }
-    return [...takers.values()];
+    return [...matches.values()];
   }
 
   /** Tells whether a node exists on this side, too, and is tried here before the node with `identity`. */
-  private keeps(node: PolicyNode, taken: ValueShape, shape: ValueShape, identity: string): boolean {
+  private isTriedFirst(node: PolicyNode, taken: ValueShape, shape: ValueShape, identity: string): boolean {
     const here = this.get(this.identify(node));
     if (here === undefined) return false;
     if (taken.kind !== 'cidr' || shape.kind !== 'cidr')
@@ -129,9 +134,9 @@ export function* classesBelow(
   identities: Identities,
 ): Generator<DescriptorClass> {
   // If a node exists in both trees, values added to and removed from its list are reported as changes of that node.
-  const isStanding = above.ownBefore && above.ownAfter;
+  const isInBothTrees = above.ownBefore && above.ownAfter;
   const identify = (node: PolicyNode): string =>
-    isStanding ? identities.of(node) : identities.wholeOf(node);
+    isInBothTrees ? identities.of(node) : identities.fullIdentityOf(node);
   const before = new SideLevel(key, above.before, pathOf, identify);
   const after = new SideLevel(key, above.after, pathOf, identify);
   const seen = new Set<string>();
@@ -140,18 +145,18 @@ export function* classesBelow(
     if (seen.has(identity)) continue;
     seen.add(identity);
     const shape = shapeOf(node);
-    const [takersBefore, takersAfter] = [
-      before.takers(shape, identity, after),
-      after.takers(shape, identity, before),
+    const [matchesBefore, matchesAfter] = [
+      before.matches(shape, identity, after),
+      after.matches(shape, identity, before),
     ];
-    const [was, is] = [isShared(takersBefore), isShared(takersAfter)];
-    const isOnly = ({ node: taker }: Taker): boolean =>
-      taker !== undefined && identities.of(taker) === identities.of(node);
-    const same = takersBefore.every(isOnly) && takersAfter.every(isOnly);
+    const [was, is] = [isShared(matchesBefore), isShared(matchesAfter)];
+    const isOnly = ({ node: match }: NodeMatch): boolean =>
+      match !== undefined && identities.of(match) === identities.of(node);
+    const same = matchesBefore.every(isOnly) && matchesAfter.every(isOnly);
     yield {
       path: pathOf(above.path, node),
-      before: takersBefore,
-      after: takersAfter,
+      before: matchesBefore,
+      after: matchesAfter,
       ownBefore: above.ownBefore && before.get(identity) !== undefined,
       ownAfter: above.ownAfter && after.get(identity) !== undefined,
       // If a node shares its bucket on both sides, the class shares neither more nor less.
@@ -161,6 +166,6 @@ export function* classesBelow(
   }
 }
 
-function isShared(takers: readonly Taker[]): boolean {
-  return takers.some(({ node }) => node?.shareThreshold === true);
+function isShared(matches: readonly NodeMatch[]): boolean {
+  return matches.some(({ node }) => node?.shareThreshold === true);
 }

@@ -8,14 +8,14 @@ import { isSameRate, shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced, isSamePhase } from './enforcement.js';
 import {
   type DiffContext,
-  noLongerHeldBack,
   onOff,
-  phaseShift,
+  phaseChange,
   quoted,
+  reversed,
   ruleChanges,
   shift,
-  turned,
   unmatchedChange,
+  whyOthersCanDeny,
 } from './rule-changes.js';
 
 /** A change, with the limit of a list that it is about: `[daily]`, or '' for the node or its only limit. */
@@ -23,7 +23,7 @@ export interface NodeChange extends LocalChange {
   readonly item: string;
 }
 
-const liveRules = (node: PolicyNode | undefined): readonly Rule[] =>
+const rulesWithoutCandidate = (node: PolicyNode | undefined): readonly Rule[] =>
   node === undefined ? [] : node.rules.filter(({ candidate }) => !candidate);
 
 /** Returns the differences between two versions of a node, without those of its child nodes. */
@@ -36,12 +36,12 @@ export function nodeChanges(
   const add = (item: string, found: readonly (LocalChange | undefined)[]): void => {
     for (const change of found) if (change !== undefined) changes.push({ ...change, item });
   };
-  const { pairs, gone, added } = pairRules(liveRules(before), liveRules(after));
+  const { pairs, gone, added } = pairRules(rulesWithoutCandidate(before), rulesWithoutCandidate(after));
   for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
   // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
   for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
   for (const rule of gone) {
-    const loose = noLongerHeldBack([rule], liveRules(after), context);
+    const loose = whyOthersCanDeny([rule], rulesWithoutCandidate(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
   add('', [orderChange(before, pairs), firstItemChange(before, after), ...candidateChanges(before, after)]);
@@ -85,7 +85,7 @@ function overridesChange(
   if (above !== undefined && aboveNow !== undefined && isSame(above, before) && isSame(aboveNow, after))
     return undefined;
   if (pairs.some(([old, now]) => !isSame(old, now))) return undefined;
-  return phaseShift(before.phase, after.phase, ON_OVERRIDES, nowMicros);
+  return phaseChange(before.phase, after.phase, ON_OVERRIDES, nowMicros);
 }
 
 /**
@@ -116,7 +116,7 @@ function overridesMoved(
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
       const [was, is] = [before ?? context.domainBefore, after ?? context.domainAfter];
-      const change = phaseShift(was.phase, is.phase, ON_OVERRIDES, context.nowMicros);
+      const change = phaseChange(was.phase, is.phase, ON_OVERRIDES, context.nowMicros);
       if (change !== undefined)
         return [{ ...change, effect: kind === 'moves' ? change.effect : kind, item: '' }];
     }
@@ -169,7 +169,7 @@ function appearing(rule: Rule, nowMicros: number): LocalChange {
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
 }
 
-/** `loose`: the reason why other rules could deny without this one, see {@link noLongerHeldBack}. */
+/** `loose`: the reason why other rules could deny without this one, see {@link whyOthersCanDeny}. */
 function vanishing(rule: Rule, loose: string, nowMicros: number): LocalChange {
   const before = brief(rule, nowMicros);
   const text = loose === '' ? before : `${before}; ${loose}`;
@@ -231,7 +231,7 @@ export function brief(rule: Rule, nowMicros: number): string {
 }
 
 /** A node that matches a set of values, or the absence of one. */
-export interface Taker {
+export interface NodeMatch {
   /** undefined if no node matches the values. */
   readonly node: PolicyNode | undefined;
   /** Path of the node in messages. */
@@ -240,14 +240,15 @@ export interface Taker {
   readonly onUnmatched: UnmatchedMode;
 }
 
-export function takerOf(node: PolicyNode, path: string): Taker {
+/** Returns the match of a node, with the node's `on_unmatched` mode. */
+export function nodeMatchOf(node: PolicyNode, path: string): NodeMatch {
   return { node, path, onUnmatched: node.onUnmatched };
 }
 
 /** Values that were matched by some nodes before and are matched by others, or none, after. */
 export interface Move {
-  readonly before: readonly Taker[];
-  readonly after: readonly Taker[];
+  readonly before: readonly NodeMatch[];
+  readonly after: readonly NodeMatch[];
   /** Whether requests share a bucket after the move but not before, and the reverse. */
   readonly sharedMore: boolean;
   readonly sharedLess: boolean;
@@ -261,42 +262,42 @@ export interface MoveEffect {
 /** Compares the limits of each node before with the limits of each node after. Returns the effect on requests. */
 export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   const { nowMicros } = context;
-  const back = turned(context);
+  const back = reversed(context);
   let [tightens, loosens] = [false, false];
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
-      const [old, now] = [liveRules(before), liveRules(after)];
+      const [old, now] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
       tightens ||=
-        couldDeny(old, now, move.sharedMore, nowMicros) || noLongerHeldBack(old, now, context) !== '';
-      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || noLongerHeldBack(now, old, back) !== '';
+        couldDeny(old, now, move.sharedMore, nowMicros) || whyOthersCanDeny(old, now, context) !== '';
+      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || whyOthersCanDeny(now, old, back) !== '';
       if (tightens && loosens) return { tightens, loosens };
     }
   }
   return { tightens, loosens };
 }
 
-/** Returns the first reason that {@link noLongerHeldBack} finds for a pair of nodes, or ''. */
-function looseAfter(move: Move, context: DiffContext): string {
+/** Returns the first reason that {@link whyOthersCanDeny} finds for a pair of nodes, or ''. */
+function whyOthersCanDenyAfter(move: Move, context: DiffContext): string {
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
-      const loose = noLongerHeldBack(liveRules(before), liveRules(after), context);
+      const loose = whyOthersCanDeny(rulesWithoutCandidate(before), rulesWithoutCandidate(after), context);
       if (loose !== '') return loose;
     }
   }
   return '';
 }
 
-const TAKERS_SHOWN = 3;
+const MAX_MATCHES_SHOWN = 3;
 
 /** Returns limits with their paths: `10 per minute (customer), unlimited (customer=a*) and 2 more`, or `no limit`. */
-export function takersText(takers: readonly Taker[], nowMicros: number): string {
-  const texts = takers.map(({ node, path }) => {
-    const rules = liveRules(node);
+export function matchesText(matches: readonly NodeMatch[], nowMicros: number): string {
+  const texts = matches.map(({ node, path }) => {
+    const rules = rulesWithoutCandidate(node);
     const limits = rules.map((rule) => brief(rule, nowMicros)).join(' and ') || 'no limit';
     return node === undefined ? limits : `${limits} (${path})`;
   });
-  const shown = texts.slice(0, TAKERS_SHOWN).join(', ');
-  return texts.length > TAKERS_SHOWN ? `${shown} and ${texts.length - TAKERS_SHOWN} more` : shown;
+  const shown = texts.slice(0, MAX_MATCHES_SHOWN).join(', ');
+  return texts.length > MAX_MATCHES_SHOWN ? `${shown} and ${texts.length - MAX_MATCHES_SHOWN} more` : shown;
 }
 
 /**
@@ -314,19 +315,19 @@ export function movedChanges(
   const rules = own?.node?.rules ?? [];
   const tail =
     kind === 'vanishes'
-      ? `its values now have ${takersText(others, nowMicros)}`
-      : `its values had ${takersText(others, nowMicros)}`;
+      ? `its values now have ${matchesText(others, nowMicros)}`
+      : `its values had ${matchesText(others, nowMicros)}`;
   if (kind === 'moves') {
     if (!effect.tightens && !effect.loosens) return overridesMoved(kind, move, context);
-    const [before, after] = [takersText(move.before, nowMicros), takersText(move.after, nowMicros)];
+    const [before, after] = [matchesText(move.before, nowMicros), matchesText(move.after, nowMicros)];
     return [{ ...shift('limit', effectOf(effect.tightens, effect.loosens), before, after), item: '' }];
   }
   // Rules elsewhere may now deny requests that they allowed before.
-  const loose = looseAfter(move, context);
+  const loose = whyOthersCanDenyAfter(move, context);
   const because = loose === '' ? '' : `; ${loose}`;
   // A node without limits only leads to its children, unless it exempts its values from a limit. Only an exemption is a
   // change.
-  const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
+  const isExemption = rules.length === 0 && others.some(({ node }) => rulesWithoutCandidate(node).length > 0);
   if (rules.length === 0 && !isExemption) {
     return [...overridesMoved(kind, move, context), ...unmatchedMoved(kind, move)];
   }

@@ -2,7 +2,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
-import { type Move, moveEffect, type Taker, takerOf, takersText } from './node-changes.js';
+import { type Move, matchesText, moveEffect, type NodeMatch, nodeMatchOf } from './node-changes.js';
 import type { DiffContext } from './rule-changes.js';
 import { inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
 
@@ -21,8 +21,8 @@ export interface MovedValues {
 /** Yields the values that move between nodes with `key` below a node that exists in both trees. */
 export function* matchChanges(
   key: string,
-  before: Taker,
-  after: Taker,
+  before: NodeMatch,
+  after: NodeMatch,
   pathOf: PathOf,
   context: DiffContext,
 ): Generator<MovedValues> {
@@ -35,35 +35,35 @@ export function* matchChanges(
     (side) => new SideLevel(key, [side], pathOf, identityOf),
   ) as [SideLevel, SideLevel];
   for (const node of now) {
-    const standing = oldLevel.get(identityOf(node));
+    const previous = oldLevel.get(identityOf(node));
     const { matcher } = node;
-    if (standing === undefined || matcher === undefined) continue;
-    if (shapeOf(node).items.length + shapeOf(standing).items.length <= 2) continue;
+    if (previous === undefined || matcher === undefined) continue;
+    if (shapeOf(node).items.length + shapeOf(previous).items.length <= 2) continue;
     const path = pathOf(after.path, node);
     const setting = matcherField(matcher);
-    const added = without(shapeOf(node), shapeOf(standing));
-    const removed = without(shapeOf(standing), shapeOf(node));
+    const added = without(shapeOf(node), shapeOf(previous));
+    const removed = without(shapeOf(previous), shapeOf(node));
     if (added.items.length > 0) {
-      const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
-      const move = moveOf(takers, [takerOf(node, path)]);
+      const matches = oldLevel.matches(added, identityOf(node), nowLevel, true);
+      const move = moveOf(matches, [nodeMatchOf(node, path)]);
       yield placed(
         path,
         setting,
         move,
         `now also matches ${listed(added)}; these values had`,
-        takers,
+        matches,
         context,
       );
     }
     if (removed.items.length > 0) {
-      const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
-      const move = moveOf([takerOf(standing, path)], takers);
+      const matches = nowLevel.matches(removed, identityOf(node), oldLevel, true);
+      const move = moveOf([nodeMatchOf(previous, path)], matches);
       yield placed(
         path,
         setting,
         move,
         `no longer matches ${listed(removed)}; these values now have`,
-        takers,
+        matches,
         context,
       );
     }
@@ -81,30 +81,30 @@ function* orderChanges(
   const { identities } = context;
   const ranks = new Map(ordered(old).map((node, i) => [identities.of(node), { node, i }]));
   const common = ordered(now).flatMap((node) => {
-    const standing = ranks.get(identities.of(node));
-    return standing === undefined ? [] : [{ node, shape: shapeOf(node), standing }];
+    const previous = ranks.get(identities.of(node));
+    return previous === undefined ? [] : [{ node, shape: shapeOf(node), previous }];
   });
   // Lowest old position of all later nodes. If it is greater than the node's own, the node overtook none of them.
   const least: number[] = new Array(common.length + 1).fill(Number.POSITIVE_INFINITY);
   for (let i = common.length - 1; i >= 0; i--)
-    least[i] = Math.min(least[i + 1] as number, common[i]?.standing.i ?? 0);
-  for (const [place, { node, shape, standing }] of common.entries()) {
-    if ((least[place + 1] as number) > standing.i) continue;
+    least[i] = Math.min(least[i + 1] as number, common[i]?.previous.i ?? 0);
+  for (const [place, { node, shape, previous }] of common.entries()) {
+    if ((least[place + 1] as number) > previous.i) continue;
     for (let i = place + 1; i < common.length; i++) {
-      const { shape: taken, standing: other } = common[i] as (typeof common)[number];
-      if (other.i > standing.i || shape.kind !== taken.kind || !mayOverlap(shape, taken)) continue;
+      const { shape: taken, previous: other } = common[i] as (typeof common)[number];
+      if (other.i > previous.i || shape.kind !== taken.kind || !mayOverlap(shape, taken)) continue;
       const path = pathOf(parent, node);
-      const takers = [takerOf(other.node, pathOf(parent, other.node))];
-      const move = moveOf(takers, [takerOf(node, path)]);
+      const matches = [nodeMatchOf(other.node, pathOf(parent, other.node))];
+      const move = moveOf(matches, [nodeMatchOf(node, path)]);
       const { tightens, loosens } = moveEffect(move, context);
-      const [was, is] = [takersText(takers, context.nowMicros), takersText(move.after, context.nowMicros)];
-      const text = `now precedes ${takers[0]?.path}; values that match both had ${was} and now have ${is}`;
+      const [was, is] = [matchesText(matches, context.nowMicros), matchesText(move.after, context.nowMicros)];
+      const text = `now precedes ${matches[0]?.path}; values that match both had ${was} and now have ${is}`;
       yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
     }
   }
 }
 
-function levelOf({ node }: Taker, key: string): readonly PolicyNode[] {
+function levelOf({ node }: NodeMatch, key: string): readonly PolicyNode[] {
   return node?.levels.get(key)?.nodes ?? [];
 }
 
@@ -129,9 +129,9 @@ function listed({ items }: ValueShape): string {
   return items.length > ITEMS_SHOWN ? `${shown} and ${items.length - ITEMS_SHOWN} more` : shown;
 }
 
-function moveOf(before: readonly Taker[], after: readonly Taker[]): Move {
-  const shares = (takers: readonly Taker[]): boolean =>
-    takers.some(({ node }) => node?.shareThreshold === true);
+function moveOf(before: readonly NodeMatch[], after: readonly NodeMatch[]): Move {
+  const shares = (matches: readonly NodeMatch[]): boolean =>
+    matches.some(({ node }) => node?.shareThreshold === true);
   return { before, after, sharedMore: shares(after), sharedLess: shares(before) };
 }
 
@@ -140,10 +140,10 @@ function placed(
   setting: string,
   move: Move,
   text: string,
-  takers: readonly Taker[],
+  matches: readonly NodeMatch[],
   context: DiffContext,
 ): MovedValues {
   const { tightens, loosens } = moveEffect(move, context);
-  const sentence = `${text} ${takersText(takers, context.nowMicros)}`;
+  const sentence = `${text} ${matchesText(matches, context.nowMicros)}`;
   return { change: { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence }, move };
 }

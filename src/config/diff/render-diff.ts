@@ -4,9 +4,9 @@ import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
 
 /** Settings that many rules inherit from one place. Equal changes of these settings are reported once. */
-const INHERITED: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
+const INHERITED_SETTINGS: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
 /** Minimum number of equal changes that are grouped in one line. */
-const MANY = 4;
+const MIN_GROUP_SIZE = 4;
 const PATHS_SHOWN = 2;
 
 /** Returns the changes as text: domains, one line per change, and the summary as the last line. */
@@ -62,14 +62,14 @@ function tightening(count: number): string {
 function domainLines(changes: readonly PolicyChange[]): readonly string[] {
   const groups = new Map<string, PolicyChange[]>();
   for (const change of changes) {
-    const together = INHERITED.has(change.setting) && change.path !== '';
+    const together = INHERITED_SETTINGS.has(change.setting) && change.path !== '';
     const name = together ? `${change.effect} ${change.text}` : `${groups.size}`;
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [change]);
     else group.push(change);
   }
   return [...groups.values()].flatMap((group) =>
-    group.length < MANY ? group.map(line) : [groupLine(group)],
+    group.length < MIN_GROUP_SIZE ? group.map(line) : [groupLine(group)],
   );
 }
 

@@ -7,11 +7,10 @@ import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
-import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
-import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase, shareEffect } from './enforcement.js';
+import { isSameRate, narrowings, reasonsOf, shortRate } from './compare-rates.js';
+import { enforcedFrom, isEnforced, isSamePhase, shareEffect, suppressesQuotasFrom } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
-/** Fields of a rule and a domain that list header families. */
 type HeadersField = 'responseHeaders' | 'requestHeaders';
 
 /**
@@ -21,7 +20,7 @@ type HeadersField = 'responseHeaders' | 'requestHeaders';
 type AnswerSettings = Pick<DomainSettings, HeadersField | 'deniedResponse'> & Pick<DomainPolicy, 'phase'>;
 
 /** The parts of a policy beyond a single rule. */
-type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
+type PolicyScope = AnswerSettings & { readonly rules: readonly Rule[] };
 
 /** The parts of both policies beyond a single rule. */
 export interface DiffContext {
@@ -35,17 +34,17 @@ export interface DiffContext {
   /** Names of rules that deny at some time. */
   readonly denyingBefore: ReadonlySet<string>;
   readonly denyingAfter: ReadonlySet<string>;
-  /** Names of quotas that keep other quotas from denying at some time, see {@link holdsQuotasBackFrom}. */
-  readonly holdingBefore: ReadonlySet<string>;
-  readonly holdingAfter: ReadonlySet<string>;
+  /** Names of quotas that keep other quotas from denying at some time, see {@link suppressesQuotasFrom}. */
+  readonly suppressingBefore: ReadonlySet<string>;
+  readonly suppressingAfter: ReadonlySet<string>;
   /** Number of rules with `quota_mode` that deny at some time. */
   readonly quotasBefore: number;
   readonly quotasAfter: number;
 }
 
 /** Collects what the comparison of single rules needs to know about both policies. */
-export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicros: number): DiffContext {
-  const [old, now] = [rulesTogether(before.rules, nowMicros), rulesTogether(after.rules, nowMicros)];
+export function contextOf(before: PolicyScope, after: PolicyScope, nowMicros: number): DiffContext {
+  const [old, now] = [summarizeRules(before.rules, nowMicros), summarizeRules(after.rules, nowMicros)];
   return {
     nowMicros,
     identities: new Identities(),
@@ -55,25 +54,25 @@ export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicr
     replacedAfter: now.replaced,
     denyingBefore: old.denying,
     denyingAfter: now.denying,
-    holdingBefore: old.holding,
-    holdingAfter: now.holding,
+    suppressingBefore: old.suppressing,
+    suppressingAfter: now.suppressing,
     quotasBefore: old.quotas,
     quotasAfter: now.quotas,
   };
 }
 
-interface RulesTogether {
+interface RuleSummary {
   readonly replaced: ReadonlySet<string>;
   readonly denying: ReadonlySet<string>;
-  readonly holding: ReadonlySet<string>;
+  readonly suppressing: ReadonlySet<string>;
   readonly quotas: number;
 }
 
-function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether {
+function summarizeRules(rules: readonly Rule[], nowMicros: number): RuleSummary {
   const denying = rules.filter((rule) => isEnforced(rule, nowMicros));
-  const holding = rules.filter((rule) => holdsQuotasBackFrom([rule], nowMicros) < Infinity);
+  const suppressing = rules.filter((rule) => suppressesQuotasFrom([rule], nowMicros) < Infinity);
   return {
-    holding: new Set(holding.map(({ name }) => name)),
+    suppressing: new Set(suppressing.map(({ name }) => name)),
     replaced: new Set(rules.flatMap(({ replaces }) => replaces)),
     denying: new Set(denying.map(({ name }) => name)),
     quotas: denying.filter(({ quotaMode }) => quotaMode).length,
@@ -81,7 +80,7 @@ function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether
 }
 
 /** Returns the context with before and after exchanged. */
-export function turned(context: DiffContext): DiffContext {
+export function reversed(context: DiffContext): DiffContext {
   return {
     nowMicros: context.nowMicros,
     identities: context.identities,
@@ -91,8 +90,8 @@ export function turned(context: DiffContext): DiffContext {
     replacedAfter: context.replacedBefore,
     denyingBefore: context.denyingAfter,
     denyingAfter: context.denyingBefore,
-    holdingBefore: context.holdingAfter,
-    holdingAfter: context.holdingBefore,
+    suppressingBefore: context.suppressingAfter,
+    suppressingAfter: context.suppressingBefore,
     quotasBefore: context.quotasAfter,
     quotasAfter: context.quotasBefore,
   };
@@ -102,7 +101,7 @@ export function turned(context: DiffContext): DiffContext {
  * Returns the reason why rules elsewhere could deny requests that match `after` instead of `before`: rules that are no
  * longer replaced, or quotas, which deny only together. Returns '' if no rule could.
  */
-export function noLongerHeldBack(
+export function whyOthersCanDeny(
   before: readonly Rule[],
   after: readonly Rule[],
   context: DiffContext,
@@ -113,19 +112,19 @@ export function noLongerHeldBack(
   const loose = [...names].filter((name) => !still.has(name) && context.denyingAfter.has(name));
   if (loose.length > 0)
     return `${loose.map(quoted).join(', ')} ${loose.length > 1 ? 'are' : 'is'} no longer replaced`;
-  return quotasDenyWithout(before, after, context) ? WITHOUT_IT : '';
+  return otherQuotasCanDeny(before, after, context) ? OTHER_QUOTAS_CAN_DENY : '';
 }
 
-const WITHOUT_IT = 'other quotas can deny without it';
+const OTHER_QUOTAS_CAN_DENY = 'other quotas can deny without it';
 
 /**
  * Tells whether quotas elsewhere can at some time deny requests that `before` kept them from denying and `after` does
  * not.
  */
-function quotasDenyWithout(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
+function otherQuotasCanDeny(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
   const { nowMicros, quotasAfter } = context;
-  const held = holdsQuotasBackFrom(before, nowMicros);
-  if (held === Infinity || holdsQuotasBackFrom(after, nowMicros) <= held) return false;
+  const held = suppressesQuotasFrom(before, nowMicros);
+  if (held === Infinity || suppressesQuotasFrom(after, nowMicros) <= held) return false;
   const own = after.filter((rule) => rule.quotaMode && isEnforced(rule, nowMicros)).length;
   return quotasAfter > own;
 }
@@ -139,7 +138,7 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
   const counts = is || deniesTogether(after, context.quotasAfter);
   const changes: (LocalChange | undefined)[] = [
     rateChange(before, after, counted, counts),
-    ...whenChanges(before, after, nowMicros),
+    ...enforcementChanges(before, after, nowMicros),
     percentChange(before, after, was, is),
     quotaChange(before, after, was && is),
     nameChange(before, after, context),
@@ -150,18 +149,18 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     plain('metadata', before.metadata, after.metadata),
   ];
   const found = changes.filter((change) => change !== undefined);
-  return quotasDenyWithout([before], [after], context) ? loosened(found) : found;
+  return otherQuotasCanDeny([before], [after], context) ? withQuotaCause(found) : found;
 }
 
 /** Settings that can remove a quota from a request, the most likely cause first. */
-const TAKES_OUT = ['quota_mode', 'shadow_mode', 'phase', 'limit'];
+const QUOTA_SETTINGS = ['quota_mode', 'shadow_mode', 'phase', 'limit'];
 
 /** Marks the change that caused a quota to stop holding back other quotas as tightening. */
-function loosened(changes: readonly LocalChange[]): readonly LocalChange[] {
-  const cause = TAKES_OUT.find((setting) => changes.some((change) => change.setting === setting));
+function withQuotaCause(changes: readonly LocalChange[]): readonly LocalChange[] {
+  const cause = QUOTA_SETTINGS.find((setting) => changes.some((change) => change.setting === setting));
   return changes.map((change) =>
     change.setting === cause
-      ? { ...change, effect: 'tightens', tightens: true, text: `${change.text}; ${WITHOUT_IT}` }
+      ? { ...change, effect: 'tightens', tightens: true, text: `${change.text}; ${OTHER_QUOTAS_CAN_DENY}` }
       : change,
   );
 }
@@ -188,8 +187,8 @@ export function shift(
 
 function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean): LocalChange | undefined {
   const [was, is] = [shortRate(before.rate), shortRate(after.rate)];
-  const tighter = narrower(before.rate, after.rate);
-  const looser = narrower(after.rate, before.rate);
+  const tighter = narrowings(before.rate, after.rate);
+  const looser = narrowings(after.rate, before.rate);
   if (isSameRate(before.rate, after.rate) && tighter.length + looser.length === 0) return undefined;
   // An unlimited rule never denies, so only the other rule has to be enforced.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
@@ -203,7 +202,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
 }
 
 /** Returns the changes of `phase` and `shadow_mode`, which decide from when on the rule denies. */
-function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
+function enforcementChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
   const [was, is] = [enforcedFrom(before, nowMicros), enforcedFrom(after, nowMicros)];
   // The change of the rate already reports a rule that gains or loses its limit.
   const limited = before.rate !== undefined && after.rate !== undefined;
@@ -221,7 +220,7 @@ function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly Loc
 }
 
 /** Reports a changed phase of limits that are not part of a rule. `reason` names these limits. */
-export function phaseShift(
+export function phaseChange(
   before: PhaseSchedule,
   after: PhaseSchedule,
   reason: string,
@@ -273,7 +272,7 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   const added = after.replaces.filter((name) => !before.replaces.includes(name));
   if (gone.length + added.length === 0) return undefined;
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
-  const held = context.quotasAfter > 0 ? added.filter((name) => context.holdingBefore.has(name)) : [];
+  const held = context.quotasAfter > 0 ? added.filter((name) => context.suppressingBefore.has(name)) : [];
   const reasons = [
     gone.length > 0 ? `${gone.map(quoted).join(', ')} now applies as well` : '',
     held.length > 0 ? `other quotas can deny without ${held.map(quoted).join(', ')}` : '',

@@ -2,7 +2,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { isEnforced } from './enforcement.js';
 import { classesBelow, type DescriptorClass, type PathOf } from './level-classes.js';
-import { movedChanges, nodeChanges, shareChange, type Taker, takerOf } from './node-changes.js';
+import { movedChanges, type NodeMatch, nodeChanges, nodeMatchOf, shareChange } from './node-changes.js';
 import { matchChanges, type PlacedChange } from './order-changes.js';
 import type { DiffContext } from './rule-changes.js';
 import { shapeOf } from './value-shape.js';
@@ -31,9 +31,9 @@ export function treeChanges(
       [...above.after, ...above.before].flatMap(({ node }) => [...(node?.levels.keys() ?? [])]),
     );
     for (const key of keys) {
-      const standing = standingOf(above);
-      if (standing !== undefined) {
-        for (const { change, move } of matchChanges(key, ...standing, pathOf, context)) {
+      const previous = commonNodes(above);
+      if (previous !== undefined) {
+        for (const { change, move } of matchChanges(key, ...previous, pathOf, context)) {
           changes.push(change);
           below({ path: change.path, ...move, ownBefore: false, ownAfter: false });
         }
@@ -43,8 +43,8 @@ export function treeChanges(
   };
   below({
     path: '',
-    before: [takerOf(before, '')],
-    after: [takerOf(after, '')],
+    before: [nodeMatchOf(before, '')],
+    after: [nodeMatchOf(after, '')],
     ownBefore: true,
     ownAfter: true,
     sharedMore: false,
@@ -60,19 +60,19 @@ function labelOf(node: PolicyNode, secretKeys: ReadonlySet<string>): string {
 }
 
 /** Returns the node of each side if the same node exists in both trees. */
-function standingOf({
+function commonNodes({
   before,
   after,
   ownBefore,
   ownAfter,
-}: DescriptorClass): readonly [Taker, Taker] | undefined {
+}: DescriptorClass): readonly [NodeMatch, NodeMatch] | undefined {
   const [old, now] = [before[0], after[0]];
   return ownBefore && ownAfter && old !== undefined && now !== undefined ? [old, now] : undefined;
 }
 
 function classChanges(found: DescriptorClass, context: DiffContext): readonly PlacedChange[] {
   const { path, ownBefore, ownAfter } = found;
-  const [old, now] = standingOf(found) ?? [];
+  const [old, now] = commonNodes(found) ?? [];
   if (old?.node !== undefined && now?.node !== undefined) {
     const share = shareChange(old.node, now.node, hasLimits(old.node, context), hasLimits(now.node, context));
     const changes = nodeChanges(old.node, now.node, context).map(({ item, ...change }) => ({

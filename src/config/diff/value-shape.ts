@@ -40,7 +40,7 @@ export class Identities {
   }
 
   /** Returns an identity that uses all items of a list, in any order. */
-  wholeOf(node: PolicyNode): string {
+  fullIdentityOf(node: PolicyNode): string {
     const { kind, items } = shapeOf(node);
     return items.length < 2 ? lookUp(node).identity : JSON.stringify([kind, ...[...items].sort()]);
   }
@@ -48,9 +48,9 @@ export class Identities {
   /** Gives nodes of one level that have the same list in another order in both policies the same identity. */
   align(before: readonly PolicyNode[], after: readonly PolicyNode[]): void {
     const isList = (node: PolicyNode): boolean => shapeOf(node).items.length > 1;
-    const standing = new Map(before.filter(isList).map((node) => [this.wholeOf(node), node]));
+    const previous = new Map(before.filter(isList).map((node) => [this.fullIdentityOf(node), node]));
     for (const node of after.filter(isList)) {
-      const old = standing.get(this.wholeOf(node));
+      const old = previous.get(this.fullIdentityOf(node));
       if (old !== undefined) this.aligned.set(node, lookUp(old).identity);
     }
   }
@@ -89,7 +89,7 @@ export function mayOverlap(a: ValueShape, b: ValueShape): boolean {
 }
 
 /** Tells whether `outer` matches every value of `inner`. False if that cannot be seen from the shapes alone. */
-export function takesAllOf(outer: ValueShape, inner: ValueShape): boolean {
+export function containsShape(outer: ValueShape, inner: ValueShape): boolean {
   if (outer.kind === 'any') return true;
   if (outer.kind === 'pattern') return outer.items[0] === '*';
   if (outer.kind !== 'cidr' || inner.kind !== 'cidr') return false;

@@ -78,7 +78,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   /** Result of the latest load, valid or not. Its `policySet` is in effect. */
   private loaded: LoadedPolicies;
   /** Whether a load has ever succeeded. */
-  private everGood: boolean;
+  private hasLoaded: boolean;
   /** Fingerprint of the files from before they were read. */
   private fingerprint: string;
   /** Failure of the latest reload, or '' if it succeeded. */
@@ -104,7 +104,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.places = places;
     this.loaded = initial;
     this.fingerprint = initial.fingerprint;
-    this.everGood = !isRefusedAtStart(initial);
+    this.hasLoaded = !isRefusedAtStart(initial);
     shareSecrets(initial.policySet);
     this.loader = loader;
     this.failure = failureOf(initial);
@@ -116,7 +116,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   current(): PolicySet | undefined {
-    return this.everGood ? this.loaded.policySet : undefined;
+    return this.hasLoaded ? this.loaded.policySet : undefined;
   }
 
   errors(): readonly ConfigProblem[] {
@@ -185,7 +185,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     // Watch first, so that a change during the load is noticed afterwards.
     await this.arm();
-    const loaded = await this.loader.load(before).catch((error: unknown) => this.untried(error));
+    const loaded = await this.loader.load(before).catch((error: unknown) => this.unfinishedLoad(error));
     // After `close`, the result is not used.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
@@ -193,13 +193,13 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
     if (isNew) await shareSecretsInTurns(loaded.policySet);
-    const outcome = this.putInForce(reason, loaded, isNew, secrets);
+    const outcome = this.putInEffect(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
     return outcome;
   }
 
   /** Returns the result of a load that did not finish: the policies do not change, and the next poll tries again. */
-  private untried(error: unknown): LoadedPolicies {
+  private unfinishedLoad(error: unknown): LoadedPolicies {
     const why = error instanceof Error ? error.message : String(error);
     const message =
       `the policies could not be loaded: ${why}; the active policies stay in force, and weir tries again ` +
@@ -209,7 +209,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return { ...this.loaded, errors, warnings: [], fingerprint: '' };
   }
 
-  private putInForce(
+  private putInEffect(
     reason: ReloadReason,
     loaded: LoadedPolicies,
     isNew: boolean,
@@ -220,7 +220,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.failure = failureOf(loaded);
     // Keep the same object for equal content, so that callers can compare sets by identity.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
-    this.everGood ||= !isRefusedAtStart(this.loaded);
+    this.hasLoaded ||= !isRefusedAtStart(this.loaded);
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {

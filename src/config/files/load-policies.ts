@@ -6,14 +6,14 @@ import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { comparablePath } from '../../working-directory.js';
 import {
-  type InForce,
-  joinDomains,
+  type InEffect,
   type LoadedSource,
   type LoadMemory,
   type LoadOptions,
-  NOTHING_IN_FORCE,
-  type SettledDomain,
-  type SettledDomains,
+  NOTHING_IN_EFFECT,
+  type ResolvedDomain,
+  type ResolvedDomains,
+  resolveDomains,
   versionOf,
 } from '../read/join-domains.js';
 import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
@@ -25,7 +25,7 @@ import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readConfigFile }
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
 
-export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
+export type { InEffect, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
 /** The result of a load without the policies. */
 export interface LoadReport {
@@ -59,7 +59,7 @@ export interface LoadedPolicies extends LoadReport {
 /** {@link LoadedPolicies} before the policies are built, as plain data. */
 export interface ReadPolicies extends LoadReport {
   /** The domains to put into effect. Domains marked `kept` stay as they are. */
-  readonly specs: ReadonlyMap<string, SettledDomain>;
+  readonly specs: ReadonlyMap<string, ResolvedDomain>;
   /** {@link PolicySet.version}. */
   readonly version: string;
   /** The secret keys of all domains, which determine the names of buckets. */
@@ -73,14 +73,14 @@ export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
 export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf(new Map()) };
 
 /** Returns what a load needs to know about the policies in effect. */
-export function inForceOf(previous: PreviousPolicies | undefined): InForce {
-  if (previous === undefined) return NOTHING_IN_FORCE;
+export function inEffectOf(previous: PreviousPolicies | undefined): InEffect {
+  if (previous === undefined) return NOTHING_IN_EFFECT;
   const { policySet, memory } = previous;
-  const inForce = Array.from(
+  const inEffect = Array.from(
     policySet.domains,
     ([domain, { ownSecretKeys }]) => [domain, ownSecretKeys] as const,
   );
-  return { inForce: new Map(inForce), memory };
+  return { inEffect: new Map(inEffect), memory };
 }
 
 /**
@@ -100,20 +100,20 @@ export function loadPolicies(
   options: LoadOptions = {},
   previous?: PreviousPolicies,
 ): LoadedPolicies {
-  return buildPolicies(readPolicies(places, options, inForceOf(previous)), previous?.policySet);
+  return buildPolicies(readPolicies(places, options, inEffectOf(previous)), previous?.policySet);
 }
 
 /**
- * Builds the policies from their specifications. `inForce` holds the domains that are kept. Throws an Error if a kept
+ * Builds the policies from their specifications. `inEffect` holds the domains that are kept. Throws an Error if a kept
  * domain is missing there.
  */
 export function buildPolicies(
   { specs, version, secretKeys, ...report }: ReadPolicies,
-  inForce: PolicySet | undefined,
+  inEffect: PolicySet | undefined,
 ): LoadedPolicies {
   const domains = new Map<string, CompiledPolicy>();
   for (const [domain, spec] of specs) {
-    const policy = spec === 'kept' ? inForce?.domains.get(domain) : buildPolicy(spec, secretKeys);
+    const policy = spec === 'kept' ? inEffect?.domains.get(domain) : buildPolicy(spec, secretKeys);
     if (policy === undefined) throw new Error(`the domain ${domain} to keep does not exist`);
     domains.set(domain, policy);
   }
@@ -128,13 +128,13 @@ export function buildPolicies(
 export function readPolicies(
   places: readonly PolicyPlace[],
   options: LoadOptions = {},
-  before: InForce = NOTHING_IN_FORCE,
+  before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
   const reader = new FileReader();
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
-  const found = expandPaths(places, pathErrors, options.nothingIsError === true ? pathErrors : warnings);
+  const found = expandPaths(places, pathErrors, options.emptyIsError === true ? pathErrors : warnings);
   const opened = found.flatMap(({ file, listed }, at) => {
     options.onFile?.(at, found.length);
     return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
@@ -162,7 +162,7 @@ export function readPolicies(
   );
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const joined = joinDomains(sources, lost, { ...options, readFile, tableDigest }, before);
+  const joined = resolveDomains(sources, lost, { ...options, readFile, tableDigest }, before);
   const fingerprint = fingerprintOf(identities, reader.identities);
   const read = { files: reader.files, contents: reader.contents, fingerprint };
   return withReport(joined, sources, { errors: pathErrors, warnings }, read);
@@ -175,7 +175,7 @@ export function readPolicies(
 export function readDocuments(
   documents: readonly { readonly name: string; readonly document: YamlValue }[],
   options: LoadOptions = {},
-  before: InForce = NOTHING_IN_FORCE,
+  before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
   const sources = documents.map(
     ({ name, document }): LoadedSource => ({
@@ -195,16 +195,16 @@ export function loadParts(
   options: LoadOptions,
 ): LoadedPolicies {
   const sources = parts.map(({ name, opened }): LoadedSource => ({ file: name, opened, digest: '' }));
-  return buildPolicies(readSources(sources, options, NOTHING_IN_FORCE), undefined);
+  return buildPolicies(readSources(sources, options, NOTHING_IN_EFFECT), undefined);
 }
 
-function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InForce): ReadPolicies {
+function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InEffect): ReadPolicies {
   const readFile = (file: string): never => {
     throw new Error(
       `"${file}" is not read, because the policy does not come from a file; write the table under "sha256"`,
     );
   };
-  const joined = joinDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
+  const joined = resolveDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
   const read = {
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),
@@ -214,7 +214,7 @@ function readSources(sources: readonly LoadedSource[], options: LoadOptions, bef
 }
 
 function withReport(
-  { tableFiles, ...joined }: SettledDomains,
+  { tableFiles, ...joined }: ResolvedDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
   read: Pick<LoadReport, 'files' | 'contents' | 'fingerprint'>,

@@ -55,7 +55,7 @@ function isLayoutName({ ignoreDotFiles }: RuntimeLayout, name: string, isDirecto
 }
 
 /** Tells whether a sibling of a layout's directory is part of the layout. */
-function isBesideName({ directory, beside }: RuntimeLayout, name: string): boolean {
+function isSiblingName({ directory, beside }: RuntimeLayout, name: string): boolean {
   return beside && name.startsWith(`${basename(directory)}.`);
 }
 
@@ -70,20 +70,20 @@ export function isPolicyFile(place: PolicyPlace, file: string): boolean {
     );
   const [first = '', ...rest] = relative(dirname(place.directory), file).split('/');
   const isBelow = first === basename(place.directory) && rest.length > 0;
-  if (!isBelow && !isBesideName(place, first)) return false;
+  if (!isBelow && !isSiblingName(place, first)) return false;
   const names = isBelow ? rest : [first, ...rest];
   return names.every((name, i) => isLayoutName(place, name, i < names.length - 1));
 }
 
 /** Returns the paths of the siblings that are part of a layout; none if they cannot be listed. */
-export function pathsBeside(layout: RuntimeLayout): readonly string[] {
+export function siblingPaths(layout: RuntimeLayout): readonly string[] {
   const parent = dirname(layout.directory);
-  return entriesBeside(layout).map(({ name }) => join(parent, name));
+  return siblingEntries(layout).map(({ name }) => join(parent, name));
 }
 
-function entriesBeside(layout: RuntimeLayout): readonly Dirent[] {
+function siblingEntries(layout: RuntimeLayout): readonly Dirent[] {
   return layout.beside
-    ? entriesOf(dirname(layout.directory)).filter(({ name }) => isBesideName(layout, name))
+    ? entriesOf(dirname(layout.directory)).filter(({ name }) => isSiblingName(layout, name))
     : [];
 }
 
@@ -127,16 +127,16 @@ export function* expandPathsInSteps(
         errors.push(...walk.errors);
         warnings.push(...walk.warnings);
         if (walk.files.length === 0 && walk.errors.length === 0)
-          warnings.push(problemAt(place.directory, nothingSentence(place.directory, 'file')));
+          warnings.push(problemAt(place.directory, noPolicyFilesMessage(place.directory, 'file')));
       } else if (!statSync(place).isDirectory()) add(place, false);
       else {
         const names = yield* policyNames(place);
         for (const name of names) add(join(place, name), true);
         if (names.length === 0)
-          warnings.push(problemAt(place, nothingSentence(place, 'file that ends in .yaml or .yml')));
+          warnings.push(problemAt(place, noPolicyFilesMessage(place, 'file that ends in .yaml or .yml')));
       }
     } catch (error) {
-      errors.push(problemAt(pathOfPlace(place), listingSentence(place, error)));
+      errors.push(problemAt(pathOfPlace(place), listingMessage(place, error)));
     }
   }
   return [...found.values()];
@@ -150,7 +150,7 @@ function problemAt(file: string, message: string): ConfigProblem {
 const SHOWN_NAMES = 5;
 
 /** Returns the message for a directory without policy files. `lacking` describes the files that are missing. */
-function nothingSentence(directory: string, lacking: string): string {
+function noPolicyFilesMessage(directory: string, lacking: string): string {
   const entries = entriesOf(directory);
   const remedy = entries.some(({ name }) => name.endsWith('.json'))
     ? 'rename JSON policies to end in .yaml (JSON is valid YAML), or name the directory that holds the policies'
@@ -161,7 +161,7 @@ function nothingSentence(directory: string, lacking: string): string {
   return `the directory has no ${lacking}, only ${names.join(', ')}${more}; ${remedy}`;
 }
 
-function listingSentence(place: PolicyPlace, error: unknown): string {
+function listingMessage(place: PolicyPlace, error: unknown): string {
   if (typeof place === 'string') return messageOf(error);
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
@@ -193,7 +193,7 @@ export function* walkLayout(
   const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0, mostEntries };
   const { directory } = layout;
   const parent = dirname(directory);
-  const beside = entriesBeside(layout);
+  const beside = siblingEntries(layout);
   if (beside.length === 0 || statSync(directory, { throwIfNoEntry: false }) !== undefined) {
     yield* walkDirectory(directory, layout, walk);
   }
@@ -238,7 +238,7 @@ function* addEntry(
     return;
   }
   try {
-    if (!entry.isSymbolicLink() || isPublished(directory, path)) {
+    if (!entry.isSymbolicLink() || leadsToVolumeData(directory, path)) {
       yield* walkDirectory(path, layout, walk);
       return;
     }
@@ -266,7 +266,7 @@ function leadsToDirectory(link: string): boolean {
  * Tells whether a link leads into the data directory that Kubernetes keeps here, as for volume items whose paths
  * contain a `/`.
  */
-function isPublished(directory: string, link: string): boolean {
+function leadsToVolumeData(directory: string, link: string): boolean {
   return /^\.\.[^/]/.test(relative(realpathSync(directory), realpathSync(link)));
 }
 

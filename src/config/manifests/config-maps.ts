@@ -12,7 +12,7 @@ export interface OpenedPart {
 }
 
 /** A cheap test that every manifest passes, because most files are policies, and large. */
-const PERHAPS_A_MANIFEST = /\bapiVersion["']?\s*:/;
+const MANIFEST_HINT = /\bapiVersion["']?\s*:/;
 
 /**
  * Returns the policies in the ConfigMaps of a file; undefined if the file is not a Kubernetes manifest. A key of `data`
@@ -21,7 +21,7 @@ const PERHAPS_A_MANIFEST = /\bapiVersion["']?\s*:/;
 export function openConfigMaps(file: string, bytes: Uint8Array): readonly OpenedPart[] | undefined {
   const text = yamlText(bytes);
   // A file that is not text is reported when it is read as a policy.
-  if (text === undefined || !PERHAPS_A_MANIFEST.test(text)) return undefined;
+  if (text === undefined || !MANIFEST_HINT.test(text)) return undefined;
   const problems = new ProblemList(file);
   const manifests = manifestsOf(parseYamlDocuments(bytes, problems));
   // An unreadable manifest is reported here. Any other file is read as a policy.
@@ -57,7 +57,7 @@ export function openData(
       const opened = openPart(scalarPart(value, lines), new ProblemList(problems.file, within));
       // Report unreadable text as an error if it is meant to be a policy, instead of skipping it.
       const isMeant = /\.ya?ml$/.test(key) || /^\s*(?:domain|descriptors)\s*:/m.test(value.text);
-      if (opened.source !== undefined || (isMeant && !opened.isSomethingElse))
+      if (opened.source !== undefined || (isMeant && !opened.isNotPolicy))
         return [{ name: `${problems.file} ${within}`, opened }];
     }
     problems.warn(value.at, within, 'this key does not hold a policy and is skipped');

@@ -19,7 +19,7 @@ export interface LoadOptions {
   /** Whether to read policies from the ConfigMaps of Kubernetes manifests. Default false. */
   readonly configMaps?: boolean;
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
-  readonly nothingIsError?: boolean;
+  readonly emptyIsError?: boolean;
   /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
   readonly onFile?: (read: number, of: number) => void;
 }
@@ -35,14 +35,14 @@ export interface LoadMemory {
 }
 
 /** The state of the latest load when another load starts, as plain data. Invalid domains keep their version in it. */
-export interface InForce {
+export interface InEffect {
   /** The domains in effect, each with the secret keys that it declares. The policies themselves are not sent. */
-  readonly inForce: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly inEffect: ReadonlyMap<string, ReadonlySet<string>>;
   readonly memory: LoadMemory;
 }
 
 /** The new version of a domain, or `kept` if the version in effect stays because the files are invalid or unchanged. */
-export type SettledDomain = DomainSpec | 'kept';
+export type ResolvedDomain = DomainSpec | 'kept';
 
 /** One file or resource after it was opened. */
 export interface LoadedSource {
@@ -53,9 +53,9 @@ export interface LoadedSource {
 }
 
 /** Result of reading all sources. */
-export interface SettledDomains {
+export interface ResolvedDomains {
   /** The domains to put into effect; see {@link PolicySet}. */
-  readonly specs: ReadonlyMap<string, SettledDomain>;
+  readonly specs: ReadonlyMap<string, ResolvedDomain>;
   readonly version: string;
   /** The secret keys of all domains, which determine the names of buckets. */
   readonly secretKeys: ReadonlySet<string>;
@@ -86,8 +86,8 @@ interface ReadClaim {
 }
 
 /** The state before the first load. */
-export const NOTHING_IN_FORCE: InForce = {
-  inForce: new Map(),
+export const NOTHING_IN_EFFECT: InEffect = {
+  inEffect: new Map(),
   memory: { domainOf: new Map(), digests: new Map() },
 };
 
@@ -97,44 +97,44 @@ export const NOTHING_IN_FORCE: InForce = {
  * are files that may still exist but could not be searched for. `tableDigest` returns the digest of a file that
  * `readFile` read.
  */
-export function joinDomains(
+export function resolveDomains(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
   options: LoadOptions & { readonly readFile: ReadFile; readonly tableDigest: (file: string) => string },
-  before: InForce = NOTHING_IN_FORCE,
-): SettledDomains {
+  before: InEffect = NOTHING_IN_EFFECT,
+): ResolvedDomains {
   const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
   const tables = new Map<string, ProblemList>();
   const read = new Map<string, ReadClaim>();
-  const declared = allSecretKeys([...before.inForce.values(), ...[...claims.values()].map(secretsOfClaim)]);
+  const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
     const { spec, tableFiles } = readClaim(domain, claim, options, declared);
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
-    const ownSecretKeys = spec === undefined ? before.inForce.get(domain) : secretSources(spec.steps);
+    const ownSecretKeys = spec === undefined ? before.inEffect.get(domain) : secretSources(spec.steps);
     read.set(domain, { claim, spec, ownSecretKeys, digests: [...claim.digests, ...tableDigests] });
   }
   const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
-  const specs = new Map<string, SettledDomain>();
+  const specs = new Map<string, ResolvedDomain>();
   const digests = new Map<string, string>();
   const statuses: DomainStatus[] = [];
   for (const [domain, { claim, spec, digests: parts }] of read) {
     const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
-    const isInForce = before.inForce.has(domain);
+    const isInEffect = before.inEffect.has(domain);
     if (spec !== undefined) {
       const digest = digestOf([...parts, ...secretsOfOthers(spec, secretKeys)]);
       // Keep the object of an unchanged domain, with everything it caches about earlier requests.
-      const isSame = isInForce && before.memory.digests.get(domain) === digest;
+      const isSame = isInEffect && before.memory.digests.get(domain) === digest;
       specs.set(domain, isSame ? 'kept' : spec);
       digests.set(domain, digest);
-    } else if (isInForce) {
+    } else if (isInEffect) {
       // This set may never take effect. The policy gets the secret keys of other domains when it does, see
       // shareSecrets.
       specs.set(domain, 'kept');
       digests.set(domain, before.memory.digests.get(domain) ?? '');
     }
-    const state = spec !== undefined ? 'ok' : isInForce ? 'kept' : 'absent';
+    const state = spec !== undefined ? 'ok' : isInEffect ? 'kept' : 'absent';
     statuses.push({ domain, files, state });
   }
   statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));

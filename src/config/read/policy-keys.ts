@@ -89,7 +89,7 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
 const IN_FILE_OR_RATE_LIMIT = `at the top of the file or ${IN_RATE_LIMIT}`;
 
 /** Keys that only weir has, and the mapping that each belongs to. A misplaced one is an error. */
-export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
+export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['phase', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
   ['derive', 'at the top of the file'],
   ['decision_metadata', 'at the top of the file'],

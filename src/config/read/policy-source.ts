@@ -26,7 +26,7 @@ export interface OpenedSource {
   readonly source: PolicySource | undefined;
   readonly problems: ProblemList;
   /** Whether the document can be read but is not a policy, which is reported as an error. */
-  readonly isSomethingElse: boolean;
+  readonly isNotPolicy: boolean;
   /** Whether such a document is a key table. */
   readonly isKeyTable: boolean;
 }
@@ -56,7 +56,7 @@ export function unreadable(file: string, message: string): OpenedSource {
 
 /** Returns the result for a document that could not be opened for the reasons in `problems`. */
 export function unopened(problems: ProblemList): OpenedSource {
-  return { source: undefined, problems, isSomethingElse: false, isKeyTable: false };
+  return { source: undefined, problems, isNotPolicy: false, isKeyTable: false };
 }
 
 /** Maximum number of keys compared to recognise a policy file. */
@@ -71,12 +71,12 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
       '',
       `a policy file must be a mapping, not a ${kindName(document)}; begin it with "domain: <name>"`,
     );
-    return { ...nothing, isSomethingElse: true };
+    return { ...nothing, isNotPolicy: true };
   }
   const foreign = foreignDocument(document);
   if (foreign !== undefined) {
     problems.error(document.at, '', foreign);
-    return { ...nothing, isSomethingElse: true };
+    return { ...nothing, isNotPolicy: true };
   }
   const keys = [...document.fields.keys()];
   const isKnown = (key: string): boolean => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
@@ -90,7 +90,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
         'move it elsewhere',
     );
     const isKeyTable = keys.every((key) => /^[0-9a-f]{64}$/i.test(key));
-    return { ...nothing, isSomethingElse: true, isKeyTable };
+    return { ...nothing, isNotPolicy: true, isKeyTable };
   }
   const root = new FieldReader(document, '', problems, POLICY_VOCABULARY);
   const domain = root.name('domain') ?? '';

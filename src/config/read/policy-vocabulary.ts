@@ -1,14 +1,14 @@
 import type { ProblemList } from '../yaml/config-problem.js';
-import { FieldReader, isOddNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
+import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
-import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from './policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, WEIR_KEYS } from './policy-keys.js';
 
 /** Properties of policy keys that hold in every mapping. */
 export const POLICY_VOCABULARY: Vocabulary = {
-  homes: OWN_KEYS,
+  correctMappings: WEIR_KEYS,
   neverEmpty: NEVER_EMPTY,
-  checkIdle: ({ key, value }, path, problems) => {
-    if (key !== 'metadata') checkIdle(value, path, problems);
+  checkIgnored: ({ key, value }, path, problems) => {
+    if (key !== 'metadata') checkIgnored(value, path, problems);
   },
 };
 
@@ -16,9 +16,9 @@ export const POLICY_VOCABULARY: Vocabulary = {
  * Checks the value of a misplaced key as envoyproxy/ratelimit does, which checks keys and kinds of values everywhere. A
  * value that it rejects is most likely a mistake.
  */
-function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
+function checkIgnored(value: YamlValue, path: string, problems: ProblemList): void {
   if (value.kind === 'scalar') {
-    if (value.plain && isOddNumber(value.text)) {
+    if (value.plain && isAmbiguousNumber(value.text)) {
       problems.error(value.at, path, 'without quotes, YAML reads this as a number; put it in quotes');
     }
     return;
@@ -38,7 +38,7 @@ function checkIdle(value: YamlValue, path: string, problems: ProblemList): void 
     reader.expectKeys(ALL_KEYS);
     for (const field of map.fields.values()) {
       if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
-      checkIdle(field.value, reader.pathOf(field.key), problems);
+      checkIgnored(field.value, reader.pathOf(field.key), problems);
     }
   });
 }

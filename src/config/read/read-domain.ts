@@ -75,7 +75,7 @@ interface Inherited {
 const MAX_COMPARED = 200;
 
 /** A node with its position. */
-interface Standing {
+interface LocatedNode {
   readonly fields: NodeFields;
   readonly reader: FieldReader;
 }
@@ -83,17 +83,17 @@ interface Standing {
 /** The child nodes of one node, by everything that they match. */
 class SiblingNodes {
   /** Created on demand, because most nodes have no child nodes. */
-  private standing: Map<string, Standing> | undefined;
+  private nodesByMatch: Map<string, LocatedNode> | undefined;
 
   /** Adds a node, unless an existing node matches the very same value, block or pattern. Returns that node. */
-  add(added: Standing): Standing | undefined {
-    this.standing ??= new Map();
+  add(added: LocatedNode): LocatedNode | undefined {
+    this.nodesByMatch ??= new Map();
     const names = matchedBy(added.fields);
     for (const name of names) {
-      const other = this.standing.get(name);
+      const other = this.nodesByMatch.get(name);
       if (other !== undefined) return other;
     }
-    for (const name of names) this.standing.set(name, added);
+    for (const name of names) this.nodesByMatch.set(name, added);
     return undefined;
   }
 }
@@ -176,12 +176,12 @@ class TreeReader {
   }
 
   private isNew(fields: NodeFields, reader: FieldReader, siblings: SiblingNodes): boolean {
-    const standing = siblings.add({ fields, reader });
-    if (standing === undefined) return true;
-    const other = standing.reader;
-    const [at, first] = [nodeAt(reader, fields), nodeAt(other, standing.fields)];
+    const nodesByMatch = siblings.add({ fields, reader });
+    if (nodesByMatch === undefined) return true;
+    const other = nodesByMatch.reader;
+    const [at, first] = [nodeAt(reader, fields), nodeAt(other, nodesByMatch.fields)];
     const place = placeName(other.problems.file, first);
-    const shown = repeated(fields, standing.fields, this.secretKeys);
+    const shown = duplicateMatch(fields, nodesByMatch.fields, this.secretKeys);
     const sameFile = other.problems === reader.problems;
     // An alias repeats a node at the position where it was defined.
     const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
@@ -227,18 +227,18 @@ function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType
 }
 
 /** Returns the value, block or pattern that a sibling already matches. */
-function repeated(
+function duplicateMatch(
   { key, value, matcher }: NodeFields,
-  standing: NodeFields,
+  nodesByMatch: NodeFields,
   secretKeys: ReadonlySet<string>,
 ): string {
-  const others = new Set(standing.matcher?.items);
+  const others = new Set(nodesByMatch.matcher?.items);
   const item = matcher?.items.find((one) => others.has(one));
   return item?.slice(0, 60) ?? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys));
 }
 
 /** Descriptions of the nodes that can have `share_threshold`. */
-const SHARED = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
+const SHAREABLE_MATCHERS = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
 
 /** Reads what a descriptor matches, and whether its values share a limit. */
 function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
@@ -268,12 +268,12 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
     if (key.includes('*'))
       reader.warn(
         'share_threshold',
-        `"share_threshold" has no effect without ${SHARED}; add one of them, or remove it`,
+        `"share_threshold" has no effect without ${SHAREABLE_MATCHERS}; add one of them, or remove it`,
       );
     else
       reader.error(
         'share_threshold',
-        `"share_threshold" needs ${SHARED}; add one of them, or remove "share_threshold"`,
+        `"share_threshold" needs ${SHAREABLE_MATCHERS}; add one of them, or remove "share_threshold"`,
       );
   }
   return { key, value, matcher, shareThreshold };

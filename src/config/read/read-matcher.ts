@@ -47,7 +47,7 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
 /** Matches an address with a prefix length. */
 const BLOCK = /^[0-9A-Fa-f:.]{2,45}\/[0-9]{1,3}$/;
 /** The Envoy action that sends address blocks as text. */
-const SENDS_BLOCKS = 'masked_remote_address';
+const CIDR_ACTION = 'masked_remote_address';
 /**
  * Matches text that is almost certainly a regular expression: `^` at the start, `\d`, `[a-z]+`, `(?`, `(a|b)`, `.*$`.
  * Takes linear time.
@@ -63,7 +63,7 @@ export function warnOfLiteral(reader: FieldReader, key: string, value: string): 
     ? 'is a pattern in which only "*" has a special meaning'
     : 'is compared literally';
   const message =
-    BLOCK.test(value) && key !== SENDS_BLOCKS && typeof parseBlock(value) !== 'string'
+    BLOCK.test(value) && key !== CIDR_ACTION && typeof parseBlock(value) !== 'string'
       ? 'so it does not match the addresses in this block; use "value_cidr" to match them'
       : value.length <= MAX_REGEX_LENGTH && REGEX.test(value)
         ? 'and this looks like a regular expression; if it is one, use "value_regex"'

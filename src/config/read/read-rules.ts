@@ -70,7 +70,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const candidate = readNodeCandidate(reader, base, place.file, { limits, isList });
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
-    warnOfIdleFields(reader, {
+    warnOfIgnoredFields(reader, {
       shadow_mode: place.node.shadowMode,
       quota_mode: place.node.quotaMode,
       detailed_metric: place.node.detailedMetric,
@@ -254,7 +254,7 @@ function isSameRate(one: RateSpec, other: RateSpec): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
+function warnOfIgnoredFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
   for (const [key, set] of Object.entries(fields)) {
     if (!set) continue;
     reader.warn(

@@ -1,6 +1,6 @@
 import type { PolicySet } from '../../policy/policy-set.js';
 import { runToCompletion, turn } from '../../runtime/turns.js';
-import { YoungGarbage } from '../threads/young-garbage.js';
+import { MinorCollector } from '../threads/young-garbage.js';
 
 /**
  * Returns the union of the secret keys that each domain declares. An API key stays secret even if it is sent to the
@@ -21,27 +21,28 @@ function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
  * policies may come from the previous set. Little work is left at that time: a load already names buckets by the secret
  * keys of all domains and rebuilds affected domains, except for invalid ones.
  */
-export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
+export function* shareSecretsInSteps(policySet: PolicySet): Generator<void, void> {
   const all = secretKeysOfSet(policySet);
   for (const policy of policySet.domains.values()) yield* policy.setSecretKeys(all);
 }
 
-/** Runs {@link sharedSecrets} at once, for a set that decides no requests yet, or whose domains are all valid. */
+/** Runs {@link shareSecretsInSteps} at once, for a set that decides no requests yet, or whose domains are all valid. */
 export function shareSecrets(policySet: PolicySet): void {
-  runToCompletion(sharedSecrets(policySet));
+  runToCompletion(shareSecretsInSteps(policySet));
 }
 
-/** Number of steps per slice of {@link YoungGarbage}. */
-const STEPS_OF_A_SLICE = 4;
+/** Number of steps per slice of {@link MinorCollector}. */
+const STEPS_PER_SLICE = 4;
 
 /**
- * Runs {@link sharedSecrets} with a turn of the event loop after each step, so that requests are decided in between.
+ * Runs {@link shareSecretsInSteps} with a turn of the event loop after each step, so that requests are decided in
+ * between.
  */
 export async function shareSecretsInTurns(policySet: PolicySet): Promise<void> {
-  const garbage = new YoungGarbage();
-  const steps = sharedSecrets(policySet);
+  const garbage = new MinorCollector();
+  const steps = shareSecretsInSteps(policySet);
   for (let count = 1; steps.next().done !== true; count++) {
-    if (count % STEPS_OF_A_SLICE === 0) garbage.slice();
+    if (count % STEPS_PER_SLICE === 0) garbage.slice();
     await turn();
   }
 }

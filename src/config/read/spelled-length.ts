@@ -23,7 +23,7 @@ const SPELLINGS: ReadonlyMap<string, WindowUnit> = new Map(
 );
 
 /** The next larger unit of each unit, and its length in the smaller unit. */
-const LARGER: ReadonlyMap<WindowUnit, readonly [larger: WindowUnit, of: number]> = new Map([
+const NEXT_LARGER_UNIT: ReadonlyMap<WindowUnit, readonly [larger: WindowUnit, of: number]> = new Map([
   ['second', ['minute', 60]],
   ['minute', ['hour', 60]],
   ['hour', ['day', 24]],
@@ -44,7 +44,7 @@ function readLength(text: string): UnitCount | undefined {
 
 function inLargest({ unit, count }: UnitCount): UnitCount | undefined {
   if (count < 1) return undefined;
-  const [larger, of] = LARGER.get(unit) ?? [];
+  const [larger, of] = NEXT_LARGER_UNIT.get(unit) ?? [];
   return larger === undefined || of === undefined || count % of !== 0
     ? { unit, count }
     : inLargest({ unit: larger, count: count / of });

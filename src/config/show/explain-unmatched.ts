@@ -5,7 +5,7 @@ import { assertFound, unboundedWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
-const NAMED = 3;
+const MAX_PATHS_SHOWN = 3;
 /** Maximum number of nodes searched for rules with other values. */
 const MAX_NODES = 10_000;
 
@@ -17,11 +17,11 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
   const keys = entries.map(({ key }) => key);
   const paths = rulePaths(policy.root);
   const found = [whyUnmatched(keys, paths, policy)];
-  const end = endOf(policy.root, entries);
+  const end = lastMatch(policy.root, entries);
   const others = rulesAt(policy.root, keys);
   if (others.length > 0) {
-    const named = others.slice(0, NAMED).join(', ');
-    found.push(`the rules with these keys are ${named}${others.length > NAMED ? ' and more' : ''}`);
+    const named = others.slice(0, MAX_PATHS_SHOWN).join(', ');
+    found.push(`the rules with these keys are ${named}${others.length > MAX_PATHS_SHOWN ? ' and more' : ''}`);
   }
   const near = end.missed === undefined ? undefined : nearValue(end.node, end.missed);
   if (near !== undefined) found.push(`the nearest value is ${near}: did you mean that value?`);
@@ -37,7 +37,7 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
 }
 
 /** Returns the last node that matched, and the entry that matched none of its child nodes. */
-function endOf(
+function lastMatch(
   root: PolicyNode,
   entries: readonly Entry[],
 ): { readonly node: PolicyNode; readonly missed: Entry | undefined } {

@@ -18,13 +18,13 @@ const MAX_COMPARED_CHARACTERS = 40;
 const MAX_COMPARED_NAMES = 500;
 /** Maximum number of entries in a descriptor for which the nearest rule is searched. */
 const MAX_KEYS = 32;
-const NAMED = 5;
+const MAX_PATHS_SHOWN = 5;
 /**
- * Distances of two keys, where an additional or missing entry counts 1: `MISTYPED` for a key that may be misspelt, and
- * `OTHER` for another key, which is less likely than a missing entry.
+ * Distances of two keys, where an additional or missing entry counts 1: `MISSPELT_KEY_DISTANCE` for a key that may be
+ * misspelt, and `OTHER_KEY_DISTANCE` for another key, which is less likely than a missing entry.
  */
-const MISTYPED = 0.4;
-const OTHER = 1.5;
+const MISSPELT_KEY_DISTANCE = 0.4;
+const OTHER_KEY_DISTANCE = 1.5;
 
 /**
  * Returns the key paths below `root` that have limits or exemptions, shortest first. The search is bounded, so paths of
@@ -128,8 +128,9 @@ function entryText(keys: KeyPath): string {
 }
 
 function listed(paths: readonly KeyPath[]): string {
-  const named = paths.slice(0, NAMED).map(pathText).join(', ');
-  const more = paths.length > NAMED ? `, and ${quantity(paths.length - NAMED, 'more place')}` : '';
+  const named = paths.slice(0, MAX_PATHS_SHOWN).map(pathText).join(', ');
+  const more =
+    paths.length > MAX_PATHS_SHOWN ? `, and ${quantity(paths.length - MAX_PATHS_SHOWN, 'more place')}` : '';
   return `rules exist for ${named}${more}`;
 }
 
@@ -157,7 +158,9 @@ function nearestPath(
   return nearest;
 }
 
-/** Returns the Levenshtein distance of two key paths, in which each misspelt key counts {@link MISTYPED}. */
+/**
+ * Returns the Levenshtein distance of two key paths, in which each misspelt key counts {@link MISSPELT_KEY_DISTANCE}.
+ */
 function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>): number {
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {
@@ -175,11 +178,11 @@ function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>):
 /** Returns the distance of two keys. `known` caches the distances. */
 function keyDistance(one: string, other: string, known: Map<string, number>): number {
   if (one === other) return 0;
-  if (Math.max(one.length, other.length) > MAX_COMPARED_CHARACTERS) return OTHER;
+  if (Math.max(one.length, other.length) > MAX_COMPARED_CHARACTERS) return OTHER_KEY_DISTANCE;
   const pair = JSON.stringify([one, other]);
   let distance = known.get(pair);
   if (distance === undefined) {
-    distance = nearest(one, [other]) === undefined ? OTHER : MISTYPED;
+    distance = nearest(one, [other]) === undefined ? OTHER_KEY_DISTANCE : MISSPELT_KEY_DISTANCE;
     known.set(pair, distance);
   }
   return distance;

@@ -1,15 +1,15 @@
 /** Worker thread that PolicyDiffer starts for one comparison. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { tellChanges } from '../diff/told-changes.js';
-import { giveWay } from './load-thread.js';
+import { summarizeChanges } from '../diff/told-changes.js';
+import { lowerThreadPriority } from './load-thread.js';
 import type { DiffRequest } from './policy-differ.js';
 import { type PolicyItem, PolicyReceiver } from './policy-transfer.js';
 import { openSlice } from './slices.js';
 
-giveWay();
+lowerThreadPriority();
 const { before, after, nowMicros } = workerData as DiffRequest;
-parentPort?.postMessage(tellChanges(policiesOf(before), policiesOf(after), nowMicros));
+parentPort?.postMessage(summarizeChanges(policiesOf(before), policiesOf(after), nowMicros));
 
 function policiesOf(slices: readonly Uint8Array[]): PolicySet {
   const receiver = new PolicyReceiver(undefined);

@@ -5,11 +5,11 @@ import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import { runInTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
-import type { InForce, LoadedPolicies } from '../files/load-policies.js';
+import type { InEffect, LoadedPolicies } from '../files/load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';
-import { takesLong } from './policy-transfer.js';
+import { needsOwnSlice } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
-import { YoungGarbage } from './young-garbage.js';
+import { MinorCollector } from './young-garbage.js';
 
 /**
  * Loads policies in a worker thread. The result is sent as bytes and built here slice by slice, so that no decision
@@ -31,14 +31,14 @@ export class LoadThread {
    * are unusable here afterwards. `previous` is the result of the previous load. Rejects if the load could not run.
    * Only one load may run at a time.
    */
-  async load<Request extends InForce>(
+  async load<Request extends InEffect>(
     request: Request,
     previous: LoadedPolicies | undefined,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LoadedPolicies> {
     const slices = await this.run(request, previous !== undefined, transfer);
     const receiver = new LoadReceiver(previous?.policySet);
-    const garbage = new YoungGarbage();
+    const garbage = new MinorCollector();
     for (const slice of slices) {
       for (const item of openSlice<LoadItem>(slice)) receiver.add(item);
       garbage.slice();
@@ -57,7 +57,7 @@ export class LoadThread {
   }
 
   private run(
-    request: InForce,
+    request: InEffect,
     isReload: boolean,
     transfer: readonly ArrayBuffer[],
   ): Promise<readonly Uint8Array[]> {
@@ -85,13 +85,13 @@ export class LoadThread {
  * belongs to the thread (setpriority(2), "C library/kernel differences"). Other systems would change the whole process,
  * so nothing is done there. On two cores, this halves the delay of a busy server (bench: policy-load).
  */
-export function giveWay(): void {
+export function lowerThreadPriority(): void {
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** Sends the result of the load. Runs in the thread. */
 export function sendLoaded(items: Iterable<LoadItem>): void {
-  const slices = [...cutSlices(items, takesLong)];
+  const slices = [...cutSlices(items, needsOwnSlice)];
   parentPort?.postMessage(
     slices,
     slices.map(({ buffer }) => buffer as ArrayBuffer),

@@ -1,8 +1,8 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import {
-  type InForce,
-  inForceOf,
+  type InEffect,
+  inEffectOf,
   type LoadedPolicies,
   type LoadOptions,
   type LoadReport,
@@ -14,7 +14,7 @@ import type { ConfigProblem } from '../yaml/config-problem.js';
 import { type PolicyItem, PolicyReceiver, specItems } from './policy-transfer.js';
 
 /** Request of one thread to another to load policies, as plain data. */
-export interface LoadRequest extends InForce {
+export interface LoadRequest extends InEffect {
   readonly places: readonly PolicyPlace[];
   readonly options: LoadOptions;
 }
@@ -35,7 +35,7 @@ export function loadRequest(
   options: LoadOptions,
   previous: PreviousPolicies | undefined,
 ): LoadRequest {
-  return { places, options, ...inForceOf(previous) };
+  return { places, options, ...inEffectOf(previous) };
 }
 
 /**
@@ -70,9 +70,9 @@ export class LoadReceiver {
   private contents = '';
   private fingerprint = '';
 
-  /** `inForce` is the set that the request named. */
-  constructor(inForce: PolicySet | undefined) {
-    this.policies = new PolicyReceiver(inForce);
+  /** `inEffect` is the set that the request named. */
+  constructor(inEffect: PolicySet | undefined) {
+    this.policies = new PolicyReceiver(inEffect);
   }
 
   /** Adds the next item. Throws an Error for an item that does not belong here. */

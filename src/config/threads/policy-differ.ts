@@ -3,7 +3,7 @@ import { assetPath } from '../../assets.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
-import type { ToldChanges } from '../diff/told-changes.js';
+import type { ChangeSummary } from '../diff/told-changes.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
 
@@ -20,7 +20,7 @@ const THREAD = 'src/config/threads/diff-thread.js';
  * Maximum duration of a comparison in milliseconds. Comparing thousands of patterns may take longer, which is left to
  * `weir diff`.
  */
-const MAX_MS = 20_000;
+const MAX_COMPARISON_MS = 20_000;
 
 /**
  * Compares policies in a worker thread while this thread decides requests. Policies are sent slice by slice, and the
@@ -36,7 +36,7 @@ export class PolicyDiffer {
    *
    * @param nowMicros wall clock
    */
-  async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ToldChanges> {
+  async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ChangeSummary> {
     const request: DiffRequest = {
       before: await slicesOf(before, after),
       after: await slicesOf(after, before),
@@ -52,7 +52,7 @@ export class PolicyDiffer {
     void this.#thread?.terminate();
   }
 
-  #run(request: DiffRequest): Promise<ToldChanges> {
+  #run(request: DiffRequest): Promise<ChangeSummary> {
     return new Promise((resolve, reject) => {
       const transferList = [...request.before, ...request.after].map(({ buffer }) => buffer as ArrayBuffer);
       const thread = new Worker(assetPath(THREAD), { name: 'diff', workerData: request, transferList });
@@ -60,9 +60,9 @@ export class PolicyDiffer {
       // The comparison must not keep the process running.
       thread.unref();
       const late = setTimeout(() => {
-        reject(new Error(`the comparison took longer than ${MAX_MS / 1000} s`));
+        reject(new Error(`the comparison took longer than ${MAX_COMPARISON_MS / 1000} s`));
         void thread.terminate();
-      }, MAX_MS).unref();
+      }, MAX_COMPARISON_MS).unref();
       thread.once('message', resolve);
       thread.once('error', (error) => reject(threadError(error)));
       thread.once('exit', (code) => {

@@ -1,9 +1,9 @@
 /** Worker thread that ThreadPolicyLoader starts for one load. */
 import { workerData } from 'node:worker_threads';
 import { readPolicies } from '../files/load-policies.js';
-import { giveWay, sendLoaded } from './load-thread.js';
+import { lowerThreadPriority, sendLoaded } from './load-thread.js';
 import { type LoadRequest, loadItems } from './load-transfer.js';
 
-giveWay();
+lowerThreadPriority();
 const request = workerData as LoadRequest;
 sendLoaded(loadItems(readPolicies(request.places, request.options, request)));

@@ -109,7 +109,7 @@ export function* policyItems(
     const { head, secretKeys, steps, root } = policy;
     yield { kind: 'domain', head, secretKeys: [...secretKeys] };
     for (const step of steps) yield* stepItems(step);
-    yield* nodeItems(root, (node) => node.inFileOrder(), prepares ? partsOfNode : bareParts);
+    yield* nodeItems(root, (node) => node.inFileOrder(), prepares ? partsOfNode : partsWithoutLevels);
     yield { kind: 'end' };
   }
 }
@@ -129,7 +129,7 @@ function partsOfNode({ fields, rules, levels }: PolicyNode): NodeParts {
   return { fields, rules: rules.map(ruleSpecOf), levels };
 }
 
-function bareParts(node: PolicyNode): NodeParts {
+function partsWithoutLevels(node: PolicyNode): NodeParts {
   return { ...partsOfNode(node), levels: [] };
 }
 
@@ -196,33 +196,33 @@ function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Gen
 }
 
 /** Tells whether an item takes so long to add that it needs its own slice. */
-export function takesLong(item: { readonly kind: string }): boolean {
-  if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(standsForMany);
+export function needsOwnSlice(item: { readonly kind: string }): boolean {
+  if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(hasAlternatives);
   return item.kind === 'compile' || item.kind === 'patterns';
 }
 
 /** Tells whether the condition has braces, which make it several patterns. */
-function standsForMany(condition: ConditionSpec): boolean {
+function hasAlternatives(condition: ConditionSpec): boolean {
   return typeof condition === 'object' && condition.pattern.includes('{');
 }
 
 /** Builds policies from the received items, one by one. */
 export class PolicyReceiver {
-  private readonly inForce: PolicySet | undefined;
+  private readonly inEffect: PolicySet | undefined;
   private readonly domains = new Map<string, CompiledPolicy>();
   private builder: TreeBuilder | undefined;
   /** Words received so far for the patterns of a level. */
   private words = new Int32Array(0);
 
-  /** `inForce` has the domains that are kept. */
-  constructor(inForce: PolicySet | undefined) {
-    this.inForce = inForce;
+  /** `inEffect` has the domains that are kept. */
+  constructor(inEffect: PolicySet | undefined) {
+    this.inEffect = inEffect;
   }
 
   /** Adds the next item. Throws an Error if a domain to be kept is missing. */
   add(item: PolicyItem): void {
     if (item.kind === 'kept') {
-      const policy = this.inForce?.domains.get(item.domain);
+      const policy = this.inEffect?.domains.get(item.domain);
       if (policy === undefined) throw new Error(`the domain ${item.domain} to keep does not exist`);
       this.domains.set(item.domain, policy);
     } else if (item.kind === 'domain') {

@@ -8,16 +8,16 @@ const ITEMS_PER_SLICE = 64;
 
 /**
  * Cuts plain data into slices of bytes, which another thread or process opens one at a time. An item for which
- * `takesLong` is true ends its slice.
+ * `needsOwnSlice` is true ends its slice.
  */
 export function* cutSlices<T>(
   items: Iterable<T>,
-  takesLong: (item: T) => boolean = () => false,
+  needsOwnSlice: (item: T) => boolean = () => false,
 ): Generator<Uint8Array> {
   let slice: T[] = [];
   for (const item of items) {
     slice.push(item);
-    if (slice.length < ITEMS_PER_SLICE && !takesLong(item)) continue;
+    if (slice.length < ITEMS_PER_SLICE && !needsOwnSlice(item)) continue;
     yield serialize(slice);
     slice = [];
   }

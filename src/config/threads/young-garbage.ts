@@ -25,7 +25,7 @@ let exposed: { readonly collect: Collect | undefined } | undefined;
  * V8 would wait until there are 16 MB of them and then pause for more than 10 ms. Frequent small collections take no
  * more time in total (bench: policy-load).
  */
-export class YoungGarbage {
+export class MinorCollector {
   private readonly collect: Collect | undefined;
   private slices = 0;
 

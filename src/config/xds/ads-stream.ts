@@ -47,7 +47,7 @@ export const KEEPALIVE_TIMEOUT_MS = 20_000;
  * Maximum number of messages per second on a stream. Each takes work, even a small one. Management servers send one per
  * change and wait for the answer.
  */
-export const MAX_MESSAGES_A_SECOND = 100;
+export const MAX_MESSAGES_PER_SECOND = 100;
 
 export interface AdsStreamListener {
   connected(): void;
@@ -107,7 +107,7 @@ export class AdsStream {
     );
     this.#call.on('data', (bytes: Buffer) => {
       if (this.#isFlood())
-        this.#end(`the server sent more than ${MAX_MESSAGES_A_SECOND} messages within a second`);
+        this.#end(`the server sent more than ${MAX_MESSAGES_PER_SECOND} messages within a second`);
       else void this.#read(bytes);
     });
     // The status reports the error, too.
@@ -136,7 +136,7 @@ export class AdsStream {
     const now = performance.now();
     if (now - this.#sinceMs >= 1000) [this.#sinceMs, this.#messages] = [now, 0];
     this.#messages++;
-    return this.#messages > MAX_MESSAGES_A_SECOND;
+    return this.#messages > MAX_MESSAGES_PER_SECOND;
   }
 
   /** Reads a message in several turns, and pauses the stream meanwhile. */

@@ -74,11 +74,11 @@ export function createDiscoveryCodec(): DiscoveryCodec {
   return {
     encodeRequest: (value) => request.serialize(value),
     decodeResponse: (bytes) => {
-      const decoded = response.deserialize(strict(bytes)) as LoadedResponse;
+      const decoded = response.deserialize(strictBuffer(bytes)) as LoadedResponse;
       const resources = decoded.resources.map(({ type_url: typeUrl, value }) => ({ typeUrl, value }));
       return { ...decoded, resources };
     },
-    decodeConfig: (bytes) => config.deserialize(strict(bytes)) as Message,
+    decodeConfig: (bytes) => config.deserialize(strictBuffer(bytes)) as Message,
     countFields: (bytes, most) => counter.count(bytes, most),
   };
 }
@@ -88,6 +88,6 @@ function messageOf(definition: PackageDefinition, name: string): MessageTypeDefi
 }
 
 /** Returns the bytes in a form that protobufjs reads strictly. From a Buffer, it would accept a truncated text. */
-function strict(bytes: Uint8Array): Buffer {
+function strictBuffer(bytes: Uint8Array): Buffer {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) as Buffer;
 }

@@ -8,7 +8,7 @@ const DESCRIPTOR_FIELDS = 3;
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
 /** The fields of a message that are messages themselves, by number. */
-type Parts = Map<number, Parts>;
+type NestedMessages = Map<number, NestedMessages>;
 
 /** google.protobuf.DescriptorProto, as returned by proto-loader. */
 interface MessageDescriptor {
@@ -19,17 +19,17 @@ interface MessageDescriptor {
 
 /** Counts the fields of messages before they are decoded. */
 export class FieldCounter {
-  readonly #root: Parts;
-  readonly #descriptor: Parts;
+  readonly #root: NestedMessages;
+  readonly #descriptor: NestedMessages;
 
   /**
    * `root` is the full name of the message to count. `descriptor` is that of the message that counts {@link
    * DESCRIPTOR_FIELDS} more.
    */
   constructor(definition: PackageDefinition, root: string, descriptor: string) {
-    const known = new Map<string, Parts>();
-    this.#root = partsOf(definition, root, known);
-    this.#descriptor = known.get(descriptor) as Parts;
+    const known = new Map<string, NestedMessages>();
+    this.#root = nestedMessagesOf(definition, root, known);
+    this.#descriptor = known.get(descriptor) as NestedMessages;
   }
 
   /**
@@ -39,7 +39,7 @@ export class FieldCounter {
    */
   count(bytes: Uint8Array, most: number): number {
     const ends: number[] = [bytes.length];
-    const parts: Parts[] = [this.#root];
+    const parts: NestedMessages[] = [this.#root];
     let count = 0;
     let at = 0;
     while (ends.length > 0) {
@@ -77,10 +77,14 @@ export class FieldCounter {
 }
 
 /** `known` has the message types that were visited before. */
-function partsOf(definition: PackageDefinition, name: string, known: Map<string, Parts>): Parts {
+function nestedMessagesOf(
+  definition: PackageDefinition,
+  name: string,
+  known: Map<string, NestedMessages>,
+): NestedMessages {
   const met = known.get(name);
   if (met !== undefined) return met;
-  const parts: Parts = new Map();
+  const parts: NestedMessages = new Map();
   known.set(name, parts);
   addParts(definition, descriptorOf(definition, name), name, parts, known);
   return parts;
@@ -90,21 +94,21 @@ function addParts(
   definition: PackageDefinition,
   { field: fields, nestedType }: MessageDescriptor,
   scope: string,
-  parts: Parts,
-  known: Map<string, Parts>,
+  parts: NestedMessages,
+  known: Map<string, NestedMessages>,
 ): void {
   for (const { number, type, typeName } of fields) {
     if (type !== 'TYPE_MESSAGE') continue;
     // The type of map entries is nested in the message itself.
     const entry = nestedType.find((nested) => nested.name === typeName);
     if (entry !== undefined) {
-      const inner: Parts = new Map();
+      const inner: NestedMessages = new Map();
       parts.set(number, inner);
       addParts(definition, entry, scope, inner, known);
       continue;
     }
     const name = typeName in definition ? typeName : `${packageOf(scope)}.${typeName}`;
-    if (!isSingleValue(definition, name)) parts.set(number, partsOf(definition, name, known));
+    if (!isSingleValue(definition, name)) parts.set(number, nestedMessagesOf(definition, name, known));
   }
 }
 

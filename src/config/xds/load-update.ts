@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { NO_SECRETS } from '../../policy/redact.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
-import { type InForce, NOTHING_IN_FORCE } from '../read/join-domains.js';
+import { type InEffect, NOTHING_IN_EFFECT } from '../read/join-domains.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import {
@@ -29,33 +29,38 @@ export function readResponse(
   codec: DiscoveryCodec,
   options: LoadOptions,
   rejected: string | undefined,
-  before: InForce = NOTHING_IN_FORCE,
+  before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
   let response: DiscoveryResponse;
   try {
     response = codec.decodeResponse(bytes);
   } catch (error) {
     const reason = (error as Error).message;
-    return nothingOf(`the update is not a DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
+    return rejectedUpdate(`the update is not a DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
   }
   const { resources, versionInfo } = response;
   const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
   const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
-  if (contents === rejected) return nothingOf('the update is the same as the rejected one', contents, before);
+  if (contents === rejected)
+    return rejectedUpdate('the update is the same as the rejected one', contents, before);
   let fields = 0;
   for (const { value } of resources) {
     fields += codec.countFields(value, MAX_FIELDS - fields);
     if (fields > MAX_FIELDS) {
-      return nothingOf(`the update has more than ${MAX_FIELDS} fields; send fewer rules`, contents, before);
+      return rejectedUpdate(
+        `the update has more than ${MAX_FIELDS} fields; send fewer rules`,
+        contents,
+        before,
+      );
     }
   }
   return { ...readUpdate(resources, codec, options, before), contents };
 }
 
 /** Returns the result for an update that is rejected as a whole, for one reason. */
-function nothingOf(message: string, contents: string, { inForce, memory }: InForce): ReadPolicies {
+function rejectedUpdate(message: string, contents: string, { inEffect, memory }: InEffect): ReadPolicies {
   return {
-    specs: new Map(Array.from(inForce.keys(), (domain) => [domain, 'kept'])),
+    specs: new Map(Array.from(inEffect.keys(), (domain) => [domain, 'kept'])),
     version: '',
     secretKeys: NO_SECRETS,
     errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
@@ -87,7 +92,7 @@ export function readUpdate(
   resources: readonly Resource[],
   codec: DiscoveryCodec,
   options: LoadOptions,
-  before?: InForce,
+  before?: InEffect,
 ): ReadPolicies {
   const errors: ConfigProblem[] = [];
   const sources: { readonly name: string; readonly document: YamlValue }[] = [];

@@ -93,8 +93,8 @@ function deriveRule(message: Message): YamlMap {
 /** Returns the value of one field; undefined if it is absent. See {@link FieldForm}. */
 function fieldValue(form: FieldForm, key: string, message: Message): YamlValue | undefined {
   const item = message[key];
-  if (form === 'phase') return wordOr('phase_schedule', item, message[`${key}_schedule`]);
-  if (form === 'store_failure') return wordOr('local_share', item, message[`${key}_share`]);
+  if (form === 'phase') return messageOrText('phase_schedule', item, message[`${key}_schedule`]);
+  if (form === 'store_failure') return messageOrText('local_share', item, message[`${key}_share`]);
   if (form === 'kept_text') return text((item ?? '') as string);
   if (form === 'kept_count') return plain(String(item ?? 0));
   if (!isSet(item)) return undefined;
@@ -145,7 +145,7 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
 }
 
 /** Returns the message, or else the text of the other field. */
-function wordOr(name: MappingName, word: unknown, message: unknown): YamlValue | undefined {
+function messageOrText(name: MappingName, word: unknown, message: unknown): YamlValue | undefined {
   if (message !== undefined) return mapping(name, message as Message);
   return word === undefined || word === '' ? undefined : text(word as string);
 }

@@ -1,8 +1,8 @@
-import { type InForce, inForceOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
+import { type InEffect, inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { LoadThread } from '../threads/load-thread.js';
 
 /** Input of the thread, as plain data. */
-export interface UpdateRequest extends InForce {
+export interface UpdateRequest extends InEffect {
   /** A DiscoveryResponse. */
   readonly bytes: Uint8Array;
   /** Digest of the last rejected response. */
@@ -30,7 +30,7 @@ export class UpdateLoader {
    */
   load(bytes: Uint8Array, previous: LoadedPolicies | undefined, rejected?: string): Promise<LoadedPolicies> {
     const own = ownBuffer(bytes);
-    const request: UpdateRequest = { bytes: own, rejected, options: this.#options, ...inForceOf(previous) };
+    const request: UpdateRequest = { bytes: own, rejected, options: this.#options, ...inEffectOf(previous) };
     return this.#thread.load(request, previous, [own.buffer]);
   }
 

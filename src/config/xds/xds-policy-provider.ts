@@ -131,12 +131,12 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   }
 
   #reject(version: string, loaded: LoadedPolicies): void {
-    const inForce = this.current()?.domains ?? new Map();
+    const inEffect = this.current()?.domains ?? new Map();
     const kept = this.#domains.flatMap((one) =>
-      inForce.has(one.domain) ? [{ ...one, state: 'kept' as const }] : [],
+      inEffect.has(one.domain) ? [{ ...one, state: 'kept' as const }] : [],
     );
     const absent = loaded.domains.flatMap((one) =>
-      inForce.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
+      inEffect.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
     );
     this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
     this.#errors = loaded.errors.slice(0, MAX_SHOWN);

@@ -177,7 +177,7 @@ class Converter {
     }
     if (isMap(node) && node.flow === true && this.text.startsWith('{{', node.range?.[0])) {
       this.report(at, path, TEMPLATE);
-      this.problems.closePlace(at);
+      this.problems.ignorePosition(at);
       return nothing(at);
     }
     if (isMap(node) || isSeq(node)) {
@@ -201,9 +201,9 @@ class Converter {
     const isPlain = node.type === 'PLAIN';
     if (node.tag === undefined) return { kind: 'scalar', text, plain: isPlain, at };
     const tagged = readTagged(node.tag, text, isPlain);
-    if ('misfit' in tagged) {
-      this.report(at, path, tagged.misfit);
-      this.problems.closePlace(at);
+    if ('tagMismatch' in tagged) {
+      this.report(at, path, tagged.tagMismatch);
+      this.problems.ignorePosition(at);
       return { kind: 'scalar', text, plain: false, at };
     }
     const { warning, ...said } = tagged;
@@ -222,13 +222,13 @@ class Converter {
     if (target === undefined) {
       const alias = hidden ? 'this alias' : `"*${node.source}" without quotes is an alias, which`;
       this.report(at, path, `${alias} has no anchor before it; quote the text, or define the anchor first`);
-      this.problems.closePlace(at);
+      this.problems.ignorePosition(at);
       return nothing(at);
     }
     if (this.open.has(target)) {
       const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
       this.report(at, path, `${alias} is inside its own anchor, so it would never end; remove it`);
-      this.problems.closePlace(at);
+      this.problems.ignorePosition(at);
       return nothing(at);
     }
     this.aliasDepth++;

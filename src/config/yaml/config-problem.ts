@@ -65,7 +65,7 @@ export class ProblemList {
   /** Number of errors, including those that are not kept. */
   errorCount = 0;
   warningCount = 0;
-  private readonly closedPlaces = new Set<string>();
+  private readonly ignoredPositions = new Set<string>();
   private readonly within: string;
 
   /** `within`: path of the text in the file's document if the text is a part of one, such as `data["shop.yaml"]`. */
@@ -78,12 +78,12 @@ export class ProblemList {
    * Ignores later problems at this position. The value there is already reported and unknown, so further messages would
    * be guesses.
    */
-  closePlace(at: Position): void {
-    this.closedPlaces.add(placeOf(at));
+  ignorePosition(at: Position): void {
+    this.ignoredPositions.add(placeOf(at));
   }
 
   error(at: Position, path: string, message: string): void {
-    if (this.closedPlaces.has(placeOf(at))) return;
+    if (this.ignoredPositions.has(placeOf(at))) return;
     if (this.errorCount++ < MAX_PROBLEMS) this.errors.push(this.problem(at, path, message));
   }
 
@@ -95,7 +95,7 @@ export class ProblemList {
   }
 
   warn(at: Position, path: string, message: string): void {
-    if (this.closedPlaces.has(placeOf(at))) return;
+    if (this.ignoredPositions.has(placeOf(at))) return;
     if (this.warningCount++ < MAX_PROBLEMS) this.warnings.push(this.problem(at, path, message));
   }
 

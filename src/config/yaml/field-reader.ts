@@ -23,15 +23,19 @@ export interface Located<T> {
 /** Properties of a format's keys that hold in all its mappings. */
 export interface Vocabulary {
   /** The mapping that a misplaced key belongs to, for the remedy: "it belongs in a descriptor". */
-  readonly homes: ReadonlyMap<string, string>;
+  readonly correctMappings: ReadonlyMap<string, string>;
   /** Keys that cause a warning if they are empty. */
   readonly neverEmpty: ReadonlySet<string>;
   /** Reports errors in the value of a misplaced field at `path`, which is otherwise ignored. */
-  readonly checkIdle: (field: YamlField, path: string, problems: ProblemList) => void;
+  readonly checkIgnored: (field: YamlField, path: string, problems: ProblemList) => void;
 }
 
 /** Vocabulary of a format without misplaced keys. */
-const NO_VOCABULARY: Vocabulary = { homes: new Map(), neverEmpty: new Set(), checkIdle: () => {} };
+const NO_VOCABULARY: Vocabulary = {
+  correctMappings: new Map(),
+  neverEmpty: new Set(),
+  checkIgnored: () => {},
+};
 
 /**
  * Reads the fields of one mapping by name and type. Problems are added to the list and the method returns undefined, so
@@ -82,7 +86,7 @@ export class FieldReader {
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
-        this.vocabulary.checkIdle(field, path, this.problems);
+        this.vocabulary.checkIgnored(field, path, this.problems);
         continue;
       }
       const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, as it may be a secret)';
@@ -97,8 +101,8 @@ export class FieldReader {
    * Returns the remedy for an unknown key. Similar keys of this mapping take precedence over keys of other mappings.
    */
   private remedyFor(key: string, known: readonly string[], elsewhere: ReadonlyMap<string, string>): string {
-    const { homes } = this.vocabulary;
-    const home = homes.get(key);
+    const { correctMappings } = this.vocabulary;
+    const home = correctMappings.get(key);
     if (home !== undefined) return `it belongs ${home}`;
     const [word = ''] = key.split(':', 1);
     if (word !== key && known.includes(word)) return `write a space after the colon, as in "${word}: …"`;
@@ -109,8 +113,8 @@ export class FieldReader {
       );
     const near = nearest(key, known);
     if (near !== undefined) return `did you mean "${near}"?`;
-    const far = nearest(key, [...homes.keys(), ...elsewhere.keys()]);
-    const place = far === undefined ? undefined : (homes.get(far) ?? elsewhere.get(far));
+    const far = nearest(key, [...correctMappings.keys(), ...elsewhere.keys()]);
+    const place = far === undefined ? undefined : (correctMappings.get(far) ?? elsewhere.get(far));
     if (place !== undefined) return `did you mean "${far}"? It belongs ${place}`;
     return `the keys allowed here are ${known.join(', ')}`;
   }
@@ -159,7 +163,7 @@ export class FieldReader {
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
     // Do not repeat the text, which may be a credential.
-    if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
+    if (value?.kind === 'scalar' && value.plain && isAmbiguousNumber(value.text)) {
       const reason =
         value.tag === undefined
           ? 'no quotes, so YAML reads it as a number; put it in quotes'
@@ -347,7 +351,7 @@ function typographicQuotes(text: string): readonly [first: string, last: string]
 }
 
 /** Tells whether YAML reads the unquoted text as a number with a fraction or with more than 63 bits. */
-export function isOddNumber(text: string): boolean {
+export function isAmbiguousNumber(text: string): boolean {
   const plain = readPlain(text);
   return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);
 }

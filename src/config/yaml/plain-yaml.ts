@@ -26,7 +26,7 @@ const CLOSE_BRACE = 0x7d;
 const INDICATORS = new Set([...'-?:,[]{}#&*!|>\'"%@`'].map((char) => char.charCodeAt(0)));
 
 /** Thrown and caught in this module if the document uses other YAML than it reads. */
-const BEYOND = new Error('beyond plain YAML');
+const UNSUPPORTED = new Error('beyond plain YAML');
 
 /**
  * Reads the YAML that nearly all policies use, more than twenty times as fast as the parser. It supports block mappings
@@ -41,7 +41,7 @@ export function readPlainYaml(text: string, showKey: ShowKey, hidden: boolean): 
   try {
     return new PlainYamlReader(text, showKey).read(hidden);
   } catch (error) {
-    if (error === BEYOND) return undefined;
+    if (error === UNSUPPORTED) return undefined;
     throw error;
   }
 }
@@ -75,9 +75,9 @@ class PlainYamlReader {
   read(hidden: boolean): YamlValue {
     this.nextLine();
     if (this.text.slice(this.lineStart, this.lineEnd) === '---') this.nextLine();
-    if (this.indent !== 0) throw BEYOND;
+    if (this.indent !== 0) throw UNSUPPORTED;
     const value = this.readBlock({ path: '', depth: 0, hidden });
-    if (this.indent >= 0) throw BEYOND;
+    if (this.indent >= 0) throw UNSUPPORTED;
     return value;
   }
 
@@ -105,7 +105,7 @@ class PlainYamlReader {
 
   /** Reads a mapping or list that begins on the current line. */
   private readBlock(context: Context): YamlValue {
-    if (context.depth > MAX_PLAIN_DEPTH) throw BEYOND;
+    if (context.depth > MAX_PLAIN_DEPTH) throw UNSUPPORTED;
     return this.isItem() ? this.readList(context) : this.readMap(context);
   }
 
@@ -122,7 +122,7 @@ class PlainYamlReader {
       const keyStart = this.at;
       const colon = this.keyEnd(keyStart);
       const key = this.text.slice(keyStart, colon);
-      if (fields.has(key)) throw BEYOND;
+      if (fields.has(key)) throw UNSUPPORTED;
       const index = fields.size;
       const keyAt = this.position(keyStart);
       const shown = this.isShown(context, key);
@@ -131,7 +131,7 @@ class PlainYamlReader {
       if (this.isEnd(valueStart, colon + 1)) {
         this.nextLine();
         const below = this.indent > indent || (this.indent === indent && this.isItem());
-        if (!below) throw BEYOND;
+        if (!below) throw UNSUPPORTED;
         value = this.readBlock(this.below(context, key, index, shown));
       } else {
         value = this.readInline(valueStart, context, key, index, shown);
@@ -139,7 +139,7 @@ class PlainYamlReader {
       }
       fields.set(key, { key, keyAt, keyPlain: true, index, shown, value });
     }
-    if (this.indent > indent || fields.size === 0) throw BEYOND;
+    if (this.indent > indent || fields.size === 0) throw UNSUPPORTED;
     return { kind: 'map', fields, at };
   }
 
@@ -152,7 +152,7 @@ class PlainYamlReader {
       const start = this.skipSpaces(this.at + 1);
       if (this.isEnd(start, this.at + 1)) {
         this.nextLine();
-        if (this.indent <= indent) throw BEYOND;
+        if (this.indent <= indent) throw UNSUPPORTED;
         items.push(this.readBlock(below));
       } else if (this.beginsKey(start)) {
         this.at = start;
@@ -163,7 +163,7 @@ class PlainYamlReader {
         this.nextLine();
       }
     }
-    if (this.indent > indent) throw BEYOND;
+    if (this.indent > indent) throw UNSUPPORTED;
     return { kind: 'list', items, at };
   }
 
@@ -199,7 +199,7 @@ class PlainYamlReader {
       const char = text.charCodeAt(i);
       if (char === SPACE) continue;
       if (char === HASH && text.charCodeAt(i - 1) === SPACE) break;
-      if (char === COLON && (i + 1 === lineEnd || text.charCodeAt(i + 1) === SPACE)) throw BEYOND;
+      if (char === COLON && (i + 1 === lineEnd || text.charCodeAt(i + 1) === SPACE)) throw UNSUPPORTED;
       end = i + 1;
     }
     return text.slice(start, end);
@@ -209,11 +209,11 @@ class PlainYamlReader {
     const char = this.text.charCodeAt(at);
     if (!INDICATORS.has(char)) return;
     // A number or an option may begin with a dash.
-    if (char !== DASH || !isWordChar(this.text.charCodeAt(at + 1))) throw BEYOND;
+    if (char !== DASH || !isWordChar(this.text.charCodeAt(at + 1))) throw UNSUPPORTED;
   }
 
   private readFlow(start: number, context: Context): { readonly value: YamlValue; readonly end: number } {
-    if (context.depth > MAX_PLAIN_DEPTH) throw BEYOND;
+    if (context.depth > MAX_PLAIN_DEPTH) throw UNSUPPORTED;
     return this.text.charCodeAt(start) === OPEN_BRACE
       ? this.readFlowMap(start, context)
       : this.readFlowList(start, context);
@@ -226,7 +226,7 @@ class PlainYamlReader {
       for (;;) {
         const colon = this.keyEnd(at);
         const key = this.text.slice(at, colon);
-        if (fields.has(key)) throw BEYOND;
+        if (fields.has(key)) throw UNSUPPORTED;
         const index = fields.size;
         const shown = this.isShown(context, key);
         const item = this.readFlowItem(this.skipSpaces(colon + 1), () =>
@@ -283,16 +283,16 @@ class PlainYamlReader {
     for (; i < lineEnd; i++) {
       const char = text.charCodeAt(i);
       if (char === SPACE || char === COMMA || char === CLOSE_BRACE || char === CLOSE_BRACKET) break;
-      if (char === OPEN_BRACE || char === OPEN_BRACKET) throw BEYOND;
-      if (char === COLON && !isWordChar(text.charCodeAt(i + 1))) throw BEYOND;
+      if (char === OPEN_BRACE || char === OPEN_BRACKET) throw UNSUPPORTED;
+      if (char === COLON && !isWordChar(text.charCodeAt(i + 1))) throw UNSUPPORTED;
     }
-    if (i === start || i >= lineEnd) throw BEYOND;
+    if (i === start || i >= lineEnd) throw UNSUPPORTED;
     return i;
   }
 
   /** Skips a comma that another item follows. The parser reads a trailing comma. */
   private expectComma(at: number): number {
-    if (this.text.charCodeAt(at) !== COMMA) throw BEYOND;
+    if (this.text.charCodeAt(at) !== COMMA) throw UNSUPPORTED;
     return this.skipSpaces(at + 1);
   }
 
@@ -303,8 +303,8 @@ class PlainYamlReader {
     while (isKeyChar(text.charCodeAt(i))) i++;
     const colonFollows = text.charCodeAt(i) === COLON && i > start && i - start <= MAX_KEY_LENGTH;
     const after = text.charCodeAt(i + 1);
-    if (!colonFollows || !isWordChar(text.charCodeAt(start))) throw BEYOND;
-    if (i + 1 < this.lineEnd && after !== SPACE) throw BEYOND;
+    if (!colonFollows || !isWordChar(text.charCodeAt(start))) throw UNSUPPORTED;
+    if (i + 1 < this.lineEnd && after !== SPACE) throw UNSUPPORTED;
     return i;
   }
 
@@ -321,13 +321,13 @@ class PlainYamlReader {
     const quote = text.charCodeAt(start);
     for (let i = start + 1; i < lineEnd; i++) {
       const char = text.charCodeAt(i);
-      if (char === BACKSLASH && quote === DOUBLE_QUOTE) throw BEYOND;
+      if (char === BACKSLASH && quote === DOUBLE_QUOTE) throw UNSUPPORTED;
       if (char !== quote) continue;
       const next = text.charCodeAt(i + 1);
-      if (next === quote || next === COLON) throw BEYOND;
+      if (next === quote || next === COLON) throw UNSUPPORTED;
       return i + 1;
     }
-    throw BEYOND;
+    throw UNSUPPORTED;
   }
 
   private quoted(start: number, end: number): YamlValue {
@@ -354,7 +354,7 @@ class PlainYamlReader {
   }
 
   private expectEnd(behind: number): void {
-    if (!this.isEnd(this.skipSpaces(behind), behind)) throw BEYOND;
+    if (!this.isEnd(this.skipSpaces(behind), behind)) throw UNSUPPORTED;
   }
 
   private isShown(context: Context, key: string): boolean {

@@ -97,9 +97,9 @@ class PlacedProblems extends ProblemList {
     this.placeOf = placeOf;
   }
 
-  override closePlace(at: Position): void {
-    super.closePlace(at);
-    this.target.closePlace(this.placeOf(at));
+  override ignorePosition(at: Position): void {
+    super.ignorePosition(at);
+    this.target.ignorePosition(this.placeOf(at));
   }
 
   override error(at: Position, path: string, message: string): void {

@@ -7,16 +7,18 @@ import { MAX_INT64, type PlainValue, readPlain } from './yaml-scalar.js';
  */
 export type TaggedScalar =
   | { readonly text: string; readonly plain: boolean; readonly tag?: string; readonly warning?: string }
-  | { readonly misfit: string };
+  | { readonly tagMismatch: string };
 
 const CORE = 'tag:yaml.org,2002:';
 /** Tags that the value must match, with the word for the expected value. */
 const CORE_KINDS = {
-  int: { kind: 'integer', misfit: 'a whole number' },
-  float: { kind: 'float', misfit: 'a number' },
-  bool: { kind: 'boolean', misfit: 'true or false' },
-  null: { kind: 'null', misfit: 'null' },
-} as const satisfies Readonly<Record<string, { readonly kind: PlainValue['kind']; readonly misfit: string }>>;
+  int: { kind: 'integer', tagMismatch: 'a whole number' },
+  float: { kind: 'float', tagMismatch: 'a number' },
+  bool: { kind: 'boolean', tagMismatch: 'true or false' },
+  null: { kind: 'null', tagMismatch: 'null' },
+} as const satisfies Readonly<
+  Record<string, { readonly kind: PlainValue['kind']; readonly tagMismatch: string }>
+>;
 
 const NOT_UTF8 =
   'the bytes of this !!binary are not UTF-8; they match any request with non-UTF-8 bytes in the same places';
@@ -29,7 +31,7 @@ export function readTagged(tag: string, text: string, isPlain: boolean): TaggedS
   const name = tag.startsWith(CORE) ? tag.slice(CORE.length) : '';
   if (text === '<<' && (name === 'merge' || (tag === '!' && isPlain))) return { text, plain: true };
   if (name === 'binary') return readBinary(text);
-  if (name === 'timestamp') return isTimestamp(text) ? { text, plain: false } : misfit(name, 'a date');
+  if (name === 'timestamp') return isTimestamp(text) ? { text, plain: false } : tagMismatch(name, 'a date');
   if (!isCoreKind(name)) return { text, plain: false };
   const expected = CORE_KINDS[name];
   const value = readPlain(text);
@@ -37,7 +39,7 @@ export function readTagged(tag: string, text: string, isPlain: boolean): TaggedS
   if (name === 'float' && value.kind === 'integer' && value.value <= MAX_INT64) {
     return { text: `${Number(value.value)}.0`, plain: true, tag: '!!float' };
   }
-  return misfit(name, expected.misfit);
+  return tagMismatch(name, expected.tagMismatch);
 }
 
 function isCoreKind(name: string): name is keyof typeof CORE_KINDS {
@@ -45,15 +47,16 @@ function isCoreKind(name: string): name is keyof typeof CORE_KINDS {
 }
 
 /** Returns the error for a value that does not match. The text does not repeat the value, which may be secret. */
-function misfit(name: string, expected: string): TaggedScalar {
+function tagMismatch(name: string, expected: string): TaggedScalar {
   return {
-    misfit: `the value has the tag !!${name} and is not ${expected}; correct the value, or remove the tag`,
+    tagMismatch: `the value has the tag !!${name} and is not ${expected}; correct the value, or remove the tag`,
   };
 }
 
 function readBinary(text: string): TaggedScalar {
   const digits = text.replaceAll(/[\r\n]/g, '');
-  if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits)) return misfit('binary', 'base64');
+  if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits))
+    return tagMismatch('binary', 'base64');
   const bytes = Buffer.from(digits, 'base64');
   const decoded = { text: bytes.toString('utf8'), plain: false };
   return isUtf8(bytes) ? decoded : { ...decoded, warning: NOT_UTF8 };

@@ -4,8 +4,8 @@ import {
   isPolicyFile,
   type PolicyPlace,
   pathOfPlace,
-  pathsBeside,
   type RuntimeLayout,
+  siblingPaths,
 } from '../../config/files/policy-paths.js';
 import { type OpenedPart, openData } from '../../config/manifests/config-maps.js';
 import { type Manifest, manifestsOf } from '../../config/manifests/manifest.js';
@@ -136,7 +136,7 @@ function besideIn(
     .flatMap(({ target, source }) => {
       if (source.kind !== 'path') return [];
       const directory = join(source.path, posix.relative(target, place.directory));
-      return pathsBeside({ ...place, directory }).map((path) => placeAt(path, place));
+      return siblingPaths({ ...place, directory }).map((path) => placeAt(path, place));
     });
 }
 
@@ -261,7 +261,7 @@ function policiesBelow(root: string | undefined, settings: Settings): RuntimeLay
 function isThere(place: RuntimeLayout, root: string | undefined): boolean {
   if (isDirectory(place.directory)) return true;
   return (
-    pathsBeside(place).length > 0 && (root === undefined || relative(root, dirname(place.directory)) !== '')
+    siblingPaths(place).length > 0 && (root === undefined || relative(root, dirname(place.directory)) !== '')
   );
 }
 

@@ -51,7 +51,7 @@ export function refusedByReference(
     const isBad = root === undefined || isRefused(root, merges, seen);
     if (!isAsked(name)) continue;
     if (root !== undefined) (isBad ? refused : taken).add(name);
-    else if (isNoYaml || opened.isSomethingElse) refused.add(name);
+    else if (isNoYaml || opened.isNotPolicy) refused.add(name);
   }
   return { refused, taken };
 }

@@ -1,4 +1,4 @@
-import { policyItems, takesLong } from '../../config/threads/policy-transfer.js';
+import { needsOwnSlice, policyItems } from '../../config/threads/policy-transfer.js';
 import { cutSlices } from '../../config/threads/slices.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
@@ -37,7 +37,7 @@ export class PolicyFeed {
     if (this.#whole?.of !== of) {
       this.#whole = {
         of,
-        sliced: { version: of.version, slices: [...cutSlices(policyItems(of), takesLong)] },
+        sliced: { version: of.version, slices: [...cutSlices(policyItems(of), needsOwnSlice)] },
       };
     }
     return this.#whole.sliced;
@@ -53,7 +53,7 @@ export class PolicyFeed {
       this.#sent = next;
       this.#broadcast({ kind: 'policies_begin' });
       const items = policyItems(next, (policy) => before?.domains.get(policy.domain) === policy);
-      for (const slice of cutSlices(items, takesLong)) {
+      for (const slice of cutSlices(items, needsOwnSlice)) {
         this.#broadcast({ kind: 'policies_slice', slice });
         await turn();
         // Otherwise connections and calls would wait in the channel behind all slices.

@@ -2,7 +2,7 @@ import type { PolicyProvider } from '../../config/policy-provider.js';
 import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import { type PolicyItem, PolicyReceiver } from '../../config/threads/policy-transfer.js';
 import { openSlice } from '../../config/threads/slices.js';
-import { YoungGarbage } from '../../config/threads/young-garbage.js';
+import { MinorCollector } from '../../config/threads/young-garbage.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -17,7 +17,7 @@ export class ReceivedPolicyProvider implements PolicyProvider {
   #latest: PolicySet | undefined;
   /** Receiver of the running transfer. */
   #receiver: PolicyReceiver | undefined;
-  readonly #garbage = new YoungGarbage();
+  readonly #garbage = new MinorCollector();
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
   /**

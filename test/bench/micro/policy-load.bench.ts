@@ -8,7 +8,7 @@ import { readPolicies } from '../../../src/config/files/load-policies.js';
 import { type LoadItem, LoadReceiver, loadItems } from '../../../src/config/threads/load-transfer.js';
 import { ThreadPolicyLoader } from '../../../src/config/threads/policy-loader.js';
 import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
-import { YoungGarbage } from '../../../src/config/threads/young-garbage.js';
+import { MinorCollector } from '../../../src/config/threads/young-garbage.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -191,7 +191,7 @@ const building: FiguresCase = inDirectory(async (_write, path) => {
   let inForce: unknown;
   for (let round = 0; round < RELOADS; round++) {
     const receiver = new LoadReceiver(undefined);
-    const garbage = new YoungGarbage();
+    const garbage = new MinorCollector();
     const took: number[] = [];
     for (const slice of slices) {
       const before = process.cpuUsage();

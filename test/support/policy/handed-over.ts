@@ -1,14 +1,18 @@
-import { type PolicyItem, PolicyReceiver, takesLong } from '../../../src/config/threads/policy-transfer.js';
+import {
+  needsOwnSlice,
+  type PolicyItem,
+  PolicyReceiver,
+} from '../../../src/config/threads/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 
 /**
- * Returns the policies that another thread or process builds from `items`, which arrive in slices; `inForce` are the
+ * Returns the policies that another thread or process builds from `items`, which arrive in slices; `inEffect` are the
  * policies that it already has.
  */
-export function handedOver(items: Iterable<PolicyItem>, version = 'v', inForce?: PolicySet): PolicySet {
-  const receiver = new PolicyReceiver(inForce);
-  for (const slice of cutSlices(items, takesLong)) {
+export function handedOver(items: Iterable<PolicyItem>, version = 'v', inEffect?: PolicySet): PolicySet {
+  const receiver = new PolicyReceiver(inEffect);
+  for (const slice of cutSlices(items, needsOwnSlice)) {
     for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
   }
   return receiver.finish(version);

@@ -1,6 +1,6 @@
 import {
   buildPolicies,
-  inForceOf,
+  inEffectOf,
   type LoadedPolicies,
   type LoadOptions,
   type PreviousPolicies,
@@ -15,7 +15,7 @@ export function loadDocuments(
   options: LoadOptions = {},
   previous?: PreviousPolicies,
 ): LoadedPolicies {
-  return buildPolicies(readDocuments(documents, options, inForceOf(previous)), previous?.policySet);
+  return buildPolicies(readDocuments(documents, options, inEffectOf(previous)), previous?.policySet);
 }
 
 /** Reads the resources of an update and builds their policies, in this thread. */
@@ -25,7 +25,7 @@ export function loadUpdate(
   options: LoadOptions,
   previous?: PreviousPolicies,
 ): LoadedPolicies {
-  return buildPolicies(readUpdate(resources, codec, options, inForceOf(previous)), previous?.policySet);
+  return buildPolicies(readUpdate(resources, codec, options, inEffectOf(previous)), previous?.policySet);
 }
 
 /** Reads a DiscoveryResponse and builds its policies, in this thread. */
@@ -37,7 +37,7 @@ export function loadResponse(
   previous?: PreviousPolicies,
 ): LoadedPolicies {
   return buildPolicies(
-    readResponse(bytes, codec, options, rejected, inForceOf(previous)),
+    readResponse(bytes, codec, options, rejected, inEffectOf(previous)),
     previous?.policySet,
   );
 }

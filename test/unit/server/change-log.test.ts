@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ToldChanges } from '../../../src/config/diff/told-changes.js';
+import type { ChangeSummary } from '../../../src/config/diff/told-changes.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { ChangeLog } from '../../../src/server/policies/change-log.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
@@ -13,7 +13,7 @@ function open(first: PolicySet | undefined) {
   const listeners: ((success: boolean) => void)[] = [];
   const lines: [string, object, string][] = [];
   const note = (level: string) => (fields: object, text: string) => lines.push([level, fields, text]);
-  const diffs: { readonly of: string; readonly end: (told: ToldChanges | Error) => void }[] = [];
+  const diffs: { readonly of: string; readonly end: (told: ChangeSummary | Error) => void }[] = [];
   const log = new ChangeLog(
     { info: note('info'), warn: note('warn') } as unknown as Logger,
     { current: () => current, onReload: (listener) => listeners.push(listener) },
@@ -21,7 +21,7 @@ function open(first: PolicySet | undefined) {
     {
       diff: (before, after) =>
         new Promise((resolve, reject) => {
-          const end = (told: ToldChanges | Error) => (told instanceof Error ? reject(told) : resolve(told));
+          const end = (told: ChangeSummary | Error) => (told instanceof Error ? reject(told) : resolve(told));
           diffs.push({ of: `${before.version} ${after.version}`, end });
         }),
       close: () => {},
@@ -31,14 +31,14 @@ function open(first: PolicySet | undefined) {
     current = next;
     for (const listener of listeners) listener(true);
   };
-  const end = async (told: ToldChanges | Error): Promise<void> => {
+  const end = async (told: ChangeSummary | Error): Promise<void> => {
     diffs.at(-1)?.end(told);
     await new Promise(setImmediate);
   };
   return { log, lines, diffs, reload, end };
 }
 
-const TOLD: ToldChanges = {
+const TOLD: ChangeSummary = {
   summary: '1 tightens',
   lines: [{ domain: 'd', text: 'k: tightens: …' }],
   more: 0,

@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_TOLD, MAX_TOLD_CHARACTERS, tellChanges } from '../../../../src/config/diff/told-changes.js';
+import {
+  MAX_CHANGE_CHARACTERS,
+  MAX_LISTED_CHANGES,
+  summarizeChanges,
+} from '../../../../src/config/diff/told-changes.js';
 import { PolicyDiffer } from '../../../../src/config/threads/policy-differ.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
@@ -14,15 +18,17 @@ const limited = (requests: number, keys: readonly string[]): string =>
 
 describe('what a reload changed', () => {
   test('is told in the words of weir diff', () => {
-    expect(tellChanges(setOf(limited(1, ['a']), 'domain: gone\n'), setOf(limited(2, ['a'])), 0)).toEqual({
-      summary: '1 loosens, 1 vanishes',
-      lines: [
-        { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more per window' },
-        { domain: 'gone', text: 'vanishes: the domain, with 0 rules; its requests now have no limit' },
-      ],
-      more: 0,
-    });
-    expect(tellChanges(setOf('domain: d\n'), setOf('domain: d\n'), 0)).toEqual({
+    expect(summarizeChanges(setOf(limited(1, ['a']), 'domain: gone\n'), setOf(limited(2, ['a'])), 0)).toEqual(
+      {
+        summary: '1 loosens, 1 vanishes',
+        lines: [
+          { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more per window' },
+          { domain: 'gone', text: 'vanishes: the domain, with 0 rules; its requests now have no limit' },
+        ],
+        more: 0,
+      },
+    );
+    expect(summarizeChanges(setOf('domain: d\n'), setOf('domain: d\n'), 0)).toEqual({
       summary: 'nothing changes',
       lines: [],
       more: 0,
@@ -31,14 +37,14 @@ describe('what a reload changed', () => {
 
   test('is bounded in lines and characters, and steers no terminal', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `${'k'.repeat(1000)}${i}`);
-    const { lines, more } = tellChanges(
+    const { lines, more } = summarizeChanges(
       setOf(limited(1, ['a\u001b[31m\nb', ...keys])),
       setOf(limited(2, ['a\u001b[31m\nb', ...keys])),
       0,
     );
-    expect([lines.length, more]).toEqual([MAX_TOLD, 81]);
+    expect([lines.length, more]).toEqual([MAX_LISTED_CHANGES, 81]);
     expect(lines[0]?.text).toMatch(/^a\ufffd\[31m\ufffdb: loosens/);
-    for (const { text } of lines) expect(text.length).toBeLessThanOrEqual(MAX_TOLD_CHARACTERS + 1);
+    for (const { text } of lines) expect(text.length).toBeLessThanOrEqual(MAX_CHANGE_CHARACTERS + 1);
   });
 });
 
@@ -61,7 +67,7 @@ descriptors:
     });
     const [before, after] = sets as [PolicySet, PolicySet];
     const told = await new PolicyDiffer().diff(before, after, 0);
-    expect(told).toEqual(tellChanges(before, after, 0));
+    expect(told).toEqual(summarizeChanges(before, after, 0));
     expect(told.summary).toBe('3 loosen');
   });
 

@@ -198,7 +198,7 @@ describe('a directory without policy files is a warning, or an error where that 
     for (const file of files) dir.write(`root/config/${file}`, '');
     const problem = { file: dir.join('root/config'), line: 0, column: 0, path: '', message };
     expect(loadPolicies([place()])).toMatchObject({ errors: [], warnings: [problem], files: [] });
-    expect(loadPolicies([place()], { nothingIsError: true })).toMatchObject({
+    expect(loadPolicies([place()], { emptyIsError: true })).toMatchObject({
       errors: [problem],
       warnings: [],
     });

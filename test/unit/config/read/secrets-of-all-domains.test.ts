@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
-  inForceOf,
+  inEffectOf,
   type LoadedPolicies,
   loadPolicies,
   readPolicies,
 } from '../../../../src/config/files/load-policies.js';
-import { newSecrets, sharedSecrets, shareSecrets } from '../../../../src/config/read/secret-keys.js';
+import { newSecrets, shareSecrets, shareSecretsInSteps } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
 import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
 import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/threads/load-transfer.js';
@@ -172,7 +172,7 @@ describe('a reload that makes a key a secret', () => {
     const renamed = (): number => values.filter(isDigest).length;
     let count = renamed();
     expect(count).toBe(0);
-    const steps = sharedSecrets(after.policySet);
+    const steps = shareSecretsInSteps(after.policySet);
     // Names may be cached during the walk, and the cache is cleared at its end.
     for (let step = steps.next(); step.done !== true; step = steps.next()) {
       const now = renamed();
@@ -200,7 +200,7 @@ describe('a reload that makes a key a secret', () => {
     dir.write('deriving.yaml', DERIVING);
     const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
       const builder = new LoadReceiver(previous?.policySet);
-      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inForceOf(previous))))) {
+      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inEffectOf(previous))))) {
         for (const item of openSlice<LoadItem>(slice)) builder.add(item);
       }
       return builder.finish();

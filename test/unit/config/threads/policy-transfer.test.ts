@@ -10,13 +10,13 @@ import { textOf } from '../../../support/codec/text-of.js';
 import { handedOver } from '../../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
 
-/** Transfers policies, except for known ones, which the receiver has in `inForce`. */
+/** Transfers policies, except for known ones, which the receiver has in `inEffect`. */
 function across(
   policySet: PolicySet,
-  inForce?: PolicySet,
+  inEffect?: PolicySet,
   isKnown?: (policy: CompiledPolicy) => boolean,
 ): PolicySet {
-  return handedOver(policyItems(policySet, isKnown), policySet.version, inForce);
+  return handedOver(policyItems(policySet, isKnown), policySet.version, inEffect);
 }
 
 describe('policies handed to another process', () => {
@@ -132,7 +132,7 @@ descriptors:
       CompiledPolicy,
       CompiledPolicy,
     ];
-    const inForce = { domains: new Map([['a', a]]), version: '1' };
+    const inEffect = { domains: new Map([['a', a]]), version: '1' };
     const next = {
       domains: new Map([
         ['a', policyOf('domain: a\n')],
@@ -140,7 +140,7 @@ descriptors:
       ]),
       version: '2',
     };
-    const after = across(next, inForce, ({ domain }) => domain === 'a');
+    const after = across(next, inEffect, ({ domain }) => domain === 'a');
     expect([...after.domains.keys()]).toEqual(['a', 'b']);
     expect(after.domains.get('a')).toBe(a);
     expect(() => across(next, undefined, () => true)).toThrow('the domain a to keep does not exist');

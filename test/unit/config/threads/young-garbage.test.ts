@@ -1,6 +1,6 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { expect, test } from '@jest/globals';
-import { YoungGarbage } from '../../../../src/config/threads/young-garbage.js';
+import { MinorCollector } from '../../../../src/config/threads/young-garbage.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 test('V8 collects young objects when it is asked to, on this Node.js', async () => {
@@ -10,7 +10,7 @@ test('V8 collects young objects when it is asked to, on this Node.js', async () 
       kinds.push((entry as unknown as { detail: { kind: number } }).detail.kind);
   });
   observer.observe({ entryTypes: ['gc'] });
-  const garbage = new YoungGarbage();
+  const garbage = new MinorCollector();
   expect(garbage.works).toBe(true);
   for (let slice = 0; slice < 40; slice++) garbage.slice();
   // 1 is perf_hooks.constants.NODE_PERFORMANCE_GC_MINOR.

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { dumpJson } from '../../../../src/config/show/dump-json.js';
 import { explain } from '../../../../src/config/show/explain.js';
 import {
+  needsOwnSlice,
   type PolicyItem,
   PolicyReceiver,
   policyItems,
-  takesLong,
 } from '../../../../src/config/threads/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
@@ -365,7 +365,7 @@ test('handed to another thread, what takes long in slices of its own, or done al
   const before = policyOf(text);
   const builder = new PolicyReceiver(undefined);
   const kinds: string[][] = [];
-  for (const slice of cutSlices(policyItems(setOf(before)), takesLong)) {
+  for (const slice of cutSlices(policyItems(setOf(before)), needsOwnSlice)) {
     const items = openSlice<PolicyItem>(slice);
     kinds.push(items.map(({ kind }) => kind));
     for (const item of items) builder.add(item);
