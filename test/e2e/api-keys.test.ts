@@ -40,7 +40,7 @@ describe.each(SECURITIES)('in %s', (security) => {
     await expect(remaining(KEYS.stranger)).resolves.toBe(99);
   });
 
-  test('denies a request without a key', async () => {
+  test('answers 401 to a request without a key', async () => {
     const answer = await httpRequest(stack.envoy.port, '/open/v5/user-chats');
     expect(answer.status).toBe(401);
   });

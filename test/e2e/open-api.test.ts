@@ -152,7 +152,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(namesOf(answer)).toEqual([]);
   });
 
-  test('denies a request without a tenant', async () => {
+  test('refuses a request without a tenant', async () => {
     const answer = await get(CHATS, {});
     expect(answer.status).toBe(401);
     expect(namesOf(answer)).toEqual([]);

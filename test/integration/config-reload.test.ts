@@ -327,7 +327,7 @@ describe.each([
     }
   });
 
-  test('reads only files in the directory, or, with RUNTIME_WATCH_ROOT, files next to it', async () => {
+  test('with RUNTIME_WATCH_ROOT, loads paths next to the directory that begin with its name', async () => {
     if (!beside) return;
     dir.write('root/config.yaml', 'domain: a\n');
     const place = { directory: dir.join('root/config'), setting: '', beside: true, ignoreDotFiles: true };

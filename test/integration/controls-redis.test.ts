@@ -159,7 +159,7 @@ describe('controls in Redis', () => {
     await one.book.put(first);
     await command('replicaof', '127.0.0.1', '1');
     expect(reasonOf(await one.book.put(second))).toBe('rejected');
-    // The breaker detects this without a take.
+    // The store detects the replica without a take.
     await waitFor('the store to be away', () => !store.connected);
     expect(one.heard.ids).toEqual([first.id]);
     await command('replicaof', 'no', 'one');

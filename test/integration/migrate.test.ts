@@ -223,7 +223,7 @@ describe('reports unreadable files', () => {
   });
 });
 
-test('a limit of zero denies the second request, too, however long its window is', async () => {
+test('a limit of zero needs no note, however long its window is', async () => {
   const none = 'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 0 } }]\n';
   write({ 'none/config/a.yaml': none, 'none.env': ENV });
   expect(await migrate('none', '--env', 'none.env')).toMatchObject({

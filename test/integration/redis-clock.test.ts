@@ -196,8 +196,7 @@ steppingTest('with REDIS_CLOCK=caller the steps of its clock are waited for, or 
     expect(await take(1)).toMatchObject({ limited: true });
     const before = Number((await topology.master.command('GET', KEY))?.toString().split(':')[1]);
     const ahead = before / 1e6 - Date.now() / 1000;
-    // The bucket is empty according to the time after the step once that is certain, and before according to the
-    // earlier time.
+    // The bucket follows the time after the step once that time is certain, and the earlier time until then.
     if (i < 2) expect(ahead).toBeGreaterThan(7000);
     else expect(ahead).toBeLessThan(3700);
   }

@@ -144,7 +144,7 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
       to.on('drain', more);
       more();
     };
-    // Each take is sent alone, because a second reply could belong to another call.
+    // Every take is a separate call, and a surplus reply is detected only if no other call is pending.
     const keys = reason === 'nothing was asked' ? ['a'] : ['a', 'b', 'c', 'd', 'e', 'f'];
     const calls = keys.map(async (key, turns) => {
       for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 test.each([{ workers: '0' }, { workers: '2' }])(
-  'an API key that is sent to another domain, which declares it secret at a reload, with $workers workers',
+  'an API key sent to another domain is hidden, also after a reload that makes it a key there, with $workers workers',
   async ({ workers }) => {
     const dir = new TempDir();
     closers.push(() => dir.remove());

@@ -142,7 +142,7 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, 
     expect(await remaining()).not.toContain(undefined);
   });
 
-  test('after a restart of all nodes with new addresses, the cluster is the same', async () => {
+  test('all nodes form the same cluster again after a restart', async () => {
     await setup.kill(...REDIS);
     setup.start(...REDIS);
     for (const name of REDIS)

@@ -110,7 +110,7 @@ for (const kind of PROXY_KINDS) {
 });
 
 describe('redis_proxy', () => {
-  test('answers commands without a key itself, and its TIME differs from that of Redis', async () => {
+  test('answers commands without a key itself, with a TIME that no Redis would return', async () => {
     const proxy = await PROXY_KINDS[1]?.start({
       servers: servers.map(({ port }) => port),
       honoursHashTags: false,
