@@ -5,6 +5,8 @@ import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { comparablePath } from '../../working-directory.js';
+import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
+import { tableNames } from '../read/read-derive.js';
 import {
   type InEffect,
   type LoadedSource,
@@ -15,9 +17,7 @@ import {
   type ResolvedDomains,
   resolveDomains,
   versionOf,
-} from '../read/join-domains.js';
-import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
-import { tableNames } from '../read/read-derive.js';
+} from '../read/resolve-domains.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf } from './fingerprint.js';
@@ -25,7 +25,7 @@ import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readConfigFile }
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
 
-export type { InEffect, LoadMemory, LoadOptions } from '../read/join-domains.js';
+export type { InEffect, LoadMemory, LoadOptions } from '../read/resolve-domains.js';
 
 /** The result of a load without the policies. */
 export interface LoadReport {

@@ -5,8 +5,8 @@ import { nearest } from '../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
+import { asUnit } from './duration-spelling.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
-import { asUnit } from './spelled-length.js';
 
 /** Defaults for the rates of a file. */
 export interface RateDefaults {

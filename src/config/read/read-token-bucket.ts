@@ -2,8 +2,8 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
 import type { TokenBucketSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
+import { asGoDuration } from './duration-spelling.js';
 import { keysOf } from './policy-fields.js';
-import { asGoDuration } from './spelled-length.js';
 
 /** Minimum `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;

@@ -1,6 +1,6 @@
 import type { PolicySet } from '../../policy/policy-set.js';
 import { runToCompletion, turn } from '../../runtime/turns.js';
-import { MinorCollector } from '../threads/young-garbage.js';
+import { MinorCollector } from '../threads/minor-collector.js';
 
 /**
  * Returns the union of the secret keys that each domain declares. An API key stays secret even if it is sent to the

@@ -1,7 +1,7 @@
 /** Worker thread that PolicyDiffer starts for one comparison. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { summarizeChanges } from '../diff/told-changes.js';
+import { summarizeChanges } from '../diff/change-summary.js';
 import { lowerThreadPriority } from './load-thread.js';
 import type { DiffRequest } from './policy-differ.js';
 import { type PolicyItem, PolicyReceiver } from './policy-transfer.js';

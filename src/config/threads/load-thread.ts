@@ -7,9 +7,9 @@ import { runInTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
 import type { InEffect, LoadedPolicies } from '../files/load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';
+import { MinorCollector } from './minor-collector.js';
 import { needsOwnSlice } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
-import { MinorCollector } from './young-garbage.js';
 
 /**
  * Loads policies in a worker thread. The result is sent as bytes and built here slice by slice, so that no decision

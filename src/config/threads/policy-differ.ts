@@ -3,7 +3,7 @@ import { assetPath } from '../../assets.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
-import type { ChangeSummary } from '../diff/told-changes.js';
+import type { ChangeSummary } from '../diff/change-summary.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
 

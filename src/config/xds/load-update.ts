@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { NO_SECRETS } from '../../policy/redact.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
-import { type InEffect, NOTHING_IN_EFFECT } from '../read/join-domains.js';
+import { type InEffect, NOTHING_IN_EFFECT } from '../read/resolve-domains.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import {

@@ -1,8 +1,8 @@
 import type { PolicyProvider } from '../../config/policy-provider.js';
 import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
+import { MinorCollector } from '../../config/threads/minor-collector.js';
 import { type PolicyItem, PolicyReceiver } from '../../config/threads/policy-transfer.js';
 import { openSlice } from '../../config/threads/slices.js';
-import { MinorCollector } from '../../config/threads/young-garbage.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ChangeSummary } from '../../../src/config/diff/told-changes.js';
+import type { ChangeSummary } from '../../../src/config/diff/change-summary.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { ChangeLog } from '../../../src/server/policies/change-log.js';
 import type { Logger } from '../../../src/telemetry/logger.js';

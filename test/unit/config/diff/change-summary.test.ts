@@ -3,7 +3,7 @@ import {
   MAX_CHANGE_CHARACTERS,
   MAX_LISTED_CHANGES,
   summarizeChanges,
-} from '../../../../src/config/diff/told-changes.js';
+} from '../../../../src/config/diff/change-summary.js';
 import { PolicyDiffer } from '../../../../src/config/threads/policy-differ.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';

@@ -1,6 +1,6 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { expect, test } from '@jest/globals';
-import { MinorCollector } from '../../../../src/config/threads/young-garbage.js';
+import { MinorCollector } from '../../../../src/config/threads/minor-collector.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 test('V8 collects young objects when it is asked to, on this Node.js', async () => {
