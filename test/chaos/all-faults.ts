@@ -11,12 +11,12 @@ import { SingleTopology } from './topology/single-topology.js';
 import { SteppingClockTopology } from './topology/stepping-clock-topology.js';
 import type { TopologyName } from './topology/topology.js';
 
-/** A topology with the faults that it is put to. */
+/** A topology with its faults. */
 export interface Suite {
   readonly name: TopologyName;
-  /** Why it cannot be run here, in a sentence; undefined where it can. */
+  /** Reason why the topology cannot run here; undefined if it can. */
   impossible(): string | undefined;
-  /** Names of its faults. */
+  /** Names of the topology's faults. */
   readonly faults: readonly string[];
   run(options: RunOptions): Promise<RunResult>;
 }

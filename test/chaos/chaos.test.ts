@@ -1,18 +1,20 @@
 /*
- * Redis goes wrong in every way there is, one after the other, under two real weirs and callers that never stop; every
- * answer is looked at. See docs/internals/testing.md, "Chaos". The long form is `npm run chaos`.
+ * Runs every fault of Redis, one after another, under two real weirs and callers that never stop, and checks every
+ * answer. See docs/internals/testing.md, "Chaos". The long form is `npm run chaos`.
  */
 import { expect, test } from '@jest/globals';
 import { SUITES } from './all-faults.js';
 import { textTable } from './report/table.js';
 import { SHORT_SCALE } from './short-form.js';
 
-/** Always the same faults in the same order. `npm run chaos` chooses a new seed for each run. */
+/**
+ * The seed is fixed, so faults and their order are always the same. `npm run chaos` chooses a new seed for each run.
+ */
 const seed = 1;
 const again = `npm run chaos -- --short --minutes 0 --seed ${seed}`;
 
 for (const suite of SUITES) {
-  // Each suite has servers of its own and waits for most of its time.
+  // Each suite has its own servers and mostly waits.
   const doIt = suite.impossible() === undefined ? test.concurrent : test.skip;
   doIt(
     `whatever becomes of Redis, every answer is right and in time: ${suite.name}`,

@@ -1,24 +1,24 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { Random } from '../fuzz/random.js';
 
-/** What a {@link ChaosProxy} does to what passes through it. */
+/** Faults of a {@link ChaosProxy}. */
 export type Mischief =
   | { readonly kind: 'pass' }
-  /** Everything comes so many milliseconds later. */
+  /** Delays all data by this many milliseconds. */
   | { readonly kind: 'delay'; readonly ms: number }
   /**
-   * Everything vanishes from now on, on the connections there are and on new ones, which stay open: those from an
-   * address, or all.
+   * Drops all data from now on, on existing and new connections, which remain open: on those from an address, or on
+   * all.
    */
   | { readonly kind: 'drop'; readonly from?: string }
-  /** Of a piece that passes only the beginning arrives; then the connection is ended (truncate) or reset. */
+  /** Forwards only the beginning of a piece, and then ends the connection (truncate) or resets it. */
   | { readonly kind: 'truncate' | 'reset'; readonly oneIn: number }
-  /** Every piece comes in many, cut anywhere. */
+  /** Splits every piece at random places. */
   | { readonly kind: 'split' };
 
 const PASS: Mischief = { kind: 'pass' };
 
-/** Bytes on their way in one direction, in order, each with the time before which it does not go on. */
+/** Bytes in one direction, in order, each with the earliest time to forward it. */
 class Lane {
   private readonly to: Socket;
   private readonly waiting: { readonly dueMs: number; readonly bytes: Buffer }[] = [];
@@ -43,7 +43,7 @@ class Lane {
     this.waiting.length = 0;
   }
 
-  /** One piece at a time, so that each is a packet of its own. */
+  /** Forwards one piece at a time, so that each is a separate packet. */
   private next(): void {
     this.timer = undefined;
     const first = this.waiting.shift();
@@ -59,7 +59,7 @@ interface Pair {
   readonly client: Socket;
   readonly server: Socket;
   readonly lanes: Lane[];
-  /** Nothing passes any more: bytes are missing in between, or the end is near. */
+  /** Forwards nothing more: bytes are missing, or the connection is about to end. */
   isDead: boolean;
 }
 
@@ -67,16 +67,16 @@ function isFrom({ client }: Pair, address: string | undefined): boolean {
   return address === undefined || client.remoteAddress === address;
 }
 
-/** A TCP proxy on 127.0.0.1 that does harm on demand. Close it. */
+/** A TCP proxy on 127.0.0.1 that causes faults on demand. Close it after use. */
 export class ChaosProxy {
   private readonly server: Server;
   private readonly random: Random;
   private readonly pairs = new Set<Pair>();
   private mischief: Mischief = PASS;
   private target: number;
-  /** How often it did harm: pieces delayed, dropped, cut, connections broken. */
+  /** Number of faults: pieces delayed, dropped or cut, and connections broken. */
   bites = 0;
-  /** Connections that were made through it. */
+  /** Number of connections made through the proxy. */
   accepted = 0;
 
   private readonly listensOn: { readonly host: string; port: number };
@@ -114,12 +114,12 @@ export class ChaosProxy {
     this.mischief = mischief;
   }
 
-  /** Does no harm any more. Connections from which something vanished stay as they are: dead, and open. */
+  /** Stops all faults. Connections that lost bytes remain open and silent. */
   heal(): void {
     this.mischief = PASS;
   }
 
-  /** Ends all connections; new ones are refused. */
+  /** Closes all connections and refuses new ones. */
   async close(): Promise<void> {
     for (const pair of this.pairs) this.end(pair);
     await new Promise((resolve) => this.server.close(resolve));
@@ -140,7 +140,7 @@ export class ChaosProxy {
       from.on('data', (bytes: Buffer) => this.pass(pair, lane, bytes));
       from.on('error', () => this.end(pair));
       from.on('close', () => {
-        // What has lost bytes stays open on the caller's side, as a peer that is gone without a word.
+        // A connection that lost bytes remains open on the caller's side, as if the peer had vanished.
         if (!pair.isDead || from === client) this.end(pair);
       });
     }

@@ -5,7 +5,7 @@
 import { expect, test } from '@jest/globals';
 import { soak } from './soak/soak.js';
 
-test('under load and faults memory, open files and the event loop stay as they are', async () => {
+test('memory, open files and event loop delay remain stable under load and faults', async () => {
   const seed = 1;
   const wrongs = await soak({ ms: 5000, seed, rate: 1000, say: () => {} });
   expect({ wrongs, again: `npm run soak -- --minutes 0.1 --rate 1000 --seed ${seed}` }).toMatchObject({

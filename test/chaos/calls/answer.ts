@@ -3,8 +3,8 @@ import { STATUS } from '../../../src/grpc/grpc-server.js';
 import type { Bucket } from './buckets.js';
 
 /**
- * What an answer is: decided by Redis (or by local buckets, which nobody can tell from outside), answered by
- * `on_store_failure`, denied unseen because weir had no time or no room, or wrong.
+ * Kind of an answer: decided by Redis (or by local buckets, which look the same to a caller), answered by
+ * `on_store_failure`, denied without a decision because weir had no time or capacity, or wrong.
  */
 export type Answer =
   | { readonly kind: 'admitted' | 'policy' | 'unseen' }
@@ -12,12 +12,12 @@ export type Answer =
   | { readonly kind: 'denied'; readonly short: readonly Bucket[] }
   | { readonly kind: 'wrong'; readonly why: string };
 
-/** Statuses that a call may end with where Redis could not decide. */
+/** Statuses of calls that Redis could not decide. */
 const STATED: readonly number[] = [STATUS.UNAVAILABLE, STATUS.DEADLINE_EXCEEDED];
 
 const wrong = (why: string): Answer => ({ kind: 'wrong', why });
 
-/** Reads an answer to a call that asked for `asked`, in that order. */
+/** Classifies the answer to a call for the buckets `asked`, in that order. */
 export function readAnswer(
   asked: readonly Bucket[],
   status: number,

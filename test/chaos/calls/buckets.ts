@@ -4,19 +4,19 @@ import { redisKey } from '../../../src/storage/redis/redis-key.js';
 /** The domain of all calls. */
 export const DOMAIN = 'chaos';
 
-/** What `on_store_failure` says of a bucket. */
+/** `on_store_failure` of a bucket. */
 export const FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
 export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
 
-/** A bucket of the policy that the servers have. */
+/** A bucket of the servers' policy. */
 export interface Bucket {
   readonly name: string;
-  /** Its capacity, which no other bucket has: an answer that shows another one belongs to another call. */
+  /** Capacity, which is different for each bucket: an answer with another capacity belongs to another call. */
   readonly maxTokens: number;
   /** Tokens per millisecond. */
   readonly perMs: number;
   readonly onFailure: FailurePolicy;
-  /** So large that it never empties: a denial of it is wrong. */
+  /** Whether the bucket is so large that it never empties: a denial is wrong. */
   readonly isLarge: boolean;
 }
 
@@ -26,8 +26,8 @@ const LARGE_TOKENS = 1_000_000;
 const LARGE_PER_SECOND = 1000;
 
 /**
- * Buckets number 0 and 1 are those that all callers share, a small and a large one; each caller has a small one and a
- * large one of its own.
+ * Buckets 0 and 1, a small and a large one, are shared by all callers. Each caller also has its own small and large
+ * bucket.
  */
 export function makeBuckets(failurePolicies: readonly FailurePolicy[]): Bucket[] {
   return ['error' as const, 'error' as const, ...failurePolicies.flatMap((policy) => [policy, policy])].map(
@@ -44,7 +44,7 @@ export function makeBuckets(failurePolicies: readonly FailurePolicy[]): Bucket[]
   );
 }
 
-/** The policy file that has them. */
+/** Returns the policy file with these buckets. */
 export function policyOf(buckets: readonly Bucket[]): string {
   const rules = buckets.map(
     ({ name, maxTokens, perMs, onFailure }) => `  - key: bucket
@@ -57,12 +57,12 @@ export function policyOf(buckets: readonly Bucket[]): string {
   return `domain: ${DOMAIN}\ndescriptors:\n${rules.join('\n')}\n`;
 }
 
-/** Where Redis keeps a bucket of that name. */
+/** Returns the Redis key of a bucket. */
 export function keyOfBucket(name: string): string {
   return redisKey(entriesKey(DOMAIN, [{ key: 'bucket', value: name }]));
 }
 
-/** Name of the bucket that a key in Redis is of; undefined for other keys. */
+/** Returns the bucket name of a Redis key; undefined for other keys. */
 export function bucketOfKey(key: string): string | undefined {
   return /6:bucket\d+:(b\d+)$/.exec(key)?.[1];
 }

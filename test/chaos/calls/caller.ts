@@ -7,22 +7,22 @@ import { type Answer, readAnswer } from './answer.js';
 import { type Bucket, DOMAIN } from './buckets.js';
 
 const codec = createClientCodec();
-/** Bytes before the message: not compressed, and its length. */
+/** gRPC prefix of a message: not compressed, and its length. */
 const PREFIX_BYTES = 5;
 
-/** How a caller calls. */
+/** Options of a caller. */
 export interface CallerOptions {
   readonly name: string;
   readonly port: number;
-  /** What it sends as `grpc-timeout`, milliseconds. It waits for the answer however late it comes. */
+  /** Value of `grpc-timeout`, in milliseconds. The caller waits for late answers, too. */
   readonly deadlineMs: number;
-  /** What it asks for: each call some of them, the first of which nobody else asks for. */
+  /** Buckets of the calls: each call uses some of them, the first of which no other caller uses. */
   readonly shapes: readonly (readonly Bucket[])[];
   readonly everyMs: number;
   readonly connections: number;
 }
 
-/** A call that was answered. Milliseconds of the harness's clock. */
+/** An answered call. Times are in milliseconds of the harness's clock. */
 export interface Answered {
   readonly caller: Caller;
   readonly connection: number;
@@ -32,16 +32,17 @@ export interface Answered {
   readonly answer: Answer;
 }
 
-/** What hears of answers. */
+/** Receives the answers. */
 export interface CallerEvents {
   sent(asked: readonly Bucket[]): void;
   answered(answered: Answered): void;
-  /** A connection ended, which no fault behind weir may cause. */
+  /** A connection closed, which no fault behind weir may cause. */
   lost(caller: Caller, why: string): void;
 }
 
 /**
- * Calls weir at an exact rate whatever becomes of the calls before, on Node's own HTTP/2, which costs little. Close it.
+ * Calls weir at an exact rate, independent of earlier calls, with Node's HTTP/2, which uses little CPU. Close it after
+ * use.
  */
 export class Caller {
   readonly options: CallerOptions;
@@ -52,7 +53,7 @@ export class Caller {
   private nextMs = 0;
   private turn = 0;
   private closed = false;
-  /** Calls that have no answer yet. */
+  /** Number of calls without an answer. */
   waiting = 0;
 
   constructor(options: CallerOptions, random: Random, events: CallerEvents) {
@@ -73,7 +74,7 @@ export class Caller {
     });
   }
 
-  /** Resolves when the connections are there. */
+  /** Resolves when all connections are open. */
   async connect(): Promise<void> {
     const { port, connections } = this.options;
     for (let at = 0; at < connections; at++) {
@@ -89,16 +90,16 @@ export class Caller {
     }
   }
 
-  /** Ports of this end of the connections. */
+  /** Local ports of the connections. */
   ports(): number[] {
     return this.sessions.map(({ socket }) => socket.localPort as number);
   }
 
-  /** Sends what is due. */
+  /** Sends the calls that are due. */
   keepPace(nowMs: number): void {
     const { everyMs, shapes, connections } = this.options;
     if (this.nextMs === 0) this.nextMs = nowMs + this.random.below(Math.ceil(everyMs));
-    // A harness that was held up does not make up for it with a crowd of calls.
+    // After a delay of the harness, missed calls are not sent in a burst.
     if (nowMs - this.nextMs > 10 * everyMs) this.nextMs = nowMs;
     while (this.nextMs <= nowMs) {
       this.nextMs += everyMs;

@@ -1,42 +1,43 @@
 import type { Bucket } from './buckets.js';
 
-/** A call that took a token, or may have. Milliseconds of the harness's clock. */
+/** A call that took, or may have taken, a token. Times are in milliseconds of the harness's clock. */
 interface Take {
   readonly sentMs: number;
   readonly endMs: number;
 }
 
-/** Tokens that came back, or may have: buckets that were lost. */
+/** Tokens that were, or may have been, refilled because buckets were lost. */
 interface Gift {
   readonly fromMs: number;
   readonly toMs: number;
   readonly tokens: number;
 }
 
-/** Tokens that are missing at a time. */
+/** Missing tokens at a time. */
 interface Level {
   readonly tokens: number;
   readonly atMs: number;
 }
 
 const EMPTY: Level = { tokens: 0, atMs: 0 };
-/** Takes that are remembered: older ones cannot matter to a bucket that fills within seconds. */
+/** Maximum number of recorded takes. Older ones do not affect a bucket that fills within seconds. */
 const REMEMBERED = 400;
-/** How long a call without an answer may still take its token: Redis may be stopped with it in its hands. */
+/** Time in which an unanswered call may still take its token, because a stopped Redis may have received it. */
 const UNCERTAIN_MS = 10_000;
-/** How long denials may be repeated without asking after buckets were lost: DENY_CACHE_MAX_AGE, and some. */
+/**
+ * Time in which denials may be repeated from the cache after buckets were lost: slightly more than DENY_CACHE_MAX_AGE.
+ */
 const REPEATED_MS = 2_000;
-/** Rounding of a token. */
+/** Rounding error, in tokens. */
 const EPSILON = 0.001;
 
 /**
- * What a bucket may have given, from the answers seen: no more than its capacity, what filled since, and what was lost
- * with the state of Redis. Whenever a token was taken within an interval, it is not known when exactly, so that only
- * takes count that lie in it wholly.
+ * Checks from the answers that a bucket gave no more than its capacity, its refills, and the tokens lost with the state
+ * of Redis. The exact time of a take is unknown, so an interval counts only takes that lie completely within it.
  */
 export class Ledger {
   readonly bucket: Bucket;
-  /** The most that was admitted beyond capacity and filling alone, since {@link startWindow}. */
+  /** Maximum of tokens allowed beyond capacity and refills since {@link startWindow}. */
   beyondPlain = 0;
   private takes: Take[] = [];
   private maybes: Take[] = [];
@@ -45,18 +46,18 @@ export class Ledger {
   private windowMs = 0;
   private promotion: { readonly missing: number; readonly fromMs: number; readonly toMs: number } | undefined;
   private inFlight = 0;
-  /** Calls so far that asked for the bucket. */
+  /** Number of calls for the bucket so far. */
   private calls = 0;
-  /** Tokens missing, by the takes that were acknowledged. */
+  /** Missing tokens, according to the acknowledged takes. */
   private least: Level = EMPTY;
-  /** Tokens missing, if calls without an answer took theirs, as late as they could: those that took them by now. */
+  /** Missing tokens, if unanswered calls took theirs as late as possible. */
   private most: Level = EMPTY;
 
   constructor(bucket: Bucket) {
     this.bucket = bucket;
   }
 
-  /** Admitted by Redis. Returns how many tokens that is too many, 0 when it is right. */
+  /** Records a call that Redis allowed. Returns the number of excess tokens, 0 if it is correct. */
   admit(sentMs: number, endMs: number): number {
     this.takes.push({ sentMs, endMs });
     if (this.takes.length > REMEMBERED) this.takes.splice(0, REMEMBERED / 2);
@@ -76,24 +77,24 @@ export class Ledger {
     return worst;
   }
 
-  /** A call asks for the bucket, and has no answer yet. */
+  /** Records the start of a call for the bucket. */
   asked(): void {
     this.inFlight++;
     this.calls++;
   }
 
-  /** It has. */
+  /** Records the end of a call. */
   answered(): void {
     this.inFlight--;
   }
 
-  /** A call that may have taken a token, though nobody was told. */
+  /** Records a call that may have taken a token without an answer. */
   maybe(sentMs: number, endMs: number): void {
     this.expireMaybes(endMs);
     this.maybes.push({ sentMs, endMs });
   }
 
-  /** Whether the denial of a call that was sent then may be right: too few tokens could have been left. */
+  /** Returns whether the denial of a call sent at that time may be correct: the bucket may have had too few tokens. */
   mayDeny(nowMs: number): boolean {
     if (this.openGiftMs !== undefined || this.gifts.some(({ toMs }) => nowMs - toMs < REPEATED_MS))
       return true;
@@ -102,30 +103,30 @@ export class Ledger {
   }
 
   /**
-   * Called before Redis is looked at. What it gives says, afterwards, how many calls may have been under way meanwhile:
-   * where buckets of a request are taken in parts, each may have had a token that it gives back.
+   * Starts a check of Redis. The result returns, afterwards, how many calls may have been in progress during the check.
+   * Requests on several partitions may have taken a token that they give back.
    */
   underWaySince(): () => number {
     const { inFlight, calls } = this;
     return () => inFlight + this.calls - calls;
   }
 
-  /** From now on buckets may be lost, until {@link found}. */
+  /** Marks buckets as possibly lost until {@link found}. */
   lose(nowMs: number): void {
     this.openGiftMs ??= nowMs;
   }
 
-  /** Whether buckets may be lost right now. */
+  /** Whether buckets may be lost now. */
   get isOpen(): boolean {
     return this.openGiftMs !== undefined;
   }
 
-  /** Redis was looked at: so many tokens are missing there. Returns how many were given back. */
+  /** Records the missing tokens that a check of Redis found. Returns how many tokens were given back. */
   found(missing: number, nowMs: number): number {
     const fromMs = this.openGiftMs ?? nowMs;
     const level = this.tokensAt(this.least, nowMs);
     const tokens = Math.max(0, level - missing);
-    // What is under way may have been taken from the buckets that were lost, too.
+    // Calls in progress may also have taken from the lost buckets.
     const most = Math.max(0, level + this.inFlight - missing);
     this.gifts = this.gifts.filter(({ toMs }) => nowMs - toMs < 600_000);
     this.gifts.push({ fromMs, toMs: nowMs, tokens: most });
@@ -136,15 +137,16 @@ export class Ledger {
   }
 
   /**
-   * Redis was promoted with so many tokens missing, as was seen between two times, and may be what decides from now on:
-   * see {@link confirm}.
+   * Records a promoted Redis with its missing tokens, observed between two times. It may decide from now on: see {@link
+   * confirm}.
    */
   promoted(missing: number, fromMs: number, toMs: number): void {
     this.promotion = { missing, fromMs, toMs };
   }
 
   /**
-   * It was: returns how many tokens more it gave than it had, of calls that were sent since; 0 when it is right.
+   * Confirms the promotion. Returns how many tokens the promoted Redis allowed beyond its contents for calls sent since
+   * then; 0 if it is correct.
    */
   confirm(): number {
     const { promotion } = this;
@@ -166,7 +168,7 @@ export class Ledger {
     this.windowMs = performance.now();
   }
 
-  /** Tokens that came back after `fromMs`, and before the window began. */
+  /** Returns the tokens refilled after `fromMs` and before the window began. */
   private givenBefore(fromMs: number): number {
     return this.gifts.reduce(
       (sum, { toMs, tokens }) => (toMs >= fromMs && toMs < this.windowMs ? sum + tokens : sum),
@@ -183,7 +185,7 @@ export class Ledger {
     this.most = { tokens, atMs: Math.max(atMs, this.most.atMs) };
   }
 
-  /** Calls that take nothing from now on may have taken their token: a bucket that never fills keeps that in mind. */
+  /** Records unanswered calls as possible takes, for a bucket that never fills. */
   private expireMaybes(nowMs: number): void {
     const isOver = ({ endMs }: Take): boolean => endMs + UNCERTAIN_MS <= nowMs;
     while (this.maybes[0] !== undefined && isOver(this.maybes[0])) {
@@ -197,7 +199,7 @@ export class Ledger {
       (sum, gift) => (gift.fromMs <= toMs && gift.toMs >= fromMs ? sum + gift.tokens : sum),
       0,
     );
-    // As long as nobody has looked: a second bucket at the most, and what filled in it.
+    // Until the next check, the loss is at most one more full bucket and its refills.
     if (this.openGiftMs !== undefined) given += maxTokens + perMs * (toMs - this.openGiftMs);
     return given;
   }

@@ -5,7 +5,7 @@ function redisSteps(name: string, fromMs: number, toMs: number): Fault<SteppingC
   return {
     name,
     counts: 'steps that commands noticed',
-    // By its clock the buckets have filled, or are fuller than full.
+    // After the step, the buckets are full, or have times in the future.
     loses: true,
     run: async (stage) => {
       const { topology, random } = stage;

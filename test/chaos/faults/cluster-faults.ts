@@ -8,11 +8,11 @@ type ClusterStage = Stage<ClusterTopology>;
 const UNDECIDED = 'calls without a decision from Redis';
 const MOVED = 'answers MOVED and ASK from Redis';
 
-/** A master that serves buckets, and which ones. */
+/** A master with the buckets that it serves. */
 interface Victim {
   readonly node: ClusterNode;
   readonly buckets: ReadonlySet<string>;
-  /** One of them, with its slot. */
+  /** One of the buckets, with its slot. */
   readonly bucket: string;
   readonly slot: number;
 }
@@ -24,7 +24,7 @@ async function chooseVictim({ topology, random, buckets }: ClusterStage): Promis
   return { node, buckets: struck, bucket, slot: await topology.slotOf(bucket) };
 }
 
-/** {@link chooseVictim} whose buckets are struck, and may be lost. */
+/** Calls {@link chooseVictim} and marks its buckets as affected, and possibly lost. */
 async function strikeOne(stage: ClusterStage): Promise<Victim> {
   const victim = await chooseVictim(stage);
   stage.strikes(victim.buckets);
@@ -32,15 +32,15 @@ async function strikeOne(stage: ClusterStage): Promise<Victim> {
   return victim;
 }
 
-/** Resolves when another node serves in place of the victim, and what it lacks is known. */
+/** Resolves when another node serves in place of the victim, and its missing data is known. */
 async function untilReplaced(stage: ClusterStage, { node, bucket, slot }: Victim): Promise<void> {
   await stage.topology.cluster.successorOf(node, slot);
   stage.serves(await stage.topology.serves(bucket));
-  // What the old one had not told its replica is lost; nothing else is.
+  // Only data that the old master had not replicated is lost.
   await stage.notePromotion();
 }
 
-/** How many answers MOVED and ASK there were while `body` ran. */
+/** Returns the number of MOVED and ASK answers while `body` ran. */
 async function redirects({ topology }: ClusterStage, body: () => Promise<void>): Promise<number> {
   const count = async (): Promise<number> =>
     (await topology.errors('MOVED')) + (await topology.errors('ASK'));
@@ -91,7 +91,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
       victim.node.pause();
       await untilReplaced(stage, victim);
       await stage.untilDecided();
-      // It takes itself for the master until it hears of the other one, and has its connections still.
+      // The old master still considers itself the master, and keeps its connections, until it learns of the new one.
       victim.node.resume();
       await topology.cluster.waitStable();
       return stage.answeredByPolicy();
@@ -226,7 +226,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
         const places = await topology.placesOf(stage.buckets);
         stage.strikes(new Set(stopped.flatMap((node) => [...(places.get(node) ?? [])])));
         const slots = await Promise.all([...buckets].map((bucket) => topology.slotOf(bucket)));
-        // For less long than it takes to hold them for dead.
+        // This is shorter than the time after which nodes consider another node failed.
         for (const node of stopped) node.pause();
         for (const slot of slots) {
           await cluster.beginMove(slot, to);

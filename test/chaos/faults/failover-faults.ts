@@ -6,18 +6,18 @@ type OfSentinel = Fault<SentinelTopology>;
 
 const UNDECIDED = 'calls without a decision from Redis';
 
-/** A dead master comes back, as a replica of the one that took its place. */
+/** Restarts a killed master as a replica of its successor. */
 async function bringBack({ topology }: Stage<SentinelTopology>, old: RedisNode): Promise<void> {
   await old.server.restart();
   await topology.follow(old);
 }
 
-/** Kills the master; resolves when another one serves, and what it lacks is known. */
+/** Kills the master; resolves when another one serves, and its missing data is known. */
 async function killMaster(stage: Stage<SentinelTopology>): Promise<RedisNode> {
   const old = stage.topology.master;
   await old.server.kill();
   stage.serves(await stage.topology.promoted(old));
-  // What the dead one had not told anybody is lost; nothing else is.
+  // Only data that the killed master had not replicated is lost.
   await stage.notePromotion();
   return old;
 }
@@ -46,7 +46,7 @@ export const FAILOVER_FAULTS: readonly OfSentinel[] = [
       stage.serves(await topology.promoted(old));
       await stage.notePromotion();
       await stage.untilDecided();
-      // It takes itself for the master, and has its connections still.
+      // The old master still considers itself the master, and keeps its connections.
       old.server.resume();
       await stage.sleep(stage.lasting(1000, 6000));
       await topology.follow(old);
@@ -64,8 +64,8 @@ export const FAILOVER_FAULTS: readonly OfSentinel[] = [
       await topology.forceFailover(random.below(3));
       stage.serves(await topology.promoted(old));
       await stage.untilDecided();
-      // The old master takes itself for one until the sentinels look at it again, which they do every ten seconds; what
-      // it admitted after the other's promotion is lost.
+      // The old master considers itself the master until the sentinels check it again, which they do every ten seconds.
+      // Takes that it allowed after the promotion are lost.
       await stage.sleep(stage.lasting(1000, 12_000));
       await topology.follow(old);
       await topology.untilWhole();

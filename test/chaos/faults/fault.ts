@@ -1,52 +1,52 @@
 import type { Random } from '../../fuzz/random.js';
 import type { Topology } from '../topology/topology.js';
 
-/** What a fault can do and see. */
+/** Actions and observations of a fault. */
 export interface Stage<T extends Topology = Topology> {
   readonly topology: T;
-  /** All choices come from it. */
+  /** Source of all random choices. */
   readonly random: Random;
-  /** A length of time between two, in milliseconds; shorter in the short form. */
+  /** Returns a duration between two bounds, in milliseconds; shorter in the short form. */
   lasting(fromMs: number, toMs: number): number;
   sleep(ms: number): Promise<void>;
-  /** From now on Redis decides again, or from `atMs` on: recovery counts from here. */
+  /** Redis decides again from now on, or from `atMs` on. Recovery is measured from here. */
   serves(atMs?: number): void;
   /** Names of all buckets. */
   readonly buckets: readonly string[];
-  /** Only these buckets are struck: calls for others must be decided all the time. */
+  /** Limits the fault to these buckets. Calls for others must be decided all the time. */
   strikes(names: ReadonlySet<string>): void;
-  /** These buckets may be lost from now on. For a fault that does not lose those of all. */
+  /** Marks these buckets as possibly lost. For a fault that does not lose all buckets. */
   loseBuckets(names: ReadonlySet<string>): void;
   /**
-   * Looks at what Redis has of the buckets: nothing is lost from here on. A fault that may lose some and does not look
-   * is looked at when it is over.
+   * Checks the buckets in Redis; nothing may be lost from here on. A fault that may lose buckets and does not call this
+   * is checked at its end.
    */
   findBuckets(): Promise<void>;
   /**
-   * Looks at what a Redis has of the buckets that was promoted just now: no more may be given from here on, unless
-   * another one is promoted before the fault is over.
+   * Checks the buckets of a Redis that was just promoted. It may not allow more from here on, unless another Redis is
+   * promoted before the fault ends.
    */
   notePromotion(): Promise<void>;
-  /** Resolves when every connection has had a decision since Redis served again: recovery ends here. */
+  /** Resolves when every connection has had a decision since Redis served again. Recovery ends here. */
   untilDecided(): Promise<void>;
-  /** Calls that weir answered without a decision of Redis since the fault began. */
+  /** Number of calls that weir answered without a decision of Redis since the fault began. */
   answeredByPolicy(): number;
-  /** Makes the wall clock of weir's processes step; resolves with how many have done so. */
+  /** Steps the wall clock of weir's processes; resolves with the number of processes that did. */
   stepWeirClock(offsetMs: number): Promise<number>;
 }
 
-/** Connections that are made while every packet vanishes are given up after a second. */
+/** Connection attempts without any answer time out after a second. */
 export const AFTER_SILENCE_MS = 2000;
 
-/** One way in which things go wrong. */
+/** A kind of fault. */
 export interface Fault<T extends Topology = Topology> {
   readonly name: string;
-  /** What of it is counted as having bitten. */
+  /** Name of the events that count as effects of the fault. */
   readonly counts: string;
-  /** Whether any bucket may be lost by it: how many tokens is found out by {@link Stage.findBuckets}. */
+  /** Whether the fault may lose buckets. {@link Stage.findBuckets} finds out how many tokens. */
   readonly loses?: boolean;
-  /** Longest until decisions are back, in milliseconds, where that is not a second. */
+  /** Maximum recovery time in milliseconds, if it is not a second. */
   readonly recoveryMs?: number;
-  /** Does it and ends it. Resolves with how often it bit. */
+  /** Causes and ends the fault. Resolves with the number of its effects. */
   run(stage: Stage<T>): Promise<number>;
 }

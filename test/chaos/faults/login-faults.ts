@@ -2,7 +2,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import type { SingleTopology } from '../topology/single-topology.js';
 import type { Fault } from './fault.js';
 
-/** Ends the connections of all clients but ours, as a cloud does with those whose login has run out. */
+/** Closes the connections of all clients except the harness, as managed services do with expired credentials. */
 const CUT = ['CLIENT', 'KILL', 'TYPE', 'normal'] as const;
 
 export const LOGIN_FAULTS: readonly Fault<SingleTopology>[] = [
@@ -33,7 +33,7 @@ export const LOGIN_FAULTS: readonly Fault<SingleTopology>[] = [
       for (let times = 2 + random.below(2); times > 0; times--) {
         const old = master.password;
         const password = `p${random.uint32()}`;
-        // Both are good for a while, as where secrets are rotated.
+        // Both passwords are valid for a while, as during the rotation of secrets.
         await master.command('ACL', 'SETUSER', 'default', `>${password}`);
         topology.tellPassword(password);
         await stage.sleep(stage.lasting(300, 2000));

@@ -5,7 +5,7 @@ type Single = Fault<SingleTopology>;
 
 const UNDECIDED = 'calls without a decision from Redis';
 
-/** What Redis counted of an error meanwhile, while `body` runs. */
+/** Returns how often Redis counted an error while `body` ran. */
 async function errorsDuring(
   stage: Stage<SingleTopology>,
   code: string,
@@ -17,7 +17,7 @@ async function errorsDuring(
   return (await master.errors(code)) - before;
 }
 
-/** A setting of Redis changed for a while, under which it answers calls with an error. */
+/** Changes a setting of Redis temporarily, so that it answers calls with an error. */
 function misconfigured(
   name: string,
   code: string,
@@ -38,7 +38,7 @@ function misconfigured(
   };
 }
 
-/** Redis computes, and does nothing else. Resolves when it is over. */
+/** Blocks Redis with a long computation. Resolves when it ends. */
 function busyLoop(stage: Stage<SingleTopology>, ms: number): Promise<unknown> {
   const script =
     "local a = redis.call('TIME') local from = a[1] * 1000 + a[2] / 1000 " +

@@ -1,10 +1,10 @@
 import type { TopologyName } from '../topology/topology.js';
 
-/** What became of a fault, all the times it was done in a run. Times in milliseconds. */
+/** Results of a fault over a whole run. Times are in milliseconds. */
 export interface Row {
   readonly fault: string;
   readonly topology: TopologyName;
-  /** What is counted in `bites`. */
+  /** Name of the events counted in `bites`. */
   readonly counts: string;
   times: number;
   bites: number;
@@ -12,17 +12,17 @@ export interface Row {
   late: number;
   /** Answered by `on_store_failure`. */
   byPolicy: number;
-  /** OVER_LIMIT without a look: there was no time, or no room. */
+  /** OVER_LIMIT without a decision, because there was no time or capacity. */
   unseen: number;
-  /** Tokens admitted beyond capacity and filling, for any reason. */
+  /** Tokens allowed beyond capacity and refills, for any reason. */
   beyond: number;
-  /** Tokens of buckets that Redis had lost: what may have been admitted beyond them. */
+  /** Tokens of buckets that Redis lost, which may have been allowed again. */
   given: number;
-  /** The longest from when Redis served again to a decision on every connection. */
+  /** Longest time from the return of Redis to a decision on every connection. */
   recoveryMs: number;
 }
 
-/** A row of a fault that was not done yet. */
+/** Returns an empty row for a fault. */
 export function emptyRow(topology: TopologyName, fault: string, counts: string): Row {
   return {
     ...{ fault, topology, counts, times: 0, bites: 0, calls: 0, late: 0, byPolicy: 0 },

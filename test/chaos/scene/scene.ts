@@ -9,23 +9,23 @@ import { Decisions } from './decisions.js';
 import { Lateness } from './lateness.js';
 import { WeirHost } from './weir-host.js';
 
-/** Envoy's usual deadline, and a patient caller's. Milliseconds. */
+/** Envoy's usual deadline, and the deadline of a patient caller, in milliseconds. */
 const DEADLINES_MS = [20, 250];
 const TICK_MS = 4;
 const READ_EVERY_TICKS = 25;
 const SETTLE_MS = 10_000;
-/** How long Redis may be silent before weir takes it for hung. */
+/** Time after which weir considers a silent Redis hung. */
 const REDIS_TIMEOUT = '300ms';
-/** Faults named in full; beyond it only their number grows. */
+/** Maximum number of failures listed in full; further ones are only counted. */
 const NAMED = 30;
 
-/** What was counted since a moment. */
+/** Counts since a time. */
 export interface Counts {
   calls: number;
   late: number;
   /** Answered by `on_store_failure`. */
   byPolicy: number;
-  /** OVER_LIMIT without a look: there was no time, or no room, and Redis was lively. */
+  /** OVER_LIMIT without a decision, because there was no time or capacity, although Redis was available. */
   unseen: number;
   latestMs: number;
   /** Calls of patient callers for buckets that the fault does not touch, and those of them that were not decided. */
@@ -38,12 +38,12 @@ const nothing = (): Counts => ({
   ...{ elsewhere: 0, elsewhereUndecided: [] },
 });
 
-/** Two weirs before one topology, callers that never stop, and whatever must hold of every answer. */
+/** Two weirs in front of one topology, callers that never stop, and checks of every answer. */
 export class Scene<T extends Topology = Topology> {
   readonly topology: T;
   readonly hosts: readonly WeirHost[];
   readonly lateness = new Lateness();
-  /** What was wrong, in sentences. */
+  /** Failures, in sentences. */
   readonly wrongs: string[] = [];
   counts = nothing();
   private readonly ledgers = new Map<string, Ledger>();
@@ -58,7 +58,7 @@ export class Scene<T extends Topology = Topology> {
   /** Which Redis was promoted to decide about a bucket: see {@link notePromotion}. */
   private promoted = new Map<string, RedisNode>();
   private tickMs = 0;
-  /** The longest that this process itself was held up since {@link startWindow}. */
+  /** Longest delay of this process since {@link startWindow}. */
   heldUpMs = 0;
 
   private constructor(topology: T, hosts: readonly WeirHost[], buckets: readonly Bucket[]) {
@@ -138,7 +138,7 @@ export class Scene<T extends Topology = Topology> {
     this.struck = names;
   }
 
-  /** Begins to count anew. */
+  /** Resets the counts. */
   startWindow(): void {
     this.counts = nothing();
     this.windowMs = performance.now();
@@ -234,7 +234,7 @@ export class Scene<T extends Topology = Topology> {
     return this.heldUpMs + Math.max(...this.hosts.map(({ watch }) => watch.waitedSince(sinceMonotonicMs)));
   }
 
-  /** Stops calling, waits for the last answers, and looks at logs and metrics. */
+  /** Stops the callers, waits for the last answers, and checks logs and metrics. */
   async end(): Promise<void> {
     clearInterval(this.pace);
     try {
