@@ -18,7 +18,7 @@ const text = (...units: string[]): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...units), maxLength: 10 });
 
 describe('wildcards', () => {
-  /** The definition, read literally: exponential, and right. */
+  /** The literal definition: exponential, and correct. */
   function oracle(pattern: string, value: string): boolean {
     if (pattern === '') return value === '';
     if (pattern[0] !== '*')
@@ -63,7 +63,7 @@ describe('bucket keys', () => {
     return limit === null ? base.key : overrideKey(base, ...limit).key;
   };
 
-  test('are the same only for the same bucket', () => {
+  test('are equal only for the same bucket', () => {
     fc.assert(
       fc.property(bucket, bucket, (a, b) => {
         expectSame(keyOf(a) === keyOf(b), JSON.stringify(a) === JSON.stringify(b));
@@ -72,8 +72,8 @@ describe('bucket keys', () => {
     );
   });
 
-  test('cut elsewhere, the same characters are another bucket', () => {
-    // All ways to cut one text into domain, key and value.
+  test('differ if the same characters are split at another place', () => {
+    // All ways to split one text into domain, key and value.
     fc.assert(
       fc.property(text('a', '1', ':', '*', '#'), (source) => {
         const keys: string[] = [];
@@ -120,7 +120,7 @@ describe('paths', () => {
     );
   });
 
-  test('normalising twice changes nothing more, unless an escape was escaped', () => {
+  test('normalising again changes nothing, unless an escape was escaped', () => {
     fc.assert(
       fc.property(target, (given) => {
         const once = normalisePath(given);
@@ -131,7 +131,7 @@ describe('paths', () => {
     );
   });
 
-  test('spelled with escapes, queries and detours it is the same path', () => {
+  test('escapes, queries and dot segments do not change the path', () => {
     const plain = fc.array(fc.stringMatching(/^[a-z][a-z0-9.~_-]{0,5}$/), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(plain, fc.infiniteStream(fc.nat(5)), (segments, choices) => {
@@ -223,7 +223,7 @@ descriptors:
   });
   const given = fc.array(entry, { maxLength: 4 });
 
-  test('explain says what match does', () => {
+  test('explain shows the result of match', () => {
     const set = { domains: new Map([['d', policy]]), version: '' };
     fc.assert(
       fc.property(given, (entries) => {
@@ -234,7 +234,7 @@ descriptors:
           match.rules.map((rule, i) => [rule, match.keys[i]]),
         );
         expectSame(explanation.result.includes(' applies.'), match.rules[0] !== undefined);
-        // The walk that is shown ends at the rule that was found.
+        // The explained walk ends at the matched rule.
         const labels = explanation.levels.map((level) => level.matched);
         if (match.rules[0] !== undefined) expectSame(labels.join('/'), match.rules[0].path);
       }),

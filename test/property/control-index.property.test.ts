@@ -1,4 +1,4 @@
-/* The index of blocks and exemptions, against a list that is looked through. */
+/* Compares the index of blocks and exemptions with a linear search. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { IdentityPart, LiveControl } from '../../src/limiter/control.js';
@@ -37,7 +37,7 @@ function names({ identity }: LiveControl, entries: readonly Entry[]): boolean {
   );
 }
 
-test('finds what a list finds, whatever came and went', () => {
+test('finds what a list finds after any additions and removals', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ change, anew: fc.constantFrom(false, false, false, true) }), { maxLength: 8 }),

@@ -1,4 +1,4 @@
-/* What acts the same is no change to `weir diff`, however it is spelled. */
+/* `weir diff` reports no change between spellings that behave the same. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
@@ -13,7 +13,7 @@ const NOW = Date.UTC(2026, 5, 1) * 1000;
 
 const read = (file: unknown): CompiledPolicy => policyOf(JSON.stringify(file));
 
-test('other spellings of a policy are no change, and meet the same buckets and statistics', () => {
+test('another spelling of a policy is not a change, and uses the same buckets and statistics', () => {
   let differing = 0;
   fc.assert(
     fc.property(

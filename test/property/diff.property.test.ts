@@ -11,7 +11,7 @@ import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;
 
-/** How nodes match: overlapping in all ways. */
+/** Nodes that overlap in all ways. */
 const matchers = fc.constantFrom<Record<string, unknown>>(
   {},
   { value: '10.0.0.1' },
@@ -59,7 +59,7 @@ const node = (depth: number): fc.Arbitrary<Record<string, unknown>> =>
     )
     .map(([key, matcher, rules, when, descriptors]) => ({ key, ...matcher, ...rules, ...when, descriptors }));
 const nodes = fc.array(node(1), { maxLength: 5 });
-/** Two that have much in common. */
+/** Two similar policies. */
 const pair = fc.tuple(nodes, nodes, nodes, fc.boolean()).map(([common, before, after, turned]) => {
   return [
     [...common, ...before],
@@ -80,7 +80,7 @@ const descriptors: readonly (readonly Entry[])[] = ['k', 'l'].flatMap((key) =>
   ]),
 );
 
-/** How many may come in a day, alone. */
+/** Number of requests allowed in a day. */
 function passing(policy: CompiledPolicy, entries: readonly Entry[]): number {
   const most = ({ rate, shadowMode, phase: { activeAtMicros } }: Rule): number =>
     rate?.kind !== 'window' || shadowMode || activeAtMicros > NOW ? Infinity : rate.requestsPerUnit;
@@ -90,7 +90,7 @@ function passing(policy: CompiledPolicy, entries: readonly Entry[]): number {
 const policyOf = (descriptorList: readonly unknown[]): CompiledPolicy | undefined =>
   parse(stringify({ domain: 'd', descriptors: descriptorList }, { aliasDuplicateObjects: false })).policy;
 
-test('where fewer requests pass, diff says that something tightens; where more pass, that not all does', () => {
+test('diff reports a tighter limit if fewer requests are allowed, and not only tighter limits if more are', () => {
   let compared = 0;
   fc.assert(
     fc.property(pair, ([first, second]) => {

@@ -7,7 +7,7 @@ import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/
 const FILES = ['a.yaml', 'b.yaml', 'c.yaml'] as const;
 type FileName = (typeof FILES)[number];
 
-/** What a file holds; absent when there is none. */
+/** Content of a file; absent if there is no file. */
 type Content =
   | undefined
   | { readonly kind: 'good' | 'bad'; readonly domain: string; readonly requests: number }
@@ -34,7 +34,7 @@ function textOf(file: Content): string | undefined {
   return file.kind === 'good' ? goodFile(file.domain, file.requests) : badFile(file.domain);
 }
 
-/** The rules of README, read literally. */
+/** The rules of the README, literally. */
 class Model {
   private inForce = new Map<string, number>();
   private lastGave = new Map<FileName, string>();
@@ -67,7 +67,7 @@ class Model {
   }
 }
 
-test('whatever becomes of the files, each domain is as it should be', () => {
+test('each domain has the expected state after any changes of the files', () => {
   fc.assert(
     fc.property(reloads, (sequence) => {
       const policies = new PolicyDir();
@@ -85,7 +85,7 @@ test('whatever becomes of the files, each domain is as it should be', () => {
           const bad = FILES.some((name) => files[name] !== undefined && files[name].kind !== 'good');
           const twice = loaded.domains.some((status) => status.files.length > 1);
           expectSame(loaded.errors.length > 0, bad || twice);
-          // One version never stands for two states of what is in force.
+          // One version never identifies two different states.
           const inForce = [...loaded.policySet.domains.values()].map(({ rules }) => JSON.stringify(rules));
           const { version } = loaded.policySet;
           const known = versions.get(version) ?? inForce.sort().join();

@@ -15,7 +15,7 @@ import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 
-// A busy machine may take its time; nothing here waits.
+// The tests do not wait for anything, but a busy machine may take long to run them.
 jest.setTimeout(60_000);
 
 /** Groups that are often zero, so that `::` has something to stand for. */

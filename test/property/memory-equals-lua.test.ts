@@ -24,14 +24,14 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(180_000);
 
 const TOKEN_KEYS = ['a', 'b', 'c'];
 const WINDOW_KEYS = ['w', 'x'];
 /** Whose buckets are new in each call. */
 const MIXED_KEY = 'c';
-/** Sequences so far: each has keys of its own. */
+/** Number of sequences so far, each of which has its own keys. */
 let run = 0;
 
 /** The bucket of a run that is called so. */
@@ -96,7 +96,7 @@ function bucketOf({ key, rate }: TakeItem, place: string): string {
   return `${key}.${rate.debtWhole}${part}`;
 }
 
-/** A candidate's bucket has a name of its own. */
+/** A candidate's bucket has a separate name. */
 function named({ key, ...rest }: TakeItem): TakeItem {
   const own = rest.enforcement === 'candidate' ? `${key}~c` : key;
   return { ...rest, key: own, tagLength: own.length };
@@ -106,7 +106,7 @@ const options = {
   /** For what was admitted without the store. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
-  /** For a refund: whether it may go past full. */
+  /** For a refund: whether it may exceed the capacity. */
   over: fc.boolean(),
   enforcement: fc.constantFrom(
     'enforce' as const,
@@ -218,7 +218,7 @@ const turn = fc.record({
 describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'), ...proxyBenches()])(
   'take.lua in $name',
   (bench) => {
-    // What is decided is the same; where it is, needs less of it.
+    // All benches decide the same, so the slower ones run fewer cases.
     const share = bench instanceof RedisBench ? 1 : bench instanceof ClusterBench ? 1 / 3 : 1 / 6;
     /** Whether all buckets of a request are in one call. */
     const isOneCall = !(bench instanceof ProxyBench) || bench.honoursHashTags;
@@ -292,7 +292,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
       180_000,
     );
 
-    test('admits at most a bucketful more for each step of the clock', async () => {
+    test('allows at most one more full bucket for each step of the clock', async () => {
       const store = await bench.open();
       const step = fc.record({
         wait: fc.integer({ min: 0, max: 400_000 }),
@@ -325,7 +325,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
       );
     });
 
-    test('takes from all buckets of a request or from none, with two stores at once', async () => {
+    test('takes from all buckets of a request or from none, with two concurrent stores', async () => {
       const stores = [await bench.open(), await bench.open()];
       const rate = tokenBucketRate(20, 3, UNIT_MICROS.second);
       const request = fc.array(

@@ -1,4 +1,7 @@
-/* The quick reader of plain YAML against the parser: whatever it reads, it must read alike, to the column. */
+/*
+ * Compares the fast reader of plain YAML with the parser: whatever the fast reader accepts, it must read the same,
+ * including columns.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -201,7 +204,7 @@ test('documents in block style', () => {
     }),
     runs(3000),
   );
-  // Or the test would prove nothing.
+  // Otherwise the test would prove nothing.
   expect(plain).toBeGreaterThan(all / 100);
 });
 

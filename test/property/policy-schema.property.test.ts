@@ -7,7 +7,7 @@ import { runs } from '../support/assert/runs.js';
 import { parse } from '../support/policy/policies.js';
 import { schemaErrors } from '../support/policy/policy-schema.js';
 
-/** Values that are good in some places and bad in others. */
+/** Values that are valid in some places and invalid in others. */
 const scalar = fc.constantFrom<unknown>(
   'a',
   'b*',
@@ -148,7 +148,7 @@ const policy = fc
   )
   .map(([fields, only]) => ({ domain: 'd', ...fields, descriptors: [only] }));
 
-test('a policy that the loader takes without a warning follows the schema', () => {
+test('a policy that loads without a warning is valid by the schema', () => {
   let good = 0;
   fc.assert(
     fc.property(policy, (value) => {
@@ -160,11 +160,11 @@ test('a policy that the loader takes without a warning follows the schema', () =
     }),
     runs(4000),
   );
-  // Otherwise it would tell little.
+  // Otherwise the test would prove little.
   expect(good).toBeGreaterThan(200);
 });
 
-test('what follows the schema, the loader takes, but for what a schema cannot tell', () => {
+test('a policy that is valid by the schema loads, except for errors that a schema cannot express', () => {
   const BEYOND = new RegExp(
     'write algorithm: token_bucket|bits set behind|would never apply|written twice|' +
       'two limits of this list|own name|100 years|time zone|is on this level already',

@@ -32,12 +32,12 @@ function specOf(policy: unknown): DomainSpec {
   return spec;
 }
 
-/** What another thread or process builds of it. */
+/** Returns the policy that another thread or process builds from the specification. */
 function across(items: Iterable<PolicyItem>): CompiledPolicy {
   return handedOver(items).domains.get('d') as CompiledPolicy;
 }
 
-/** All that anybody sees of a policy. */
+/** Returns all observable properties of a policy. */
 function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[]): unknown {
   const set = setOf(policy);
   const status = { domain: 'd', files: ['policy.yaml'], state: 'ok' } as const;
@@ -54,7 +54,7 @@ function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[
   };
 }
 
-test('a specification is plain data: bytes hold all of it', () => {
+test('a specification is plain data that survives serialisation', () => {
   fc.assert(
     fc.property(arbitraryPolicy, (policy) => {
       const spec = specOf(policy);

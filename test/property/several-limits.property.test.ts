@@ -65,7 +65,7 @@ function listOf(limits: readonly Limit[]): Decider {
 
 const NEVER = takeItem('?', tokenBucketRate(1, 1, UNIT_MICROS.second), { hits: 2 });
 
-test('a list of limits lets pass what each of them would, and takes exactly that from each', () => {
+test('a list of limits allows the requests that each of them allows, and takes exactly those from each', () => {
   const limits = fc.array(fc.oneof(tokens, window), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(limits, steps, (list, requests) => {

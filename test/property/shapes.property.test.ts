@@ -15,7 +15,7 @@ import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/li
  * shape, together they admit at most what both limits hold. The names of the buckets are those that policies give.
  */
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const LIMIT = 10;
@@ -117,7 +117,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
                 const item = takeItem(key + shapePart(rate), rate, { hits, refund });
                 const [outcome] = await takeFrom(bySecond ? other : one, item);
                 if (refund) returned += hits;
-                // Charges are of what happened already, and always pass.
+                // Charges are always allowed, because the usage already happened.
                 else if (!outcome!.limited && !isCharge(rate, hits, refund)) passed += hits;
               }),
             );

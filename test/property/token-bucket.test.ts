@@ -30,7 +30,7 @@ interface Passed {
   readonly tokens: number;
 }
 
-/** Holds the promise of a bucket over every interval between two takes: at most max_tokens + rate x length. */
+/** Checks the promise of a bucket over every interval between two takes: at most max_tokens + rate x length. */
 function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
   // With v = taken so far - refilled so far, in 1/q of a token's time: v may rise by at most the capacity.
   let value = 0n;
@@ -44,7 +44,7 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
   }
 }
 
-// A busy machine may take its time; nothing here waits.
+// The tests do not wait for anything, but a busy machine may take long to run them.
 jest.setTimeout(60_000);
 
 describe('a token bucket', () => {
@@ -123,7 +123,7 @@ describe('a token bucket', () => {
     expectAtMost(passed, 100 + 1 + 333 * 100);
   });
 
-  test('after a limit change gives at most one bucketful of the new limit', () => {
+  test('allows at most one full bucket of the new limit after a limit change', () => {
     fc.assert(
       fc.property(sequence(1), sequence(1), (before, after) => {
         const clock = new FakeClock();
@@ -139,7 +139,7 @@ describe('a token bucket', () => {
           if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
         }
         expectBound(after.rate, passed);
-        // And it is never stuck below empty: a bucketful later it is full.
+        // The bucket always recovers: after one fill time it is full.
         clock.advance(after.rate.fillWhole + 1);
         expectSame(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining, after.rate.maxTokens);
       }),

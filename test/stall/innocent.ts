@@ -10,7 +10,7 @@ export interface InnocentOrder {
   readonly connections: number;
 }
 
-/** What the innocent caller got. */
+/** Results of the innocent caller. */
 export interface InnocentResult {
   readonly calls: number;
   readonly unanswered: number;
@@ -33,12 +33,12 @@ export class InnocentCaller {
     this.#thread.on('error', (error) => this.#failed(error as Error));
   }
 
-  /** Resolves when the calls have begun. */
+  /** Resolves when the calls have started. */
   async begin(order: InnocentOrder): Promise<void> {
     await this.#ask(order);
   }
 
-  /** Sends nothing more; resolves when what was sent is answered. */
+  /** Stops sending; resolves when all calls are answered. */
   async end(): Promise<InnocentResult> {
     return (await this.#ask('end')) as InnocentResult;
   }

@@ -1,6 +1,6 @@
 /*
- * Nobody makes others wait: beside each thing that is legal to send, one innocent caller asks 200 times a second, and
- * the event loop of weir is watched from inside. The one tier that measures time: see
+ * Checks that no request delays others. While an attacker sends each kind of legal input, one innocent caller sends 200
+ * requests a second, and the test monitors weir's event loop from inside. Only this tier measures time: see
  * docs/internals/testing.md. The table is printed at the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -59,8 +59,8 @@ const request = arbitraryRequest();
 const encodedRequest = request.map((message) => reference.encodeRequest(message));
 const wireRequest = arbitraryWireRequest();
 
-describe('the codec by hand against @grpc/proto-loader', () => {
-  test('reads every request that a client may write alike', () => {
+describe('the hand-written codec, compared with @grpc/proto-loader', () => {
+  test('decodes every request that a client may write in the same way', () => {
     fc.assert(
       fc.property(encodedRequest, (bytes) => {
         expectEqual(wire.decodeRequest(bytes), reference.decodeRequest(bytes));
@@ -69,7 +69,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     );
   });
 
-  test('reads well-formed bytes that no client writes alike', () => {
+  test('decodes well-formed bytes that no client writes in the same way', () => {
     let alike = 0;
     fc.assert(
       fc.property(wireRequest, (bytes) => {
@@ -83,22 +83,22 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     expect(alike).toBeGreaterThan(200);
   });
 
-  test('refuses and reads damaged bytes alike', () => {
+  test('decodes or refuses damaged bytes in the same way', () => {
     fc.assert(fc.property(fc.oneof(damaged(encodedRequest), damaged(wireRequest)), expectTheSame), {
       ...runs(5000),
     });
   });
 
-  test('refuses and reads noise alike', () => {
+  test('decodes or refuses random bytes in the same way', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), runs(3000));
   });
 
-  test('reads and refuses large messages in steps as at once', () => {
+  test('decodes or refuses large messages in slices as it does at once', () => {
     const large = arbitraryLargeWireRequest();
     fc.assert(fc.property(fc.oneof(large, damaged(large)), expectTheSame), { numRuns: 40 });
   });
 
-  test('refuses the same at the bounds', () => {
+  test('refuses the same messages at the bounds', () => {
     const [tightWire, tightReference] = [
       createWireCodec({ maxDescriptors: 2 }),
       createReferenceCodec({ maxDescriptors: 2 }),
@@ -123,7 +123,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     expect(refused).toBeGreaterThan(20);
   });
 
-  test('looks at no byte outside the view it was given', () => {
+  test('reads no byte outside the given view', () => {
     fc.assert(
       fc.property(fc.oneof(encodedRequest, damaged(wireRequest)), fc.nat(255), (bytes, around) => {
         const larger = new Uint8Array(bytes.length + 32).fill(around);
@@ -133,7 +133,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     );
   });
 
-  test('two requests in a row are read as one: lists grow, later scalars count', () => {
+  test('merges two concatenated requests: lists grow, later scalars win', () => {
     fc.assert(
       fc.property(request, request, (one, other) => {
         const bytes = Buffer.concat([reference.encodeRequest(one), reference.encodeRequest(other)]);
@@ -146,7 +146,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     );
   });
 
-  test('writes responses that read alike', () => {
+  test('encodes responses that decode in the same way', () => {
     fc.assert(
       fc.property(arbitraryResponse(), (message) => {
         const ours = reference.decodeResponse(wire.encodeResponse(message));
@@ -157,7 +157,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     );
   });
 
-  test('a response stays as it is while others are written', () => {
+  test('does not change a response while it encodes others', () => {
     fc.assert(
       fc.property(fc.array(arbitraryResponse(), { minLength: 2, maxLength: 20 }), (messages) => {
         const written = messages.map((message) => wire.encodeResponse(message));
@@ -173,13 +173,13 @@ describe('the codec by hand against @grpc/proto-loader', () => {
   });
 });
 
-describe('where protobufjs differs, the codec by hand does as protobuf says', () => {
+describe('where protobufjs differs, the hand-written codec follows the protobuf specification', () => {
   function descriptorOf(codec: RequestReader, body: string): Descriptor | undefined {
     const bytes = hex(body);
     return codec.decodeRequest(Buffer.concat([Buffer.of(0x12, bytes.length), bytes])).descriptors[0];
   }
 
-  test('a limit that comes twice is merged', () => {
+  test('merges a repeated limit', () => {
     // First requests_per_unit 7 and unit 3, then unit 2.
     const body = '12 04 0807 1003  12 02 1002';
     expectEqual(descriptorOf(wire, body)?.limit, { requestsPerUnit: 7, unit: 2 });
@@ -187,20 +187,20 @@ describe('where protobufjs differs, the codec by hand does as protobuf says', ()
     expectEqual(descriptorOf(reference, body)?.limit, { requestsPerUnit: 0, unit: 2 });
   });
 
-  test('a hits_addend that comes twice is merged', () => {
+  test('merges a repeated hits_addend', () => {
     const body = '1a 02 0805  1a 00';
     expectSame(descriptorOf(wire, body)?.hitsAddend, 5);
     expectSame(descriptorOf(reference, body)?.hitsAddend, 0);
   });
 
-  test('a uint32 of more than five bytes ends where it ends, and keeps its low bits', () => {
+  test('reads a uint32 of more than five bytes to its end, and keeps its low bits', () => {
     // hits_addend 2^35 + 5 in six bytes, then domain `a`, and five unknown bytes that protobufjs skips.
     const bytes = hex('18 858080808001 0a 01 61 7a 02 0000');
     expectEqual(wire.decodeRequest(bytes), { domain: 'a', descriptors: [], hitsAddend: 5 });
     expect(decoded(reference, bytes)).not.toEqual(wire.decodeRequest(bytes));
   });
 
-  test('a bool whose 32 low bits are 0 is true', () => {
+  test('reads a bool whose 32 low bits are 0 as true', () => {
     expectSame(descriptorOf(wire, '20 8080808010')?.isNegativeHits, true);
     expectSame(descriptorOf(reference, '20 8080808010')?.isNegativeHits, false);
   });

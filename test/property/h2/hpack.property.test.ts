@@ -48,7 +48,7 @@ const pairsOfFields = (fields: readonly HeaderField[]): Pair[] =>
   fields.map(({ name, value }) => [name, value]);
 
 describe('HPACK', () => {
-  test('what our encoder writes, our decoder reads, whatever the table sizes', () => {
+  test('the decoder reads the output of the encoder for all table sizes', () => {
     fc.assert(
       fc.property(
         known.chain((fields) => steps(fields, 20_000)),
@@ -65,7 +65,7 @@ describe('HPACK', () => {
     );
   });
 
-  test('what our encoder writes, hpack.js reads', () => {
+  test('hpack.js reads the output of the encoder', () => {
     fc.assert(
       fc.property(
         known.chain((fields) => steps(fields, 4096)),
@@ -82,7 +82,7 @@ describe('HPACK', () => {
     );
   });
 
-  test('what hpack.js writes, our decoder reads', () => {
+  test('the decoder reads the output of hpack.js', () => {
     const field: fc.Arbitrary<HpackJsField> = fc
       .tuple(pair, fc.boolean(), fc.boolean(), fc.boolean())
       .map(([[name, value], huffman, incremental, neverIndex]) => ({

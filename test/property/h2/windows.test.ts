@@ -112,7 +112,7 @@ function take(step: Step, peer: H2Peer, ledger: Ledger): void {
 }
 
 describe('the windows of the peer', () => {
-  test('are never overdrawn, and everything is sent once they are open', () => {
+  test('are never exceeded, and everything is sent once they are open', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {
         const peer = new H2Peer().greet();

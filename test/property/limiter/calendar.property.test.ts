@@ -61,7 +61,7 @@ test('windows hold their times, follow each other without gap, and begin when cl
   );
 }, 60_000);
 
-test('what was asked before changes no answer', () => {
+test('earlier calls do not change an answer', () => {
   const questions = fc.array(fc.tuple(fc.constantFrom('start', 'end', 'next', 'around'), times), {
     minLength: 1,
     maxLength: 8,

@@ -1,4 +1,4 @@
-/** What an attacker sends, prepared so that sending costs next to nothing. Bytes cross to a thread of their own. */
+/** Data of an attacker, prepared so that sending it uses little CPU. Bytes are passed to a separate thread. */
 export type Attack = GrpcAttack | HttpAttack | FrameAttack;
 
 /** Calls of ShouldRateLimit by a client that obeys flow control; as one is answered, the next goes out. */
@@ -14,7 +14,7 @@ export interface GrpcAttack {
   readonly timeout?: string;
   /** Each call stops one byte before its end and stays as it is. */
   readonly incomplete?: boolean;
-  /** Calls on each connection; without end when absent. */
+  /** Calls on each connection; unlimited if absent. */
   readonly calls?: number;
 }
 
@@ -27,7 +27,7 @@ export interface HttpAttack {
   readonly pipelined: number;
   /** Answers are never read. */
   readonly unread?: boolean;
-  /** Batches on each connection; without end when absent. */
+  /** Batches on each connection; unlimited if absent. */
   readonly batches?: number;
 }
 
@@ -38,7 +38,7 @@ export interface FrameAttack {
   readonly once?: Uint8Array;
   /** Whole frames; those of a stream get ids of their own in each repetition. */
   readonly repeated: Uint8Array;
-  /** Repeated so often on a connection; without end when absent. */
+  /** Repetitions on a connection; unlimited if absent. */
   readonly times?: number;
   /** What comes back is never read. */
   readonly unread?: boolean;
@@ -46,14 +46,14 @@ export interface FrameAttack {
 
 export interface AttackOrder {
   readonly attack: Attack;
-  /** Where the attack goes on 127.0.0.1. */
+  /** Target port on 127.0.0.1. */
   readonly port: number;
   readonly connections: number;
   /** How long anything new is begun, unless all has been sent and answered before. */
   readonly ms: number;
 }
 
-/** What an attack came to. */
+/** Results of an attack. */
 export interface AttackResult {
   /** That the kernel took. */
   readonly bytes: number;
@@ -67,7 +67,7 @@ export interface AttackResult {
 export interface AttackConnection {
   /** Sends nothing new from now on. */
   stop(): void;
-  /** Ends the connection. */
+  /** Closes the connection. */
   destroy(): void;
   /** Bytes that the kernel took so far, over all times that it was opened anew. */
   readonly bytes: number;
@@ -78,7 +78,7 @@ export interface AttackConnection {
   readonly quiet: boolean;
 }
 
-/** Counts what comes back. */
+/** Counts the answers. */
 export class Tally {
   readonly counts: Record<string, number> = {};
 

@@ -5,7 +5,10 @@ import type { AttackOrder, AttackResult } from './attack.js';
 
 type Said = 'stopped' | { readonly result: AttackResult };
 
-/** An attacker in a thread of its own, so that neither it nor who measures makes the other wait. Close it. */
+/**
+ * An attacker in a separate thread, so that the attacker and the measurement do not delay each other. Close it after
+ * use.
+ */
 export class Attacker {
   readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/attack/attacker-thread.js'));
   #heard: (said: Said) => void = () => {};

@@ -1,4 +1,4 @@
-/* What an operator asks of a server with 10,000 rules and a million buckets, again and again. */
+/* Repeated operator requests to a server with 10,000 rules and a million buckets. */
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { waitFor } from '../../support/process/wait-for.js';

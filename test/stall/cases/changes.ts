@@ -1,4 +1,4 @@
-/* What changes beside the calls: reloads, updates of a management server, a log that nobody reads. */
+/* Changes during calls: reloads, updates of a management server, and a log that is not read. */
 import { RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
 import { encodeConfig } from '../../support/xds/xds-server.js';
 import type { Attack } from '../attack/attack.js';

@@ -1,4 +1,4 @@
-/* HTTP/2 as nobody needs it, as fast as it can be sent. */
+/* Unusual HTTP/2 frames, sent as fast as possible. */
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import {
   block,

@@ -1,4 +1,4 @@
-/* Values as long as they may be, for every matcher. */
+/* Values of the maximum length for every matcher. */
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import type { Attack } from '../attack/attack.js';
 import { anyValuePolicy, costlyPatterns, keysPolicy, pathPolicy, valuesPolicy } from '../policy-texts.js';
