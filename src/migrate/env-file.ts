@@ -1,28 +1,28 @@
-/** What an env file gave. */
+/** Content of an env file. */
 export interface EnvFile {
   readonly variables: Readonly<Record<string, string>>;
-  /** Names of variables that are set to what only their owner knows. */
+  /** Names of variables whose values the file does not contain. */
   readonly unknown: ReadonlySet<string>;
-  /** What is wrong: lines that are no variable, and those of {@link unknown}. */
+  /** Lines that set no variable, and lines of variables in {@link unknown}. */
   readonly problems: readonly EnvProblem[];
 }
 
 export interface EnvProblem {
-  /** 1-based. */
+  /** Number of the line; the first is 1. */
   readonly line: number;
   readonly message: string;
 }
 
-/** No variables yet, without a prototype: `__proto__` and `constructor` are names like any other. */
+/** Copies variables into an object without a prototype, so that `__proto__` and `constructor` are ordinary names. */
 export function emptyVariables(variables: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.assign(Object.create(null) as Record<string, string>, variables);
 }
 
 /**
- * Reads lines of `KEY=VALUE` as docker compose does
- * (docs.docker.com/compose/how-tos/environment-variables/variable-interpolation, "Env file syntax"): `#` begins a
- * comment, `export` may stand before, single quotes keep a value as it is, double quotes know `\n`, `\"` and the like,
- * without quotes ` #` ends the value. Values that name other variables are not known here.
+ * Parses lines of `KEY=VALUE` like docker compose
+ * (docs.docker.com/compose/how-tos/environment-variables/variable-interpolation, "Env file syntax"). `#` begins a
+ * comment, and `export` may precede a name. Single-quoted values are literal, double-quoted values have escapes such as
+ * `\n` and `\"`, and ` #` ends an unquoted value. A value that refers to other variables is unknown.
  */
 export function readEnvFile(text: string): EnvFile {
   const variables = emptyVariables();
@@ -47,8 +47,8 @@ export function readEnvFile(text: string): EnvFile {
 }
 
 /**
- * The same lines in the one form that `docker run --env-file` takes, too: `KEY=VALUE` without `export`, spaces and
- * quotes. Lines whose value is not known here, or has several lines, stay as they are.
+ * Rewrites the lines in the format that `docker run --env-file` also accepts: `KEY=VALUE` without `export`, spaces and
+ * quotes. Lines with an unknown or multi-line value stay unchanged.
  */
 export function plainLines(text: string): string {
   return text.replace(/^\uFEFF/, '').replaceAll(/^[^\r\n]+/gm, (raw) => {
@@ -63,7 +63,7 @@ type Line =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly value?: undefined; readonly problem: string };
 
-/** The variable of a line; a sentence where there is none. */
+/** Parses one line. Returns an error message if it sets no variable. */
 function readLine(line: string): Line | string {
   const [, name, rest] = /^(?:export\s+)?([A-Za-z_][\w.-]*)\s*(?:=(.*))?$/.exec(line) ?? [];
   if (name === undefined) return 'it is not of the form KEY=VALUE';
@@ -95,7 +95,7 @@ function readValue(text: string): { readonly text: string; readonly namesOthers:
   return { text: plain, namesOthers: namesOthers(plain) };
 }
 
-/** `$NAME` or `${NAME}`; `$$` is a dollar. */
+/** Returns whether a text contains `$NAME` or `${NAME}`; `$$` is an escaped dollar sign. */
 function namesOthers(text: string): boolean {
   return /\$(?:\{|[A-Za-z_])/.test(text.replaceAll('$$', ''));
 }

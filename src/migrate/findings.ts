@@ -1,26 +1,26 @@
-/** One thing that `weir migrate` has to say. */
+/** One statement in the report of `weir migrate`. */
 export interface Finding {
-  /** What it is about: a variable, a file and line, a domain, a rule. */
+  /** Subject: a variable, a file and line, a domain or a rule. */
   readonly about: string;
-  /** A sentence or two. Never holds a secret. */
+  /** One or two sentences that never contain a secret. */
   readonly text: string;
 }
 
-/** The lists of `weir migrate`. */
+/** Lists of the report of `weir migrate`. */
 export interface Findings {
-  /** What somebody has to do or to choose before the switch. */
+  /** Decisions and changes that are necessary before the switch. */
   readonly decide: Finding[];
-  /** What to know, or may be done; the switch does not depend on it. */
+  /** Notes that the switch does not depend on. */
   readonly advice: Finding[];
   readonly same: Finding[];
   readonly better: Finding[];
-  /** What is set and changes nothing in weir. */
+  /** Settings that have no effect in weir. */
   readonly unused: Finding[];
 }
 
 export const NO_FINDINGS: Findings = { decide: [], advice: [], same: [], better: [], unused: [] };
 
-/** Joins names that share a text, so that what is said of many is said once. In the order in which the texts came. */
+/** Merges findings with the same text into one that names all subjects, in the order of the first ones. */
 export function mergeFindings(findings: readonly Finding[]): Finding[] {
   const names = new Map<string, string[]>();
   for (const { about, text } of findings) {

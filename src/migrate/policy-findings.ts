@@ -6,14 +6,16 @@ import { quantity } from '../quantity.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
 import type { refusedByReference } from './read/reference-refusal.js';
 
-/** Windows up to this length start afresh within a breath, so that the switch needs no plan. */
+/**
+ * Maximum length of a window, in microseconds, that needs no plan for the switch, because it soon starts again anyway.
+ */
 const SHORT_WINDOW_MICROS = 60_000_000;
 
 const UNLOADED = 'weir does not load this policy until its errors, above, are mended, but loads the others.';
 const REFUSED = `${UNLOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
 const TAKEN = `${UNLOADED} envoyproxy/ratelimit takes it as it is.`;
 
-/** What is so in every installation. */
+/** Finding that applies to every installation. */
 const EVERYWHERE: Finding = {
   about: 'every installation',
   text:
@@ -22,7 +24,7 @@ const EVERYWHERE: Finding = {
     'the whole list.',
 };
 
-/** What the policy files of an installation of the reference mean here. */
+/** Reports how weir handles the policy files of an installation of envoyproxy/ratelimit. */
 export function findInPolicies(
   { policySet, errors, warnings }: LoadedPolicies,
   { refused, taken }: ReturnType<typeof refusedByReference>,
@@ -72,19 +74,23 @@ export function findInPolicies(
   return { decide, advice, same, better: mergeFindings(better), unused: [] };
 }
 
-/** `file:line:column` apart from what is said of it. */
+/** Splits `file:line:column` from the message. */
 function splitProblem(text: string): readonly string[] {
   const end = /^.*?:\d+:\d+(?=: )/.exec(text)?.[0].length ?? text.indexOf(': ');
   return [text.slice(0, end), text.slice(end + 2)];
 }
 
-/** Length of a rule's window; 0 where there is none, or nothing that a fresh counter could let through twice. */
+/**
+ * Returns the length of a rule's window in microseconds; 0 if the rule has no window or allows no requests, because a
+ * fresh counter then allows nothing twice.
+ */
 function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
   return rate?.kind === 'window' && rate.requestsPerUnit > 0 ? rate.lengthMicros : 0;
 }
 
 /**
- * Walks the tree for what the reference takes for one another. `prefix` is what its counters of this level begin with.
+ * Finds rules that share a counter in envoyproxy/ratelimit, and rules that also match other entries there. `prefix` is
+ * the start of the reference's counter names at this level.
  */
 function visit(
   parent: PolicyNode,
@@ -96,7 +102,7 @@ function visit(
   const keys = new Set([...parent.children()].map(({ key }) => key));
   for (const node of parent.children()) {
     const counter = `${prefix}${node.key}_${node.value === '' ? '*' : node.value}_`;
-    // The limits of a list are told apart here.
+    // The limits of a list count once, because weir keeps them apart.
     const live = node.rules.find(({ candidate }) => !candidate);
     if (live !== undefined) {
       const rules = counters.get(counter);
@@ -119,7 +125,7 @@ function visit(
   }
 }
 
-/** The counters of the reference are not taken over. */
+/** Adds a finding about the counters, which start at zero because weir does not read those of the reference. */
 function addSwitch(long: readonly string[], advice: Finding[], same: Finding[]): void {
   if (long.length === 0) {
     same.push({

@@ -2,29 +2,29 @@ import { join } from 'node:path';
 import { type WrittenFile, writtenText } from '../written-files.js';
 import type { Finding, Findings } from './findings.js';
 
-/** Everything that `weir migrate` prints. */
+/** Report of `weir migrate`. */
 export interface Report extends Findings {
-  /** What runs the service, and why it is held for that; undefined where no file says what runs. */
+  /** Workload that runs the service, and why it was chosen; undefined if no file contains a workload. */
   readonly service: { readonly title: string; readonly file: string; readonly because: string } | undefined;
-  /** Where the policies are, for people. */
+  /** Sentence about the location of the policies. */
   readonly policies: string;
-  /** The directory of the policies; undefined where they are elsewhere. */
+  /** Directory that contains all policy files; undefined if they have no common directory. */
   readonly directory: string | undefined;
   readonly files: readonly string[];
-  /** What to set so that what is unset means what it means in the reference. */
+  /** Variables to add so that unset variables keep the defaults of the reference. */
   readonly keep: Readonly<Record<string, string>>;
-  /** What `--write` wrote, undefined where nothing was. */
+  /** Files that `--write` wrote; undefined without `--write`. */
   readonly written: WrittenReport | undefined;
 }
 
 interface WrittenReport {
   readonly directory: string;
   readonly files: readonly WrittenFile[];
-  /** Whether {@link Report.keep} is in one of the files. */
+  /** Whether the variables in {@link Report.keep} were written to one of the files. */
   readonly isAdded: boolean;
 }
 
-/** What is to be done comes first. */
+/** Titles of the lists, in the order of the report; necessary decisions are first. */
 const TITLES = [
   ['decide', 'Needs a decision'],
   ['advice', 'Good to know'],
@@ -33,7 +33,7 @@ const TITLES = [
   ['unused', 'Changes nothing in weir'],
 ] as const;
 
-/** The report for people. */
+/** Formats the report as text. */
 export function reportText(report: Report): string {
   const { service, policies, keep, written } = report;
   const found = service && `Picked: ${service.title} in ${service.file}, as ${service.because}\n`;
@@ -59,7 +59,7 @@ function line({ about, text }: Finding): string {
   return `  ${about}: ${text}\n`;
 }
 
-/** The report for machines, as one JSON object. */
+/** Formats the report as one line of JSON. */
 export function reportJson({
   service,
   directory,

@@ -9,17 +9,19 @@ import { type Finding, type Findings, mergeFindings } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What the container image sets itself (deploy/Dockerfile), and the reference has as its default. */
+/** Variables that the container image sets (deploy/Dockerfile); their values are the defaults of the reference. */
 export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' };
 
-/** Variables of others that the reference's libraries, or another setting, read. */
+/** Variables that other settings or the libraries of the reference read. */
 const OF_TRACING = /^OTEL_/;
 const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
 const OF_GO = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
 const OF_NODE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
 const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
 
-/** Variables that change nothing where another is refused: what is said of that one is enough. */
+/**
+ * Variables that have no effect if another variable is rejected. The finding about the rejected variable is sufficient.
+ */
 const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
   ['BACKEND_TYPE', /^MEMCACHE_/],
   ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
@@ -29,22 +31,22 @@ const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
 ];
 
 export interface VariableFindings extends Findings {
-  /** The settings, those left out that are bad or refused. */
+  /** Settings without the invalid and rejected variables. */
   readonly settings: Settings;
   readonly given: GivenSettings;
-  /** What to set so that what is unset means what it means in the reference. */
+  /** Variables to add so that unset variables keep the defaults of the reference. */
   readonly keep: Variables;
 }
 
 /**
- * What the variables of an installation of the reference mean here. `unknown`: names of those whose values are not
- * known.
+ * Reports how weir handles the variables of an installation of envoyproxy/ratelimit. `unknown` contains the names of
+ * variables whose values are not known.
  */
 export function findInVariables(
   variables: Variables,
   unknown: ReadonlySet<string> = new Set(),
 ): VariableFindings {
-  // There is a Redis, wherever it is.
+  // An unknown address still means that Redis is used, so a placeholder replaces it.
   const hidden = ['REDIS', 'REDIS_PERSECOND'].filter((prefix) => unknown.has(`${prefix}_URL`));
   const somewhere = Object.fromEntries(
     hidden.map((prefix) => [`${prefix}_URL`, addressOfType(variables[`${prefix}_TYPE`])]),
@@ -66,7 +68,7 @@ export function findInVariables(
     const { name, reference } = setting;
     if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
     if (given.has(name)) {
-      if (variables[name] === undefined) continue; // the image's
+      if (variables[name] === undefined) continue; // set by the image
       if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCHED });
       else if (name === STOP && settings[setting.key] === true) better.push({ about: name, text: EXACT });
       else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
@@ -105,17 +107,17 @@ export function findInVariables(
   };
 }
 
-/** Some REDIS_URL of the form that REDIS_TYPE asks for. */
+/** Returns a placeholder for REDIS_URL in the format that REDIS_TYPE requires. */
 function addressOfType(type: string | undefined): string {
   return type?.toLowerCase() === 'sentinel' ? 'mymaster,sentinel:26379' : 'redis:6379';
 }
 
-/** Settings of what is good; the rest as findings. */
+/** Reads the settings without invalid variables, which become findings. */
 function readWhatCanBe(variables: Variables): {
   readonly settings: Settings;
   readonly given: GivenSettings;
   readonly refused: readonly Finding[];
-  /** Names of what is bad or refused. */
+  /** Names of invalid and rejected variables. */
   readonly leftOut: ReadonlySet<string>;
 } {
   const left = emptyVariables(variables);
@@ -127,42 +129,42 @@ function readWhatCanBe(variables: Variables): {
     const bad = read.errors.flatMap((error) => {
       const [, about = '', text = ''] = /^(\w+(?:, \w+)*): (.*)$/s.exec(error) ?? [];
       refused.push({ about, text: `${text}.` });
-      // A mogrifier is asked for by a variable that is good in itself.
+      // A mogrifier is enabled by another variable, which is valid but must be removed, too.
       return OF_MOGRIFIERS.test(about) ? [about, 'USE_DOG_STATSD_MOGRIFIERS'] : about.split(', ');
     });
-    // Every error names a variable that is set; one that does not would come for ever.
+    // Every error must name a variable that is set and not yet removed. Otherwise this loop would never end.
     if (!bad.some((name) => left[name] !== undefined && !leftOut.has(name)))
       throw new Error(`the settings cannot be read: ${read.errors.join('; ')}`);
     for (const name of bad) {
       leftOut.add(name);
       delete left[name];
-      // There is a Redis, wherever it is: what belongs to it is not without one.
+      // A placeholder replaces an invalid address, so that the other variables of Redis keep their effect.
       const [, url] = /^(REDIS(?:_PERSECOND)?_)(?:URL|TYPE)$/.exec(name) ?? [];
       if (url !== undefined && variables[`${url}URL`] !== undefined) left[`${url}URL`] = 'redis:6379';
     }
   }
 }
 
-/** Whether a default that differs makes a difference in this installation. */
+/** Returns whether a default that differs from the reference has an effect in this installation. */
 function matters(name: string, settings: Settings, given: GivenSettings): boolean {
   const layout =
     settings.configType !== 'FILE' || given.has('CONFIG_PATH') || given.has('RUNTIME_SUBDIRECTORY');
   switch (name) {
     case 'RUNTIME_ROOT':
       return !layout && !given.has('RUNTIME_APPDIRECTORY');
-    case 'RUNTIME_APPDIRECTORY': // `config` as soon as one of the others is set
-    case 'REDIS_SOCKET_TYPE': // seen from REDIS_URL
+    case 'RUNTIME_APPDIRECTORY': // `config` if another variable of the layout is set
+    case 'REDIS_SOCKET_TYPE': // derived from REDIS_URL
     case 'REDIS_PERSECOND_SOCKET_TYPE':
-    case 'LOCAL_CACHE_SIZE_IN_BYTES': // unset concerns token buckets, which no file of the reference has
-    case 'REDIS_STARTUP_INITIAL_INTERVAL': // sooner back
+    case 'LOCAL_CACHE_SIZE_IN_BYTES': // only concerns token buckets, which the reference lacks
+    case 'REDIS_STARTUP_INITIAL_INTERVAL': // weir only reconnects sooner
     case 'REDIS_STARTUP_MAX_INTERVAL':
-    case 'BACKEND_TYPE': // REDIS_URL says it
+    case 'BACKEND_TYPE': // derived from REDIS_URL
       return false;
     case 'REDIS_PERSECOND_TIMEOUT':
       return settings.perSecond;
     case 'REDIS_TIMEOUT':
       return settings.redisUrl !== '';
-    case 'USE_STATSD': // with one of the others envoyproxy/ratelimit does not start
+    case 'USE_STATSD': // the reference does not start with two of these
       return !settings.useDogStatsd && !settings.usePrometheus;
     default:
       return true;
@@ -180,7 +182,7 @@ function ofDefault({ name, default: ours, reference }: Setting): Finding {
   };
 }
 
-/** Addresses of proxies that shard, such as the default of envoyproxy/ratelimit. */
+/** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const OF_PROXIES = /nutcracker|twemproxy/i;
 const OTHER_ISSUERS =
   'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +

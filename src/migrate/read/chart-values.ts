@@ -12,13 +12,13 @@ import { gatewayService } from './envoy-gateway.js';
 import type { Input } from './input.js';
 import type { Environment, Workload, YamlPath } from './workload.js';
 
-/** How deep values are looked through for a chart's image, and for policies below it. */
+/** Maximum depth of the search for images and policies in values. */
 const MAX_DEPTH = 6;
 
-/** Keys below which charts take variables. */
+/** Keys under which charts accept variables. */
 const VARIABLE_KEYS = ['env', 'extraEnv', 'extraEnvs', 'extraEnvVars', 'envVars', 'environment'];
 
-/** Settings that charts of the reference have keys of their own for. */
+/** Variables for which charts of the reference have their own keys. */
 const NAMED: readonly (readonly [variable: string, ...paths: readonly (readonly string[])[]])[] = [
   ['REDIS_URL', ['redisUrl'], ['redisURL'], ['redis', 'url']],
   ['REDIS_SOCKET_TYPE', ['redisSocketType']],
@@ -31,7 +31,7 @@ const NAMED: readonly (readonly [variable: string, ...paths: readonly (readonly 
   ['DEBUG_PORT', ['debugPort']],
 ];
 
-/** The services in values of Helm charts: Envoy Gateway's, and whatever names an image. */
+/** Returns the services in Helm values: Envoy Gateway, and every mapping with an image. */
 export function chartServices(input: Input): readonly Workload[] {
   return input.documents.flatMap((document) => {
     if (document.kind !== 'map') return [];
@@ -98,7 +98,7 @@ function chartAt(
   ];
 }
 
-/** Charts put the registry before the name, whatever that is. */
+/** Charts prepend `image.registry` to every image name, including weir's. */
 function registryFindings(file: string, image: YamlValue): readonly Finding[] {
   const registry = textAt(image, 'registry');
   if (registry === '') return [];
@@ -106,7 +106,10 @@ function registryFindings(file: string, image: YamlValue): readonly Finding[] {
   return [{ about: file, text }];
 }
 
-/** What the values say; of all other variables nothing is known, as the chart's templates may set them. */
+/**
+ * Returns the variables in the values. All other variables are unknown, because the templates of the chart may set
+ * them.
+ */
 function chartVariables(values: YamlMap, key: string): Environment {
   const variables = emptyVariables();
   for (const [name, ...paths] of NAMED) {
@@ -129,7 +132,7 @@ function envField(values: YamlMap, key: string): YamlMap['fields'] {
   return new Map(field === undefined ? [] : [['env', field]]);
 }
 
-/** Policies as texts, as mappings, and as `descriptors: { <domain>: [...] }`. */
+/** Finds policies in the values, as strings, as mappings and as `descriptors: { <domain>: [...] }`. */
 function policiesBelow(input: Input, values: YamlMap, path: YamlPath): readonly OpenedPart[] {
   return entriesAt(values).flatMap(([key, value]) => {
     const within = [...path, key].reduce<string>((joined, step) => joinPath(joined, String(step)), '');
@@ -148,7 +151,7 @@ function policiesBelow(input: Input, values: YamlMap, path: YamlPath): readonly 
   });
 }
 
-/** A domain whose key is its name. */
+/** Returns the policy of a domain whose name is a key of `descriptors`. */
 function domainPart(input: Input, domains: YamlMap, domain: string): OpenedPart {
   const field = domains.fields.get(domain);
   const at = field?.keyAt ?? domains.at;

@@ -11,7 +11,10 @@ import type { Mount, MountSource } from './workload.js';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What lies where in a service of compose: `volumes` and `configs`. Of two at one path the later one counts. */
+/**
+ * Returns the mounts of a compose service from `volumes` and `configs`. If two have the same target, the later one
+ * applies.
+ */
 export function mountsOf(
   layers: readonly Layer[],
   files: readonly Input[],
@@ -24,25 +27,28 @@ export function mountsOf(
   return [...new Map(mounts.map((mount) => [mount.target, mount])).values()];
 }
 
-/** `./config:/data/ratelimit/config:ro`, or the same as a mapping. */
+/** Reads a volume such as `./config:/data/ratelimit/config:ro`, or its long form as a mapping. */
 function readVolume(volume: YamlValue, folder: string, beside: Variables): readonly Mount[] {
   const expand = (text: string): string => interpolate(text, beside).text ?? text;
   const [source = '', target = ''] =
     volume.kind === 'scalar'
       ? splitVolume(expand(volume.text))
       : [expand(textAt(volume, 'source')), expand(textAt(volume, 'target'))];
-  // Without a source it is an empty volume, or a tmpfs.
+  // A volume without a source is anonymous, or a tmpfs.
   if (source === '' || target === '') return [];
   const isPath = textAt(volume, 'type') === 'bind' && /^[^/~$]/.test(source);
   return [mountOf(isPath ? `./${source}` : source, target, folder, `the volume ${source}`)];
 }
 
-/** At the colons outside of `${NAME:-default}`, which is left where a name has no value. */
+/** Splits a volume at colons that are not part of `${NAME:-default}`, which remains if the name has no value. */
 function splitVolume(text: string): readonly string[] {
   return text.match(/(?:\$\{[^}]*\}|[^:])+/g) ?? [];
 }
 
-/** An item of a service's `configs`, by name or as a mapping: what the top of the last file that has it says it is. */
+/**
+ * Reads an item of a service's `configs`, a name or a mapping. The last file with a top-level config of that name
+ * defines its content.
+ */
 function readConfig(config: YamlValue, folder: string, files: readonly Input[], beside: Variables): Mount {
   const name = config.kind === 'scalar' ? config.text : textAt(config, 'source');
   const target = textAt(config, 'target') || `/${name}`;
@@ -62,7 +68,7 @@ function readConfig(config: YamlValue, folder: string, files: readonly Input[], 
   return { target, source: sources.at(-1) ?? { kind: 'elsewhere', what } };
 }
 
-/** A config whose text stands in the compose file, where compose replaces `${NAME}` and `$$`. */
+/** Returns a config whose content is in the compose file. Compose replaces `${NAME}` and `$$` in it. */
 function textSource(name: string, content: YamlScalar, input: Input, beside: Variables): MountSource {
   const text = content.text.includes('$') ? interpolate(content.text, beside).text : content.text;
   if (text === undefined) {

@@ -7,9 +7,9 @@ import type { PublishedPort } from './workload.js';
 type Variables = Readonly<Record<string, string>>;
 
 /**
- * The TCP ports that a service of compose publishes, by its `ports` (github.com/compose-spec/compose-spec, 05-services,
- * "ports"); with `network_mode: host`, undefined: every port of the container is one of the machine. A range counts by
- * all its ports; an item that cannot be read is left out.
+ * Returns the TCP ports that a compose service publishes with `ports` (github.com/compose-spec/compose-spec,
+ * 05-services, "ports"). A range returns all its ports, and an invalid item is ignored. Returns undefined with
+ * `network_mode: host`, because all ports of the container are ports of the host.
  */
 export function portsOf(layers: readonly Layer[], beside: Variables): readonly PublishedPort[] | undefined {
   const mode = layers.map(({ service }) => textAt(service, 'network_mode')).findLast((text) => text !== '');
@@ -26,13 +26,16 @@ function readPorts(item: YamlValue, expand: (text: string) => string | undefined
     return pairs(expand(host ?? ''), expand(published ?? ''), expand(target ?? ''));
   }
   const text = item.kind === 'scalar' ? expand(item.text) : undefined;
-  // An address of IPv6 has colons, and brackets around it.
+  // An IPv6 address contains colons and is in brackets.
   const [, host = '', published = '', target] =
     /^(?:(?:(\[[^\]]+\]|[^:]+):)?([\d-]*):)?([\d-]+)(?:\/tcp)?$/.exec(text ?? '') ?? [];
   return pairs(host.replace(/^\[|\]$/g, ''), published, target);
 }
 
-/** Every port of two ranges of one length, such as `18080-18081` and `8080-8081`; or one that docker chooses. */
+/**
+ * Pairs the ports of two ranges of equal length, such as `18080-18081` and `8080-8081`. If `published` is empty, docker
+ * chooses the port.
+ */
 function pairs(
   host: string | undefined,
   published: string | undefined,
@@ -44,7 +47,7 @@ function pairs(
   return inside.map((port, i) => ({ host: host ?? '', published: outside[i], target: port }));
 }
 
-/** Ports of `8080` or `8080-8083`; none where the text is neither. */
+/** Returns the ports of `8080` or `8080-8083`, or none if the text is invalid. */
 function rangeOf(text: string | undefined): readonly number[] {
   const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text ?? '') ?? [];
   const length = Math.min(Number(last) - Number(first) + 1, 65_536);

@@ -4,35 +4,35 @@ import { textAt, valueAt } from '../../config/manifests/manifest.js';
 import type { YamlMap } from '../../config/yaml/yaml-document.js';
 import { type Input, readInput } from './input.js';
 
-/** What one file says of a service of compose. */
+/** Definition of a compose service in one file. */
 export interface Layer {
   readonly service: YamlMap;
-  /** The mapping at the top of the file. */
+  /** Root mapping of the file. */
   readonly root: YamlMap;
   readonly file: string;
-  /** What relative paths of this file start from. */
+  /** Directory that relative paths in this file are based on. */
   readonly folder: string;
 }
 
-/** A service, put together as docker compose does it. */
+/** A compose service, merged from its layers. */
 export interface ComposeService {
   readonly name: string;
-  /** From the one with the least say to the one with the most. */
+  /** Layers of the service; a later layer overrides an earlier one. */
   readonly layers: readonly Layer[];
-  /** The layer that the first file of the project has of it. */
+  /** Layer from the first file of the project that defines the service. */
   readonly own: Layer;
-  /** Why nothing is known of some of its fields; a clause each. */
+  /** Reasons why some fields are unknown, a clause each. */
   readonly unresolved: readonly string[];
 }
 
-/** The files that docker compose puts together, in the order of its `-f`. */
+/** Files that docker compose merges, in the order of its `-f` options. */
 export interface ComposeProject {
   readonly files: readonly Input[];
-  /** The one of {@link files} that nobody named: compose loads it by itself. */
+  /** Override file in {@link files} that the user did not name and that compose loads automatically. */
   readonly override: Input | undefined;
 }
 
-/** Names of files that compose looks for where no `-f` says another, the first of them first. */
+/** Names of files that compose looks for without `-f`, in order of preference. */
 const DEFAULT_NAMES = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml'];
 const OVERRIDES = [
   'compose.override.yml',
@@ -41,17 +41,20 @@ const OVERRIDES = [
   'docker-compose.override.yaml',
 ];
 
-/** How many services may extend one another in a row. */
+/** Maximum length of a chain of `extends`. */
 const MAX_EXTENDS = 20;
 
-/** The compose file in a folder that compose would take; undefined where there is none. */
+/**
+ * Returns the name of the compose file that compose would use in a folder. Returns undefined if no such file exists.
+ */
 export function composeFileIn(folder: string): string | undefined {
   return DEFAULT_NAMES.find((name) => existsSync(join(folder, name)));
 }
 
 /**
- * The project that the named compose files make. Files that others only extend are no part of it; a file that compose
- * loads by itself beside the only one is.
+ * Returns the project of the named compose files. Files that are only extended by others are excluded. If there is one
+ * file with a default name, its override file is included, as compose does. Returns an error message if the override
+ * file is invalid.
  */
 export function composeProject(inputs: readonly Input[]): ComposeProject | string {
   const named = inputs.filter(({ format }) => format === 'compose');
@@ -65,7 +68,7 @@ export function composeProject(inputs: readonly Input[]): ComposeProject | strin
     ),
   );
   const kept = named.filter(({ file }) => !extended.has(resolve(file)));
-  // Whatever order they were named in, an override file comes last.
+  // An override file is last, whatever order the files were named in.
   const files = [
     ...kept.filter(({ file }) => !OVERRIDES.includes(basename(file))),
     ...kept.filter(({ file }) => OVERRIDES.includes(basename(file))),
@@ -81,7 +84,7 @@ export function composeProject(inputs: readonly Input[]): ComposeProject | strin
   return { files: [...files, override], override };
 }
 
-/** The services of a project, those of `input` if it is the first file that has them. */
+/** Returns the services for which `input` is the first file of the project that defines them. */
 export function servicesIn(
   { files }: ComposeProject,
   input: Input,
@@ -105,7 +108,7 @@ export function servicesIn(
   });
 }
 
-/** A layer, and below it what it extends. */
+/** Returns a layer, preceded by the layers that it extends. */
 function withBases(
   layer: Layer,
   inputs: readonly Input[],
@@ -121,7 +124,7 @@ function withBases(
   return [layer];
 }
 
-/** The layer that is extended; a clause where there is none. */
+/** Returns the layer that is extended, or a clause with the reason why it was not found. */
 function baseOf(layer: Layer, name: string, file: string, inputs: readonly Input[]): Layer | string {
   const find = (root: YamlMap, at: string, folder: string): Layer | string => {
     const service = valueAt(root, 'services', name);

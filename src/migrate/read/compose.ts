@@ -24,8 +24,9 @@ import type { Workload } from './workload.js';
 type Variables = Readonly<Record<string, string>>;
 
 /**
- * The services that a compose file is the first to name (github.com/compose-spec/compose-spec, 05-services), put
- * together with what other files say of them. `inputs`: all files.
+ * Returns the services that this compose file is the first to define (github.com/compose-spec/compose-spec,
+ * 05-services), merged with the other files of the project. `inputs` are all files. Returns an error message if another
+ * file of the project cannot be read.
  */
 export function composeServices(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
   const project = composeProject(inputs);
@@ -42,7 +43,7 @@ function readService(
   { name, layers, own, unresolved }: ComposeService,
   beside: Variables,
 ): Workload {
-  /** What the layer with the most say has there. */
+  /** Returns the value at a path in the last layer that has one. */
   const last = (...path: readonly string[]): string =>
     layers.map(({ service }) => textAt(service, ...path)).findLast((text) => text !== '') ?? '';
   const container = last('container_name');
@@ -106,7 +107,7 @@ function words(service: YamlMap, ...path: readonly string[]): readonly string[] 
   return list.length > 0 ? list : [textAt(service, ...path)];
 }
 
-/** What is to be decided where a Redis of the file throws keys away that still count. */
+/** Reports a Redis in the file that may evict keys that still count. */
 function evictions(document: YamlValue): readonly Finding[] {
   return entriesAt(document, 'services').flatMap(([name, service]) => {
     const command = service.kind === 'map' ? words(service, 'command').join(' ') : '';
@@ -119,7 +120,10 @@ function evictions(document: YamlValue): readonly Finding[] {
   });
 }
 
-/** What compose takes values of `${NAME}` from, where the shell has none; a sentence where it cannot be read. */
+/**
+ * Reads `.env`, which sets values of `${NAME}` for compose if the shell does not. Returns an error message if the file
+ * cannot be read.
+ */
 function variablesBeside(folder: string): Variables | string {
   const file = join(folder, '.env');
   if (!existsSync(file)) return emptyVariables();
@@ -160,7 +164,7 @@ function readEnvironment(layers: readonly Layer[], about: string, beside: Variab
   return gathered;
 }
 
-/** `environment`, as lines or as a mapping; undefined: what the shell has. */
+/** Reads `environment`, a list or a mapping. An undefined value means the value in the shell. */
 function ownVariables(service: YamlMap): readonly (readonly [string, string | undefined])[] {
   const lines = itemsAt(service, 'environment').flatMap((item) =>
     item.kind === 'scalar' ? [item.text] : [],

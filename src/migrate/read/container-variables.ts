@@ -4,8 +4,8 @@ import { GatheredVariables } from './gathered-variables.js';
 import type { Environment } from './workload.js';
 
 /**
- * The variables of a container (`env`, `envFrom`). Those from ConfigMaps are looked up in `manifests`; those from
- * Secrets stay references, also where the Secret is there.
+ * Reads the variables of a container (`env`, `envFrom`). `manifests` contain the ConfigMaps. Values from Secrets stay
+ * unknown, even if `manifests` contain the Secret.
  */
 export function containerVariables(container: YamlValue, manifests: readonly Manifest[]): Environment {
   const reader = new Reader(manifests);
@@ -22,7 +22,7 @@ class Reader extends GatheredVariables {
     this.manifests = manifests;
   }
 
-  /** An item of `envFrom`. */
+  /** Adds the variables of an item of `envFrom`. */
   addAll(source: YamlValue): void {
     const prefix = textAt(source, 'prefix');
     const secret = textAt(source, 'secretRef', 'name');
@@ -45,7 +45,7 @@ class Reader extends GatheredVariables {
       if (value.kind === 'scalar') this.set(prefix + key, value.text);
   }
 
-  /** An item of `env`. */
+  /** Adds the variable of an item of `env`. */
   add(item: YamlValue): void {
     const name = textAt(item, 'name');
     if (name === '') return;
@@ -75,7 +75,7 @@ class Reader extends GatheredVariables {
     }
   }
 
-  /** `$(NAME)` is the value of a variable before; undefined where that is not known. */
+  /** Replaces `$(NAME)` with the value of a variable that was set earlier; undefined if that value is unknown. */
   private expand(text: string): string | undefined {
     let known = true;
     const expanded = text.replaceAll(/\$\$|\$\(([\w.-]+)\)/g, (all, name: string | undefined) => {
@@ -86,7 +86,7 @@ class Reader extends GatheredVariables {
     return known ? expanded : undefined;
   }
 
-  /** What it says of variables is not known. */
+  /** Reports a source that is not among the files, and marks all unset variables as unknown. */
   private miss(about: string): void {
     this.hideUnset();
     const text =

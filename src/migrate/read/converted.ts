@@ -3,44 +3,44 @@ import type { YamlMap, YamlValue } from '../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
 import type { Input } from './input.js';
 
-/** A limit of another service, as a rule of weir. */
+/** A limit of another service, converted to a rule of weir. */
 export interface ConvertedLimit {
-  /** Where it is written, for messages: `limits.yaml:12`. */
+  /** Position in the file, for messages: `limits.yaml:12`. */
   readonly about: string;
   readonly domain: string;
-  /** Entries of the descriptor, in their order. `value` undefined: any value, each with a bucket of its own. */
+  /** Entries of the descriptor, in order. An undefined `value` matches any value, with a bucket for each. */
   readonly entries: readonly { readonly key: string; readonly value: string | undefined }[];
   readonly requests: string;
   readonly unit: string;
-  /** How many units a window has. */
+  /** Number of units in a window. */
   readonly multiplier: number;
-  /** '' where it has none. */
+  /** Name of the limit; '' if it has none. */
   readonly name: string;
   readonly shadowMode: boolean;
 }
 
-/** What the limits of another service become. */
+/** Result of converting the limits of another service. */
 export interface Conversion {
   readonly from: Input;
-  /** For people: `the limits of Limitador in limits.yaml`. */
+  /** Description of the source: `the limits of Limitador in limits.yaml`. */
   readonly source: string;
   readonly limits: readonly ConvertedLimit[];
-  /** What has no equal in weir, by name. */
+  /** Limits that weir cannot express. */
   readonly decide: readonly Finding[];
-  /** Differences that hold for all of them. */
+  /** Differences that apply to all of the limits. */
   readonly advice: readonly Finding[];
 }
 
 /**
- * The limits of a manifest, which are the items of `spec.limits`. Anything but a list is returned as the only limit,
- * which is refused then.
+ * Returns the items of `spec.limits` in a manifest. If the field is not a list, returns its value as the only item,
+ * which is later rejected.
  */
 export function limitsIn(manifest: YamlMap): readonly YamlValue[] {
   const limits = valueAt(manifest, 'spec', 'limits');
   return limits === undefined || limits.kind === 'list' ? itemsAt(limits) : [limits];
 }
 
-/** Makes findings about the limit at `about`, which has no equal. */
+/** Returns a function that creates findings about the limit at `about`, which weir cannot express. */
 export function notALimit(about: string): (clause: string, remedy: string) => Finding {
   return (clause, remedy) => ({ about, text: `this limit was not converted: ${clause}; ${remedy}.` });
 }
@@ -63,7 +63,7 @@ export function limitFields(
   return refuse(`its field ${JSON.stringify(unknown)} has no equal in weir`, remedy);
 }
 
-/** Parts the limits that have an equal from the findings about those that have none. */
+/** Separates converted limits from findings about limits that weir cannot express. */
 export function partLimits(read: readonly (ConvertedLimit | Finding)[]): {
   readonly limits: ConvertedLimit[];
   readonly decide: Finding[];
@@ -77,20 +77,20 @@ export function partLimits(read: readonly (ConvertedLimit | Finding)[]): {
   return { limits, decide };
 }
 
-/** Units of a window, the longest first, in seconds. */
+/** Units of a window with their lengths in seconds, in descending order. */
 const UNITS = [
   ['day', 86_400],
   ['hour', 3600],
   ['minute', 60],
 ] as const;
 
-/** A length in seconds as a number of the longest unit that divides it. */
+/** Converts a length in seconds to a multiple of the longest unit that divides it. */
 export function windowOf(seconds: number): Pick<ConvertedLimit, 'unit' | 'multiplier'> {
   const [unit, length] = UNITS.find(([, one]) => seconds % one === 0) ?? ['second', 1];
   return { unit, multiplier: seconds / length };
 }
 
-/** A whole number that a text writes, at least `least`; undefined for any other text. */
+/** Parses a whole number between `least` and the maximum of a uint32. Returns undefined for any other text. */
 export function wholeNumber(text: string, least: number): number | undefined {
   const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   return number >= least && number <= MOST ? number : undefined;
@@ -99,7 +99,7 @@ export function wholeNumber(text: string, least: number): number | undefined {
 /** Maximum `requests_per_unit`. */
 const MOST = 4_294_967_295;
 
-/** Why a value cannot be written as one that is matched exactly; a clause, and undefined where it can. */
+/** Returns why a policy cannot match a value exactly, as a clause; undefined if it can. */
 export function unmatchable(value: string): string | undefined {
   if (value === '') return 'is empty, which stands for any value in a policy of weir';
   return value.includes('*') ? 'holds a *, which stands for any text in a policy of weir' : undefined;

@@ -13,10 +13,10 @@ import {
 } from './converted.js';
 import type { Input } from './input.js';
 
-/** Fields of a limit that weir has an equal for (emissary-ingress docs, topics/using/rate-limits). */
+/** Fields of a limit that weir can express (emissary-ingress docs, topics/using/rate-limits). */
 const FIELDS = ['name', 'action', 'pattern', 'rate', 'unit'];
 
-/** What to do about those that it has none for. */
+/** Advice for fields that weir cannot express. */
 const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['burstFactor', 'write the rule by hand, with algorithm: token_bucket and burst'],
   ['injectRequestHeaders', 'leave it out, or write headers of its own into Envoy'],
@@ -26,12 +26,15 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
 
 const UNITS = ['second', 'minute', 'hour', 'day'];
 
-/** Whether a manifest is a RateLimit of Emissary, or of the Edge Stack; other software has kinds of that name. */
+/**
+ * Returns whether a manifest is a RateLimit of Emissary or Edge Stack. Other software uses the same kind, so the API
+ * group is checked.
+ */
 function isRateLimit({ kind, fields }: Manifest): boolean {
   return kind === 'RateLimit' && textAt(fields, 'apiVersion').startsWith('getambassador.io/');
 }
 
-/** The RateLimits of an input; undefined where it has none. */
+/** Converts the RateLimits of an input. Returns undefined if it contains none. */
 export function convertEmissary(input: Input): Conversion | undefined {
   const manifests = manifestsOf(input.documents).filter(isRateLimit);
   if (manifests.length === 0) return undefined;
@@ -54,7 +57,7 @@ export function convertEmissary(input: Input): Conversion | undefined {
   return { from: input, source: `the RateLimits of Emissary in ${input.file}`, ...partLimits(read), advice };
 }
 
-/** A limit, or why it has no equal. */
+/** Converts a limit. Returns a finding if weir cannot express it. */
 function readLimit(given: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
   const item = limitFields(given, FIELDS, about, REMEDIES);
   if ('text' in item) return item;

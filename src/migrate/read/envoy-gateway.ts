@@ -11,18 +11,18 @@ import { type Deployed, type Environment, NO_ENVIRONMENT, type Workload, type Ya
 
 type GatewayForm = Extract<Deployed, { by: 'envoy-gateway' }>['as'];
 
-/** A configuration, and how it comes to the controller. */
+/** A configuration of Envoy Gateway, and how the controller receives it. */
 interface Found {
   readonly fields: YamlMap;
   readonly as: GatewayForm;
 }
 
-/** Below it stands what Envoy Gateway's deployment of the service is like (EnvoyGateway, v1alpha1). */
+/** Path of the settings for Envoy Gateway's rate limit deployment (EnvoyGateway, v1alpha1). */
 const DEPLOYMENT: YamlPath = ['provider', 'kubernetes', 'rateLimitDeployment'];
 
 /**
- * Variables that Envoy Gateway sets for the service, whatever its configuration says
- * (internal/infrastructure/kubernetes/ratelimit/resource.go, August 2026).
+ * Variables that Envoy Gateway always sets for the service (internal/infrastructure/kubernetes/ratelimit/resource.go,
+ * August 2026).
  */
 export const GATEWAY_VARIABLES = {
   RUNTIME_ROOT: '/data',
@@ -45,7 +45,7 @@ export const GATEWAY_VARIABLES = {
   REDIS_SOCKET_TYPE: 'tcp',
 };
 
-/** The services that Envoy Gateway's configuration in an input describes: as a file of its own, or in a ConfigMap. */
+/** Returns the services in an input's Envoy Gateway configurations, which are documents or texts in a ConfigMap. */
 export function gatewayServices(input: Input): readonly Workload[] {
   const found = manifestsOf(input.documents).flatMap(({ kind, fields }): readonly Found[] => {
     if (kind === 'EnvoyGateway') return [{ fields, as: 'file' }];
@@ -64,7 +64,7 @@ function configurationIn(input: Input, value: YamlValue): YamlMap | undefined {
   return inner?.kind === 'map' ? inner : undefined;
 }
 
-/** The service of one configuration, which stands at `path` below `root`. */
+/** Returns the service of the configuration at `path` in `root`. */
 export function gatewayService(input: Input, root: YamlMap, path: YamlPath, as: GatewayForm): Workload {
   const configuration = valueAt(root, ...path);
   const container = valueAt(configuration, ...DEPLOYMENT, 'container');
@@ -126,7 +126,7 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
   return findings;
 }
 
-/** What is said of policies and proxies of Envoy Gateway, which stay as they are. */
+/** Reports policies and proxies of Envoy Gateway, which need no change. */
 export function gatewayPolicies(input: Input): readonly Finding[] {
   return manifestsOf(input.documents).flatMap(({ kind, name, fields }): readonly Finding[] => {
     if (kind === 'EnvoyProxy')

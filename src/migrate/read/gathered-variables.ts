@@ -3,7 +3,7 @@ import { emptyVariables, readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { type Environment, NO_ENVIRONMENT } from './workload.js';
 
-/** The variables of a service while they are gathered from several places, of which the last that has one counts. */
+/** Collects the variables of a service from several sources. A later source overrides an earlier one. */
 export class GatheredVariables implements Environment {
   readonly variables: Record<string, string>;
   readonly unknown: Set<string>;
@@ -17,7 +17,7 @@ export class GatheredVariables implements Environment {
     this.decide = [...decide];
   }
 
-  /** `value` undefined: it is set to what the files do not tell. */
+  /** Sets a variable; an undefined `value` means that the files do not contain it. */
   set(name: string, value: string | undefined): void {
     if (value === undefined) {
       delete this.variables[name];
@@ -28,7 +28,7 @@ export class GatheredVariables implements Environment {
     }
   }
 
-  /** Adds the lines of an env file; lines that are wrong are to be decided. */
+  /** Adds the variables of an env file. Invalid lines become decisions. */
   addEnvFile(file: string, text: string): void {
     const { variables, unknown, problems } = readEnvFile(text);
     for (const [name, value] of Object.entries(variables)) this.set(name, value);
@@ -37,12 +37,12 @@ export class GatheredVariables implements Environment {
       this.decide.push({ about: `${file}:${line}`, text: `${message}.` });
   }
 
-  /** Something that is not seen may set any variable that nothing else sets. */
+  /** Marks all unset variables as unknown, because an unknown source may set them. */
   hideUnset(): void {
     for (const { name } of VARIABLES) if (this.variables[name] === undefined) this.unknown.add(name);
   }
 
-  /** The same of something that outranks all that was gathered before. */
+  /** Marks all variables as unknown, because an unknown source may override them. */
   hideAll(): void {
     for (const name of Object.keys(this.variables)) delete this.variables[name];
     for (const { name } of VARIABLES) this.unknown.add(name);

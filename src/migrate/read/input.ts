@@ -5,21 +5,23 @@ import { formatProblem, ProblemList } from '../../config/yaml/config-problem.js'
 import { type YamlMap, type YamlValue, yamlText } from '../../config/yaml/yaml-document.js';
 import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
 
-/** What a file of an installation is, by what it holds. */
+/** Format of a file, detected from its content. */
 export type Format = 'variables' | 'compose' | 'kubernetes' | 'values' | 'policy' | 'limits';
 
-/** A file of an installation. */
+/** An input file of an installation. */
 export interface Input {
-  /** As the user named it. */
+  /** Path as the user named it. */
   readonly file: string;
   readonly format: Format;
   readonly text: string;
   readonly lines: readonly string[];
-  /** Of a YAML file; those that hold nothing are left out. */
+  /** Documents of a YAML file, without empty ones. */
   readonly documents: readonly YamlValue[];
 }
 
-/** Reads a file and tells what it is; a sentence where it can be neither read nor told. */
+/**
+ * Reads a file and detects its format. Returns an error message if the file cannot be read or its format is unknown.
+ */
 export function readInput(file: string): Input | string {
   let bytes: Buffer;
   try {
@@ -27,21 +29,21 @@ export function readInput(file: string): Input | string {
   } catch (error) {
     return (error as Error).message;
   }
-  // What is not a text is refused with a reason where it is not a list of variables.
+  // A file that is not valid text is rejected later with a reason, unless it is a list of variables.
   return readInputText(file, yamlText(bytes) ?? bytes.toString('utf8').replace(/^\uFEFF/, ''));
 }
 
-/** What Helm fills in: `{{ .Values.image }}`, `{{- include "chart.name" . }}`. */
+/** Template actions of Helm: `{{ .Values.image }}`, `{{- include "chart.name" . }}`. */
 const TEMPLATE = /\{\{-?\s*(?:\.|include\b|if\b|with\b|range\b|toYaml\b|define\b|end\b)/;
 
-/** {@link readInput}, of a text that the file has, or could have. */
+/** Detects the format of a text, like {@link readInput} for a file that contains it. */
 export function readInputText(file: string, text: string): Input | string {
   const input = { file, text, lines: text.split('\n') };
   if (beginsWithVariable(input.lines)) return { ...input, format: 'variables', documents: [] };
   const problems = new ProblemList(file);
   const documents = parseYamlDocuments(Buffer.from(text), problems);
   const maps = documents.filter((document): document is YamlMap => document.kind === 'map');
-  // A template is no YAML before Helm has filled it in.
+  // A Helm template is not valid YAML until it is rendered.
   if (problems.errorCount > 0 && TEMPLATE.test(text)) {
     return (
       `"${file}" is a template of a Helm chart; save what it becomes, and name that file: ` +
@@ -50,7 +52,7 @@ export function readInputText(file: string, text: string): Input | string {
   }
   if (maps.length === 0 && documents.some(isLimits)) return { ...input, format: 'limits', documents };
   if (maps.length === 0) {
-    // Lines of a text are a document, too: what is wrong with them is said line by line.
+    // Plain lines also parse as a YAML document. As variables, each invalid line is reported.
     if (problems.errorCount === 0 && documents.length > 0)
       return { ...input, format: 'variables', documents: [] };
     return problems.errors.map(formatProblem).join('\n') || `"${file}" is empty`;
@@ -59,7 +61,7 @@ export function readInputText(file: string, text: string): Input | string {
   return { ...input, format: formatOf(maps), documents };
 }
 
-/** Whether the first line that is no comment sets a variable. */
+/** Returns whether the first line that is not a comment sets a variable. */
 function beginsWithVariable(lines: readonly string[]): boolean {
   const first = lines.find((line) => !/^\s*(?:#.*)?$/.test(line)) ?? '';
   return /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=/.test(first);
@@ -73,15 +75,18 @@ function formatOf(maps: readonly YamlMap[]): Format {
   return 'values';
 }
 
-/** Values of a chart may hold `descriptors` too, but then other keys beside them. */
+/**
+ * Returns whether a mapping without `domain` is a policy. Values of a chart may contain `descriptors`, too, but only
+ * with other keys next to it.
+ */
 function isTree(map: YamlMap | undefined): boolean {
   const keys = [...(map?.fields.keys() ?? [])];
   return keys.includes('descriptors') && keys.every((key) => ROOT_KEYS.includes(key));
 }
 
 /**
- * Whether a document is a file of limits of Limitador, as LIMITS_FILE names it: a list with items that have namespace
- * and max_value.
+ * Returns whether a document has the format of Limitador's LIMITS_FILE: a list with an item that has `namespace` and
+ * `max_value`.
  */
 export function isLimits(document: YamlValue): boolean {
   if (document.kind !== 'list' || document.items.length === 0) return false;

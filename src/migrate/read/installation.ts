@@ -16,22 +16,22 @@ import { convertLimitador } from './limitador.js';
 import { isDirectory } from './locate-policies.js';
 import { type Environment, NO_ENVIRONMENT, type Pick, pickWorkload, type Workload } from './workload.js';
 
-/** What the files that the user named say of an installation of the reference. */
+/** An installation of envoyproxy/ratelimit, as described by the files that the user named. */
 export interface Installation {
-  /** The directory that the user named. */
+  /** Directory that the user named. */
   readonly root: string | undefined;
   readonly inputs: readonly Input[];
-  /** What runs the service; undefined where no file says what runs. */
+  /** Workload that runs the service; undefined if no file contains a workload. */
   readonly pick: Pick | undefined;
-  /** The variables of the service; those of env files count before those of other files. */
+  /** Variables of the service. Variables in env files override those in other files. */
   readonly environment: Environment;
   readonly same: readonly Finding[];
   readonly decide: readonly Finding[];
-  /** Limits of another service; where there are some, nothing else of the files is looked at. */
+  /** Limits of another service. If there are any, the other fields are empty. */
   readonly conversions: readonly Conversion[];
 }
 
-/** Reads the files and directories of an installation; a sentence where they make none. */
+/** Reads the files and directories of an installation. Returns an error message if they do not describe one. */
 export function readInstallation(
   paths: readonly string[],
   envFiles: readonly string[],
@@ -101,17 +101,17 @@ export function readInstallation(
   };
 }
 
-/** Whether a file has manifests, and no ConfigMap among them. */
+/** Returns whether a file contains manifests but no ConfigMap. */
 function isForeign({ format, documents }: Input): boolean {
   return format === 'kubernetes' && !manifestsOf(documents).some(({ kind }) => kind === 'ConfigMap');
 }
 
-/** The folder that would be a chart, if this one has its templates. */
+/** Returns the folder of a chart if `folder` contains the chart's templates. */
 function aboveTemplates(folder: string): readonly string[] {
   return basename(resolve(folder)) === 'templates' ? [join(folder, '..')] : [];
 }
 
-/** What is said of the source of a chart. */
+/** Returns the error message for the source of a chart. */
 export function ofChart(folder: string): string {
   const render = `helm template ${shellWord(folder)} > manifest.yaml`;
   return (
@@ -120,7 +120,7 @@ export function ofChart(folder: string): string {
   );
 }
 
-/** What a file of other software is, with a remedy; undefined for what can be read. */
+/** Returns an error message with a remedy for a known file of other software; undefined for other files. */
 function otherSoftware({ file, documents }: Input): string | undefined {
   const [manifest] = manifestsOf(documents).filter(
     ({ kind, fields }) =>
@@ -142,7 +142,10 @@ function otherSoftware({ file, documents }: Input): string | undefined {
   return isChart && basename(file) === 'Chart.yaml' ? ofChart(dirname(file)) : undefined;
 }
 
-/** What a file says that may run the service; a sentence where a file beside it is bad. `inputs`: all files. */
+/**
+ * Returns the workloads in a file. Returns an error message if a file of the same compose project is invalid. `inputs`
+ * are all files.
+ */
 export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
   switch (input.format) {
     case 'compose':
@@ -158,7 +161,7 @@ export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Wo
   }
 }
 
-/** Adds what env files say. */
+/** Adds the variables of env files. */
 function environmentOf(own: Environment, inputs: readonly Input[]): Environment {
   const gathered = new GatheredVariables(own);
   for (const { file, format, text } of inputs) if (format === 'variables') gathered.addEnvFile(file, text);

@@ -1,7 +1,8 @@
 type Variables = Readonly<Record<string, string>>;
 
 /**
- * `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `$NAME` and `$$`; without a text where a name has no value here.
+ * Replaces `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `${NAME:+text}`, `$NAME` and `$$`. The result has no text
+ * if a variable without a default is unset.
  */
 export function interpolate(text: string, variables: Variables): { readonly text: string | undefined } {
   let known = true;
@@ -28,7 +29,7 @@ export function interpolate(text: string, variables: Variables): { readonly text
   return { text: known ? replaced : undefined };
 }
 
-/** Names in a text that {@link interpolate} has no value for. */
+/** Returns the variables in a text for which {@link interpolate} has no value. */
 export function namesWithout(text: string, variables: Variables): readonly string[] {
   const names = [...text.matchAll(/\$(?:\$|\{(\w+)[^}]*\}|(\w+))/g)].flatMap(
     ([, braced, bare]) => braced ?? bare ?? [],

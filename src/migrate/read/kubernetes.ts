@@ -6,7 +6,7 @@ import { memoryFindings } from './memory-limit.js';
 import { healthFindings } from './probe-programs.js';
 import type { Mount, MountSource, Workload } from './workload.js';
 
-/** Kinds of Kubernetes whose pods run for long, and where those stand. */
+/** Kinds with long-running pods, and the path of the pod's spec in each. */
 const POD_PATHS: ReadonlyMap<string, readonly string[]> = new Map([
   ['Deployment', ['spec', 'template', 'spec']],
   ['StatefulSet', ['spec', 'template', 'spec']],
@@ -15,7 +15,10 @@ const POD_PATHS: ReadonlyMap<string, readonly string[]> = new Map([
   ['Pod', ['spec']],
 ]);
 
-/** The containers of an input's manifests. `all`: the manifests of all inputs, which they may name. */
+/**
+ * Returns the containers in an input's manifests. `all` contains the manifests of all inputs, which the containers may
+ * refer to.
+ */
 export function containers(input: Input, all: readonly Manifest[]): readonly Workload[] {
   return manifestsOf(input.documents).flatMap((manifest) => {
     const path = POD_PATHS.get(manifest.kind);
@@ -83,7 +86,7 @@ function readContainer(
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
 
-/** What an exec probe runs; nothing for others. */
+/** Returns the command of an exec probe, or an empty list for another probe. */
 function commandOf(probe: YamlValue | undefined): readonly string[] {
   return itemsAt(probe, 'exec', 'command').flatMap((word) => (word.kind === 'scalar' ? [word.text] : []));
 }
@@ -101,7 +104,7 @@ function readMount(mount: YamlValue, pod: YamlMap): readonly Mount[] {
   const subPath = textAt(mount, 'subPath');
   return sourcesOf(volume, name).map((source) => {
     if (subPath === '' || source.kind !== 'config-map') return { target, source };
-    // One file, at the very path.
+    // With a `subPath`, the mount is a single file at `target`.
     const file = [...(source.files ?? new Map([[subPath, subPath]]))].find(([, path]) => path === subPath);
     return { target, source: { ...source, files: new Map(file === undefined ? [] : [[file[0], '']]) } };
   });

@@ -17,7 +17,7 @@ import { type Input, isLimits } from './input.js';
 /** Fields of a limit (Kuadrant/limitador, limitador/src/limit.rs). `id` is only a name for its API. */
 const FIELDS = ['namespace', 'max_value', 'seconds', 'conditions', 'variables', 'name', 'id'];
 
-/** An entry of the descriptor: `user`, `descriptors[0].user`, `descriptors[0]['user']`. */
+/** Matches an entry of the descriptor: `user`, `descriptors[0].user`, `descriptors[0]['user']`. */
 const ENTRY = String.raw`(?:(?:descriptors\[(\d+)\])(?:\.([A-Za-z_]\w*)|\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\])|([A-Za-z_][\w.-]*))`;
 const TEXT = String.raw`(?:'([^'\\]*)'|"([^"\\]*)")`;
 const VARIABLE = new RegExp(`^\\s*${ENTRY}\\s*$`);
@@ -27,7 +27,10 @@ const TEXT_FIRST = new RegExp(`^\\s*${TEXT}\\s*==\\s*${ENTRY}\\s*$`);
 /** Maximum number of lists of keys that a sentence names. */
 const SHOWN_LISTS = 3;
 
-/** The limits of a file, or of a Limitador of Kubernetes; undefined where an input has none. */
+/**
+ * Converts the limits of a limits file, or of a Limitador resource of Kubernetes. Returns undefined if an input
+ * contains none.
+ */
 export function convertLimitador(input: Input): Conversion | undefined {
   const lists = [
     ...input.documents.filter(isLimits).map((document) => itemsAt(document)),
@@ -58,7 +61,7 @@ export function convertLimitador(input: Input): Conversion | undefined {
   return { from: input, source, limits: inOneOrder(limits), decide, advice };
 }
 
-/** A limit, or why it has no equal. */
+/** Converts a limit. Returns a finding if weir cannot express it. */
 function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
   const item = limitFields(given, FIELDS, about);
   if ('text' in item) return item;
@@ -101,7 +104,7 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
       places.add(entry.place);
       const known = entries.get(entry.key);
       if (known === undefined) entries.set(entry.key, { key: entry.key, value: entry.value });
-      // A variable that a condition fixes has one value only, and a condition that is written twice says nothing new.
+      // A variable that a condition also fixes has only one value, and a repeated condition adds nothing.
       else if (list === 'condition' && known.value !== entry.value && places.size === 1) {
         const clause = `it never applies, as its conditions ask for two values of ${JSON.stringify(entry.key)}`;
         return refuse(clause, 'correct it, or remove it');
@@ -133,9 +136,9 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
 
 interface ReadEntry {
   readonly key: string;
-  /** Undefined: any value. */
+  /** Value of the entry; undefined matches any value. */
   readonly value: string | undefined;
-  /** Which descriptor has it; '' where none is named. */
+  /** Index of the descriptor with the entry; '' if none is given. */
   readonly place: string;
 }
 
@@ -157,8 +160,8 @@ function equality(text: string): ReadEntry | undefined {
 }
 
 /**
- * The limits, where those with the same keys have them in the order of the first: Limitador takes entries in any order,
- * and Envoy sends a descriptor in one.
+ * Sorts the entries of limits that have the same keys into the order of the first such limit. Limitador accepts entries
+ * in any order, but Envoy sends each descriptor in one order.
  */
 function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[] {
   const orders = new Map<string, ReadonlyMap<string, number>>();
@@ -172,7 +175,7 @@ function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[
   });
 }
 
-/** What is to be decided where limits of one namespace have different keys: Limitador applies each that fits. */
+/** Reports namespaces whose limits have different keys, because Limitador applies every limit that matches. */
 function differentKeys(limits: readonly ConvertedLimit[], file: string): readonly Finding[] {
   const lists = new Map<string, Set<string>>();
   for (const { domain, entries } of limits) {

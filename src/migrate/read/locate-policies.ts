@@ -16,29 +16,29 @@ import type { Settings } from '../../server/settings/settings-table.js';
 import type { Input } from './input.js';
 import type { Mount, MountSource, Workload } from './workload.js';
 
-/** Where the policies of an installation are. */
+/** Location of an installation's policies. */
 export type FoundPolicies =
-  /** Files, here. `directory`: of those in a layout of the reference. */
+  /** Files on this machine. `directory` is set if they are in a directory layout of the reference. */
   | {
       readonly kind: 'files';
       readonly places: readonly PolicyPlace[];
       readonly directory: string | undefined;
     }
-  /** Parts of the files that were named; `of`: the ConfigMap, or whatever holds them. */
+  /** Documents in the input files. `of` names the ConfigMap or other source that contains them. */
   | { readonly kind: 'parts'; readonly parts: readonly OpenedPart[]; readonly of: string }
   | { readonly kind: 'management-server' }
-  /** A sentence with a remedy. */
+  /** An error message with a remedy. */
   | { readonly kind: 'not-found'; readonly text: string };
 
-/** The ConfigMaps of all files, and the files they stand in. */
+/** A ConfigMap, and the file that contains it. */
 interface MapInFile {
   readonly map: Manifest;
   readonly input: Input;
 }
 
 /**
- * Finds the policies: in what the user named (`root`, which stands for RUNTIME_ROOT or is the directory of the files
- * itself, and policy files), else in what the workload mounts, else in ConfigMaps, else where the settings say.
+ * Finds the policies. The order of precedence is: policy files and the directory that the user named (`root`, which is
+ * RUNTIME_ROOT or directly contains the files), mounts of the workload, ConfigMaps, and the path in the settings.
  */
 export function locatePolicies(
   root: string | undefined,
@@ -65,7 +65,7 @@ export function locatePolicies(
   return { kind: 'not-found', text };
 }
 
-/** Where policies are read, for people. */
+/** Describes a location of policies for a message. */
 function placeText(place: PolicyPlace): string {
   const directory = JSON.stringify(pathOfPlace(place));
   if (typeof place === 'string' || !place.beside) return directory;
@@ -80,7 +80,7 @@ function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolici
   };
 }
 
-/** Mounts that a server in the container reads as policies. */
+/** Finds policies in the mounts of the workload, at the path where the server in the container reads them. */
 function inMounts(
   workload: Workload,
   inputs: readonly Input[],
@@ -89,7 +89,7 @@ function inMounts(
   const place = placeInContainer(settings);
   const directory = pathOfPlace(place);
   const nearest = mountsAt(workload.mounts, directory);
-  // Below the directory, or beside it where the settings say that this counts, too.
+  // Mounts below the directory count, and also mounts next to it if the settings include files there.
   const within = workload.mounts.filter(
     ({ target }) =>
       !nearest.some((mount) => mount.target === target) &&
@@ -115,7 +115,7 @@ function inMounts(
   return inMountedMaps(mounts, inputs, place);
 }
 
-/** The mounts that a path of the container lies in: those with the longest target. */
+/** Returns the mounts that contain a path of the container and have the longest target. */
 function mountsAt(mounts: readonly Mount[], path: string): readonly Mount[] {
   const above = mounts
     .filter(({ target }) => isBelow(path, target))
@@ -123,7 +123,7 @@ function mountsAt(mounts: readonly Mount[], path: string): readonly Mount[] {
   return above.filter(({ target }) => target === above[0]?.target);
 }
 
-/** What lies beside the directory of a layout, where that directory is a mount of its own. */
+/** Returns policies next to the directory of a layout, if that directory is a separate mount. */
 function besideIn(
   mounts: readonly Mount[],
   nearest: readonly Mount[],
@@ -140,12 +140,14 @@ function besideIn(
     });
 }
 
-/** A file, or a directory that is read as the place is. */
+/** Returns a file, or a directory that is read in the same way as `place`. */
 function placeAt(path: string, place: PolicyPlace): PolicyPlace {
   return typeof place !== 'string' && isDirectory(path) ? { ...place, directory: path, beside: false } : path;
 }
 
-/** Policies that stand in the compose file. `hasFiles`: others lie in files. */
+/**
+ * Returns policies whose text is in the compose file. `hasFiles` is true if others are files, which is not supported.
+ */
 function inTexts(texts: readonly Extract<MountSource, { kind: 'text' }>[], hasFiles: boolean): FoundPolicies {
   const configs = texts.map(({ name, file }) => `config ${name} of ${file}`).join(' and the ');
   if (!hasFiles) return { kind: 'parts', parts: texts.map(({ part }) => part), of: `the ${configs}` };
@@ -165,7 +167,7 @@ function pathOf({ target, source }: Mount, place: PolicyPlace): readonly PolicyP
       typeof place === 'string' ? path : { ...place, directory: path, beside: place.beside && inside !== '' },
     ];
   }
-  // A directory in one that CONFIG_PATH names is not read.
+  // With CONFIG_PATH, subdirectories are not read.
   return typeof place === 'string' && isDirectory(source.path) ? [] : [placeAt(source.path, place)];
 }
 
@@ -207,8 +209,8 @@ function mapsOf(inputs: readonly Input[]): readonly MapInFile[] {
 }
 
 /**
- * `isRead`: whether a key of a ConfigMap is a policy file, at `where`; all that hold policies are where nothing says
- * what is mounted.
+ * Finds policies in ConfigMaps. `isRead` returns whether the server reads a key as a policy file. By default all keys
+ * count, because the mounts are unknown. `where` names the location in the message if there are no policies.
  */
 function inMaps(
   maps: readonly MapInFile[],
@@ -228,12 +230,15 @@ function inMaps(
   return { kind: 'not-found', text };
 }
 
-/** The directory of policies, as the service sees it. */
+/** Returns the directory of policies in the container. */
 export function inContainer(settings: Settings): string {
   return pathOfPlace(placeInContainer(settings));
 }
 
-/** Where the service reads its policies. A layout whose variables are all unset has the reference's default root. */
+/**
+ * Returns where the service in the container reads its policies. If all variables of the layout are unset, the default
+ * root of the reference applies.
+ */
 function placeInContainer(settings: Settings): PolicyPlace {
   const isUnset =
     `${settings.runtimeRoot}${settings.runtimeSubdirectory}${settings.runtimeAppDirectory}` === '';
@@ -243,7 +248,7 @@ function placeInContainer(settings: Settings): PolicyPlace {
 
 const DEFAULT_ROOT = '/srv/runtime_data/current';
 
-/** The policies of an installation: `root` stands for RUNTIME_ROOT, or is the directory of the files itself. */
+/** Returns the layout of the policies below `root`, which is RUNTIME_ROOT or directly contains the files. */
 function policiesBelow(root: string | undefined, settings: Settings): RuntimeLayout | undefined {
   const runtime = { ...settings, configPath: '', runtimeRoot: root ?? settings.runtimeRoot };
   const places = [runtime, { ...runtime, runtimeSubdirectory: '' }].map(policyPlace);
@@ -255,8 +260,8 @@ function policiesBelow(root: string | undefined, settings: Settings): RuntimeLay
 }
 
 /**
- * Whether a layout holds anything. Files such as `config.yaml` in `root` itself do not tell: it may be the directory of
- * the policies, too, in which every file counts.
+ * Returns whether a layout contains policies. Files such as `config.yaml` directly in `root` do not count, because
+ * `root` may be the directory of the policies, in which every file is read.
  */
 function isThere(place: RuntimeLayout, root: string | undefined): boolean {
   if (isDirectory(place.directory)) return true;
@@ -265,18 +270,18 @@ function isThere(place: RuntimeLayout, root: string | undefined): boolean {
   );
 }
 
-/** Whether a path of the container is the directory, or lies below it. */
+/** Returns whether a path is the directory or is below it. */
 function isBelow(path: string, directory: string): boolean {
   const base = directory.replace(/\/+$/, '');
   return path.replace(/\/+$/, '') === base || path.startsWith(`${base}/`);
 }
 
-/** Whether something there is a directory. */
+/** Returns whether a path is an existing directory. */
 export function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Missing, below a file, or not to be looked into: no directory for us.
+    // The path does not exist or cannot be accessed.
     return false;
   }
 }

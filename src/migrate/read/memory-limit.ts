@@ -3,26 +3,26 @@ import type { Environment } from './workload.js';
 
 const MEBIBYTE = 1024 ** 2;
 
-/** Below this a process has little room, as docs/migrate.md says. Bytes. */
+/** Memory limit in bytes below which weir may run out of memory, as docs/migrate.md describes. */
 const ENOUGH = 256 * MEBIBYTE;
-/** Below this Node.js would let its heap alone take nearly all. Bytes. */
+/** Memory limit in bytes below which the default heap of Node.js may use nearly all memory. */
 const ROOMY = 512 * MEBIBYTE;
 
 const BINARY = { k: 1024, m: MEBIBYTE, g: 1024 ** 3 };
 
-/** What the units of a limit mean, in bytes: docker compose counts every unit in powers of 1024. */
+/** Units of a memory limit in bytes. Docker compose uses powers of 1024 for every unit. */
 const FACTORS = {
   compose: { '': 1, b: 1, ...BINARY, kb: BINARY.k, mb: BINARY.m, gb: BINARY.g },
   kubernetes: { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: BINARY.k, mi: BINARY.m, gi: BINARY.g },
 } as const satisfies Record<string, Readonly<Record<string, number>>>;
 
 /**
- * What is to be decided where a container may have too little memory.
+ * Reports a container that may have too little memory.
  *
  * @param about the service or container
- * @param limit as written, '' where there is none
- * @param writtenFor whose units the limit has
- * @param environment tells whether NODE_OPTIONS bounds the heap of Node.js
+ * @param limit the memory limit as written in the file, '' if unset
+ * @param writtenFor the format that defines the units of the limit
+ * @param environment shows whether NODE_OPTIONS bounds the heap of Node.js
  */
 export function memoryFindings(
   about: string,

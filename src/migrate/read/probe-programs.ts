@@ -1,6 +1,9 @@
 import type { Finding } from '../findings.js';
 
-/** What is to be decided where a probe runs a program that the image does not have. `words`: its command. */
+/**
+ * Reports a probe whose command uses a program that the image of weir does not contain. `words` are the words of the
+ * command.
+ */
 export function healthFindings(about: string, words: readonly string[]): readonly Finding[] {
   const program = /(?:^|[\s/;&|])(wget|curl|nc|grpc_health_probe|grpc-health-probe)(?=$|\s)/.exec(
     words.join(' '),

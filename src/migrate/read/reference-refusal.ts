@@ -2,7 +2,7 @@ import type { OpenedPart } from '../../config/manifests/config-maps.js';
 import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/manifest.js';
 import type { YamlValue } from '../../config/yaml/yaml-document.js';
 
-/** Every key that envoyproxy/ratelimit knows, wherever it stands (src/config/config_impl.go, validKeys, July 2026). */
+/** Keys that envoyproxy/ratelimit accepts at any level (src/config/config_impl.go, validKeys, July 2026). */
 const KEYS = new Set([
   'domain',
   'key',
@@ -27,13 +27,13 @@ const BOOLEAN = /^(?:true|false|yes|no|on|off|y|n|~|null|)$/i;
 const SWITCHES = ['shadow_mode', 'quota_mode', 'detailed_metric', 'value_to_metric', 'share_threshold'];
 const MAX_UINT32 = 0xffff_ffff;
 
-/** Top keys of each domain, as envoyproxy/ratelimit joins key and value. */
+/** Keys at the top level of each domain, in the form `key_value` that envoyproxy/ratelimit compares. */
 type Seen = Map<string, Set<string>>;
 
 /**
- * Which policies envoyproxy/ratelimit rejects, by name, of those that `isAsked` names; one of which that is not known
- * is in neither set. It reads them in the order of `parts`; `merges` (MERGE_DOMAIN_CONFIG) says whether a domain may
- * come twice.
+ * Returns which of the policies that `isAsked` selects envoyproxy/ratelimit rejects or accepts. A policy is in neither
+ * set if that is unknown. The reference reads `parts` in order; `merges` (MERGE_DOMAIN_CONFIG) allows several files
+ * with the same domain.
  */
 export function refusedByReference(
   parts: readonly OpenedPart[],
@@ -75,7 +75,10 @@ function hasUnknownKey(value: YamlValue): boolean {
   });
 }
 
-/** `keys`: those of the descriptors that stand at this level already. */
+/**
+ * Returns whether envoyproxy/ratelimit rejects a descriptor below `parent`. `keys` contains the keys already used at
+ * this level.
+ */
 function hasBadDescriptor(parent: YamlValue, keys: Set<string>): boolean {
   const below = valueAt(parent, 'descriptors');
   if (below !== undefined && below.kind !== 'list' && textAt(parent, 'descriptors') !== '') return true;

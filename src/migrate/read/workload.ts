@@ -3,132 +3,132 @@ import type { YamlMap } from '../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
 import type { Input } from './input.js';
 
-/** The variables of a service, as far as the files tell them. */
+/** Variables of a service, as far as the files contain them. */
 export interface Environment {
   readonly variables: Readonly<Record<string, string>>;
-  /** Names of those that are set to what the files do not tell, such as a Secret. */
+  /** Names of variables whose values are not in the files, such as values from a Secret. */
   readonly unknown: ReadonlySet<string>;
-  /** What is said of variables that come from elsewhere. */
+  /** Findings about variables that come from other sources. */
   readonly same: readonly Finding[];
   readonly decide: readonly Finding[];
 }
 
 export const NO_ENVIRONMENT: Environment = { variables: {}, unknown: new Set(), same: [], decide: [] };
 
-/** What lies at a path of the container. */
+/** A mount of the container. */
 export interface Mount {
-  /** Absolute, in the container. */
+  /** Absolute path in the container. */
   readonly target: string;
   readonly source: MountSource;
 }
 
 export type MountSource =
-  /** A file or directory, as seen from here. */
+  /** A file or directory on this machine. */
   | { readonly kind: 'path'; readonly path: string }
-  /** `files`: paths below the target, by key of the ConfigMap; undefined: all keys, by their names. */
-  /** A text that stands in one of the files. */
+  /** A text in one of the files. */
   | { readonly kind: 'text'; readonly name: string; readonly part: OpenedPart; readonly file: string }
+  /** A ConfigMap. `files` maps its keys to paths below the target; undefined mounts all keys under their own names. */
   | { readonly kind: 'config-map'; readonly name: string; readonly files?: ReadonlyMap<string, string> }
-  /** `what`: `the volume data`. */
+  /** A source outside the files, described by `what`: `the volume data`. */
   | { readonly kind: 'elsewhere'; readonly what: string };
 
-/** Keys and 0-based places that lead through a document. */
+/** Path in a document: keys of mappings and 0-based indexes of lists. */
 export type YamlPath = readonly (string | number)[];
 
-/** How the variables of a workload are written. */
+/** Syntax of a workload's variables. */
 export type VariablesForm = 'names-and-values' | 'map-or-lines';
 
-/** A TCP port of a container that is one of the machine, too. */
+/** A TCP port of a container that is published on the host. */
 export interface PublishedPort {
-  /** The address of the machine that it is published on; '' for all of them. */
+  /** Address of the host on which the port is published; '' for all addresses. */
   readonly host: string;
-  /** The machine's port; undefined where docker chooses one. */
+  /** Port of the host; undefined if docker chooses it. */
   readonly published: number | undefined;
-  /** The container's port. */
+  /** Port of the container. */
   readonly target: number;
 }
 
-/** How a workload is deployed, by which one knows the commands for that. */
+/** Type of deployment of a workload, which determines the commands in the next steps. */
 export type Deployed =
   | {
       readonly by: 'compose';
       readonly service: string;
-      /** Those that compose puts together, in the order of its `-f`. */
+      /** Files that compose merges, in the order of its `-f` options. */
       readonly files: readonly string[];
-      /** Whether it has a `build`, in any file. */
+      /** Whether any file has a `build` for the service. */
       readonly isBuilt: boolean;
-      /** When docker compose pulls the image, or builds it; '' where no file says so. */
+      /** `pull_policy` of the service; '' if unset. */
       readonly pullPolicy: string;
-      /** What its files publish; undefined where it shares the network of the machine. */
+      /** Published ports; undefined if the service shares the network of the host. */
       readonly ports: readonly PublishedPort[] | undefined;
-      /** Whether all that is said of it stands in the file that is changed. */
+      /** Whether the complete definition of the service is in the file to change. */
       readonly isInOneFile: boolean;
     }
-  /** `owner`: `deployment/ratelimit`, with `-n` and its namespace if it has one. */
+  /** A Kubernetes workload. `owner` is `deployment/ratelimit`, with `-n` and a namespace if one is set. */
   | {
       readonly by: 'kubectl';
       readonly owner: string;
       readonly container: string;
-      /** Whether it has a template of pods, which a patch changes and `kubectl rollout` follows. */
+      /** Whether it has a pod template, which a patch can change and `kubectl rollout` can follow. */
       readonly isPatchable: boolean;
-      /** Whether the file is what a cluster said (`kubectl get -o yaml`), and not what was given to it. */
+      /** Whether the file is the output of `kubectl get -o yaml` rather than an applied manifest. */
       readonly isSnapshot: boolean;
-      /** `requests`: all of them ask `/healthcheck`. */
+      /** `requests`: all probes request `/healthcheck`. */
       readonly probes: 'none' | 'requests' | 'others';
     }
-  /** Envoy Gateway runs it: its configuration is a manifest, values of its chart, or a file by itself. */
+  /** Envoy Gateway runs the service. Its configuration is a manifest, values of its chart, or a separate file. */
   | { readonly by: 'envoy-gateway'; readonly as: 'manifest' | 'values' | 'file' }
   | { readonly by: 'chart' };
 
-/** What may run the rate limit service: a service of compose, a container of Kubernetes, a chart. */
+/** A workload that may run the rate limit service: a compose service, a Kubernetes container or a chart. */
 export interface Workload {
   readonly input: Input;
-  /** For people: `service ratelimit`, `container ratelimit of Deployment ratelimit`. */
+  /** Title in messages: `service ratelimit`, `container ratelimit of Deployment ratelimit`. */
   readonly title: string;
-  /** What --service may call it; the first is the one to be offered. */
+  /** Names that `--service` accepts; messages suggest the first. */
   readonly names: readonly string[];
-  /** '' where none is written. */
+  /** Image; '' if unset. */
   readonly image: string;
-  /** Everything that may name the program: command, arguments, entrypoint. */
+  /** Command, arguments and entrypoint, any of which may name the program. */
   readonly command: readonly string[];
   readonly environment: Environment;
   readonly mounts: readonly Mount[];
-  /** What its files say that concerns the move, beside variables. */
+  /** Findings about the workload itself, apart from its variables. */
   readonly same: readonly Finding[];
   readonly decide: readonly Finding[];
   readonly edit: Editable;
   readonly deployed: Deployed;
-  /** Policies that stand in the file itself; undefined where they lie elsewhere. */
+  /** Policies in the file itself; undefined for workloads that read policies from a mount or a management server. */
   readonly policies?: readonly OpenedPart[];
 }
 
-/** Where image and variables are written. */
+/** Positions of the image and variables in a document. */
 export interface Editable {
-  /** The mapping from which the paths lead. */
+  /** Mapping that the paths start from. */
   readonly root: YamlMap;
-  /** To the image, a text; charts have repository and tag apart. */
+  /** Path of the image. Charts have separate fields for repository and tag. */
   readonly image: YamlPath;
   readonly tag?: YamlPath;
-  /** To the variables. */
+  /** Path of the variables. */
   readonly variables: YamlPath;
   readonly form: VariablesForm;
-  /** Fields that a build of the image needs, and weir's does not. */
+  /** Fields for building the image, which weir's image does not need. */
   readonly drop: readonly string[];
 }
 
-/** A workload, and why it is held for the rate limit service. */
+/** The workload chosen as the rate limit service, and why. */
 export interface Pick {
   readonly workload: Workload;
-  /** A clause: `its image is envoyproxy/ratelimit:master`. */
+  /** Reason as a clause: `its image is envoyproxy/ratelimit:master`. */
   readonly because: string;
 }
 
-/** Variables that nothing but the reference, and weir, reads. */
+/** Variables that only the reference and weir read. */
 const OWN_VARIABLES = ['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'];
 
 /**
- * The workload that runs the rate limit service, or the one that `asked` names; a sentence where that cannot be told.
- * There is at least one.
+ * Returns the workload that runs the rate limit service, or the one that `asked` names. Returns an error message if the
+ * choice is ambiguous. `workloads` must not be empty.
  */
 export function pickWorkload(workloads: readonly Workload[], asked: string | undefined): Pick | string {
   const offered = (some: readonly Workload[]): string =>
@@ -166,7 +166,7 @@ function signOf({ image, command, environment, names }: Workload): {
   return { weight: 0, because: '' };
 }
 
-/** Whether the last part of an image's name, without registry, tag and digest, is the service's, or weir's. */
+/** Returns whether an image is the reference's or weir's, by its name without registry, tag and digest. */
 function isRatelimitImage(image: string): boolean {
   const name = /([^/]*)$/.exec(image.replace(/@.*$/, ''))?.[1]?.replace(/:.*$/, '') ?? '';
   return /^(?:envoy-?)?rate-?limit(?:er)?(?:-service)?$|^weir$/.test(name);

@@ -8,10 +8,10 @@ import type { Conversion, ConvertedLimit } from '../read/converted.js';
 import type { Input } from '../read/input.js';
 import type { Report } from '../report.js';
 
-/** Where the policies are written to. */
+/** Folder of the written policies. */
 const FOLDER = 'policies';
 
-/** Maximum number of characters of a domain that the name of its file has. */
+/** Maximum number of characters of a domain in the name of its file. */
 const MAX_NAME = 80;
 
 interface Node {
@@ -21,7 +21,7 @@ interface Node {
   readonly children: Map<string, Node>;
 }
 
-/** What `weir migrate` says of converted limits, and the policies of them. `inputs`: all files. */
+/** Returns the report on converted limits, and the policy files. `inputs` are all files. */
 export function convertedReport(
   conversions: readonly Conversion[],
   inputs: readonly Input[],
@@ -67,7 +67,7 @@ export function convertedReport(
   return { report, files };
 }
 
-/** A name for the file of a domain that no other has. */
+/** Returns a file name for a domain that is not in `taken`, and adds it. */
 function freeName(domain: string, taken: Set<string>): string {
   const plain = domain
     .replaceAll(/[^\w.-]/g, '_')
@@ -81,7 +81,7 @@ function freeName(domain: string, taken: Set<string>): string {
   }
 }
 
-/** A policy file with the limits of one domain. */
+/** Returns the policy file with the limits of one domain. */
 function policyText(domain: string, limits: readonly ConvertedLimit[]): string {
   const top = new Map<string, Node>();
   for (const limit of limits) {
@@ -127,7 +127,7 @@ function limitText({ name, unit, multiplier, requests }: ConvertedLimit): string
   ].join(', ');
 }
 
-/** A text as JSON, which is YAML as long as what YAML takes for line ends and control characters is escaped, too. */
+/** Quotes a text as JSON, which is also valid YAML if YAML's line ends and control characters are escaped, too. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f\u2028\u2029\ufeff]/g,

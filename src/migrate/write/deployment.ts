@@ -10,30 +10,30 @@ import type { Installation } from '../read/installation.js';
 import { editWorkload, type Target } from './edit-workload.js';
 import { needsOverlay, overlayOf } from './overlay.js';
 
-/** What `--write` puts out, apart from the page that says what to do next. */
+/** Files that `--write` writes, except the README.md with the next steps. */
 export interface Deployment {
   readonly files: readonly WrittenFile[];
-  /** Files that could not be changed, and what to change in them by hand. */
+  /** Findings about files that must be changed by hand. */
   readonly decide: readonly Finding[];
-  /** Names of the written files that are deployed, by the name of what they were made of. */
+  /** Names of the written files to deploy, by the input that each was derived from. */
   readonly names: ReadonlyMap<Input, string>;
-  /** Where the policies were written to; undefined where they are in another file, or nowhere here. */
+  /** Directory of the written policies; undefined if the policies are in another file or not among the files. */
   readonly policies: string | undefined;
-  /** Name of the file that is put over those of the installation; undefined where one of them was changed. */
+  /** Name of the override file or patch; undefined if a file of the installation was changed instead. */
   readonly overlay: string | undefined;
-  /** Whether the variables to add were written to some file. */
+  /** Whether the variables to add were written to a file. */
   readonly isAdded: boolean;
 }
 
-/** Name of the file with the variables where none was named. */
+/** Name of the new env file if the user named none. */
 export const VARIABLES_FILE = 'weir.env';
 
-/** Names of the policies' directory where nothing says another. */
+/** Default name of the policies' directory. */
 const POLICIES = 'policies';
 
 /**
- * Makes the files to deploy: those of the installation with image and variables changed, and the policies as they are.
- * `policies`: the policy files, `directory`: where they lie.
+ * Returns the files to deploy: files of the installation with a new image and variables, and unchanged policies.
+ * `policies` contains the policy files and their common directory.
  */
 export function makeDeployment(
   installation: Installation,
@@ -56,7 +56,7 @@ export function makeDeployment(
     isAdded = true;
   }
   for (const input of inputs) {
-    // What an overlay is put over stays where it is.
+    // With an overlay, the files of the installation stay unchanged.
     if (overlay !== undefined || !isDeployed(input, installation)) continue;
     const name = freeName(basename(input.file), [...names.values()]);
     if (pick?.workload.input === input) {
@@ -104,18 +104,24 @@ export function makeDeployment(
   return { files, decide, names, policies: written, overlay: overlay?.name, isAdded };
 }
 
-/** Who may read a file may read what is made of it, and nobody else: it may hold a password. */
+/** Returns the file mode of the original for the written file, because it may contain a password. */
 function modeOf(file: string): number {
   return statSync(file).mode & 0o777;
 }
 
-/** Env files are read by whatever starts the service; where another file starts it, the variables go there. */
+/**
+ * Returns whether a file is copied to the deployment. If a workload is known, the variables are added there and env
+ * files are not copied.
+ */
 function isDeployed({ format }: Input, { pick }: Installation): boolean {
   if (format === 'policy') return false;
   return format !== 'variables' || pick === undefined;
 }
 
-/** Where a compose file finds them, if that is beside it; else a directory of their own. */
+/**
+ * Returns the directory for the policies: the path relative to the compose file if the directory is below it, else the
+ * default name.
+ */
 function policyPlace({ pick }: Installation, directory: string | undefined): string {
   if (pick?.workload.input.format !== 'compose' || directory === undefined) return POLICIES;
   const path = relative(resolve(dirname(pick.workload.input.file)), resolve(directory));

@@ -6,18 +6,18 @@ import { addFields, addItems, commentOut, setText } from './yaml-edits.js';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What a workload is to be. */
+/** Image and variables that a workload gets. */
 export interface Target {
-  /** Name and tag: `weir:0.1.0`. */
+  /** Image name and tag: `weir:0.1.0`. */
   readonly image: string;
-  /** Variables to add; none of them is there. */
+  /** Variables to add, none of which is set yet. */
   readonly variables: Variables;
 }
 
 /**
- * The text of a workload's file with image and variables changed. Undefined where the file is written in a way that
- * this cannot do, such as variables that an alias brings: what was made is read again, and taken only if it says what
- * was meant and everything else as before.
+ * Returns the text of a workload's file with a changed image and variables. The changed text is read again and accepted
+ * only if it has the intended values and is otherwise the same. Returns undefined if the file uses syntax that cannot
+ * be changed, such as an alias for the variables.
  */
 export function editWorkload(
   workload: Workload,
@@ -63,7 +63,7 @@ function addVariables(
       path,
       added.map(([name, value]) => ({ name, value })),
     );
-  // A compose file has either.
+  // A compose file may have a mapping or a list.
   return (
     addFields(lines, root, path, Object.fromEntries(added)) ??
     addItems(
@@ -75,13 +75,13 @@ function addVariables(
   );
 }
 
-/** `host:5000/weir:0.1.0` as `host:5000/weir` and `0.1.0`. */
+/** Splits `host:5000/weir:0.1.0` into `host:5000/weir` and `0.1.0`. */
 export function splitTag(image: string): readonly [name: string, tag: string] {
   const [, name = image, tag = 'latest'] = /^(.*?)(?::([^:/]+))?$/.exec(image) ?? [];
   return [name, tag];
 }
 
-/** The same workload, in a text that was made of its file. */
+/** Returns the same workload, read from a changed text of its file. */
 function again(workload: Workload, inputs: readonly Input[], text: string): Workload | undefined {
   const input = readInputText(workload.input.file, text);
   if (typeof input === 'string') return undefined;
@@ -101,7 +101,7 @@ function isMeant(before: Workload, after: Workload, { image, variables }: Target
   );
 }
 
-/** Everything that the file says but for what is changed, to be compared. */
+/** Returns the unchanged parts of the file as a string, for comparison. */
 function rest({ input, edit }: Workload): string {
   const { root, image, tag, variables, drop } = edit;
   const changed = [
@@ -118,12 +118,15 @@ function rest({ input, edit }: Workload): string {
   return JSON.stringify([documents, without(root)]);
 }
 
-/** Whether a document is a text in another one, as in a ConfigMap, or a part of it, as in a list. */
+/** Returns whether `root` is not a document itself, but in a text such as in a ConfigMap, or in a list. */
 function isEmbedded(root: YamlMap, { documents }: Input): boolean {
   return !documents.includes(root);
 }
 
-/** A value without positions. Where `embedded` is changed, what may hold it is left out: it is compared by itself. */
+/**
+ * Returns a value without positions. Texts that may contain `embedded` are omitted, because `embedded` is compared
+ * separately.
+ */
 function told(value: YamlValue, embedded?: YamlMap): unknown {
   if (value === embedded) return '';
   if (value.kind === 'list') return value.items.map((item) => told(item, embedded));
@@ -133,7 +136,7 @@ function told(value: YamlValue, embedded?: YamlMap): unknown {
   return `${value.plain} ${value.text}`;
 }
 
-/** Without what is at a path, and without mappings that hold nothing then. */
+/** Returns a value without the field at a path, and without mappings that become empty. */
 function omit(value: unknown, [step, ...path]: YamlPath): unknown {
   if (typeof value !== 'object' || value === null || step === undefined) return value;
   if (Array.isArray(value)) return value.map((item: unknown, i) => (i === step ? omit(item, path) : item));

@@ -10,9 +10,9 @@ import type { Report } from '../report.js';
 import { type Deployment, VARIABLES_FILE } from './deployment.js';
 import type { Target } from './edit-workload.js';
 
-/** Everything that the page is about. */
+/** Input of {@link nextSteps}. */
 export interface Written {
-  /** Where the files are written to. */
+  /** Directory of the written files. */
   readonly directory: string;
   readonly installation: Installation;
   readonly deployment: Deployment;
@@ -21,7 +21,7 @@ export interface Written {
   readonly settings: Settings;
 }
 
-/** README.md of what `--write` puts out: what was changed, what is left to decide, and the commands that come next. */
+/** Returns the README.md that `--write` writes: changes, open decisions, and the next commands. */
 export function nextSteps(written: Written): string {
   const { installation, deployment, target, report } = written;
   const { pick, inputs, root } = installation;
@@ -62,7 +62,7 @@ export function nextSteps(written: Written): string {
   return `${paragraphs.join('\n\n')}\n`;
 }
 
-/** What compose does with the image, where that is not what step 1 is for. */
+/** Returns a warning if the `pull_policy` of compose prevents the use of an image that was built locally. */
 function pullNote(deployed: Deployed | undefined): string {
   const policy = deployed?.by === 'compose' ? deployed.pullPolicy : '';
   if (policy === '' || /^(?:missing|if_not_present|never)$/.test(policy)) return '';
@@ -72,7 +72,7 @@ function pullNote(deployed: Deployed | undefined): string {
   );
 }
 
-/** A name whose first part is no host names Docker Hub, where nobody can push `weir`. */
+/** An image name without a registry host refers to Docker Hub, where users cannot push `weir`. */
 function pushOf(image: string): string {
   return /^[^/]*[.:][^/]*\//.test(image)
     ? `Push it: \`docker push ${image}\`.`
@@ -92,7 +92,10 @@ function stepsOf(written: Written): readonly string[] {
   return [...checkSteps(written), ...deploySteps(written)];
 }
 
-/** A directory is checked as the server loads one: every file in it, with the rules of the reference. */
+/**
+ * Returns the step that checks the policies. A directory is checked like the server loads it: every file, with the
+ * rules of the reference.
+ */
 function checkSteps(written: Written): readonly string[] {
   const checked = policyFilesOf(written);
   if (checked === undefined) return [];
@@ -105,14 +108,14 @@ function checkSteps(written: Written): readonly string[] {
   ];
 }
 
-/** What check-config is given: the directory that was written, or the manifest with the ConfigMap. */
+/** Returns the path for the check: the written directory, or the manifest with the ConfigMap. */
 function policyFilesOf({ directory, installation, deployment }: Written): string | undefined {
   if (deployment.policies !== undefined) return join(directory, deployment.policies);
   if (installation.pick?.workload.deployed.by === 'envoy-gateway') return undefined;
   const maps = installation.inputs.find(
     ({ text, format }) => format === 'kubernetes' && /\bkind["']?:\s*["']?ConfigMap\b/.test(text),
   );
-  // Under a patch the manifests stay where they are.
+  // With a patch, the manifests stay where they are.
   if (maps !== undefined && deployment.overlay !== undefined) return maps.file;
   const name = maps && deployment.names.get(maps);
   return name === undefined ? undefined : join(directory, name);
@@ -124,7 +127,7 @@ function deploySteps(written: Written): readonly string[] {
   if (workload === undefined) return dockerSteps(written);
   const { deployed, input } = workload;
   const name = deployment.overlay ?? deployment.names.get(input);
-  // Without a file there is no command to deploy it.
+  // Without a written file, there is no command to deploy it.
   if (name === undefined)
     return ['Make the changes by hand, as said above, and deploy the result as you always do.'];
   const file = join(directory, name);
@@ -169,7 +172,7 @@ function deploySteps(written: Written): readonly string[] {
   }
 }
 
-/** The files are named one by one: kubectl would take a policy for a manifest. */
+/** Each file is named, because kubectl would read a policy in the directory as a manifest. */
 function applySteps(directory: string, { names }: Deployment): readonly string[] {
   const all = [...names.values()].map((name) => ` -f ${shellWord(join(directory, name))}`).join('');
   return [`See what would change, and change it: \`kubectl diff${all}\`, \`kubectl apply${all}\`.`];
@@ -233,8 +236,8 @@ function published({ grpcPort, port }: Settings): string {
 const ONCE = 'answers `OK` once Redis is reached';
 
 /**
- * How to ask for the health. `ports`: those that are published; undefined: all, as they are. `compose`: the command
- * with its files, where that runs the service.
+ * Returns the step that checks the health. `ports` are the published ports; undefined means that all ports are
+ * reachable unchanged. `compose` is the compose command with its files, if compose runs the service.
  */
 function healthStep(
   port: number,

@@ -1,25 +1,27 @@
 import type { Workload } from '../read/workload.js';
 import type { Target } from './edit-workload.js';
 
-/** A file that is put over those of the installation, which stay as they are. */
+/** A file that is applied on top of the installation's files, which stay unchanged. */
 export interface Overlay {
-  /** Name of the file. */
   readonly name: string;
   readonly text: string;
 }
 
-/** The overlay that changes image and variables of a workload; undefined where the way it is deployed has none. */
+/**
+ * Returns the overlay that changes the image and variables of a workload; undefined if its type of deployment does not
+ * support one.
+ */
 export function overlayOf({ deployed }: Workload, { image, variables }: Target): Overlay | undefined {
   const added = Object.entries(variables);
   switch (deployed.by) {
     case 'compose': {
-      // Values of compose name variables with a dollar.
+      // Compose reads `$` in a value as the start of a variable.
       const quoted = (text: string): string => JSON.stringify(text.replaceAll('$', '$$$$'));
       const lines = [
         'services:',
         `  ${JSON.stringify(deployed.service)}:`,
         `    image: ${quoted(image)}`,
-        // With a build, compose would make the old image under the new name.
+        // With a `build`, compose would build the old image under the new name.
         ...(deployed.isBuilt ? ['    build: !reset null'] : []),
         ...(added.length === 0 ? [] : ['    environment:']),
         ...added.map(([name, value]) => `      ${name}: ${quoted(value)}`),
@@ -48,7 +50,10 @@ export function overlayOf({ deployed }: Workload, { image, variables }: Target):
   }
 }
 
-/** Whether only an overlay changes the workload as it is deployed, and nothing else. */
+/**
+ * Returns whether a workload must be changed by an overlay, because several files define it or its file is the output
+ * of `kubectl get`.
+ */
 export function needsOverlay({ deployed }: Workload): boolean {
   if (deployed.by === 'compose') return !deployed.isInOneFile;
   return deployed.by === 'kubectl' && deployed.isPatchable && deployed.isSnapshot;

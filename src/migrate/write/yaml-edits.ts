@@ -4,34 +4,33 @@ import type { YamlList, YamlMap, YamlScalar, YamlValue } from '../../config/yaml
 import type { YamlPath } from '../read/workload.js';
 
 /*
- * Changes of a YAML text that leave everything else in it as it is written, comments included. Each gives the new
- * lines, or undefined where the text is written in a way that it cannot change; callers read the result again to see
- * that it says what was meant.
+ * Edits of a YAML text that keep everything else, including comments. Each function returns the new lines, or undefined
+ * if it cannot edit the syntax of the text. Callers parse the result again to verify it.
  */
 
 type Lines = readonly string[];
 
-/** What is put in: a text, a mapping or a list. */
+/** A value to insert: a text, a mapping or a list. */
 export type NewValue = string | NewMap | readonly NewValue[];
 export interface NewMap {
   readonly [key: string]: NewValue;
 }
 
-/** Puts another text in the place of the one at `path`, or adds it where nothing is. */
+/** Replaces the text at `path`, or adds it if the path does not exist. */
 export function setText(lines: Lines, root: YamlMap, path: YamlPath, text: string): Lines | undefined {
   const value = valueAt(root, ...path);
   if (value === undefined) return addAt(lines, root, path, text);
   return value.kind === 'scalar' ? replaceText(lines, value, text) : undefined;
 }
 
-/** Adds fields to the mapping at `path`, before those that are there; makes the mapping where nothing is. */
+/** Adds fields to the mapping at `path`, before the existing fields. Creates the mapping if it does not exist. */
 export function addFields(lines: Lines, root: YamlMap, path: YamlPath, fields: NewMap): Lines | undefined {
   const value = valueAt(root, ...path);
   if (value === undefined) return addAt(lines, root, path, fields);
   return value.kind === 'map' ? addToMap(lines, value, fields) : undefined;
 }
 
-/** Adds items to the list at `path`, before those that are there; makes the list where nothing is. */
+/** Adds items to the list at `path`, before the existing items. Creates the list if it does not exist. */
 export function addItems(
   lines: Lines,
   root: YamlMap,
@@ -43,7 +42,7 @@ export function addItems(
   return value.kind === 'list' ? addToList(lines, value, items) : undefined;
 }
 
-/** Makes comments of the lines of the field at `path`. */
+/** Comments out the lines of the field at `path`. */
 export function commentOut(lines: Lines, root: YamlMap, path: YamlPath): Lines | undefined {
   const parent = valueAt(root, ...path.slice(0, -1));
   const field = parent?.kind === 'map' ? parent.fields.get(String(path.at(-1))) : undefined;
@@ -68,7 +67,7 @@ export function commentOut(lines: Lines, root: YamlMap, path: YamlPath): Lines |
   return [...lines.slice(0, line - 1), ...commented, ...lines.slice(last)];
 }
 
-/** Adds what is at the end of a path, and whatever of the path is not there. */
+/** Adds the value at `path`, and the missing mappings above it. */
 function addAt(lines: Lines, root: YamlMap, path: YamlPath, value: NewValue): Lines | undefined {
   for (let length = path.length - 1; length >= 0; length--) {
     const above = valueAt(root, ...path.slice(0, length));
@@ -96,14 +95,14 @@ function addToList(lines: Lines, list: YamlList, items: readonly NewValue[]): Li
   return beginsWith(lines, list, '-') ? insertBlock(lines, list.at, itemLines(items)) : undefined;
 }
 
-/** Puts texts behind an opening bracket. */
+/** Inserts texts after an opening bracket. */
 function insertInFlow(lines: Lines, { line, column }: Position, added: Lines, isFollowed: boolean): Lines {
   const isSpaced = lines[line - 1]?.[column] === ' ';
   const end = isFollowed ? (isSpaced ? ',' : ', ') : '';
   return insert(lines, { line, column: column + 1 }, added.join(', ') + end);
 }
 
-/** Puts lines before what begins at a place, at its indentation. */
+/** Inserts lines before the node at a position, with its indentation. */
 function insertBlock(lines: Lines, at: Position, added: Lines): Lines {
   const indent = ' '.repeat(at.column - 1);
   return insert(lines, at, added.map((line) => `${line}\n${indent}`).join(''));
@@ -133,7 +132,7 @@ function beginsWith(lines: Lines, { at }: YamlValue, sign: string): boolean {
   return lines[at.line - 1]?.[at.column - 1] === sign;
 }
 
-/** As JSON, which YAML takes anywhere. */
+/** Returns the value as JSON, which is valid in any YAML context. */
 function flow(value: NewValue): string {
   return JSON.stringify(value);
 }
@@ -159,7 +158,7 @@ function isList(value: NewMap | readonly NewValue[]): value is readonly NewValue
   return Array.isArray(value);
 }
 
-/** Without quotes where no reader of YAML takes the text for anything but a text. */
+/** Returns the text without quotes if every YAML parser reads it as a string, else as JSON. */
 function plain(text: string): string {
   return /^[A-Za-z/][\w./@=-]*(?::[\w./@=-]+)*$/.test(text) &&
     !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
