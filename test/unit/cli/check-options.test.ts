@@ -74,7 +74,7 @@ describe('parseCheckArguments', () => {
         kind: 'run',
         options: { target: { address, channel: { tls }, own: true } },
       });
-      // A server that is named is another one, about which the environment says nothing.
+      // With --address, the environment does not apply.
       expect(parseCheckArguments(['--address', 'h:1', 'a=b'], environment)).toMatchObject({
         options: { target: { address: 'h:1', channel: CLEAR, own: false } },
       });

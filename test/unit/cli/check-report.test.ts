@@ -84,7 +84,7 @@ latency  p50 100.00 ms, p99 198.00 ms
     expect(words(3, CODE.OK, limit)).toBe('next token in 59m49s');
     expect(words(0, CODE.OVER_LIMIT, limit)).toBe('next token in 59m49s');
     expect(words(3, CODE.OVER_LIMIT, limit)).toBe('enough tokens in 59m49s');
-    // So many never fit.
+    // More hits than the limit are always denied.
     expect(words(6, CODE.OVER_LIMIT, limit)).toBe('full in 59m49s');
     // A block has no limit.
     expect(words(1, CODE.OVER_LIMIT)).toBe('denied for 59m49s');

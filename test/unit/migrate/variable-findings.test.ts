@@ -7,7 +7,7 @@ import { SETTINGS } from '../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
-/** An installation in which nothing needs a decision. */
+/** Variables of an installation that needs no decision. */
 const COMPLETE = {
   RUNTIME_ROOT: '/data',
   RUNTIME_SUBDIRECTORY: 'ratelimit',
@@ -62,7 +62,7 @@ test('with nothing set, says which defaults differ and how to keep them', () => 
     USE_STATSD: 'true',
   });
   expect(undecided.map(({ about }) => about)).toEqual(Object.keys(keep));
-  // The default of REDIS_URL is the address of twemproxy.
+  // The reference's default of REDIS_URL is the address of twemproxy, so REDIS_TYPE needs a decision.
   expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT', 'REDIS_TYPE']);
 });
 

@@ -272,7 +272,7 @@ describe('what goes wrong', () => {
     expect(err).toMatch(sentence);
   });
 
-  /** Every field of a value, and of what is in it, as a copy of `whole` in which it is missing. */
+  /** Returns copies of `whole`, in each of which one field, at any depth, has a value of the wrong type. */
   function withoutEach(whole: object, path = ''): [path: string, rest: unknown][] {
     return Object.entries(whole).flatMap(([field, value]): [string, unknown][] => {
       const at = (other: unknown): unknown =>

@@ -167,7 +167,7 @@ describe('replicas', () => {
       { tls: false, host: '10.0.0.1', port: 6070 },
       { tls: true, host: 'b', port: 1 },
     ]);
-    // One kind of addresses only, and the certificate is for the name.
+    // Only one address family is used, and the certificate must match the name.
     expect(servers).toHaveLength(3);
     const host = expect.stringMatching(/^(127|::1)/);
     expect(servers[2]).toMatchObject({ host, certificateName: 'localhost' });
@@ -232,14 +232,14 @@ describe('the screen', () => {
     },
     at: '12:03:11',
   };
-  /** The state after keys, each one character or a name in angle brackets. */
+  /** Returns the state after pressing keys, each one character or a name in angle brackets. */
   const pressing = (keys: string, from = state): TopState =>
     (keys.match(/<\w+>|./g) ?? []).reduce((now, key) => {
       const name = /^<(\w+)>$/.exec(key)?.[1];
       return press(now, name === undefined ? { text: key, name: key } : { text: '', name }, size.rows).state;
     }, from);
   const lines = (now: TopState, on = size): readonly string[] => topScreen(now, target, on);
-  /** A line without what draws it in reverse. */
+  /** Removes the markers for reverse video. */
   const plainLine = (line: string): string => line.replace(/[\ue000\ue001]/g, '');
 
   test('fits 80 columns and 24 lines', () => {
@@ -265,7 +265,7 @@ describe('the screen', () => {
       );
       if (columns >= 45) expect(words).toEqual(all);
       expect(Math.max(heading.length, row.length)).toBeLessThan(columns);
-      // Figures end below their headings.
+      // Numbers are right-aligned with their headings.
       for (const word of words.slice(0, words.indexOf('RULE'))) {
         expect(row.slice(0, heading.indexOf(word) + word.length)).toMatch(/[0-9%]$/);
       }

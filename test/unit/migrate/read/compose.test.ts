@@ -1,4 +1,4 @@
-/* Services that docker compose puts together from several places, and what is not known then. */
+/* Services that docker compose merges from several files, and the variables that are unknown as a result. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { readInstallation } from '../../../../src/migrate/read/installation.js';
 import { findInVariables } from '../../../../src/migrate/variable-findings.js';

@@ -1,4 +1,4 @@
-/* Limits of Limitador and Emissary as policies: what they become, and what is refused by name. */
+/* Conversion of limits of Limitador and Emissary to policies, and limits that cannot be converted. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { readInstallation } from '../../../../src/migrate/read/installation.js';
 import { convertedReport } from '../../../../src/migrate/write/converted-policies.js';
@@ -7,7 +7,7 @@ import { Installations } from '../../../support/migrate/installations.js';
 const installations = new Installations();
 afterAll(() => installations.remove());
 
-/** The policies of a file, by name, and what is to be decided, without the folder of the test. */
+/** Returns the policies that a file converts to, by name, and the decisions without the folder of the test. */
 function convert(name: string, text: string) {
   const { conversions, inputs } = installations.good({ [name]: text });
   const { report, files } = convertedReport(conversions, inputs);
@@ -101,7 +101,7 @@ descriptors:
     expect(decide).toEqual([
       expect.stringContaining('limits.yaml: namespace shop: its limits have different entries: [a], [a, b].'),
     ]);
-    // Values alone do not tell limits apart: only one of them can match.
+    // Limits with the same keys need no decision, because only one of them can match.
     const values = limit('conditions: ["a == \'1\'"]') + limit('conditions: ["a == \'2\'"]');
     expect(convert('limits.yaml', values).decide).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/* What `weir migrate` makes of the files of an installation: formats, services, variables, places of policies. */
+/* Files of an installation: detection of formats and services, variables and locations of policies. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { readInstallation } from '../../../../src/migrate/read/installation.js';
 import { findInVariables } from '../../../../src/migrate/variable-findings.js';
@@ -285,7 +285,7 @@ describe('values of charts', () => {
     const { environment, pick } = files.good({ 'values.yaml': text });
     expect(environment.variables).toEqual({ REDIS_URL: 'cache:1', LOG_LEVEL: 'warn', PORT: '9' });
     expect(pick?.workload.image).toBe('envoyproxy/ratelimit:a');
-    // What the templates set is not known.
+    // Variables that the templates set are unknown, so no default is added.
     expect(findInVariables(environment.variables, environment.unknown).keep).toEqual({});
     const decide = [expect.stringContaining('helm get manifest')];
     if (name === 'image with repository')

@@ -1,4 +1,4 @@
-/* Where `weir migrate` looks for the policies of an installation. */
+/* Locations in which `weir migrate` looks for policies. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { locatePolicies } from '../../../../src/migrate/read/locate-policies.js';
 import { findInVariables } from '../../../../src/migrate/variable-findings.js';

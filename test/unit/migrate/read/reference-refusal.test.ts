@@ -1,4 +1,4 @@
-/* Which policies envoyproxy/ratelimit rejects, after config_impl.go of that program. */
+/* Policies that envoyproxy/ratelimit rejects, according to its config_impl.go. */
 import { expect, test } from '@jest/globals';
 import { openFile } from '../../../../src/config/read/policy-source.js';
 import { refusedByReference } from '../../../../src/migrate/read/reference-refusal.js';

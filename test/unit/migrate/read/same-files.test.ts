@@ -1,6 +1,6 @@
 /*
- * `weir migrate` finds the files that `weir serve` would read: the mounts of a compose file are put together as a
- * container has them, and both look at the same installation.
+ * `weir migrate` finds the files that `weir serve` would read. The test copies the mounts of a compose file to the
+ * paths of a container and compares both results.
  */
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ import {
 const installations = new Installations();
 afterAll(() => installations.remove());
 
-/** Files on the machine; each holds its own path, so that it is known again. */
+/** Files on the machine. Each file contains its own path, which identifies it in the results. */
 const FILES = [
   'rl/config.yml',
   'rl/config/shop.yaml',
@@ -37,7 +37,7 @@ const FILES = [
   'near/below/x.yaml',
 ];
 
-/** What files of places hold. */
+/** Returns the contents of the files in places. */
 function contents(places: readonly PolicyPlace[]): string[] {
   const errors: ConfigProblem[] = [];
   return expandPaths(places, errors)
@@ -45,7 +45,7 @@ function contents(places: readonly PolicyPlace[]): string[] {
     .sort();
 }
 
-/** The files that migrate finds, and those that a server in the container reads. */
+/** Returns the files that migrate finds, and the files that a server in the container reads. */
 function both(variables: Readonly<Record<string, string>>, volumes: readonly (readonly [string, string])[]) {
   const folder = installations.folderOf({
     ...Object.fromEntries(FILES.map((path) => [path, path])),
@@ -132,7 +132,7 @@ test.each<[Readonly<Record<string, string>>, (readonly [string, string])[], stri
 });
 
 test('what lies beside the directory counts as well where that directory is a mount of its own', () => {
-  // The container shows the directory of the other mount; only what lies beside it is seen of this one.
+  // In the container, the second mount hides `config` of the first one, so only files next to it are visible.
   const { migrate } = both(LAYOUT, [
     ['rl', '/data/ratelimit'],
     ['near', '/data/ratelimit/config'],
@@ -154,7 +154,7 @@ test('a directory that is named may hold files beside the one of the policies, t
     return found.kind === 'files' ? contents(found.places) : found;
   };
   expect(located({ 'ratelimit/config.yml': 'a', 'ratelimit/other.yml': 'b' })).toEqual(['a']);
-  // It may be the directory of the policies itself, in which every file counts.
+  // The named directory may itself be the directory of the policies, in which every file counts.
   expect(located({ 'config.yml': 'a', 'other.yml': 'b' })).toEqual(['a', 'b']);
 });
 

@@ -1,4 +1,4 @@
-/* Where a file cannot be changed by itself, what is written is put over it. */
+/* An overlay is written if a file cannot be changed by itself. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { makeDeployment } from '../../../../src/migrate/write/deployment.js';
@@ -10,7 +10,7 @@ afterAll(() => files.remove());
 const IMAGE = 'image: envoyproxy/ratelimit:1';
 const TARGET = { image: 'weir:0.1.0', variables: { DEBUG_HOST: '0.0.0.0' } };
 
-/** Names and texts of what is written. */
+/** Returns the written files by name. */
 function written(texts: Readonly<Record<string, string>>, service?: string): Record<string, string> {
   const made = makeDeployment(files.good(texts, service), TARGET, { files: [], directory: undefined });
   expect(made).toMatchObject({ decide: [], isAdded: true });
@@ -23,7 +23,7 @@ test('what is put over compose files holds no list, to which docker compose woul
     'b.yaml': composeFile('environment: { C: d }'),
   };
   const overlay = parse(written(texts)['compose.weir.yaml'] ?? '', { logLevel: 'error' });
-  // Mappings are merged key by key, and texts replaced: image and new variables, and nothing that is there already.
+  // Compose merges mappings by key and replaces strings, so the overlay contains only the image and the new variables.
   expect(overlay).toEqual({
     services: { ratelimit: { image: 'weir:0.1.0', build: expect.anything(), environment: TARGET.variables } },
   });

@@ -1,4 +1,4 @@
-/* Image and variables are changed in the text as it is written; what cannot be changed so is left to people. */
+/* Changes of the image and variables keep the rest of the file. A file that cannot be changed is left to the user. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { editWorkload, splitTag } from '../../../../src/migrate/write/edit-workload.js';
 import { Installations } from '../../../support/migrate/installations.js';
@@ -8,7 +8,7 @@ afterAll(() => files.remove());
 
 const VARIABLES = { LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' };
 
-/** The text with weir in it. */
+/** Returns the text after a change to the image of weir. */
 function edited(text: string, variables: Readonly<Record<string, string>> = VARIABLES): string | undefined {
   const { inputs, pick } = files.good({ 'file.yaml': text });
   if (pick === undefined) throw new Error('nothing was picked');

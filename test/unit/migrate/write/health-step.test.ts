@@ -1,4 +1,4 @@
-/* README.md of `weir migrate --write`: how to ask the new service for its health. */
+/* The step in the README.md of `weir migrate --write` that checks the health of the new service. */
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from '@jest/globals';
 import { runMigrate } from '../../../../src/cli/migrate.js';
@@ -9,7 +9,7 @@ afterAll(() => files.remove());
 
 const IMAGE = 'image: envoyproxy/ratelimit:1';
 
-/** The line of README.md that asks for the health, paths of the test cut out. */
+/** Returns the line of README.md that checks the health, without paths of the test. */
 async function stepFor(texts: Readonly<Record<string, string>>): Promise<string | undefined> {
   const folder = files.folderOf(texts);
   const named = Object.keys(texts).filter((name) => !name.startsWith('.'));
