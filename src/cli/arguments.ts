@@ -25,16 +25,16 @@ export function readArguments<T extends Options>(
       strict: true,
     });
   } catch (error) {
-    return `weir ${command}: ${argumentSentence(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
+    return `weir ${command}: ${argumentErrorMessage(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
   }
 }
 
 /** Describes an error of `parseArgs`, for a command whose options are `known`, more briefly than Node.js does. */
-export function argumentSentence(error: Error, known: readonly string[]): string {
-  return printableLine(sentenceOf(error, known));
+export function argumentErrorMessage(error: Error, known: readonly string[]): string {
+  return printableLine(shortMessage(error, known));
 }
 
-function sentenceOf({ message }: Error, known: readonly string[]): string {
+function shortMessage({ message }: Error, known: readonly string[]): string {
   // Node.js appends advice about positional arguments, so only the first sentence is kept.
   const [sentence = ''] = message.split(/\. |\n/);
   const [, withoutValue, why] =

@@ -28,23 +28,25 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
   if (errors.length > 0) {
-    for (const line of stateLines(loaded)) io.err(`${line}\n`);
+    for (const line of domainStateLines(loaded)) io.err(`${line}\n`);
     const count = countProblems(errors);
     io.err(`${quantity(count, 'error')}\n`);
     return EXIT.FAILED;
   }
-  const domains = goodDomains(loaded).join(', ') || 'no domains';
+  const domains = validDomains(loaded).join(', ') || 'no domains';
   io.out(`ok: ${quantity(files.length, 'file')}, ${domains}\n`);
   return EXIT.OK;
 }
 
 /** Returns `open-api (5 rules)` for each valid domain. */
-function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
-  return [...policySet.domains.values()].map((policy) => `${shellText(policy.domain)} (${counted(policy)})`);
+function validDomains({ policySet }: LoadedPolicies): readonly string[] {
+  return [...policySet.domains.values()].map(
+    (policy) => `${shellText(policy.domain)} (${ruleCounts(policy)})`,
+  );
 }
 
 /** Returns `5 rules`, or `4 rules, 1 candidate`. */
-function counted({ rules }: DomainPolicy): string {
+function ruleCounts({ rules }: DomainPolicy): string {
   const candidates = rules.filter(({ candidate }) => candidate).length;
   const live = rules.length - candidates;
   const others = candidates === 0 ? '' : `, ${quantity(candidates, 'candidate')}`;
@@ -52,11 +54,11 @@ function counted({ rules }: DomainPolicy): string {
 }
 
 /** Lists the domains that `weir serve` would load, and those that it would not load. */
-function stateLines(loaded: LoadedPolicies): readonly string[] {
-  const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
-  const good = goodDomains(loaded);
+function domainStateLines(loaded: LoadedPolicies): readonly string[] {
+  const invalid = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
+  const valid = validDomains(loaded);
   return [
-    ...(good.length === 0 ? [] : [`domains that weir serve would load: ${good.join(', ')}`]),
-    ...(bad.length === 0 ? [] : [`domains that weir serve would not load: ${bad.join(', ')}`]),
+    ...(valid.length === 0 ? [] : [`domains that weir serve would load: ${valid.join(', ')}`]),
+    ...(invalid.length === 0 ? [] : [`domains that weir serve would not load: ${invalid.join(', ')}`]),
   ];
 }

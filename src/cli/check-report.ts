@@ -1,6 +1,6 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
 import { printable, printableJson } from '../printable.js';
-import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
+import { isUnlimited, isUnmatched, type UnmatchedDescriptor } from './check-unmatched.js';
 import { secondsText } from './screen/shown.js';
 
 /** Results of all calls. */
@@ -16,7 +16,7 @@ export interface CheckResult {
   /** Last answer received; undefined if every call failed. */
   readonly last: RateLimitResponse | undefined;
   /** Descriptors of the last answer that no rule matched, with the reasons. */
-  readonly unmatched: readonly PassedDescriptor[];
+  readonly unmatched: readonly UnmatchedDescriptor[];
   /** Latency of each answered call in milliseconds, in ascending order. */
   readonly latencies: Float64Array;
 }
@@ -25,7 +25,7 @@ export interface CheckResult {
  * Minimum number of answered calls for percentiles. The first call includes the connection setup, so a few calls say
  * little about the server.
  */
-const LEAST_CALLS = 10;
+const MIN_CALLS_FOR_PERCENTILES = 10;
 
 const codeNames = namesOf(CODE);
 const unitNames = namesOf(LIMIT_UNIT);
@@ -98,7 +98,7 @@ function answerLines(
   ];
 }
 
-function unmatchedLines(unmatched: readonly PassedDescriptor[]): readonly string[] {
+function unmatchedLines(unmatched: readonly UnmatchedDescriptor[]): readonly string[] {
   const lines = unmatched.flatMap(({ descriptor, why }) =>
     why.map((text) => `  descriptor ${descriptor}: ${printable(text)}`),
   );
@@ -112,19 +112,19 @@ function bodyText({ rawBody }: RateLimitResponse): string | undefined {
 function statusText(status: DescriptorStatus, hits: number): string {
   const parts = [codeName(status.code)];
   const limit = status.currentLimit;
-  if (limit === undefined) parts.push(withoutLimit(status));
+  if (limit === undefined) parts.push(noLimitLabel(status));
   else {
     const unit = limit.unit === LIMIT_UNIT.unknown ? '' : ` per ${unitName(limit.unit)}`;
     const name = limit.name === '' ? '' : ` (${printable(limit.name)})`;
     parts.push(`limit ${limit.requestsPerUnit}${unit}${name}`, `remaining ${status.limitRemaining}`);
   }
   const seconds = status.durationUntilResetSeconds;
-  if (seconds !== undefined) parts.push(`${resetWords(status, hits)} ${secondsText(seconds)}`);
+  if (seconds !== undefined) parts.push(`${resetLabel(status, hits)} ${secondsText(seconds)}`);
   return parts.join(', ');
 }
 
 /** Returns the label of `duration_until_reset`, whose meaning depends on the answer: see docs/policy/answers.md. */
-function resetWords({ code, currentLimit }: DescriptorStatus, hits: number): string {
+function resetLabel({ code, currentLimit }: DescriptorStatus, hits: number): string {
   if (code !== CODE.OVER_LIMIT) return 'next token in';
   // An operator's block denies without a limit.
   if (currentLimit === undefined) return 'denied for';
@@ -132,13 +132,13 @@ function resetWords({ code, currentLimit }: DescriptorStatus, hits: number): str
   return hits > currentLimit.requestsPerUnit ? 'full in' : 'enough tokens in';
 }
 
-function withoutLimit(status: DescriptorStatus): string {
+function noLimitLabel(status: DescriptorStatus): string {
   if (isUnmatched(status)) return 'no rule matched';
   return isUnlimited(status) ? 'unlimited' : 'no limit';
 }
 
 function hasPercentiles({ latencies }: CheckResult): boolean {
-  return latencies.length >= LEAST_CALLS;
+  return latencies.length >= MIN_CALLS_FOR_PERCENTILES;
 }
 
 function milliseconds(result: CheckResult, share: number): string {

@@ -11,7 +11,7 @@ import { isBoolean, isText, listOf, objectOf, optional } from './call/answer-sha
 import type { CheckOptions } from './check-options.js';
 
 /** Reasons why no rule matched a descriptor. */
-export interface PassedDescriptor {
+export interface UnmatchedDescriptor {
   /** Position of the descriptor in the request; the first has position 1. */
   readonly descriptor: number;
   /** Sentences without an initial capital and without a full stop. */
@@ -20,10 +20,10 @@ export interface PassedDescriptor {
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /** `limit_remaining` of an unlimited rule: the maximum of a uint32. */
-const UNLIMITED = 0xffff_ffff;
+const UNLIMITED_REMAINING = 0xffff_ffff;
 const DEBUG_TIMEOUT_MS = 2000;
 /** Maximum size of a `/rlconfig` answer in bytes: several hundred thousand rules. */
-const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_CONFIG_BYTES = 256 * 1024 * 1024;
 
 /** Returns whether no rule matched the descriptor. */
 export function isUnmatched({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
@@ -32,7 +32,7 @@ export function isUnmatched({ code, currentLimit, limitRemaining }: DescriptorSt
 
 /** Returns whether a rule with `unlimited: true` matched the descriptor. */
 export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
-  return code === CODE.OK && currentLimit === undefined && limitRemaining === UNLIMITED;
+  return code === CODE.OK && currentLimit === undefined && limitRemaining === UNLIMITED_REMAINING;
 }
 
 /**
@@ -43,34 +43,34 @@ export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorSt
 export async function whyUnmatchedIn(
   answer: RateLimitResponse,
   options: CheckOptions,
-): Promise<readonly PassedDescriptor[]> {
+): Promise<readonly UnmatchedDescriptor[]> {
   const numbers = answer.statuses.flatMap((status, at) => (isUnmatched(status) ? [at] : []));
   if (numbers.length === 0) return [];
-  const tell = await teller(options);
+  const tell = await reasonLookup(options);
   return numbers.map((at) => ({ descriptor: at + 1, why: tell(at) }));
 }
 
 /** Returns the reasons why no rule matched the descriptor at an index. */
-type Tell = (at: number) => readonly string[];
+type ReasonLookup = (at: number) => readonly string[];
 
-async function teller(options: CheckOptions): Promise<Tell> {
-  if (options.policy !== undefined) return tellByPolicy(options, options.policy);
-  const address = options.debug ?? options.target.debug ?? usualDebugAddress(options.target.address);
+async function reasonLookup(options: CheckOptions): Promise<ReasonLookup> {
+  if (options.policy !== undefined) return reasonsFromPolicy(options, options.policy);
+  const address = options.debug ?? options.target.debug ?? defaultDebugAddress(options.target.address);
   if (address === undefined) return () => [HINT];
   const isOwn = options.debug === undefined && options.target.debugTls === true;
   const config = await readConfig(address, isOwn);
-  if (typeof config !== 'string') return tellByConfig(options, config, address);
+  if (typeof config !== 'string') return reasonsFromDebugPort(options, config, address);
   return () => (options.debug === undefined ? [HINT] : [config, HINT]);
 }
 
 const HINT =
   'name the policy with --policy <path>, or the debug port of the server with --debug <host:port>, to learn why';
 
-const OTHERWISE =
+const OTHER_CAUSES =
   'the server has another policy, another rule replaces this one, or its store is away and on_store_failure lets ' +
   'requests pass';
 
-function tellByPolicy({ domain, descriptors }: CheckOptions, path: string): Tell {
+function reasonsFromPolicy({ domain, descriptors }: CheckOptions, path: string): ReasonLookup {
   const { policySet, errors } = loadPolicies([path]);
   if (errors.length > 0) {
     return () => [`the policy at ${path} is bad, so it tells nothing; see weir check-config`];
@@ -83,7 +83,7 @@ function tellByPolicy({ domain, descriptors }: CheckOptions, path: string): Tell
       Date.now() * 1000,
     );
     if (!rules.some(({ rule }) => !rule.candidate)) return [result, ...toMatch];
-    return [`${result.replace(/\.$/, '')} in ${path}: ${OTHERWISE}.`];
+    return [`${result.replace(/\.$/, '')} in ${path}: ${OTHER_CAUSES}.`];
   };
 }
 
@@ -112,15 +112,15 @@ const isPolicy = objectOf<ShownPolicy>({ derive: listOf(() => true), rules: list
 const isDomain = objectOf<ShownDomain>({ domain: isText, policy: optional(isPolicy) });
 const isConfig = objectOf<ShownConfig>({ domains: listOf(isDomain) });
 
-function tellByConfig(
+function reasonsFromDebugPort(
   { domain, descriptors }: CheckOptions,
   { domains }: ShownConfig,
   address: string,
-): Tell {
-  const inForce = domains.filter(({ policy }) => policy !== undefined);
-  const policy = inForce.find((one) => one.domain === domain)?.policy;
+): ReasonLookup {
+  const loaded = domains.filter(({ policy }) => policy !== undefined);
+  const policy = loaded.find((one) => one.domain === domain)?.policy;
   if (policy === undefined) {
-    const names = inForce.map((one) => one.domain);
+    const names = loaded.map((one) => one.domain);
     const known =
       didYouMean(domain, names) || `it has ${names.slice(0, 5).map(shellText).join(', ') || 'no domain'}`;
     return () => [`the server whose debug port is ${address} has no domain ${shellText(domain)}: ${known}`];
@@ -134,48 +134,48 @@ function tellByConfig(
   const shortestFirst = [...paths].sort((one, other) => one.length - other.length);
   return (at) => {
     const keys = descriptors[at]?.entries.map(({ key }) => key) ?? [];
-    const isThere = paths.some((path) => pathName(path) === pathName(keys));
+    const hasRule = paths.some((path) => pathId(path) === pathId(keys));
     const why = whyUnmatched(keys, distinct(shortestFirst));
-    return isThere ? [`${why}; else ${OTHERWISE}`] : [why];
+    return hasRule ? [`${why}; else ${OTHER_CAUSES}`] : [why];
   };
 }
 
 /** Returns a string that is unique for each path. */
-function pathName(path: KeyPath): string {
+function pathId(path: KeyPath): string {
   return JSON.stringify(path);
 }
 
 function distinct(paths: readonly KeyPath[]): readonly KeyPath[] {
-  return [...new Map(paths.map((path) => [pathName(path), path])).values()];
+  return [...new Map(paths.map((path) => [pathId(path), path])).values()];
 }
 
 /** Returns the default debug address if `address` is the default gRPC port on this machine, else undefined. */
-function usualDebugAddress(address: string): string | undefined {
+function defaultDebugAddress(address: string): string | undefined {
   const [host, port] = [
     address.slice(0, address.lastIndexOf(':')),
     address.slice(address.lastIndexOf(':') + 1),
   ];
-  const isUsual = LOOPBACK.test(host) && port === defaultOf('grpcPort');
-  return isUsual ? `${host}:${defaultOf('debugPort')}` : undefined;
+  const isDefault = LOOPBACK.test(host) && port === defaultOf('grpcPort');
+  return isDefault ? `${host}:${defaultOf('debugPort')}` : undefined;
 }
 
 /**
- * Reads the policies from a debug port. Returns an error message if it shows none. With `ownTls`, the port belongs to
- * the server of this environment and uses TLS, so any certificate is accepted.
+ * Reads the policies from a debug port. Returns an error message if it shows none. With `isOwnServer`, the port belongs
+ * to the server of this environment and uses TLS, so any certificate is accepted.
  */
-function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | string> {
+function readConfig(address: string, isOwnServer: boolean): Promise<ShownConfig | string> {
   const failed = (why: string): string => `the debug port at ${address} shows no policy (${why})`;
   return new Promise((resolve) => {
-    const [scheme, ask] = ownTls ? ['https', getOverTls] : ['http', get];
+    const [scheme, ask] = isOwnServer ? ['https', getOverTls] : ['http', get];
     const request = ask(
       `${scheme}://${address}/rlconfig?format=json`,
-      { agent: false, ...(ownTls && { rejectUnauthorized: false }) },
+      { agent: false, ...(isOwnServer && { rejectUnauthorized: false }) },
       (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length;
-          if (bytes > MAX_BYTES) request.destroy(new Error('it is too long'));
+          if (bytes > MAX_CONFIG_BYTES) request.destroy(new Error('it is too long'));
           else chunks.push(chunk);
         });
         response.on('error', (error) => resolve(failed(error.message)));

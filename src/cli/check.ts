@@ -53,7 +53,7 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
     clearInterval(progress);
     client.close();
   }
-  const result = await explained(tally.result(), options);
+  const result = await withUnmatchedReasons(tally.result(), options);
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
   if (tally.failure === undefined) return EXIT.OK;
   const why = await failureAdvice(tally.failure, options.target, {
@@ -66,7 +66,7 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
 }
 
 /** Adds the reasons why no rule matched descriptors of the last answer. */
-async function explained(result: CheckResult, options: CheckOptions): Promise<CheckResult> {
+async function withUnmatchedReasons(result: CheckResult, options: CheckOptions): Promise<CheckResult> {
   const { last } = result;
   return last === undefined ? result : { ...result, unmatched: await whyUnmatchedIn(last, options) };
 }

@@ -14,7 +14,7 @@ import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js'
 import { EXIT, type Io } from './io.js';
 
 const TIMEOUT_MS = 2000;
-const ABOUT = {
+const CALL_OPTIONS = {
   method: HEALTH_CHECK_PATH,
   timeoutMs: TIMEOUT_MS,
   whenLate: 'it hangs, or has more to do than it can',
@@ -37,9 +37,9 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     return EXIT.FAILED;
   }
   const { target } = found;
-  const { certificateMissing: web } = target;
+  const { addressWithoutCertificate: httpAddress } = target;
   // The server requires a client certificate, which a probe does not have, so the command calls the HTTP port instead.
-  if (web !== undefined) return tell(io, await askHttp(web));
+  if (httpAddress !== undefined) return report(io, await checkHttp(httpAddress));
   let client: Client;
   try {
     client = openClient(target);
@@ -48,7 +48,7 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     return EXIT.FAILED;
   }
   try {
-    return tell(io, await askGrpc(client, target));
+    return report(io, await checkGrpc(client, target));
   } finally {
     client.close();
   }
@@ -58,7 +58,7 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
  * Calls the gRPC health service. Resolves with undefined if it reports SERVING, else with the reported status or the
  * reason why the call failed.
  */
-function askGrpc(client: Client, target: ServerTarget): Promise<string | undefined> {
+function checkGrpc(client: Client, target: ServerTarget): Promise<string | undefined> {
   return new Promise((resolve) => {
     client.makeUnaryRequest(
       HEALTH_CHECK_PATH,
@@ -67,18 +67,18 @@ function askGrpc(client: Client, target: ServerTarget): Promise<string | undefin
       { service: '' },
       { deadline: Date.now() + TIMEOUT_MS },
       (error: ServiceError | null, response?: HealthResponse) => {
-        if (error !== null) resolve(failureAdvice(error, target, ABOUT));
-        else resolve(answered(target.address, response?.status ?? 'UNKNOWN'));
+        if (error !== null) resolve(failureAdvice(error, target, CALL_OPTIONS));
+        else resolve(statusProblem(target.address, response?.status ?? 'UNKNOWN'));
       },
     );
   });
 }
 
-function answered(address: string, status: string): string | undefined {
+function statusProblem(address: string, status: string): string | undefined {
   return status === 'SERVING' ? undefined : `${address}: ${status}`;
 }
 
-function tell(io: Io, problem: string | undefined): number {
+function report(io: Io, problem: string | undefined): number {
   if (problem === undefined) {
     io.out('SERVING\n');
     return EXIT.OK;
@@ -87,17 +87,17 @@ function tell(io: Io, problem: string | undefined): number {
   return EXIT.FAILED;
 }
 
-/** Requests `/healthcheck` from the HTTP port, with the same results as {@link askGrpc}. */
-function askHttp(address: string): Promise<string | undefined> {
+/** Requests `/healthcheck` from the HTTP port, with the same results as {@link checkGrpc}. */
+function checkHttp(address: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const asked = request(`http://${address}/healthcheck`, { agent: false }, (response) => {
+    const outgoing = request(`http://${address}/healthcheck`, { agent: false }, (response) => {
       response.resume();
-      resolve(answered(address, response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING'));
+      resolve(statusProblem(address, response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING'));
     });
-    boundRequest(asked, TIMEOUT_MS);
-    asked.on('error', (error) => {
+    boundRequest(outgoing, TIMEOUT_MS);
+    outgoing.on('error', (error) => {
       resolve(`no answer came from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
     });
-    asked.end();
+    outgoing.end();
   });
 }

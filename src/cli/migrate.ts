@@ -7,9 +7,9 @@ import { openFile } from '../config/read/policy-source.js';
 import { shellText } from '../config/show/shell-text.js';
 import { type Finding, type Findings, NO_FINDINGS } from '../migrate/findings.js';
 import { findInPolicies } from '../migrate/policy-findings.js';
-import { type Installation, ofChart, readInstallation } from '../migrate/read/installation.js';
+import { chartSourceMessage, type Installation, readInstallation } from '../migrate/read/installation.js';
 import { type FoundPolicies, locatePolicies } from '../migrate/read/locate-policies.js';
-import { refusedByReference } from '../migrate/read/reference-refusal.js';
+import { judgeByReference } from '../migrate/read/reference-refusal.js';
 import { type Report, reportJson, reportText } from '../migrate/report.js';
 import { findInVariables, type VariableFindings } from '../migrate/variable-findings.js';
 import { convertedReport } from '../migrate/write/converted-policies.js';
@@ -33,7 +33,7 @@ const OPTIONS = {
 } as const;
 
 /** Advice if a file to be written already exists. */
-const REMEDY = 'name another directory, or write over them with --force';
+const OVERWRITE_ADVICE = 'name another directory, or write over them with --force';
 
 /**
  * Runs `weir migrate`: reports what changes if weir replaces an installation of envoyproxy/ratelimit. Contacts no
@@ -69,7 +69,7 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   }
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);
   if (typeof installation !== 'string' && installation.conversions.length > 0)
-    return showConverted(installation, values, io);
+    return reportConversion(installation, values, io);
   const made = typeof installation === 'string' ? installation : makeReport(installation, io);
   if (typeof installation === 'string' || typeof made === 'string') {
     io.err(`weir migrate: ${String(typeof made === 'string' ? made : installation)}\n`);
@@ -87,7 +87,7 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
 }
 
 /** Reports how limits of another service convert to policies, and writes the policies if `--write` is set. */
-function showConverted(
+function reportConversion(
   { conversions, inputs }: Installation,
   {
     write,
@@ -98,7 +98,8 @@ function showConverted(
 ): number {
   const { report, files } = convertedReport(conversions, inputs);
   const keep = inputs.map(({ file }) => file);
-  const refused = write === undefined ? undefined : writeFiles(write, files, REMEDY, { force, keep });
+  const refused =
+    write === undefined ? undefined : writeFiles(write, files, OVERWRITE_ADVICE, { force, keep });
   if (refused !== undefined) {
     io.err(`weir migrate: ${refused}\n`);
     return EXIT.FAILED;
@@ -114,7 +115,7 @@ const NO_VARIABLES: Finding = {
   text: 'no named file sets any, so all are taken for unset. Where the service has some, name their file with --env.',
 };
 
-interface Made {
+interface ReportWithSettings {
   readonly report: Report;
   readonly settings: Settings;
 }
@@ -122,7 +123,7 @@ interface Made {
 function makeReport(
   { root, inputs, pick, environment, same, decide }: Installation,
   io: Pick<Io, 'err'>,
-): Made | string {
+): ReportWithSettings | string {
   const variables = findInVariables(environment.variables, environment.unknown);
   const { settings, keep } = variables;
   const found = locatePolicies(root, inputs, pick?.workload, settings);
@@ -130,15 +131,15 @@ function makeReport(
   if (found.kind === 'not-found' && pick === undefined) return found.text;
   const policies = findingsOf(found, variables, fileProgress('migrate', io));
   const chart = policies.files.find((file) => basename(file) === 'Chart.yaml');
-  if (chart !== undefined) return ofChart(dirname(chart));
-  const isSilent = pick === undefined && !inputs.some(({ format }) => format === 'variables');
+  if (chart !== undefined) return chartSourceMessage(dirname(chart));
+  const lacksVariables = pick === undefined && !inputs.some(({ format }) => format === 'variables');
   const report = {
     service: pick && { title: pick.workload.title, file: pick.workload.input.file, because: pick.because },
     policies: policies.heading,
     directory: policies.directory,
     files: policies.files,
     decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
-    advice: [...(isSilent ? [NO_VARIABLES] : []), ...policies.advice, ...variables.advice],
+    advice: [...(lacksVariables ? [NO_VARIABLES] : []), ...policies.advice, ...variables.advice],
     same: [...policies.same, ...same, ...environment.same, ...variables.same],
     better: [...policies.better, ...variables.better],
     unused: [...variables.unused],
@@ -151,7 +152,11 @@ function makeReport(
 /** Writes the files to deploy. Returns the updated report, or an error message if nothing was written. */
 function writeDeployment(
   directory: string,
-  made: Made & { readonly installation: Installation; readonly image: string; readonly force: boolean },
+  made: ReportWithSettings & {
+    readonly installation: Installation;
+    readonly image: string;
+    readonly force: boolean;
+  },
 ): Report | string {
   const { installation, image, force, settings } = made;
   const target = { image, variables: made.report.keep };
@@ -165,7 +170,7 @@ function writeDeployment(
   const page = nextSteps({ directory, installation, deployment, target, report, settings });
   const files = [...deployment.files, { path: 'README.md', content: page, note: 'what to do next' }];
   const keep = [...installation.inputs.map(({ file }) => file), ...report.files];
-  const refused = writeFiles(directory, files, REMEDY, { force, keep });
+  const refused = writeFiles(directory, files, OVERWRITE_ADVICE, { force, keep });
   return refused ?? { ...report, written: { directory, files, isAdded: deployment.isAdded } };
 }
 
@@ -173,7 +178,7 @@ function writeDeployment(
  * Reads a policy file again. Returns an empty list if the file cannot be read, because the load already reported this
  * error.
  */
-function openAgain(file: string): readonly OpenedPart[] {
+function readAgain(file: string): readonly OpenedPart[] {
   try {
     return [{ name: file, opened: openFile(file, readConfigFile(file)) }];
   } catch {
@@ -197,10 +202,10 @@ function findingsOf(
       const loaded = loadPolicies(found.places, { ...loadOptions(settings), emptyIsError: true, onFile });
       const { length } = loaded.files;
       const { directory } = found;
-      const isAllBelow =
+      const isInDirectory =
         directory !== undefined &&
         loaded.files.every((file) => !relative(directory, file).startsWith(`..${sep}`));
-      const where = isAllBelow ? directory : loaded.files.join(', ');
+      const where = isInDirectory ? directory : loaded.files.join(', ');
       const heading = `${quantity(length, 'policy file')} in ${where}`;
       // `loadPolicies` does not return the documents, so the files are read again, but only if one has an error.
       const bad = new Set(loaded.errors.map(({ file }) => file));
@@ -209,14 +214,14 @@ function findingsOf(
           ? []
           : loaded.files.flatMap((file, at) => {
               onFile(at, length);
-              return openAgain(file);
+              return readAgain(file);
             });
-      const judged = refusedByReference(parts, settings.mergeDomains, (name) => bad.has(name));
+      const verdicts = judgeByReference(parts, settings.mergeDomains, (name) => bad.has(name));
       return {
-        ...findInPolicies(loaded, judged),
+        ...findInPolicies(loaded, verdicts),
         heading,
         files: loaded.files,
-        directory: isAllBelow ? directory : undefined,
+        directory: isInDirectory ? directory : undefined,
       };
     }
     case 'parts': {
@@ -224,8 +229,8 @@ function findingsOf(
       const bad = new Set(
         found.parts.flatMap(({ name, opened }) => (opened.problems.errorCount > 0 ? [name] : [])),
       );
-      const judged = refusedByReference(found.parts, settings.mergeDomains, (name) => bad.has(name));
-      return { ...findInPolicies(loaded, judged), heading: `The policies in ${found.of}`, files: [] };
+      const verdicts = judgeByReference(found.parts, settings.mergeDomains, (name) => bad.has(name));
+      return { ...findInPolicies(loaded, verdicts), heading: `The policies in ${found.of}`, files: [] };
     }
     case 'management-server':
       return {

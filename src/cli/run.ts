@@ -24,11 +24,11 @@ import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
   /**
-   * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `painted` writes
-   * to standard output without escaping control characters, for a command that prints colours and escapes foreign text
-   * itself.
+   * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `writeColored`
+   * writes to standard output without escaping control characters, for a command that prints colours and escapes
+   * foreign text itself.
    */
-  readonly run: (args: readonly string[], io: Io, painted: Io['out']) => Promise<number>;
+  readonly run: (args: readonly string[], io: Io, writeColored: Io['out']) => Promise<number>;
   readonly help: () => string;
 }
 
@@ -51,10 +51,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => DIFF_HELP,
   },
   check: {
-    run: async (args, io, painted) =>
+    run: async (args, io, writeColored) =>
       (await import('./check.js')).checkCommand(args, {
         ...io,
-        out: painted,
+        out: writeColored,
         colour: showsColours(io.terminal, io.environment),
       }),
     help: () => CHECK_HELP,
@@ -91,7 +91,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /** Names that other programs use for the same commands. */
-const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+const COMMAND_SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['start', 'serve'],
   ['run', 'serve'],
   ['validate', 'check-config'],
@@ -100,7 +100,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function didYouMean(name: string): string {
-  const meant = OTHER_NAMES.get(name) ?? nearest(name, Object.keys(COMMANDS));
+  const meant = COMMAND_SYNONYMS.get(name) ?? nearest(name, Object.keys(COMMANDS));
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 

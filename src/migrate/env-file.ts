@@ -72,30 +72,30 @@ function readLine(line: string): Line | string {
     return unknown(`${name} has no "=", so its value comes from elsewhere; write it here`);
   const value = readValue(rest.trim());
   if (value === undefined) return unknown(`the quotes of ${name} do not close on this line`);
-  if (!value.namesOthers) return { name, value: value.text };
+  if (!value.refersToVariables) return { name, value: value.text };
   return unknown(`the value of ${name} names another variable; write what it stands for`);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
-function readValue(text: string): { readonly text: string; readonly namesOthers: boolean } | undefined {
+function readValue(text: string): { readonly text: string; readonly refersToVariables: boolean } | undefined {
   if (text.startsWith("'")) {
     const [, inner] = /^'([^']*)'\s*(?:#.*)?$/.exec(text) ?? [];
-    return inner === undefined ? undefined : { text: inner, namesOthers: false };
+    return inner === undefined ? undefined : { text: inner, refersToVariables: false };
   }
   if (text.startsWith('"')) {
     const [, inner] = /^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$/.exec(text) ?? [];
     if (inner === undefined) return undefined;
     return {
       text: inner.replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character),
-      namesOthers: namesOthers(inner.replaceAll(/\\./g, '')),
+      refersToVariables: refersToVariables(inner.replaceAll(/\\./g, '')),
     };
   }
   const plain = text.replace(/(^|\s)#.*$/, '').trimEnd();
-  return { text: plain, namesOthers: namesOthers(plain) };
+  return { text: plain, refersToVariables: refersToVariables(plain) };
 }
 
 /** Returns whether a text contains `$NAME` or `${NAME}`; `$$` is an escaped dollar sign. */
-function namesOthers(text: string): boolean {
+function refersToVariables(text: string): boolean {
   return /\$(?:\{|[A-Za-z_])/.test(text.replaceAll('$$', ''));
 }

@@ -4,19 +4,20 @@ import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicyNode } from '../policy/policy-node.js';
 import { quantity } from '../quantity.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
-import type { refusedByReference } from './read/reference-refusal.js';
+import type { judgeByReference } from './read/reference-refusal.js';
 
 /**
  * Maximum length of a window, in microseconds, that needs no plan for the switch, because it soon starts again anyway.
  */
-const SHORT_WINDOW_MICROS = 60_000_000;
+const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 
-const UNLOADED = 'weir does not load this policy until its errors, above, are mended, but loads the others.';
-const REFUSED = `${UNLOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
-const TAKEN = `${UNLOADED} envoyproxy/ratelimit takes it as it is.`;
+const NOT_LOADED =
+  'weir does not load this policy until its errors, above, are mended, but loads the others.';
+const REJECTED_BY_REFERENCE = `${NOT_LOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
+const ACCEPTED_BY_REFERENCE = `${NOT_LOADED} envoyproxy/ratelimit takes it as it is.`;
 
 /** Finding that applies to every installation. */
-const EVERYWHERE: Finding = {
+const GENERAL_FINDING: Finding = {
   about: 'every installation',
   text:
     'where a policy file is bad, its own domains stay as they were and all others are read again; several ' +
@@ -27,7 +28,7 @@ const EVERYWHERE: Finding = {
 /** Reports how weir handles the policy files of an installation of envoyproxy/ratelimit. */
 export function findInPolicies(
   { policySet, errors, warnings }: LoadedPolicies,
-  { refused, taken }: ReturnType<typeof refusedByReference>,
+  { rejected, accepted }: ReturnType<typeof judgeByReference>,
 ): Findings {
   const advice: Finding[] = [];
   const same: Finding[] = [];
@@ -36,8 +37,8 @@ export function findInPolicies(
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     return { about, text };
   });
-  for (const about of refused) decide.push({ about, text: REFUSED });
-  for (const about of taken) decide.push({ about, text: TAKEN });
+  for (const about of rejected) decide.push({ about, text: REJECTED_BY_REFERENCE });
+  for (const about of accepted) decide.push({ about, text: ACCEPTED_BY_REFERENCE });
   for (const problem of warnings) {
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     advice.push({ about, text });
@@ -52,7 +53,7 @@ export function findInPolicies(
       text: `${count}, which weir answers as envoyproxy/ratelimit does.`,
     });
     for (const rule of rules) {
-      if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
+      if (windowMicros(rule) > MAX_SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
       if (rule.metadata !== undefined && rule.statName === '') {
         better.push({
           about: `${domain}: ${rule.path}`,
@@ -60,7 +61,7 @@ export function findInPolicies(
         });
       }
     }
-    visit(policy.root, `${domain}_`, domain, counters, advice);
+    findJoinedKeys(policy.root, `${domain}_`, domain, counters, advice);
   }
   for (const rules of counters.values()) {
     if (rules.length < 2) continue;
@@ -69,8 +70,8 @@ export function findInPolicies(
       text: 'share a counter in envoyproxy/ratelimit, which joins keys and values with "_"; in weir each has its own.',
     });
   }
-  if (policySet.domains.size > 0) addSwitch(long, advice, same);
-  better.push(EVERYWHERE);
+  if (policySet.domains.size > 0) addCounterFinding(long, advice, same);
+  better.push(GENERAL_FINDING);
   return { decide, advice, same, better: mergeFindings(better), unused: [] };
 }
 
@@ -92,7 +93,7 @@ function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
  * Finds rules that share a counter in envoyproxy/ratelimit, and rules that also match other entries there. `prefix` is
  * the start of the reference's counter names at this level.
  */
-function visit(
+function findJoinedKeys(
   parent: PolicyNode,
   prefix: string,
   domain: string,
@@ -121,12 +122,12 @@ function visit(
           'add a rule for it.',
       });
     }
-    visit(node, counter, domain, counters, advice);
+    findJoinedKeys(node, counter, domain, counters, advice);
   }
 }
 
 /** Adds a finding about the counters, which start at zero because weir does not read those of the reference. */
-function addSwitch(long: readonly string[], advice: Finding[], same: Finding[]): void {
+function addCounterFinding(long: readonly string[], advice: Finding[], same: Finding[]): void {
   if (long.length === 0) {
     same.push({
       about: 'counters',

@@ -13,16 +13,16 @@ type Variables = Readonly<Record<string, string>>;
 export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' };
 
 /** Variables that other settings or the libraries of the reference read. */
-const OF_TRACING = /^OTEL_/;
-const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
-const OF_GO = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
-const OF_NODE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
-const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
+const TRACING_VARIABLE = /^OTEL_/;
+const MOGRIFIER_VARIABLE = /^DOG_STATSD_MOGRIFIER_/;
+const GO_VARIABLE = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
+const NODE_VARIABLE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
+const CA_VARIABLE = /^SSL_CERT_(?:FILE|DIR)$/;
 
 /**
  * Variables that have no effect if another variable is rejected. The finding about the rejected variable is sufficient.
  */
-const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
+const DEPENDENT_VARIABLES: readonly (readonly [refused: string, names: RegExp])[] = [
   ['BACKEND_TYPE', /^MEMCACHE_/],
   ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
   ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
@@ -47,14 +47,14 @@ export function findInVariables(
   unknown: ReadonlySet<string> = new Set(),
 ): VariableFindings {
   // An unknown address still means that Redis is used, so a placeholder replaces it.
-  const hidden = ['REDIS', 'REDIS_PERSECOND'].filter((prefix) => unknown.has(`${prefix}_URL`));
-  const somewhere = Object.fromEntries(
-    hidden.map((prefix) => [`${prefix}_URL`, addressOfType(variables[`${prefix}_TYPE`])]),
+  const unknownUrls = ['REDIS', 'REDIS_PERSECOND'].filter((prefix) => unknown.has(`${prefix}_URL`));
+  const placeholders = Object.fromEntries(
+    unknownUrls.map((prefix) => [`${prefix}_URL`, addressOfType(variables[`${prefix}_TYPE`])]),
   );
-  const { settings, given, refused, leftOut } = readWhatCanBe({
+  const { settings, given, refused, leftOut } = readValidSettings({
     ...IMAGE_VARIABLES,
     ...variables,
-    ...somewhere,
+    ...placeholders,
   });
   const advice: Finding[] = [];
   const same: Finding[] = [];
@@ -62,23 +62,24 @@ export function findInVariables(
   const unused: Finding[] = [];
   const decide = [...refused];
   const keep: Record<string, string> = {};
-  const isSaid = (name: string): boolean =>
-    leftOut.has(name) || GO_WITH.some(([by, names]) => leftOut.has(by) && names.test(name));
+  const isReported = (name: string): boolean =>
+    leftOut.has(name) || DEPENDENT_VARIABLES.some(([by, names]) => leftOut.has(by) && names.test(name));
   for (const setting of SETTINGS) {
     const { name, reference } = setting;
-    if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
+    if (reference === undefined || unknown.has(name) || isReported(name)) continue;
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // set by the image
-      if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCHED });
-      else if (name === STOP && settings[setting.key] === true) better.push({ about: name, text: EXACT });
+      if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCH_ROOT_TEXT });
+      else if (name === STOP_INCREMENT && settings[setting.key] === true)
+        better.push({ about: name, text: STOP_INCREMENT_TEXT });
       else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
-    } else if (!hasReferenceDefault(setting) && matters(name, settings, given)) {
+    } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
       keep[name] = reference.default;
-      decide.push(ofDefault(setting));
+      decide.push(defaultFinding(setting));
     }
   }
   for (const [name, reason] of INERT_SETTINGS) {
-    if (unknown.has(name) || isSaid(name) || !given.has(name)) continue;
+    if (unknown.has(name) || isReported(name) || !given.has(name)) continue;
     unused.push({ about: name, text: reason });
   }
   const foreign = Object.keys(variables).filter(
@@ -86,11 +87,12 @@ export function findInVariables(
   );
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
-    if (OF_NODE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
-    else if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
+    if (NODE_VARIABLE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
+    else if (CA_VARIABLE.test(name)) decide.push({ about: name, text: CA_TEXT });
     else {
-      const isSame = OF_MOGRIFIERS.test(name) || (OF_TRACING.test(name) && settings.tracingEnabled);
-      (isSame ? same : unused).push({ about: name, text: ofForeign(name) });
+      const isSame =
+        MOGRIFIER_VARIABLE.test(name) || (TRACING_VARIABLE.test(name) && settings.tracingEnabled);
+      (isSame ? same : unused).push({ about: name, text: foreignVariableText(name) });
     }
   }
   addCombinations(settings, given, { decide, advice, better });
@@ -113,7 +115,7 @@ function addressOfType(type: string | undefined): string {
 }
 
 /** Reads the settings without invalid variables, which become findings. */
-function readWhatCanBe(variables: Variables): {
+function readValidSettings(variables: Variables): {
   readonly settings: Settings;
   readonly given: GivenSettings;
   readonly refused: readonly Finding[];
@@ -130,7 +132,7 @@ function readWhatCanBe(variables: Variables): {
       const [, about = '', text = ''] = /^(\w+(?:, \w+)*): (.*)$/s.exec(error) ?? [];
       refused.push({ about, text: `${text}.` });
       // A mogrifier is enabled by another variable, which is valid but must be removed, too.
-      return OF_MOGRIFIERS.test(about) ? [about, 'USE_DOG_STATSD_MOGRIFIERS'] : about.split(', ');
+      return MOGRIFIER_VARIABLE.test(about) ? [about, 'USE_DOG_STATSD_MOGRIFIERS'] : about.split(', ');
     });
     // Every error must name a variable that is set and not yet removed. Otherwise this loop would never end.
     if (!bad.some((name) => left[name] !== undefined && !leftOut.has(name)))
@@ -146,7 +148,7 @@ function readWhatCanBe(variables: Variables): {
 }
 
 /** Returns whether a default that differs from the reference has an effect in this installation. */
-function matters(name: string, settings: Settings, given: GivenSettings): boolean {
+function hasEffect(name: string, settings: Settings, given: GivenSettings): boolean {
   const layout =
     settings.configType !== 'FILE' || given.has('CONFIG_PATH') || given.has('RUNTIME_SUBDIRECTORY');
   switch (name) {
@@ -171,7 +173,7 @@ function matters(name: string, settings: Settings, given: GivenSettings): boolea
   }
 }
 
-function ofDefault({ name, default: ours, reference }: Setting): Finding {
+function defaultFinding({ name, default: ours, reference }: Setting): Finding {
   const theirs = reference?.default ?? '';
   const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
   return {
@@ -183,23 +185,23 @@ function ofDefault({ name, default: ours, reference }: Setting): Finding {
 }
 
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
-const OF_PROXIES = /nutcracker|twemproxy/i;
-const OTHER_ISSUERS =
+const PROXY_ADDRESS = /nutcracker|twemproxy/i;
+const CA_TEXT =
   'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +
   'name them in REDIS_TLS_CACERT for Redis, and in CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
 
-const STOP = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
-const EXACT =
+const STOP_INCREMENT = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
+const STOP_INCREMENT_TEXT =
   'holds exactly in weir, which decides in one step. envoyproxy/ratelimit looks first and counts later, so that two ' +
   'callers at once may both pass.';
-const WATCHED =
+const WATCH_ROOT_TEXT =
   'says in weir, too, whether files such as config.yaml beside the directory of the policies count. weir sees a ' +
   'change of the files in either way.';
 
-function ofForeign(name: string): string {
-  if (OF_MOGRIFIERS.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
-  if (OF_GO.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
-  if (OF_TRACING.test(name))
+function foreignVariableText(name: string): string {
+  if (MOGRIFIER_VARIABLE.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
+  if (GO_VARIABLE.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
+  if (TRACING_VARIABLE.test(name))
     return 'is for the libraries of OpenTelemetry, which weir uses where TRACING_ENABLED=true.';
   return 'weir does not know it, and ignores it.';
 }
@@ -251,7 +253,7 @@ function addCombinations(
     redisInstance(settings, 'REDIS'),
     ...(settings.perSecond ? [redisInstance(settings, 'REDIS_PERSECOND')] : []),
   ]) {
-    if (!OF_PROXIES.test(url) || type === 'proxy') continue;
+    if (!PROXY_ADDRESS.test(url) || type === 'proxy') continue;
     decide.push({
       about: `${prefix}_TYPE`,
       text:

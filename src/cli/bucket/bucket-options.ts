@@ -35,7 +35,7 @@ const OPTIONS = {
 type Option = keyof typeof OPTIONS;
 
 /** Options of each action, in addition to those that all actions accept. */
-const OPTIONS_OF: Readonly<Record<BucketAction, readonly Option[]>> = {
+const ACTION_OPTIONS: Readonly<Record<BucketAction, readonly Option[]>> = {
   show: ['limit', 'watch'],
   reset: ['rule', 'dry-run'],
   grant: ['tokens', 'over', 'rule', 'dry-run'],
@@ -45,7 +45,7 @@ const OPTIONS_OF: Readonly<Record<BucketAction, readonly Option[]>> = {
   disallow: ['id', 'dry-run'],
   blocks: ['watch'],
 };
-const ALWAYS: readonly string[] = [...Object.keys(DEBUG_OPTIONS), 'domain', 'entries', 'json'];
+const COMMON_OPTIONS: readonly string[] = [...Object.keys(DEBUG_OPTIONS), 'domain', 'entries', 'json'];
 
 const DEFAULT_WATCH = '2s';
 const MAX_WATCH_MS = 3_600_000;
@@ -61,14 +61,14 @@ export function isBucketAction(text: string): text is BucketAction {
  * an entry, because it may be a secret.
  */
 export function readBucketOptions(action: BucketAction, args: readonly string[]): BucketOptions | string {
-  const parsed = readArguments('bucket', withWatch(args), OPTIONS);
+  const parsed = readArguments('bucket', withDefaultWatch(args), OPTIONS);
   if (typeof parsed === 'string') return parsed;
   const read = readParsed(action, parsed.values, parsed.positionals);
   return typeof read === 'string' ? `weir bucket ${action}: ${read}\n` : read;
 }
 
 /** Adds the default interval to a `--watch` without a value, which `parseArgs` would reject. */
-function withWatch(args: readonly string[]): readonly string[] {
+function withDefaultWatch(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   const isOption = (at: number): boolean => end === -1 || at < end;
   return args.map((arg, at) => (arg === '--watch' && isOption(at) ? `--watch=${DEFAULT_WATCH}` : arg));
@@ -77,17 +77,17 @@ function withWatch(args: readonly string[]): readonly string[] {
 type Values = { readonly [K in Option]?: (typeof OPTIONS)[K]['type'] extends 'boolean' ? boolean : string };
 
 function readParsed(action: BucketAction, values: Values, words: readonly string[]): BucketOptions | string {
-  const stray = Object.keys(values).find(
-    (name) => !ALWAYS.includes(name) && !OPTIONS_OF[action].includes(name as Option),
+  const unsupported = Object.keys(values).find(
+    (name) => !COMMON_OPTIONS.includes(name) && !ACTION_OPTIONS[action].includes(name as Option),
   );
-  if (stray !== undefined) return strayOption(action, stray);
+  if (unsupported !== undefined) return unsupportedOptionMessage(action, unsupported);
   const named = readWords(values.domain, words);
   if (typeof named === 'string') return named;
   const { domain } = named;
   const more = values.entries === undefined ? [] : entriesOfFile(values.entries);
   if (typeof more === 'string') return more;
   const entries = [...more, ...named.entries];
-  const wrong = wrongCombination(action, values, entries.length);
+  const wrong = combinationError(action, values, entries.length);
   if (wrong !== undefined) return wrong + SEE_HELP;
   const watchMs =
     values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
@@ -115,8 +115,8 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
   };
 }
 
-function strayOption(action: BucketAction, name: string): string {
-  const takers = BUCKET_ACTIONS.filter((one) => OPTIONS_OF[one].includes(name as Option));
+function unsupportedOptionMessage(action: BucketAction, name: string): string {
+  const takers = BUCKET_ACTIONS.filter((one) => ACTION_OPTIONS[one].includes(name as Option));
   return `--${name} says nothing to ${action}; it belongs to weir bucket ${takers.join(', ')}${SEE_HELP}`;
 }
 
@@ -178,8 +178,8 @@ function entriesText(path: string): string {
 }
 
 /** Returns an error message if an action lacks an option or has options that exclude each other, else undefined. */
-function wrongCombination(action: BucketAction, values: Values, entries: number): string | undefined {
-  const takesId = OPTIONS_OF[action].includes('id');
+function combinationError(action: BucketAction, values: Values, entries: number): string | undefined {
+  const takesId = ACTION_OPTIONS[action].includes('id');
   if (takesId && entries > 0 && values.id !== undefined)
     return 'name it by --id or by its entries, not by both';
   if (takesId && entries === 0 && values.id === undefined) {
@@ -193,7 +193,7 @@ function wrongCombination(action: BucketAction, values: Values, entries: number)
         : 'blocks lists all of them, or those of a domain, and takes no entries';
     case 'grant':
       if (values.tokens === undefined) return 'say how many, with --tokens <n>';
-      return isWhole(values.tokens) ? undefined : '--tokens must be a whole number from 1 on';
+      return isWholeNumber(values.tokens) ? undefined : '--tokens must be a whole number from 1 on';
     case 'block':
     case 'allow': {
       if (values.for === undefined) return 'say for how long, with --for <duration> such as 10m or 1h30m';
@@ -207,6 +207,6 @@ function wrongCombination(action: BucketAction, values: Values, entries: number)
   }
 }
 
-function isWhole(text: string): boolean {
+function isWholeNumber(text: string): boolean {
   return /^\d+$/.test(text) && Number(text) >= 1 && Number.isSafeInteger(Number(text));
 }

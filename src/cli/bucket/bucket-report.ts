@@ -31,9 +31,14 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['candidate', 'no: candidate'],
 ]);
 
-/** Formats an answer as lines. With `most`, the width of a screen in columns, tables omit columns that do not fit. */
-export function bucketLines(answer: BucketAnswer, most?: number): readonly string[] {
-  const parts = [headLines(answer), bucketsPart(answer, most), controlsPart(answer, most), notesPart(answer)];
+/** Formats an answer as lines. With `maxColumns`, the width of a screen, tables omit columns that do not fit. */
+export function bucketLines(answer: BucketAnswer, maxColumns?: number): readonly string[] {
+  const parts = [
+    headLines(answer),
+    bucketsPart(answer, maxColumns),
+    controlsPart(answer, maxColumns),
+    notesPart(answer),
+  ];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
 }
 
@@ -46,14 +51,14 @@ function headLines({ action, domain, entries, store, dry_run }: BucketAnswer): r
   return lines;
 }
 
-function bucketsPart(answer: BucketAnswer, most?: number): readonly string[] {
+function bucketsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {
   const { buckets, more, meets, entries } = answer;
   const lines: string[] = [];
   if (meets === 'part' && buckets.length > 0) {
     lines.push('Limits that could apply to descriptors with these entries:', '');
   }
   if (buckets.length > 0) {
-    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow), most);
+    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow), maxColumns);
     lines.push(head);
     for (const [at, bucket] of buckets.entries()) {
       lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
@@ -94,10 +99,10 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
   ].map((line) => `      ${line}`);
 }
 
-function controlsPart(answer: BucketAnswer, most?: number): readonly string[] {
+function controlsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {
   const { action, controls, more_controls, dry_run } = answer;
   if (controls.length === 0) return action === 'blocks' ? ['nobody is blocked or exempted'] : [];
-  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow), most);
+  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow), maxColumns);
   const ends = action === 'unblock' || action === 'disallow';
   const lines = ends ? [dry_run ? 'Would be ended:' : 'Ended:', '', head] : [head];
   for (const [at, { reason }] of controls.entries()) {

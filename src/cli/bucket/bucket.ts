@@ -18,7 +18,7 @@ import {
   objectOf,
   optional,
 } from '../call/answer-shape.js';
-import { askDebugPort, type DebugResult } from '../call/debug-call.js';
+import { callDebugPort, type DebugResult } from '../call/debug-call.js';
 import {
   type DebugAccess,
   type DebugServer,
@@ -87,7 +87,7 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
   const [action = '', ...rest] = args;
   if (action === NEW_TOKEN) return runNewToken(rest, io);
   if (!isBucketAction(action)) {
-    io.err(noAction(action));
+    io.err(unknownActionMessage(action));
     return EXIT.USAGE;
   }
   const options = readBucketOptions(action, rest);
@@ -120,7 +120,7 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
   return exitCodeOf(first.answer);
 }
 
-function noAction(action: string): string {
+function unknownActionMessage(action: string): string {
   if (action === '') return `weir bucket: say what to do: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
   const meant = nearest(action, ACTIONS);
   const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
@@ -132,7 +132,7 @@ function askBuckets(
   access: DebugAccess,
   { question }: BucketOptions,
 ): Promise<DebugResult<BucketAnswer>> {
-  return askDebugPort(server, access, {
+  return callDebugPort(server, access, {
     path: '/buckets',
     body: question,
     changes: changesSomething(question),

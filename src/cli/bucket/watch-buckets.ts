@@ -50,12 +50,12 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
     const failed = failure === '' ? [] : [`no answer since then: ${failure}`];
     const head = `weir bucket ${question.action}, every ${watchMs / 1000} s   ${at}   q or Ctrl-C quits`;
     screen.draw(
-      fitting([emphasis(head), ...failed, '', ...bucketLines(answer, screen.columns - 1)], screen.rows),
+      fitToRows([emphasis(head), ...failed, '', ...bucketLines(answer, screen.columns - 1)], screen.rows),
     );
   };
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const again = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const result = await ask();
     if (result.ok) [answer, failure, at] = [result.answer, '', timeOfDay()];
     else failure = result.sentence;
@@ -64,7 +64,7 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
     next();
   };
   const next = (): void => {
-    timer = setTimeout(() => void again(), watchMs);
+    timer = setTimeout(() => void refresh(), watchMs);
   };
   try {
     draw();
@@ -80,7 +80,7 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
 }
 
 /** Returns the lines that fit on a screen, and the number of the omitted lines. */
-function fitting(lines: readonly string[], rows: number): readonly string[] {
+function fitToRows(lines: readonly string[], rows: number): readonly string[] {
   if (lines.length <= rows) return lines;
   const shown = lines.slice(0, rows - 1);
   return [...shown, `… ${quantity(lines.length - shown.length, 'more line')}, for which there is no room`];

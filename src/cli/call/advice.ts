@@ -1,6 +1,6 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { certificateFault } from '../../certificate-fault.js';
-import { whatSpeaks } from './spoken.js';
+import { detectProtocol } from './spoken.js';
 import type { ServerTarget } from './target.js';
 
 /** Returns the message of a failed call without the prefixes and suffixes that grpc-js adds. */
@@ -37,7 +37,7 @@ export async function failureAdvice(
   const certificate = certificateAdvice(details, target);
   if (certificate !== undefined) return certificate;
   if (error.code === status.UNAVAILABLE || error.code === status.DEADLINE_EXCEEDED) {
-    const other = await otherLanguage(target);
+    const other = await protocolMismatch(target);
     if (other !== undefined) return other;
   }
   switch (error.code) {
@@ -78,19 +78,19 @@ function certificateAdvice(details: string, { address, channel }: ServerTarget):
 }
 
 /** Returns advice if the listener uses another protocol than the call, else undefined. */
-async function otherLanguage({ address, channel, own }: ServerTarget): Promise<string | undefined> {
-  const spoken = await whatSpeaks(address);
-  if (spoken === 'HTTP/1.1') {
+async function protocolMismatch({ address, channel, own }: ServerTarget): Promise<string | undefined> {
+  const protocol = await detectProtocol(address);
+  if (protocol === 'HTTP/1.1') {
     return `${address} speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address`;
   }
-  if (spoken === 'TLS' && !channel.tls) {
+  if (protocol === 'TLS' && !channel.tls) {
     return (
       `${address} speaks TLS, and it was asked in clear text; name the file with the issuer of its ` +
       'certificate with --ca, or use --tls if Node.js knows the issuer' +
       (own ? '; GRPC_SERVER_USE_TLS is not on in this environment' : '')
     );
   }
-  if (spoken === 'HTTP/2' && channel.tls) {
+  if (protocol === 'HTTP/2' && channel.tls) {
     return (
       `${address} speaks clear text, and it was asked over TLS; leave out --tls, --ca, --cert and --key` +
       (own ? ', and GRPC_SERVER_USE_TLS' : '')

@@ -2,7 +2,7 @@ import { certificateFault } from '../../certificate-fault.js';
 import { printableLine } from '../../printable.js';
 import { shown } from '../../shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
-import { whatSpeaks } from './spoken.js';
+import { detectProtocol } from './spoken.js';
 
 /** A failed call to a debug port. */
 interface FailedCall {
@@ -14,19 +14,21 @@ interface FailedCall {
   readonly sent: boolean;
 }
 
-const NOT_KNOWN = '; it is not known whether it was done: look with weir bucket show before you do it again';
+const OUTCOME_UNKNOWN =
+  '; it is not known whether it was done: look with weir bucket show before you do it again';
 
 /** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
-const MAX_SAID = 2000;
+const MAX_MESSAGE_CHARACTERS = 2000;
 
-const IS_GRPC = 'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
+const GRPC_PORT_ADVICE =
+  'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
 
 /**
  * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
  */
-export async function callFailure(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
+export async function callFailureMessage(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
   const why = await reason(error, call);
-  return printableLine(call.changes && call.sent ? `${why}${NOT_KNOWN}` : why);
+  return printableLine(call.changes && call.sent ? `${why}${OUTCOME_UNKNOWN}` : why);
 }
 
 async function reason(error: NodeJS.ErrnoException, { server, access, sent }: FailedCall): Promise<string> {
@@ -61,7 +63,7 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
         : 'the file of --tls-ca must hold its issuer, and the certificate must be valid now';
     return `the certificate of ${name} is not accepted (${certificateFault(error.message)}); ${remedy}`;
   }
-  const other = sent && server.tls ? undefined : await otherLanguage(server, name);
+  const other = sent && server.tls ? undefined : await protocolMismatch(server, name);
   return (
     other ??
     `no answer from ${name}: ${error.message}; look at the server, and check that this is its debug port`
@@ -69,44 +71,47 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
 }
 
 /** Returns advice if the listener uses another protocol than the call, else undefined. */
-async function otherLanguage(server: DebugServer, name: string): Promise<string | undefined> {
+async function protocolMismatch(server: DebugServer, name: string): Promise<string | undefined> {
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
-  const spoken = await whatSpeaks(`${host}:${server.port}`);
-  if (spoken === 'HTTP/2') {
-    return `${name} ${IS_GRPC}`;
+  const protocol = await detectProtocol(`${host}:${server.port}`);
+  if (protocol === 'HTTP/2') {
+    return `${name} ${GRPC_PORT_ADVICE}`;
   }
-  if (spoken === 'TLS' && !server.tls) {
+  if (protocol === 'TLS' && !server.tls) {
     return (
       `${name} speaks TLS, and it was asked in clear text; write https:// before the address, and name the file ` +
       'with the issuer of its certificate with --tls-ca'
     );
   }
-  if (spoken === 'HTTP/1.1' && server.tls) {
+  if (protocol === 'HTTP/1.1' && server.tls) {
     return `${name} speaks clear text, and it was asked over TLS; write http:// before the address`;
   }
   return undefined;
 }
 
 /**
- * Explains an error status or an invalid answer and what to do, in a sentence without a full stop. `said` is the
- * server's error message, if it sent one.
+ * Explains an error status or an invalid answer and what to do, in a sentence without a full stop. `serverMessage` is
+ * the server's error message, if it sent one.
  */
-export function refusalSentence(
+export function errorAnswerMessage(
   server: DebugServer,
   path: string,
   status: number,
-  said: string | undefined,
+  serverMessage: string | undefined,
 ): string {
-  const sentence = said === undefined ? undefined : shown(said.trim(), MAX_SAID).replace(/\.$/, '');
-  return printableLine(`${debugName(server)}: ${refusal(path, status, sentence)}`);
+  const sentence =
+    serverMessage === undefined
+      ? undefined
+      : shown(serverMessage.trim(), MAX_MESSAGE_CHARACTERS).replace(/\.$/, '');
+  return printableLine(`${debugName(server)}: ${errorAnswerReason(path, status, sentence)}`);
 }
 
-function refusal(path: string, status: number, said: string | undefined): string {
-  if (said !== undefined) {
-    const tokenMissing = status === 401 && !said.includes('--token-file');
+function errorAnswerReason(path: string, status: number, serverMessage: string | undefined): string {
+  if (serverMessage !== undefined) {
+    const tokenMissing = status === 401 && !serverMessage.includes('--token-file');
     return tokenMissing
-      ? `${said}; name the file that holds it with --token-file, or set WEIR_ADMIN_TOKEN`
-      : said;
+      ? `${serverMessage}; name the file that holds it with --token-file, or set WEIR_ADMIN_TOKEN`
+      : serverMessage;
   }
   switch (status) {
     case 404:
@@ -115,7 +120,7 @@ function refusal(path: string, status: number, said: string | undefined): string
         '(DEBUG_HOST and DEBUG_PORT)'
       );
     case 505:
-      return IS_GRPC;
+      return GRPC_PORT_ADVICE;
     case 200:
       return `${path} answered something that is none of weir's answers; name the debug port of a weir with --address`;
     default:

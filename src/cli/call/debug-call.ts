@@ -4,14 +4,14 @@ import { request as httpsRequest } from 'node:https';
 import { checkServerIdentity, type TLSSocket } from 'node:tls';
 import { boundRequest } from '../../bounded-request.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
-import { callFailure, refusalSentence } from './debug-advice.js';
+import { callFailureMessage, errorAnswerMessage } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
 
 /** Maximum size of an answer in bytes; answers of weir are smaller. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** A request to a debug port. */
-export interface DebugQuestion<Answer> {
+export interface DebugRequest<Answer> {
   /** Path, such as `/buckets`. */
   readonly path: string;
   /** Body, which is sent as JSON. */
@@ -33,29 +33,34 @@ interface RawAnswer {
 }
 
 /** Sends one request to a debug port on a new connection. Never rejects. */
-export async function askDebugPort<Answer>(
+export async function callDebugPort<Answer>(
   server: DebugServer,
   access: DebugAccess,
-  question: DebugQuestion<Answer>,
+  debugRequest: DebugRequest<Answer>,
 ): Promise<DebugResult<Answer>> {
   const call = new DebugCall(server, access);
   let raw: RawAnswer;
   try {
-    raw = await call.post(question.path, JSON.stringify(question.body));
+    raw = await call.post(debugRequest.path, JSON.stringify(debugRequest.body));
   } catch (error) {
-    const about = { server, access, changes: question.changes, sent: call.sent };
-    return { ok: false, sentence: await callFailure(error as NodeJS.ErrnoException, about) };
+    const about = { server, access, changes: debugRequest.changes, sent: call.sent };
+    return { ok: false, sentence: await callFailureMessage(error as NodeJS.ErrnoException, about) };
   }
-  const body = parsed(raw.body);
-  if (raw.status === 200 && question.isAnswer(body)) return { ok: true, answer: body };
-  const said = (body as { error?: unknown } | undefined)?.error;
+  const body = parseObject(raw.body);
+  if (raw.status === 200 && debugRequest.isAnswer(body)) return { ok: true, answer: body };
+  const serverMessage = (body as { error?: unknown } | undefined)?.error;
   return {
     ok: false,
-    sentence: refusalSentence(server, question.path, raw.status, typeof said === 'string' ? said : undefined),
+    sentence: errorAnswerMessage(
+      server,
+      debugRequest.path,
+      raw.status,
+      typeof serverMessage === 'string' ? serverMessage : undefined,
+    ),
   };
 }
 
-function parsed(text: string): unknown {
+function parseObject(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
@@ -105,7 +110,7 @@ class DebugCall {
   }
 
   #open(path: string, length: number): ClientRequest {
-    const { tls, host, port, certificateName, ownCertificate } = this.#server;
+    const { tls, host, port, certificateName, pinnedCertificate } = this.#server;
     const { token, ca } = this.#access;
     const options: RequestOptions = {
       host,
@@ -124,7 +129,7 @@ class DebugCall {
     return httpsRequest({
       ...options,
       ...(ca !== undefined && { ca }),
-      ...(ownCertificate !== undefined && { rejectUnauthorized: false }),
+      ...(pinnedCertificate !== undefined && { rejectUnauthorized: false }),
       ...(certificateName !== undefined && {
         servername: certificateName,
         checkServerIdentity: (_host: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
@@ -134,23 +139,25 @@ class DebugCall {
   }
 
   /**
-   * Sends the request after the connection and its TLS handshake succeeded. With `ownCertificate`, the certificate of
-   * the server is compared first, so that no other server receives the token.
+   * Sends the request after the connection and its TLS handshake succeeded. With `pinnedCertificate`, the certificate
+   * of the server is compared first, so that no other server receives the token.
    */
   #send(request: ClientRequest, body: string): void {
     const send = (): void => {
       this.sent = true;
       request.end(body);
     };
-    const { tls, ownCertificate } = this.#server;
+    const { tls, pinnedCertificate } = this.#server;
     request.once('socket', (socket) => {
       if (!tls) socket.once('connect', send);
       else {
         socket.once('secureConnect', () => {
-          const wrong =
-            ownCertificate === undefined ? undefined : wrongCertificate(socket as TLSSocket, ownCertificate);
-          if (wrong === undefined) send();
-          else request.destroy(wrong);
+          const mismatch =
+            pinnedCertificate === undefined
+              ? undefined
+              : certificateMismatch(socket as TLSSocket, pinnedCertificate);
+          if (mismatch === undefined) send();
+          else request.destroy(mismatch);
         });
       }
     });
@@ -158,7 +165,7 @@ class DebugCall {
 }
 
 /** Returns an error if the server's certificate is not the one in the file at `path`. */
-function wrongCertificate(socket: TLSSocket, path: string): Error | undefined {
+function certificateMismatch(socket: TLSSocket, path: string): Error | undefined {
   try {
     const expected = new X509Certificate(readNamedFile('DEBUG_SERVER_TLS_CERT', path));
     if (socket.getPeerX509Certificate()?.fingerprint256 === expected.fingerprint256) return undefined;

@@ -5,7 +5,7 @@ import { goMilliseconds } from '../go-milliseconds.js';
 import type { Io } from '../io.js';
 import { hostOf, isAddress } from './address.js';
 import type { DebugTarget } from './debug-options.js';
-import { onLoopback } from './target.js';
+import { loopbackAddress } from './target.js';
 
 /** Address of a debug port, and how to verify its certificate. */
 export interface DebugServer {
@@ -19,7 +19,7 @@ export interface DebugServer {
    * File with the exact certificate that the server must show. Set for the server of this environment, whose CA may be
    * unknown.
    */
-  readonly ownCertificate?: string;
+  readonly pinnedCertificate?: string;
 }
 
 /** Credentials and timeout for debug ports. */
@@ -43,7 +43,7 @@ export type Found<T> =
 const DEFAULT_TIMEOUT_MS = 5000;
 const MAX_TIMEOUT_MS = 600_000;
 /** Maximum length of a token in characters. */
-const MAX_TOKEN = 4096;
+const MAX_TOKEN_CHARACTERS = 4096;
 
 /** Returns the URL of a debug port for messages, such as `http://127.0.0.1:6070`. */
 export function debugName({ tls, host, port }: DebugServer): string {
@@ -96,10 +96,10 @@ export function readDebugTarget(values: DebugTarget, environment: Io['environmen
       'DEBUG_PORT is 0, so the server chose a free port; its log line "weir serves" has it: name it with --address';
     return { kind: 'failed', messages: [message] };
   }
-  const server = { host: hostOf(onLoopback(debugHost, debugPort)), port: debugPort };
+  const server = { host: hostOf(loopbackAddress(debugHost, debugPort)), port: debugPort };
   // With `--tls-ca`, the certificate is verified with these CAs, as for any other server.
   const found =
-    certificate === '' || tls ? { ...server, tls } : { ...server, tls: true, ownCertificate: certificate };
+    certificate === '' || tls ? { ...server, tls } : { ...server, tls: true, pinnedCertificate: certificate };
   return { kind: 'found', found };
 }
 
@@ -130,6 +130,6 @@ function readToken(path: string | undefined, environment: Io['environment']): st
         'weir bucket new-token printed with it',
     );
   }
-  if (/^[\x21-\x7e]+$/.test(token) && token.length <= MAX_TOKEN) return token;
+  if (/^[\x21-\x7e]+$/.test(token) && token.length <= MAX_TOKEN_CHARACTERS) return token;
   throw new Error(`${source} holds no token: a token is one word of printable ASCII characters`);
 }

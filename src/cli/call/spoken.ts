@@ -3,7 +3,7 @@ import { firstWord, speaksTls } from '../../speaks-tls.js';
 import { hostOf } from './address.js';
 
 /** Protocol of a port, detected from its first bytes. */
-export type Spoken = 'TLS' | 'HTTP/2' | 'HTTP/1.1';
+export type Protocol = 'TLS' | 'HTTP/2' | 'HTTP/1.1';
 
 /** The connection preface of HTTP/2 and an empty SETTINGS frame (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
@@ -13,9 +13,9 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\
  * any certificate, on two connections of at most one second each. Resolves with undefined if the protocol is unknown,
  * and never rejects.
  */
-export async function whatSpeaks(address: string): Promise<Spoken | undefined> {
+export async function detectProtocol(address: string): Promise<Protocol | undefined> {
   const endpoint = endpointOf(address);
-  return (await askPlain(endpoint)) ?? ((await speaksTls(endpoint)) ? 'TLS' : undefined);
+  return (await probePlaintext(endpoint)) ?? ((await speaksTls(endpoint)) ? 'TLS' : undefined);
 }
 
 function endpointOf(address: string): NetConnectOpts {
@@ -23,15 +23,15 @@ function endpointOf(address: string): NetConnectOpts {
   return { host: hostOf(address), port: Number(/\d+$/.exec(address)?.[0]) };
 }
 
-function askPlain(endpoint: NetConnectOpts): Promise<Spoken | undefined> {
+function probePlaintext(endpoint: NetConnectOpts): Promise<Protocol | undefined> {
   const socket = connect(endpoint);
-  return firstWord<Spoken>(socket, (tell) => {
+  return firstWord<Protocol>(socket, (tell) => {
     socket.once('connect', () => socket.write(PREFACE));
-    socket.once('data', (bytes: Buffer) => tell(spokenBy(bytes)));
+    socket.once('data', (bytes: Buffer) => tell(protocolOf(bytes)));
   });
 }
 
-function spokenBy(bytes: Buffer): Spoken | undefined {
+function protocolOf(bytes: Buffer): Protocol | undefined {
   if (bytes.toString('latin1', 0, 5) === 'HTTP/') return 'HTTP/1.1';
   // A TLS record: an alert (21) of version 3.x (RFC 8446 section 5.1).
   if (bytes[0] === 21 && bytes[1] === 3) return 'TLS';

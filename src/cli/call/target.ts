@@ -22,7 +22,7 @@ export interface ServerTarget {
    * `host:port` of the HTTP port, which also reports health. Set if the environment's server requires a client
    * certificate and `--cert` is missing.
    */
-  readonly certificateMissing?: string;
+  readonly addressWithoutCertificate?: string;
 }
 
 export type TargetResult =
@@ -43,7 +43,7 @@ export function readTarget(
   const { address } = values;
   const channel = readTlsOptions(values);
   if (typeof channel === 'string') return { kind: 'usage', message: channel };
-  if (address === undefined) return ownTarget(channel, environment);
+  if (address === undefined) return environmentTarget(channel, environment);
   if (isAddress(address)) return { kind: 'target', target: { address, channel, own: false } };
   // A missing port is the most common mistake.
   const hint = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address) ? `; write ${address}:8081` : '';
@@ -55,7 +55,7 @@ export function readTarget(
   };
 }
 
-function ownTarget(channel: ChannelOptions, environment: Io['environment']): TargetResult {
+function environmentTarget(channel: ChannelOptions, environment: Io['environment']): TargetResult {
   const read = readSettings(environment);
   if (!read.ok) {
     const messages = [
@@ -85,20 +85,20 @@ function ownTarget(channel: ChannelOptions, environment: Io['environment']): Tar
       ],
     };
   }
-  const asksForCertificate = grpcServerUseTls && grpcClientTlsCaCert !== '' && channel.cert === undefined;
+  const needsCertificate = grpcServerUseTls && grpcClientTlsCaCert !== '' && channel.cert === undefined;
   const target: ServerTarget = {
-    address: grpcUds === '' ? onLoopback(grpcHost, grpcPort) : `unix:${grpcUds}`,
+    address: grpcUds === '' ? loopbackAddress(grpcHost, grpcPort) : `unix:${grpcUds}`,
     channel: grpcServerUseTls ? { ...channel, tls: true } : channel,
     own: true,
-    ...(debugPort !== 0 && { debug: onLoopback(debugHost, debugPort) }),
+    ...(debugPort !== 0 && { debug: loopbackAddress(debugHost, debugPort) }),
     ...(debugServerTlsCert !== '' && { debugTls: true as const }),
-    ...(asksForCertificate && { certificateMissing: onLoopback(host, port) }),
+    ...(needsCertificate && { addressWithoutCertificate: loopbackAddress(host, port) }),
   };
   return { kind: 'target', target };
 }
 
 /** Returns the address at which a listener on this machine can be called. */
-export function onLoopback(host: Settings['host'], port: number): string {
+export function loopbackAddress(host: Settings['host'], port: number): string {
   if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
   return formatHostPort(host === '::' ? '::1' : host, port);
 }

@@ -1,13 +1,13 @@
 /** Characters of width 0 in terminals: combining marks and format characters. */
-const NO_COLUMN = /^[\p{M}\p{Cf}]$/u;
+const ZERO_WIDTH = /^[\p{M}\p{Cf}]$/u;
 /** Common characters of width 2 in terminals (Unicode Standard Annex 11: wide and fullwidth). */
-const TWO_COLUMNS =
+const DOUBLE_WIDTH =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]$/u;
 
 function columnsOfCharacter(character: string): number {
   if (character <= '\u02ff') return 1;
-  if (NO_COLUMN.test(character)) return 0;
-  return TWO_COLUMNS.test(character) ? 2 : 1;
+  if (ZERO_WIDTH.test(character)) return 0;
+  return DOUBLE_WIDTH.test(character) ? 2 : 1;
 }
 
 /** Returns the width of a text in terminal columns. The text must not contain control sequences. */
@@ -17,20 +17,20 @@ export function columnsOf(text: string): number {
   return columns;
 }
 
-/** Cuts a text to at most `most` columns; `…` replaces the omitted part. */
-export function cutToColumns(text: string, most: number): string {
-  if (text.length <= most / 2 || columnsOf(text) <= most) return text;
+/** Cuts a text to at most `maxColumns` columns; `…` replaces the omitted part. */
+export function cutToColumns(text: string, maxColumns: number): string {
+  if (text.length <= maxColumns / 2 || columnsOf(text) <= maxColumns) return text;
   let [shown, columns] = ['', 0];
   for (const character of text) {
     columns += columnsOfCharacter(character);
-    if (columns > most - 1) break;
+    if (columns > maxColumns - 1) break;
     shown += character;
   }
-  return most < 1 ? '' : `${shown}…`;
+  return maxColumns < 1 ? '' : `${shown}…`;
 }
 
 /** Pads a text with spaces to `columns` columns, on the right for `left` alignment and on the left for `right`. */
-export function filled(text: string, columns: number, side: 'left' | 'right' = 'left'): string {
+export function padded(text: string, columns: number, side: 'left' | 'right' = 'left'): string {
   const spaces = ' '.repeat(Math.max(0, columns - columnsOf(text)));
   return side === 'left' ? text + spaces : spaces + text;
 }
@@ -60,21 +60,21 @@ export interface Column {
 
 /**
  * Formats rows under a heading. Each column is as wide as its widest cell, with two spaces between columns. With
- * `most`, the width of the screen in columns, headings are never cut, but cells of the last column may be.
+ * `maxColumns`, the width of the screen, headings are never cut, but cells of the last column may be.
  */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
-  most = Number.POSITIVE_INFINITY,
+  maxColumns = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const headings = columns.map(({ heading }) => heading);
   const widths = columns.map((_, at) =>
     Math.max(...[headings, ...rows].map((cells) => columnsOf(cells[at] ?? ''))),
   );
-  const shown = shownColumns(columns, widths, most);
+  const shown = shownColumns(columns, widths, maxColumns);
   return [headings, ...rows].map((cells) =>
     shown
-      .map((at) => filled(cells[at] ?? '', widths[at] ?? 0, columns[at]?.side))
+      .map((at) => padded(cells[at] ?? '', widths[at] ?? 0, columns[at]?.side))
       .join('  ')
       .trimEnd(),
   );
@@ -84,14 +84,14 @@ export function tableLines(
 function shownColumns(
   columns: readonly Column[],
   widths: readonly number[],
-  most: number,
+  maxColumns: number,
 ): readonly number[] {
   let shown = columns.map((_, at) => at);
   for (;;) {
     const last = shown.at(-1) ?? 0;
     const before = shown.slice(0, -1).reduce((sum, at) => sum + (widths[at] ?? 0) + 2, 0);
     const { heading = '', side = 'left' } = columns[last] ?? {};
-    const isFitting = before + (side === 'left' ? columnsOf(heading) : (widths[last] ?? 0)) <= most;
+    const isFitting = before + (side === 'left' ? columnsOf(heading) : (widths[last] ?? 0)) <= maxColumns;
     const yielding = shown.findLast((at) => columns[at]?.yields === true);
     if (isFitting || yielding === undefined) return shown;
     shown = shown.filter((at) => at !== yielding);

@@ -49,7 +49,7 @@ const END_SIGNALS: readonly EndSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQU
  * Delay after SIGTSTP, in milliseconds, before the screen resumes. A process that still runs then was not stopped,
  * because no shell controls its job.
  */
-const NOT_STOPPED_MS = 100;
+const RESUME_DELAY_MS = 100;
 /** Private characters that mark the start and end of reverse video. They are replaced by control sequences. */
 const [REVERSE, PLAIN] = ['\ue000', '\ue001'];
 
@@ -184,7 +184,7 @@ class LiveScreen implements Screen {
     this.#process.removeListener('SIGTSTP', this.#stopped);
     this.#process.kill(pid, 'SIGTSTP');
     clearTimeout(this.#resumeTimer);
-    this.#resumeTimer = setTimeout(this.#resume, NOT_STOPPED_MS);
+    this.#resumeTimer = setTimeout(this.#resume, RESUME_DELAY_MS);
   }
 
   readonly #resume = (): void => {

@@ -4,7 +4,7 @@ import type { TopAnswer, TopBucket, TopQuestion } from '../../admin/buckets/mess
 export type FullTopQuestion = Required<Pick<TopQuestion, 'by' | 'of' | 'limit'>> & TopQuestion;
 
 /** Sorts buckets in descending order by the number denied or used, and then by the other number. */
-export function sortedTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
+export function sortTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
   const other = by === 'denied' ? 'used' : 'denied';
   return [...top].sort((one, two) => two[by] - one[by] || two[other] - one[other]);
 }
@@ -15,13 +15,13 @@ export function sortedTop(top: readonly TopBucket[], by: 'denied' | 'used'): rea
  * directions. The used ratio is the largest of any replica, because replicas with a shared Redis all see the same
  * bucket.
  */
-export function mergedTop(answers: readonly TopAnswer[], { by, of, limit }: FullTopQuestion): TopAnswer {
+export function mergeTop(answers: readonly TopAnswer[], { by, of, limit }: FullTopQuestion): TopAnswer {
   const buckets = new Map<string, TopBucket>();
   for (const one of answers.flatMap(({ top }) => top)) {
     const entries = one.entries.map(({ key, value }) => [key, value]);
     const name = JSON.stringify([one.domain, one.rule, one.limit, entries]);
     const known = buckets.get(name);
-    buckets.set(name, known === undefined ? one : addedTop(known, one));
+    buckets.set(name, known === undefined ? one : addBuckets(known, one));
   }
   const sum = (of: (answer: TopAnswer) => number): number => answers.reduce((all, one) => all + of(one), 0);
   return {
@@ -30,11 +30,11 @@ export function mergedTop(answers: readonly TopAnswer[], { by, of, limit }: Full
     covers: Math.min(...answers.map(({ covers }) => covers)),
     error: { denied: sum(({ error }) => error.denied), used: sum(({ error }) => error.used) },
     sampled: Math.max(...answers.map(({ sampled }) => sampled)),
-    top: sortedTop([...buckets.values()], by).slice(0, limit),
+    top: sortTop([...buckets.values()], by).slice(0, limit),
   };
 }
 
-function addedTop(one: TopBucket, other: TopBucket): TopBucket {
+function addBuckets(one: TopBucket, other: TopBucket): TopBucket {
   return {
     ...one,
     denied: one.denied + other.denied,

@@ -7,29 +7,29 @@ import { type DebugServer, readDebugServer } from '../call/debug-server.js';
 export const MAX_REPLICAS = 256;
 
 /** An address in `--all`: a replica, or a DNS name of several replicas. */
-interface Named {
+interface ReplicaAddress {
   readonly server: DebugServer;
   /** Whether each address of the name is a replica. */
-  readonly byName: boolean;
+  readonly isDnsName: boolean;
 }
 
 /** Addresses of the replicas. */
-export type ReplicaList = readonly Named[];
+export type ReplicaList = readonly ReplicaAddress[];
 
 /**
  * Parses `--all`: `host:port,host:port`, or `dns:name:port` for all addresses of a name. Returns an error message if it
  * is invalid. `tls` applies to addresses without a scheme.
  */
 export function readReplicas(text: string, tls: boolean): ReplicaList | string {
-  const named: Named[] = [];
+  const named: ReplicaAddress[] = [];
   for (const word of text.split(',').map((one) => one.trim())) {
     if (word === '') continue;
-    const byName = word.startsWith('dns:');
-    const server = readDebugServer(byName ? word.slice('dns:'.length) : word, tls);
+    const isDnsName = word.startsWith('dns:');
+    const server = readDebugServer(isDnsName ? word.slice('dns:'.length) : word, tls);
     if (typeof server === 'string') {
       return `--all ${server}; write the debug ports of all replicas with commas between them, or dns:<name>:<port>`;
     }
-    named.push({ server, byName });
+    named.push({ server, isDnsName });
   }
   return named.length > 0 ? named : '--all names no replica; write such as 10.0.0.1:6070,10.0.0.2:6070';
 }
@@ -44,7 +44,7 @@ export interface FoundReplicas {
 /** Looks up the names, for at most `timeoutMs` milliseconds. Never rejects. */
 export async function findReplicas(list: ReplicaList, timeoutMs: number): Promise<FoundReplicas> {
   const found = await Promise.all(
-    list.map(({ server, byName }) => (byName ? addressesOf(server, timeoutMs) : [server])),
+    list.map(({ server, isDnsName }) => (isDnsName ? addressesOf(server, timeoutMs) : [server])),
   );
   const servers = new Map<string, DebugServer>();
   const problems: string[] = [];
@@ -65,11 +65,11 @@ async function addressesOf(
   timeoutMs: number,
 ): Promise<readonly (DebugServer | string)[]> {
   const { host } = server;
-  const late = () => {
+  const onTimeout = () => {
     throw new Error(`no answer within ${timeoutMs} ms`);
   };
   try {
-    const addresses = await withTimeout(timeoutMs, lookup(host, { all: true }), late);
+    const addresses = await withTimeout(timeoutMs, lookup(host, { all: true }), onTimeout);
     if (addresses.length === 0) throw new Error('it has none');
     const first = addresses.find(({ family }) => family === 4)?.family ?? 6;
     // A replica with IPv4 and IPv6 addresses counts once and may listen on one family only, so only one family is used.

@@ -1,7 +1,7 @@
 import { readArguments } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { goMilliseconds } from '../go-milliseconds.js';
-import { MOST_ROWS } from './ask-top.js';
+import { MAX_TOP_ROWS } from './ask-top.js';
 import type { FullTopQuestion } from './merge-top.js';
 
 /** Options of `weir top`. */
@@ -46,8 +46,8 @@ export function readTopOptions(args: readonly string[], live: boolean): TopOptio
   if (of !== 'minute' && of !== 'hour') return wrong('--of is minute or hour');
   const once = values.once === true || values.json === true || !live;
   const limit = Number(values.limit ?? (once ? PRINTED_ROWS : LIVE_ROWS));
-  if (!/^\d+$/.test(values.limit ?? '1') || limit < 1 || limit > MOST_ROWS) {
-    return wrong(`--limit must be a whole number from 1 to ${MOST_ROWS}`);
+  if (!/^\d+$/.test(values.limit ?? '1') || limit < 1 || limit > MAX_TOP_ROWS) {
+    return wrong(`--limit must be a whole number from 1 to ${MAX_TOP_ROWS}`);
   }
   if (values.all !== undefined && values.address !== undefined) {
     return wrong('--all names all replicas, so leave out --address');

@@ -1,6 +1,6 @@
 import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
-import { type Column, columnsOf, cutToColumns, filled, tableLines } from '../screen/columns.js';
+import { type Column, columnsOf, cutToColumns, padded, tableLines } from '../screen/columns.js';
 import { entriesText, secondsText } from '../screen/shown.js';
 
 const COLUMNS: readonly Column[] = [
@@ -16,8 +16,8 @@ const NUMBER_WIDTHS = COLUMNS.flatMap(({ heading, side }) =>
   side === 'right' ? Math.max(heading.length, 7) : [],
 );
 /** Minimum widths of a rule and of entries, and the maximum share of the remaining width for a rule. */
-const [LEAST_RULE, LEAST_ENTRIES] = [6, 7];
-const MOST_RULE = 0.4;
+const [MIN_RULE_WIDTH, MIN_ENTRIES_WIDTH] = [6, 7];
+const MAX_RULE_SHARE = 0.4;
 /** Number of spaces between two cells. */
 const GAP = 2;
 
@@ -68,13 +68,15 @@ export function topRows(top: readonly TopBucket[], columns: number): readonly st
   const several = hasSeveralDomains(top);
   const rules = top.map((bucket) => ruleText(bucket, several));
   // The last column of the screen stays empty, because terminals differ in how they wrap there.
-  const { numbers, entries, room } = fittingParts(columns - 1);
-  const widest = Math.max(LEAST_RULE, ...rules.map(columnsOf));
-  const width = entries ? Math.min(widest, Math.max(LEAST_RULE, Math.floor(room * MOST_RULE))) : room;
+  const { numbers, entries, room } = fittingColumns(columns - 1);
+  const widest = Math.max(MIN_RULE_WIDTH, ...rules.map(columnsOf));
+  const width = entries
+    ? Math.min(widest, Math.max(MIN_RULE_WIDTH, Math.floor(room * MAX_RULE_SHARE)))
+    : room;
   const row = (figures: readonly string[], rule: string, whose: string): string =>
     [
-      ...figures.slice(0, numbers).map((figure, at) => filled(figure, NUMBER_WIDTHS[at] ?? 0, 'right')),
-      filled(cutToColumns(rule, width), width),
+      ...figures.slice(0, numbers).map((figure, at) => padded(figure, NUMBER_WIDTHS[at] ?? 0, 'right')),
+      padded(cutToColumns(rule, width), width),
       ...(entries ? [cutToColumns(whose, room - width - GAP)] : []),
     ]
       .join(' '.repeat(GAP))
@@ -93,14 +95,14 @@ export function topRows(top: readonly TopBucket[], columns: number): readonly st
 }
 
 /** Returns how many number columns fit, whether entries fit, and the width left for the rule and the entries. */
-function fittingParts(columns: number): { numbers: number; entries: boolean; room: number } {
-  const roomBeside = (numbers: number): number =>
+function fittingColumns(columns: number): { numbers: number; entries: boolean; room: number } {
+  const remainingWidth = (numbers: number): number =>
     columns - NUMBER_WIDTHS.slice(0, numbers).reduce((sum, width) => sum + width + GAP, 0);
   for (let numbers = NUMBER_WIDTHS.length; numbers > 0; numbers--) {
-    const room = roomBeside(numbers);
-    if (room >= LEAST_RULE + GAP + LEAST_ENTRIES) return { numbers, entries: true, room };
+    const room = remainingWidth(numbers);
+    if (room >= MIN_RULE_WIDTH + GAP + MIN_ENTRIES_WIDTH) return { numbers, entries: true, room };
   }
-  return { numbers: 1, entries: false, room: roomBeside(1) };
+  return { numbers: 1, entries: false, room: remainingWidth(1) };
 }
 
 function hasSeveralDomains(top: readonly TopBucket[]): boolean {

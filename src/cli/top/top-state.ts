@@ -2,15 +2,15 @@ import type { TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
 import { wrapped } from '../screen/columns.js';
 import { emphasis, type Key } from '../screen/live-screen.js';
-import { type AskedTop, type TopTarget, targetName } from './ask-top.js';
-import { type FullTopQuestion, sortedTop } from './merge-top.js';
+import { type TopResult, type TopTarget, targetName } from './ask-top.js';
+import { type FullTopQuestion, sortTop } from './merge-top.js';
 import { coverText, errorText, hasText, nothingText, topRows } from './top-report.js';
 
 /** Maximum length of the filter in characters. */
 const MAX_FILTER = 100;
 /** Lines of a screen above the rows, including the heading, and below them. */
-const ABOVE = 4;
-const BELOW = 1;
+const LINES_ABOVE = 4;
+const LINES_BELOW = 1;
 
 /** State of the screen of `weir top`. */
 export interface TopState {
@@ -24,16 +24,16 @@ export interface TopState {
   readonly isPaused: boolean;
   readonly showsHelp: boolean;
   /** Last answer, and the time of day when it arrived. */
-  readonly asked: AskedTop;
+  readonly asked: TopResult;
   readonly at: string;
 }
 
 /** Effect of a key. */
-export interface Pressed {
+export interface KeyEffect {
   readonly state: TopState;
   readonly quits: boolean;
   /** Whether to send a request immediately. */
-  readonly asks: boolean;
+  readonly refreshes: boolean;
 }
 
 const HELP: readonly string[] = [
@@ -50,52 +50,52 @@ const HELP: readonly string[] = [
 /** Returns the rows that match the filter, sorted. */
 function rowsOf({ asked, filter, question }: TopState): readonly TopBucket[] {
   const top = asked.answer?.top ?? [];
-  return sortedTop(filter === '' ? top : top.filter((bucket) => hasText(bucket, filter)), question.by);
+  return sortTop(filter === '' ? top : top.filter((bucket) => hasText(bucket, filter)), question.by);
 }
 
 /** Returns the number of bucket rows on a screen with `rows` lines. */
-function roomOf(rows: number): number {
-  return Math.max(1, rows - ABOVE - BELOW);
+function visibleRows(rows: number): number {
+  return Math.max(1, rows - LINES_ABOVE - LINES_BELOW);
 }
 
 /** Returns the effect of a key on the state, for a screen with `rows` lines. */
-export function press(state: TopState, key: Key, rows: number): Pressed {
+export function press(state: TopState, key: Key, rows: number): KeyEffect {
   if (state.typing !== undefined)
-    return { state: typed(state, state.typing, key), quits: false, asks: key.name === 'return' };
+    return { state: typed(state, state.typing, key), quits: false, refreshes: key.name === 'return' };
   const { question } = state;
   switch (key.text) {
     case 'q':
-      return { state, quits: true, asks: false };
+      return { state, quits: true, refreshes: false };
     case 's':
-      return asks({
+      return withRequest({
         ...state,
         offset: 0,
         question: { ...question, by: question.by === 'denied' ? 'used' : 'denied' },
       });
     case 'm':
-      return asks({ ...state, offset: 0, question: { ...question, of: 'minute' } });
+      return withRequest({ ...state, offset: 0, question: { ...question, of: 'minute' } });
     case 'h':
-      return asks({ ...state, offset: 0, question: { ...question, of: 'hour' } });
+      return withRequest({ ...state, offset: 0, question: { ...question, of: 'hour' } });
     case '/':
-      return stays({ ...state, typing: state.filter, showsHelp: false });
+      return withoutRequest({ ...state, typing: state.filter, showsHelp: false });
     case 'p':
-      return { state: { ...state, isPaused: !state.isPaused }, quits: false, asks: state.isPaused };
+      return { state: { ...state, isPaused: !state.isPaused }, quits: false, refreshes: state.isPaused };
     case 'r':
     case ' ':
-      return asks(state);
+      return withRequest(state);
     case '?':
-      return stays({ ...state, showsHelp: !state.showsHelp });
+      return withoutRequest({ ...state, showsHelp: !state.showsHelp });
   }
-  if (key.name === 'escape') return stays({ ...state, filter: '', offset: 0, showsHelp: false });
-  return stays(scrolled(state, key.name, rows));
+  if (key.name === 'escape') return withoutRequest({ ...state, filter: '', offset: 0, showsHelp: false });
+  return withoutRequest(scrolled(state, key.name, rows));
 }
 
-function stays(state: TopState): Pressed {
-  return { state, quits: false, asks: false };
+function withoutRequest(state: TopState): KeyEffect {
+  return { state, quits: false, refreshes: false };
 }
 
-function asks(state: TopState): Pressed {
-  return { state, quits: false, asks: true };
+function withRequest(state: TopState): KeyEffect {
+  return { state, quits: false, refreshes: true };
 }
 
 function typed(state: TopState, typing: string, { text, name }: Key): TopState {
@@ -113,7 +113,7 @@ function typed(state: TopState, typing: string, { text, name }: Key): TopState {
 }
 
 function scrolled(state: TopState, name: string, rows: number): TopState {
-  const room = roomOf(rows);
+  const room = visibleRows(rows);
   const last = Math.max(0, rowsOf(state).length - room);
   const to: Readonly<Record<string, number>> = {
     up: state.offset - 1,
@@ -143,7 +143,7 @@ export function topScreen(
     return [...lines, ...HELP, ...problems];
   }
   const all = rowsOf(state);
-  const room = roomOf(rows);
+  const room = visibleRows(rows);
   const offset = Math.min(state.offset, Math.max(0, all.length - room));
   // All rows determine the column widths, so that the columns do not move while the user scrolls.
   const [heading = '', ...table] = topRows(all, columns);

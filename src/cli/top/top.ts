@@ -10,7 +10,7 @@ import {
 import { EXIT, type Io } from '../io.js';
 import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
 import type { EndSignal } from '../screen/live-screen.js';
-import { type AskedTop, askTop, MOST_ROWS, type TopTarget, targetName } from './ask-top.js';
+import { askTop, MAX_TOP_ROWS, type TopResult, type TopTarget, targetName } from './ask-top.js';
 import { readReplicas } from './replicas.js';
 import { readTopOptions, type TopOptions } from './top-options.js';
 import { plainTop } from './top-report.js';
@@ -26,7 +26,7 @@ export async function runTop(args: readonly string[], io: Io): Promise<number> {
     io.err(options);
     return EXIT.USAGE;
   }
-  const read = readHow(options, io.environment);
+  const read = readTargetAndAccess(options, io.environment);
   if (read.kind !== 'found') {
     for (const message of read.kind === 'usage' ? [read.message] : read.messages) {
       io.err(`weir top: ${message}\n`);
@@ -44,12 +44,12 @@ export async function runTop(args: readonly string[], io: Io): Promise<number> {
   return new LiveTop(first, target, access, options).run(io);
 }
 
-interface How {
+interface TargetAndAccess {
   readonly target: TopTarget;
   readonly access: DebugAccess;
 }
 
-function readHow(options: TopOptions, environment: Io['environment']): Found<How> {
+function readTargetAndAccess(options: TopOptions, environment: Io['environment']): Found<TargetAndAccess> {
   const access = readDebugAccess(options.target, environment);
   if (access.kind !== 'found') return access;
   if (options.all !== undefined) {
@@ -65,7 +65,7 @@ function readHow(options: TopOptions, environment: Io['environment']): Found<How
   };
 }
 
-function printTop(asked: AskedTop, target: TopTarget, options: TopOptions, io: Io): number {
+function printTop(asked: TopResult, target: TopTarget, options: TopOptions, io: Io): number {
   const { answer, answered, problems } = asked;
   if (answer !== undefined && options.json) {
     const all = target.kind === 'all' ? { ...answer, replicas: { answered, problems } } : answer;
@@ -86,11 +86,11 @@ class LiveTop {
   #timer: NodeJS.Timeout | undefined;
   #isAsking = false;
   /** Whether to send another request immediately after the current one. */
-  #asksAgain = false;
+  #refreshesAgain = false;
   #isOver = false;
   #draw: () => void = () => {};
 
-  constructor(asked: AskedTop, target: TopTarget, access: DebugAccess, options: TopOptions) {
+  constructor(asked: TopResult, target: TopTarget, access: DebugAccess, options: TopOptions) {
     this.#target = target;
     this.#access = access;
     this.#everyMs = options.everyMs;
@@ -117,7 +117,7 @@ class LiveTop {
         const pressed = press(this.#state, key, screen.rows);
         this.#state = pressed.state;
         if (pressed.quits) quit();
-        else if (pressed.asks) void this.#ask();
+        else if (pressed.refreshes) void this.#ask();
         this.#draw();
       },
       resized: () => this.#draw(),
@@ -145,15 +145,15 @@ class LiveTop {
   /** Requests a new answer, after the current request if there is one. */
   async #ask(): Promise<void> {
     if (this.#isAsking) {
-      this.#asksAgain = true;
+      this.#refreshesAgain = true;
       return;
     }
     this.#isAsking = true;
     do {
-      this.#asksAgain = false;
+      this.#refreshesAgain = false;
       const { question, filter } = this.#state;
       // The filter can match rows below the usual limit, so all rows are requested.
-      const wanted = filter === '' ? question : { ...question, limit: MOST_ROWS };
+      const wanted = filter === '' ? question : { ...question, limit: MAX_TOP_ROWS };
       const asked = await askTop(this.#target, this.#access, wanted);
       if (this.#isOver) return;
       // If no server answers, the last answer stays on the screen, with the new problems.
@@ -162,7 +162,7 @@ class LiveTop {
           ? { ...this.#state, asked: { ...asked, answer: this.#state.asked.answer } }
           : { ...this.#state, asked, at: timeOfDay() };
       this.#draw();
-    } while (this.#asksAgain);
+    } while (this.#refreshesAgain);
     this.#isAsking = false;
     this.#wait();
   }

@@ -19,7 +19,7 @@ const MAX_DEPTH = 6;
 const VARIABLE_KEYS = ['env', 'extraEnv', 'extraEnvs', 'extraEnvVars', 'envVars', 'environment'];
 
 /** Variables for which charts of the reference have their own keys. */
-const NAMED: readonly (readonly [variable: string, ...paths: readonly (readonly string[])[]])[] = [
+const CHART_KEYS: readonly (readonly [variable: string, ...paths: readonly (readonly string[])[]])[] = [
   ['REDIS_URL', ['redisUrl'], ['redisURL'], ['redis', 'url']],
   ['REDIS_SOCKET_TYPE', ['redisSocketType']],
   ['LOG_LEVEL', ['logLevel'], ['log', 'level']],
@@ -38,16 +38,16 @@ export function chartServices(input: Input): readonly Workload[] {
     const gateway = valueAt(document, 'config', 'envoyGateway');
     if (gateway?.kind === 'map')
       return [gatewayService(input, document, ['config', 'envoyGateway'], 'values')];
-    return chartsBelow(input, document, document, []);
+    return findCharts(input, document, document, []);
   });
 }
 
-function chartsBelow(input: Input, root: YamlMap, value: YamlValue, path: YamlPath): readonly Workload[] {
+function findCharts(input: Input, root: YamlMap, value: YamlValue, path: YamlPath): readonly Workload[] {
   if (value.kind !== 'map' || path.length > MAX_DEPTH) return [];
   const image = valueAt(value, 'image');
   const own = image === undefined ? [] : chartAt(input, root, value, path, image);
   const below = entriesAt(value).flatMap(([key, child]) =>
-    key === 'image' ? [] : chartsBelow(input, root, child, [...path, key]),
+    key === 'image' ? [] : findCharts(input, root, child, [...path, key]),
   );
   return [...own, ...below];
 }
@@ -112,7 +112,7 @@ function registryFindings(file: string, image: YamlValue): readonly Finding[] {
  */
 function chartVariables(values: YamlMap, key: string): Environment {
   const variables = emptyVariables();
-  for (const [name, ...paths] of NAMED) {
+  for (const [name, ...paths] of CHART_KEYS) {
     const text = paths.map((path) => textAt(values, ...path)).find((one) => one !== '');
     if (text !== undefined) variables[name] = text;
   }

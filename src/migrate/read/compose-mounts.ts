@@ -6,7 +6,7 @@ import { joinPath, type YamlScalar, type YamlValue } from '../../config/yaml/yam
 import { scalarPart } from '../../config/yaml/yaml-part.js';
 import type { Layer } from './compose-project.js';
 import type { Input } from './input.js';
-import { interpolate, namesWithout } from './interpolate.js';
+import { interpolate, unsetVariables } from './interpolate.js';
 import type { Mount, MountSource } from './workload.js';
 
 type Variables = Readonly<Record<string, string>>;
@@ -18,18 +18,18 @@ type Variables = Readonly<Record<string, string>>;
 export function mountsOf(
   layers: readonly Layer[],
   files: readonly Input[],
-  beside: Variables,
+  dotEnv: Variables,
 ): readonly Mount[] {
   const mounts = layers.flatMap(({ service, folder }) => [
-    ...itemsAt(service, 'volumes').flatMap((volume) => readVolume(volume, folder, beside)),
-    ...itemsAt(service, 'configs').map((config) => readConfig(config, folder, files, beside)),
+    ...itemsAt(service, 'volumes').flatMap((volume) => readVolume(volume, folder, dotEnv)),
+    ...itemsAt(service, 'configs').map((config) => readConfig(config, folder, files, dotEnv)),
   ]);
   return [...new Map(mounts.map((mount) => [mount.target, mount])).values()];
 }
 
 /** Reads a volume such as `./config:/data/ratelimit/config:ro`, or its long form as a mapping. */
-function readVolume(volume: YamlValue, folder: string, beside: Variables): readonly Mount[] {
-  const expand = (text: string): string => interpolate(text, beside).text ?? text;
+function readVolume(volume: YamlValue, folder: string, dotEnv: Variables): readonly Mount[] {
+  const expand = (text: string): string => interpolate(text, dotEnv).text ?? text;
   const [source = '', target = ''] =
     volume.kind === 'scalar'
       ? splitVolume(expand(volume.text))
@@ -49,7 +49,7 @@ function splitVolume(text: string): readonly string[] {
  * Reads an item of a service's `configs`, a name or a mapping. The last file with a top-level config of that name
  * defines its content.
  */
-function readConfig(config: YamlValue, folder: string, files: readonly Input[], beside: Variables): Mount {
+function readConfig(config: YamlValue, folder: string, files: readonly Input[], dotEnv: Variables): Mount {
   const name = config.kind === 'scalar' ? config.text : textAt(config, 'source');
   const target = textAt(config, 'target') || `/${name}`;
   const what = `the config ${name}, which is neither a file nor a text in the compose file`;
@@ -57,22 +57,22 @@ function readConfig(config: YamlValue, folder: string, files: readonly Input[], 
     input.documents.flatMap((document): readonly MountSource[] => {
       const file = textAt(document, 'configs', name, 'file');
       if (file !== '') {
-        const path = interpolate(file, beside).text ?? file;
+        const path = interpolate(file, dotEnv).text ?? file;
         const isPath = isAbsolute(path) || path.includes('$');
         return [mountOf(isPath ? path : `./${path}`, target, folder, what).source];
       }
       const content = valueAt(document, 'configs', name, 'content');
-      return content?.kind === 'scalar' ? [textSource(name, content, input, beside)] : [];
+      return content?.kind === 'scalar' ? [textSource(name, content, input, dotEnv)] : [];
     }),
   );
   return { target, source: sources.at(-1) ?? { kind: 'elsewhere', what } };
 }
 
 /** Returns a config whose content is in the compose file. Compose replaces `${NAME}` and `$$` in it. */
-function textSource(name: string, content: YamlScalar, input: Input, beside: Variables): MountSource {
-  const text = content.text.includes('$') ? interpolate(content.text, beside).text : content.text;
+function textSource(name: string, content: YamlScalar, input: Input, dotEnv: Variables): MountSource {
+  const text = content.text.includes('$') ? interpolate(content.text, dotEnv).text : content.text;
   if (text === undefined) {
-    const names = namesWithout(content.text, beside).join(' and ');
+    const names = unsetVariables(content.text, dotEnv).join(' and ');
     return {
       kind: 'elsewhere',
       what: `the config ${name}, whose text names ${names}, which has no value here`,

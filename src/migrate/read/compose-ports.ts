@@ -11,11 +11,11 @@ type Variables = Readonly<Record<string, string>>;
  * 05-services, "ports"). A range returns all its ports, and an invalid item is ignored. Returns undefined with
  * `network_mode: host`, because all ports of the container are ports of the host.
  */
-export function portsOf(layers: readonly Layer[], beside: Variables): readonly PublishedPort[] | undefined {
+export function portsOf(layers: readonly Layer[], dotEnv: Variables): readonly PublishedPort[] | undefined {
   const mode = layers.map(({ service }) => textAt(service, 'network_mode')).findLast((text) => text !== '');
   if (mode === 'host') return undefined;
   return layers.flatMap(({ service }) =>
-    itemsAt(service, 'ports').flatMap((item) => readPorts(item, (text) => interpolate(text, beside).text)),
+    itemsAt(service, 'ports').flatMap((item) => readPorts(item, (text) => interpolate(text, dotEnv).text)),
   );
 }
 

@@ -16,7 +16,7 @@ import {
 } from './compose-project.js';
 import { GatheredVariables } from './gathered-variables.js';
 import type { Input } from './input.js';
-import { interpolate, namesWithout } from './interpolate.js';
+import { interpolate, unsetVariables } from './interpolate.js';
 import { memoryFindings } from './memory-limit.js';
 import { healthFindings } from './probe-programs.js';
 import type { Workload } from './workload.js';
@@ -32,28 +32,28 @@ export function composeServices(input: Input, inputs: readonly Input[]): readonl
   const project = composeProject(inputs);
   if (typeof project === 'string') return project;
   const folder = dirname(project.files[0]?.file ?? input.file);
-  const beside = variablesBeside(folder);
-  if (typeof beside === 'string') return beside;
-  return servicesIn(project, input, inputs).map((service) => readService(input, project, service, beside));
+  const dotEnv = readDotEnv(folder);
+  if (typeof dotEnv === 'string') return dotEnv;
+  return servicesIn(project, input, inputs).map((service) => readService(input, project, service, dotEnv));
 }
 
 function readService(
   input: Input,
   { files, override }: ComposeProject,
   { name, layers, own, unresolved }: ComposeService,
-  beside: Variables,
+  dotEnv: Variables,
 ): Workload {
   /** Returns the value at a path in the last layer that has one. */
   const last = (...path: readonly string[]): string =>
     layers.map(({ service }) => textAt(service, ...path)).findLast((text) => text !== '') ?? '';
   const container = last('container_name');
-  const image = interpolate(last('image'), beside);
+  const image = interpolate(last('image'), dotEnv);
   const limit = last('deploy', 'resources', 'limits', 'memory') || last('mem_limit');
   const about = `${input.file}: ${name}`;
-  const environment = readEnvironment(layers, about, beside);
+  const environment = readEnvironment(layers, about, dotEnv);
   if (unresolved.length > 0) environment.hideUnset();
-  for (const clause of unresolved) environment.decide.push({ about, text: `${clause}. ${RESOLVE}` });
-  const redis = files.flatMap(({ documents }) => documents.flatMap(evictions));
+  for (const clause of unresolved) environment.decide.push({ about, text: `${clause}. ${RESOLVE_ADVICE}` });
+  const redis = files.flatMap(({ documents }) => documents.flatMap(evictionFindings));
   return {
     input,
     title: `service ${name}`,
@@ -63,7 +63,7 @@ function readService(
       (key) => layers.map(({ service }) => words(service, key)).findLast(([word]) => word !== '') ?? [],
     ),
     environment,
-    mounts: mountsOf(layers, files, beside),
+    mounts: mountsOf(layers, files, dotEnv),
     same:
       override === undefined
         ? []
@@ -89,7 +89,7 @@ function readService(
       files: files.map(({ file }) => file),
       isBuilt: layers.some(({ service }) => service.fields.has('build')),
       pullPolicy: last('pull_policy'),
-      ports: portsOf(layers, beside),
+      ports: portsOf(layers, dotEnv),
       isInOneFile:
         files.length === 1 &&
         layers.every(({ file }) => file === input.file) &&
@@ -98,7 +98,7 @@ function readService(
   };
 }
 
-const RESOLVE =
+const RESOLVE_ADVICE =
   'So it is not known which variables are set, and none is added: run `docker compose config > resolved.yaml`, and ' +
   'name that file alone. It then holds the values of all variables, secrets, too.';
 
@@ -108,7 +108,7 @@ function words(service: YamlMap, ...path: readonly string[]): readonly string[] 
 }
 
 /** Reports a Redis in the file that may evict keys that still count. */
-function evictions(document: YamlValue): readonly Finding[] {
+function evictionFindings(document: YamlValue): readonly Finding[] {
   return entriesAt(document, 'services').flatMap(([name, service]) => {
     const command = service.kind === 'map' ? words(service, 'command').join(' ') : '';
     const policy = /--maxmemory-policy[\s=]+(?!noeviction\b)([\w-]+)/.exec(command)?.[1];
@@ -124,7 +124,7 @@ function evictions(document: YamlValue): readonly Finding[] {
  * Reads `.env`, which sets values of `${NAME}` for compose if the shell does not. Returns an error message if the file
  * cannot be read.
  */
-function variablesBeside(folder: string): Variables | string {
+function readDotEnv(folder: string): Variables | string {
   const file = join(folder, '.env');
   if (!existsSync(file)) return emptyVariables();
   try {
@@ -134,9 +134,9 @@ function variablesBeside(folder: string): Variables | string {
   }
 }
 
-function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): GatheredVariables {
+function readEnvironment(layers: readonly Layer[], about: string, dotEnv: Variables): GatheredVariables {
   const gathered = new GatheredVariables();
-  for (const file of layers.flatMap((layer) => envFiles(layer, beside))) {
+  for (const file of layers.flatMap((layer) => envFiles(layer, dotEnv))) {
     try {
       gathered.addEnvFile(file.path, readConfigFile(file.path).toString());
     } catch (error) {
@@ -149,13 +149,13 @@ function readEnvironment(layers: readonly Layer[], about: string, beside: Variab
     }
   }
   for (const [name, written] of layers.flatMap(({ service }) => ownVariables(service))) {
-    const value = written === undefined ? beside[name] : interpolate(written, beside).text;
+    const value = written === undefined ? dotEnv[name] : interpolate(written, dotEnv).text;
     gathered.set(name, value);
     if (value !== undefined) continue;
     const from =
       written === undefined
         ? 'takes its value from the variable of its name in the shell'
-        : `takes its value from ${namesWithout(written, beside).join(' and ')}`;
+        : `takes its value from ${unsetVariables(written, dotEnv).join(' and ')}`;
     const remedy =
       'which no file sets, so the value is not known; write it into .env beside the compose file, which ' +
       'docker compose reads, too';
@@ -184,13 +184,13 @@ function ownVariables(service: YamlMap): readonly (readonly [string, string | un
 
 function envFiles(
   { service, folder }: Layer,
-  beside: Variables,
+  dotEnv: Variables,
 ): readonly { path: string; required: boolean }[] {
   const written = valueAt(service, 'env_file');
   const all = written?.kind === 'list' ? written.items : written === undefined ? [] : [written];
   return all.flatMap((one) => {
     const text = one.kind === 'scalar' ? one.text : textAt(one, 'path');
-    const path = interpolate(text, beside).text ?? text;
+    const path = interpolate(text, dotEnv).text ?? text;
     if (path === '') return [];
     return [
       { path: isAbsolute(path) ? path : join(folder, path), required: textAt(one, 'required') !== 'false' },

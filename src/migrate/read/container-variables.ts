@@ -8,13 +8,13 @@ import type { Environment } from './workload.js';
  * unknown, even if `manifests` contain the Secret.
  */
 export function containerVariables(container: YamlValue, manifests: readonly Manifest[]): Environment {
-  const reader = new Reader(manifests);
+  const reader = new ContainerReader(manifests);
   for (const source of itemsAt(container, 'envFrom')) reader.addAll(source);
   for (const item of itemsAt(container, 'env')) reader.add(item);
   return reader;
 }
 
-class Reader extends GatheredVariables {
+class ContainerReader extends GatheredVariables {
   private readonly manifests: readonly Manifest[];
 
   constructor(manifests: readonly Manifest[]) {

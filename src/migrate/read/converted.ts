@@ -41,7 +41,7 @@ export function limitsIn(manifest: YamlMap): readonly YamlValue[] {
 }
 
 /** Returns a function that creates findings about the limit at `about`, which weir cannot express. */
-export function notALimit(about: string): (clause: string, remedy: string) => Finding {
+export function conversionFailure(about: string): (clause: string, remedy: string) => Finding {
   return (clause, remedy) => ({ about, text: `this limit was not converted: ${clause}; ${remedy}.` });
 }
 
@@ -55,7 +55,7 @@ export function limitFields(
   about: string,
   remedies: ReadonlyMap<string, string> = new Map(),
 ): YamlMap | Finding {
-  const refuse = notALimit(about);
+  const refuse = conversionFailure(about);
   if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
   const unknown = [...item.fields.keys()].find((key) => !known.includes(key));
   if (unknown === undefined) return item;
@@ -64,7 +64,7 @@ export function limitFields(
 }
 
 /** Separates converted limits from findings about limits that weir cannot express. */
-export function partLimits(read: readonly (ConvertedLimit | Finding)[]): {
+export function separateLimits(read: readonly (ConvertedLimit | Finding)[]): {
   readonly limits: ConvertedLimit[];
   readonly decide: Finding[];
 } {
@@ -93,14 +93,14 @@ export function windowOf(seconds: number): Pick<ConvertedLimit, 'unit' | 'multip
 /** Parses a whole number between `least` and the maximum of a uint32. Returns undefined for any other text. */
 export function wholeNumber(text: string, least: number): number | undefined {
   const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  return number >= least && number <= MOST ? number : undefined;
+  return number >= least && number <= MAX_REQUESTS ? number : undefined;
 }
 
 /** Maximum `requests_per_unit`. */
-const MOST = 4_294_967_295;
+const MAX_REQUESTS = 4_294_967_295;
 
 /** Returns why a policy cannot match a value exactly, as a clause; undefined if it can. */
-export function unmatchable(value: string): string | undefined {
+export function unmatchableReason(value: string): string | undefined {
   if (value === '') return 'is empty, which stands for any value in a policy of weir';
   return value.includes('*') ? 'holds a *, which stands for any text in a policy of weir' : undefined;
 }

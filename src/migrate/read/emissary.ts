@@ -4,11 +4,11 @@ import type { Finding } from '../findings.js';
 import {
   type Conversion,
   type ConvertedLimit,
+  conversionFailure,
   limitFields,
   limitsIn,
-  notALimit,
-  partLimits,
-  unmatchable,
+  separateLimits,
+  unmatchableReason,
   wholeNumber,
 } from './converted.js';
 import type { Input } from './input.js';
@@ -54,14 +54,19 @@ export function convertEmissary(input: Input): Conversion | undefined {
       text: 'name the address of weir in its spec.service, with protocol_version: v3; Mappings stay as they are.',
     },
   ];
-  return { from: input, source: `the RateLimits of Emissary in ${input.file}`, ...partLimits(read), advice };
+  return {
+    from: input,
+    source: `the RateLimits of Emissary in ${input.file}`,
+    ...separateLimits(read),
+    advice,
+  };
 }
 
 /** Converts a limit. Returns a finding if weir cannot express it. */
 function readLimit(given: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
   const item = limitFields(given, FIELDS, about, REMEDIES);
   if ('text' in item) return item;
-  const refuse = notALimit(about);
+  const refuse = conversionFailure(about);
   if (domain === '') return refuse('its RateLimit has no domain', 'a policy of weir needs one');
   const requests = textAt(item, 'rate');
   if (wholeNumber(requests, 0) === undefined)
@@ -91,7 +96,7 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
     }
     const { text } = field.value;
     const value = text === '' || text === '*' ? undefined : text;
-    const clause = value === undefined ? undefined : unmatchable(value);
+    const clause = value === undefined ? undefined : unmatchableReason(value);
     if (clause !== undefined)
       return refuse(`the value of ${JSON.stringify(field.key)} ${clause}`, 'write the rule by hand');
     entries.push({ key: field.key, value });

@@ -14,7 +14,13 @@ import { type Input, readInput } from './input.js';
 import { containers } from './kubernetes.js';
 import { convertLimitador } from './limitador.js';
 import { isDirectory } from './locate-policies.js';
-import { type Environment, NO_ENVIRONMENT, type Pick, pickWorkload, type Workload } from './workload.js';
+import {
+  type ChosenWorkload,
+  chooseWorkload,
+  type Environment,
+  NO_ENVIRONMENT,
+  type Workload,
+} from './workload.js';
 
 /** An installation of envoyproxy/ratelimit, as described by the files that the user named. */
 export interface Installation {
@@ -22,7 +28,7 @@ export interface Installation {
   readonly root: string | undefined;
   readonly inputs: readonly Input[];
   /** Workload that runs the service; undefined if no file contains a workload. */
-  readonly pick: Pick | undefined;
+  readonly pick: ChosenWorkload | undefined;
   /** Variables of the service. Variables in env files override those in other files. */
   readonly environment: Environment;
   readonly same: readonly Finding[];
@@ -51,10 +57,10 @@ export function readInstallation(
   const [root] = directories;
   const folders = [
     ...directories,
-    ...[...directories, ...inputs.map(({ file }) => dirname(file))].flatMap(aboveTemplates),
+    ...[...directories, ...inputs.map(({ file }) => dirname(file))].flatMap(chartOfTemplates),
   ];
   const chart = folders.find((folder) => existsSync(join(folder, 'Chart.yaml')));
-  if (chart !== undefined) return ofChart(chart);
+  if (chart !== undefined) return chartSourceMessage(chart);
   const known = inputs.map(otherSoftware).find((text) => text !== undefined);
   if (known !== undefined) return known;
   const conversions = inputs.flatMap((input) => convertLimitador(input) ?? convertEmissary(input) ?? []);
@@ -72,7 +78,7 @@ export function readInstallation(
     if (typeof found === 'string') return found;
     workloads.push(...found);
   }
-  const pick = workloads.length === 0 ? undefined : pickWorkload(workloads, service);
+  const pick = workloads.length === 0 ? undefined : chooseWorkload(workloads, service);
   if (typeof pick === 'string') return pick;
   if (pick === undefined && service !== undefined) return 'there is no service for --service in these files';
   const nothing = inputs.find(({ format }) => format === 'values' && workloads.length === 0);
@@ -82,11 +88,14 @@ export function readInstallation(
       'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
     );
   }
-  const foreign = root === undefined && pick === undefined ? inputs.find(isForeign) : undefined;
-  if (foreign !== undefined && inputs.every((input) => isForeign(input) || input.format === 'variables')) {
-    const kinds = [...new Set(manifestsOf(foreign.documents).map(({ kind }) => kind))];
+  const withoutConfigMap = root === undefined && pick === undefined ? inputs.find(lacksConfigMap) : undefined;
+  if (
+    withoutConfigMap !== undefined &&
+    inputs.every((input) => lacksConfigMap(input) || input.format === 'variables')
+  ) {
+    const kinds = [...new Set(manifestsOf(withoutConfigMap.documents).map(({ kind }) => kind))];
     return (
-      `"${foreign.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
+      `"${withoutConfigMap.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
       'manifests of its Deployment and its ConfigMap'
     );
   }
@@ -102,17 +111,17 @@ export function readInstallation(
 }
 
 /** Returns whether a file contains manifests but no ConfigMap. */
-function isForeign({ format, documents }: Input): boolean {
+function lacksConfigMap({ format, documents }: Input): boolean {
   return format === 'kubernetes' && !manifestsOf(documents).some(({ kind }) => kind === 'ConfigMap');
 }
 
 /** Returns the folder of a chart if `folder` contains the chart's templates. */
-function aboveTemplates(folder: string): readonly string[] {
+function chartOfTemplates(folder: string): readonly string[] {
   return basename(resolve(folder)) === 'templates' ? [join(folder, '..')] : [];
 }
 
 /** Returns the error message for the source of a chart. */
-export function ofChart(folder: string): string {
+export function chartSourceMessage(folder: string): string {
   const render = `helm template ${shellWord(folder)} > manifest.yaml`;
   return (
     `"${folder}" is the source of a Helm chart, whose templates are not policies; save what it deploys, and name ` +
@@ -139,7 +148,7 @@ function otherSoftware({ file, documents }: Input): string | undefined {
       textAt(document, 'name') !== '' &&
       textAt(document, 'version') !== '',
   );
-  return isChart && basename(file) === 'Chart.yaml' ? ofChart(dirname(file)) : undefined;
+  return isChart && basename(file) === 'Chart.yaml' ? chartSourceMessage(dirname(file)) : undefined;
 }
 
 /**

@@ -30,7 +30,7 @@ export function interpolate(text: string, variables: Variables): { readonly text
 }
 
 /** Returns the variables in a text for which {@link interpolate} has no value. */
-export function namesWithout(text: string, variables: Variables): readonly string[] {
+export function unsetVariables(text: string, variables: Variables): readonly string[] {
   const names = [...text.matchAll(/\$(?:\$|\{(\w+)[^}]*\}|(\w+))/g)].flatMap(
     ([, braced, bare]) => braced ?? bare ?? [],
   );

@@ -4,11 +4,11 @@ import type { Finding } from '../findings.js';
 import {
   type Conversion,
   type ConvertedLimit,
+  conversionFailure,
   limitFields,
   limitsIn,
-  notALimit,
-  partLimits,
-  unmatchable,
+  separateLimits,
+  unmatchableReason,
   wholeNumber,
   windowOf,
 } from './converted.js';
@@ -39,10 +39,10 @@ export function convertLimitador(input: Input): Conversion | undefined {
       .map(({ fields }) => limitsIn(fields)),
   ];
   if (lists.length === 0) return undefined;
-  const { limits, decide } = partLimits(
+  const { limits, decide } = separateLimits(
     lists.flat().map((item) => readLimit(item, `${input.file}:${item.at.line}`)),
   );
-  decide.push(...differentKeys(limits, input.file));
+  decide.push(...differentKeyFindings(limits, input.file));
   const advice = [
     {
       about: 'windows',
@@ -58,14 +58,14 @@ export function convertLimitador(input: Input): Conversion | undefined {
     },
   ];
   const source = `the limits of Limitador in ${input.file}`;
-  return { from: input, source, limits: inOneOrder(limits), decide, advice };
+  return { from: input, source, limits: withSameKeyOrder(limits), decide, advice };
 }
 
 /** Converts a limit. Returns a finding if weir cannot express it. */
 function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
   const item = limitFields(given, FIELDS, about);
   if ('text' in item) return item;
-  const refuse = notALimit(about);
+  const refuse = conversionFailure(about);
   const domain = textAt(item, 'namespace');
   if (domain === '') return refuse('its namespace is empty', 'a policy of weir needs a domain');
   const requests = textAt(item, 'max_value');
@@ -98,7 +98,7 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
           'write the rule by hand, with value_regex, value_cidr or derive where one fits',
         );
       }
-      const clause = entry.value === undefined ? undefined : unmatchable(entry.value);
+      const clause = entry.value === undefined ? undefined : unmatchableReason(entry.value);
       if (clause !== undefined)
         return refuse(`the value of ${JSON.stringify(entry.key)} ${clause}`, 'write the rule by hand');
       places.add(entry.place);
@@ -163,7 +163,7 @@ function equality(text: string): ReadEntry | undefined {
  * Sorts the entries of limits that have the same keys into the order of the first such limit. Limitador accepts entries
  * in any order, but Envoy sends each descriptor in one order.
  */
-function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[] {
+function withSameKeyOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[] {
   const orders = new Map<string, ReadonlyMap<string, number>>();
   return limits.map((limit) => {
     const keys = limit.entries.map(({ key }) => key);
@@ -176,7 +176,7 @@ function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[
 }
 
 /** Reports namespaces whose limits have different keys, because Limitador applies every limit that matches. */
-function differentKeys(limits: readonly ConvertedLimit[], file: string): readonly Finding[] {
+function differentKeyFindings(limits: readonly ConvertedLimit[], file: string): readonly Finding[] {
   const lists = new Map<string, Set<string>>();
   for (const { domain, entries } of limits) {
     const keys = entries.map(({ key, value }) => (value === undefined ? key : `${key}=…`)).sort();

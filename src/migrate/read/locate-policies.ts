@@ -49,12 +49,13 @@ export function locatePolicies(
   const files = inputs.filter(({ format }) => format === 'policy').map(({ file }) => file);
   if (files.length > 0 && root === undefined) return { kind: 'files', places: files, directory: undefined };
   if (root === undefined && settings.configType !== 'FILE') return { kind: 'management-server' };
-  if (root === undefined && workload?.policies !== undefined) return inValues(workload, workload.policies);
+  if (root === undefined && workload?.policies !== undefined)
+    return policiesInValues(workload, workload.policies);
   const mounted =
-    root === undefined && workload !== undefined ? inMounts(workload, inputs, settings) : undefined;
+    root === undefined && workload !== undefined ? policiesInMounts(workload, inputs, settings) : undefined;
   if (mounted !== undefined) return mounted;
   const maps = root === undefined ? mapsOf(inputs) : [];
-  if (maps.length > 0) return inMaps(maps);
+  if (maps.length > 0) return policiesInConfigMaps(maps);
   const place = policiesBelow(root, settings);
   if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
   const text =
@@ -72,7 +73,7 @@ function placeText(place: PolicyPlace): string {
   return `${directory} and from files beside it such as ${JSON.stringify(`${place.directory}.yaml`)}`;
 }
 
-function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
+function policiesInValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
   if (parts.length > 0) return { kind: 'parts', parts, of: workload.input.file };
   return {
     kind: 'not-found',
@@ -81,7 +82,7 @@ function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolici
 }
 
 /** Finds policies in the mounts of the workload, at the path where the server in the container reads them. */
-function inMounts(
+function policiesInMounts(
   workload: Workload,
   inputs: readonly Input[],
   settings: Settings,
@@ -103,16 +104,16 @@ function inMounts(
   }
   const paths = [
     ...mounts.flatMap((mount) => pathOf(mount, place)),
-    ...besideIn(workload.mounts, nearest, place),
+    ...siblingPlaces(workload.mounts, nearest, place),
   ];
   const texts = mounts.flatMap(({ source }) => (source.kind === 'text' ? [source] : []));
-  if (texts.length > 0) return inTexts(texts, paths.length > 0);
+  if (texts.length > 0) return policiesInTexts(texts, paths.length > 0);
   if (paths.length > 0) {
     const [first] = paths;
     const only = typeof first === 'string' || paths.length > 1 ? undefined : first?.directory;
     return { kind: 'files', places: paths, directory: only };
   }
-  return inMountedMaps(mounts, inputs, place);
+  return policiesInMountedConfigMaps(mounts, inputs, place);
 }
 
 /** Returns the mounts that contain a path of the container and have the longest target. */
@@ -124,7 +125,7 @@ function mountsAt(mounts: readonly Mount[], path: string): readonly Mount[] {
 }
 
 /** Returns policies next to the directory of a layout, if that directory is a separate mount. */
-function besideIn(
+function siblingPlaces(
   mounts: readonly Mount[],
   nearest: readonly Mount[],
   place: PolicyPlace,
@@ -148,7 +149,10 @@ function placeAt(path: string, place: PolicyPlace): PolicyPlace {
 /**
  * Returns policies whose text is in the compose file. `hasFiles` is true if others are files, which is not supported.
  */
-function inTexts(texts: readonly Extract<MountSource, { kind: 'text' }>[], hasFiles: boolean): FoundPolicies {
+function policiesInTexts(
+  texts: readonly Extract<MountSource, { kind: 'text' }>[],
+  hasFiles: boolean,
+): FoundPolicies {
   const configs = texts.map(({ name, file }) => `config ${name} of ${file}`).join(' and the ');
   if (!hasFiles) return { kind: 'parts', parts: texts.map(({ part }) => part), of: `the ${configs}` };
   const text =
@@ -171,7 +175,7 @@ function pathOf({ target, source }: Mount, place: PolicyPlace): readonly PolicyP
   return typeof place === 'string' && isDirectory(source.path) ? [] : [placeAt(source.path, place)];
 }
 
-function inMountedMaps(
+function policiesInMountedConfigMaps(
   mounts: readonly Mount[],
   inputs: readonly Input[],
   place: PolicyPlace,
@@ -189,7 +193,7 @@ function inMountedMaps(
       `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and name that file, too`;
     return { kind: 'not-found', text };
   }
-  return inMaps(
+  return policiesInConfigMaps(
     maps.filter(({ map }) => names.includes(map.name)),
     (map, key) =>
       mounted.some(({ name, target, files }) => {
@@ -212,7 +216,7 @@ function mapsOf(inputs: readonly Input[]): readonly MapInFile[] {
  * Finds policies in ConfigMaps. `isRead` returns whether the server reads a key as a policy file. By default all keys
  * count, because the mounts are unknown. `where` names the location in the message if there are no policies.
  */
-function inMaps(
+function policiesInConfigMaps(
   maps: readonly MapInFile[],
   isRead: (map: string, key: string) => boolean = () => true,
   where = '',
@@ -231,7 +235,7 @@ function inMaps(
 }
 
 /** Returns the directory of policies in the container. */
-export function inContainer(settings: Settings): string {
+export function policyDirectoryInContainer(settings: Settings): string {
   return pathOfPlace(placeInContainer(settings));
 }
 
@@ -252,7 +256,7 @@ const DEFAULT_ROOT = '/srv/runtime_data/current';
 function policiesBelow(root: string | undefined, settings: Settings): RuntimeLayout | undefined {
   const runtime = { ...settings, configPath: '', runtimeRoot: root ?? settings.runtimeRoot };
   const places = [runtime, { ...runtime, runtimeSubdirectory: '' }].map(policyPlace);
-  for (const place of places) if (typeof place !== 'string' && isThere(place, root)) return place;
+  for (const place of places) if (typeof place !== 'string' && hasPolicies(place, root)) return place;
   const [place] = places;
   if (root === undefined || typeof place === 'string' || place === undefined || !isDirectory(root))
     return undefined;
@@ -263,7 +267,7 @@ function policiesBelow(root: string | undefined, settings: Settings): RuntimeLay
  * Returns whether a layout contains policies. Files such as `config.yaml` directly in `root` do not count, because
  * `root` may be the directory of the policies, in which every file is read.
  */
-function isThere(place: RuntimeLayout, root: string | undefined): boolean {
+function hasPolicies(place: RuntimeLayout, root: string | undefined): boolean {
   if (isDirectory(place.directory)) return true;
   return (
     siblingPaths(place).length > 0 && (root === undefined || relative(root, dirname(place.directory)) !== '')

@@ -4,9 +4,9 @@ import type { Environment } from './workload.js';
 const MEBIBYTE = 1024 ** 2;
 
 /** Memory limit in bytes below which weir may run out of memory, as docs/migrate.md describes. */
-const ENOUGH = 256 * MEBIBYTE;
+const MIN_BYTES = 256 * MEBIBYTE;
 /** Memory limit in bytes below which the default heap of Node.js may use nearly all memory. */
-const ROOMY = 512 * MEBIBYTE;
+const COMFORTABLE_BYTES = 512 * MEBIBYTE;
 
 const BINARY = { k: 1024, m: MEBIBYTE, g: 1024 ** 3 };
 
@@ -33,13 +33,13 @@ export function memoryFindings(
   const [, number = '', unit = ''] = /^([\d.]+)([a-z]*)$/i.exec(limit) ?? [];
   const factors: Readonly<Record<string, number>> = FACTORS[writtenFor];
   const bytes = Number(number) * (factors[unit.toLowerCase()] ?? Number.NaN);
-  if (number === '' || Number.isNaN(bytes) || bytes >= ROOMY) return [];
+  if (number === '' || Number.isNaN(bytes) || bytes >= COMFORTABLE_BYTES) return [];
   const { NODE_OPTIONS = '' } = environment.variables;
   const bounded =
     environment.unknown.has('NODE_OPTIONS') || /--max[-_]old[-_]space[-_]size/.test(NODE_OPTIONS);
   const [enough, roomy] = writtenFor === 'compose' ? ['256m', '512m'] : ['256Mi', '512Mi'];
   const bound = 'set NODE_OPTIONS=--max-old-space-size=160';
-  if (bytes < ENOUGH) {
+  if (bytes < MIN_BYTES) {
     const remedy = `raise it to ${enough}${bounded ? '' : ` and ${bound}`}, or to ${roomy}`;
     const why = 'and weir takes about 100 MB before its first call';
     return [{ about, text: `may have ${limit} of memory, ${why}: ${remedy}.` }];

@@ -3,7 +3,7 @@ import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/mani
 import type { YamlValue } from '../../config/yaml/yaml-document.js';
 
 /** Keys that envoyproxy/ratelimit accepts at any level (src/config/config_impl.go, validKeys, July 2026). */
-const KEYS = new Set([
+const REFERENCE_KEYS = new Set([
   'domain',
   'key',
   'value',
@@ -28,35 +28,35 @@ const SWITCHES = ['shadow_mode', 'quota_mode', 'detailed_metric', 'value_to_metr
 const MAX_UINT32 = 0xffff_ffff;
 
 /** Keys at the top level of each domain, in the form `key_value` that envoyproxy/ratelimit compares. */
-type Seen = Map<string, Set<string>>;
+type DomainKeys = Map<string, Set<string>>;
 
 /**
- * Returns which of the policies that `isAsked` selects envoyproxy/ratelimit rejects or accepts. A policy is in neither
- * set if that is unknown. The reference reads `parts` in order; `merges` (MERGE_DOMAIN_CONFIG) allows several files
- * with the same domain.
+ * Returns which of the policies that `isSelected` selects envoyproxy/ratelimit rejects or accepts. A policy is in
+ * neither set if that is unknown. The reference reads `parts` in order; `merges` (MERGE_DOMAIN_CONFIG) allows several
+ * files with the same domain.
  */
-export function refusedByReference(
+export function judgeByReference(
   parts: readonly OpenedPart[],
   merges: boolean,
-  isAsked: (name: string) => boolean,
-): { readonly refused: ReadonlySet<string>; readonly taken: ReadonlySet<string> } {
-  const seen: Seen = new Map();
-  const refused = new Set<string>();
-  const taken = new Set<string>();
+  isSelected: (name: string) => boolean,
+): { readonly rejected: ReadonlySet<string>; readonly accepted: ReadonlySet<string> } {
+  const seen: DomainKeys = new Map();
+  const rejected = new Set<string>();
+  const accepted = new Set<string>();
   for (const { name, opened } of parts) {
     const root = opened.source?.root.map;
     const isNoYaml = opened.problems.errors.some(({ message }) =>
       message.startsWith('this is not valid YAML'),
     );
-    const isBad = root === undefined || isRefused(root, merges, seen);
-    if (!isAsked(name)) continue;
-    if (root !== undefined) (isBad ? refused : taken).add(name);
-    else if (isNoYaml || opened.isNotPolicy) refused.add(name);
+    const isBad = root === undefined || isRejected(root, merges, seen);
+    if (!isSelected(name)) continue;
+    if (root !== undefined) (isBad ? rejected : accepted).add(name);
+    else if (isNoYaml || opened.isNotPolicy) rejected.add(name);
   }
-  return { refused, taken };
+  return { rejected, accepted };
 }
 
-function isRefused(root: YamlValue, merges: boolean, seen: Seen): boolean {
+function isRejected(root: YamlValue, merges: boolean, seen: DomainKeys): boolean {
   const domain = textAt(root, 'domain');
   const before = seen.get(domain);
   const keys = before ?? new Set<string>();
@@ -68,7 +68,7 @@ function isRefused(root: YamlValue, merges: boolean, seen: Seen): boolean {
 
 function hasUnknownKey(value: YamlValue): boolean {
   return entriesAt(value).some(([key, child]) => {
-    if (!KEYS.has(key)) return true;
+    if (!REFERENCE_KEYS.has(key)) return true;
     if (key === 'metadata') return false;
     if (child.kind === 'list') return child.items.some((item) => item.kind !== 'map' || hasUnknownKey(item));
     return hasUnknownKey(child);

@@ -117,49 +117,52 @@ export interface Editable {
 }
 
 /** The workload chosen as the rate limit service, and why. */
-export interface Pick {
+export interface ChosenWorkload {
   readonly workload: Workload;
   /** Reason as a clause: `its image is envoyproxy/ratelimit:master`. */
   readonly because: string;
 }
 
 /** Variables that only the reference and weir read. */
-const OWN_VARIABLES = ['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'];
+const SERVICE_VARIABLES = ['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'];
 
 /**
- * Returns the workload that runs the rate limit service, or the one that `asked` names. Returns an error message if the
- * choice is ambiguous. `workloads` must not be empty.
+ * Returns the workload that runs the rate limit service, or the one that `wantedName` names. Returns an error message
+ * if the choice is ambiguous. `workloads` must not be empty.
  */
-export function pickWorkload(workloads: readonly Workload[], asked: string | undefined): Pick | string {
-  const offered = (some: readonly Workload[]): string =>
+export function chooseWorkload(
+  workloads: readonly Workload[],
+  wantedName: string | undefined,
+): ChosenWorkload | string {
+  const nameList = (some: readonly Workload[]): string =>
     some.map(({ title, names, input }) => `${names[0]} (${title} in ${input.file})`).join(', ');
-  if (asked !== undefined) {
-    const named = workloads.filter(({ names }) => names.includes(asked));
+  if (wantedName !== undefined) {
+    const named = workloads.filter(({ names }) => names.includes(wantedName));
     const [workload] = named;
     if (workload !== undefined && named.length === 1) return { workload, because: '--service names it' };
     const found = workload === undefined ? 'there is no service' : 'several services have the name';
-    return `${found} ${JSON.stringify(asked)}; --service takes ${offered(named.length > 0 ? named : workloads)}`;
+    return `${found} ${JSON.stringify(wantedName)}; --service takes ${nameList(named.length > 0 ? named : workloads)}`;
   }
-  const signs = workloads.map((workload) => ({ workload, ...signOf(workload) }));
-  const most = Math.max(...signs.map(({ weight }) => weight));
-  const best = signs.filter(({ weight }) => weight === most);
+  const evidence = workloads.map((workload) => ({ workload, ...evidenceOf(workload) }));
+  const most = Math.max(...evidence.map(({ weight }) => weight));
+  const best = evidence.filter(({ weight }) => weight === most);
   const [pick] = best;
   if (most > 0 && pick !== undefined && best.length === 1)
     return { workload: pick.workload, because: pick.because };
   return most > 0
     ? `several services may be the rate limit service; name one with ` +
-        `--service: ${offered(best.map(({ workload }) => workload))}`
-    : `no service runs ratelimit by its image or command; name one with --service: ${offered(workloads)}`;
+        `--service: ${nameList(best.map(({ workload }) => workload))}`
+    : `no service runs ratelimit by its image or command; name one with --service: ${nameList(workloads)}`;
 }
 
-function signOf({ image, command, environment, names }: Workload): {
+function evidenceOf({ image, command, environment, names }: Workload): {
   readonly weight: number;
   readonly because: string;
 } {
   if (isRatelimitImage(image)) return { weight: 3, because: `its image is ${image}` };
   const program = command.find((word) => /(?:^|[\s/])ratelimit(?=$|[\s;&])/.test(word));
   if (program !== undefined) return { weight: 3, because: 'it runs ratelimit' };
-  const own = OWN_VARIABLES.find((name) => environment.variables[name] !== undefined);
+  const own = SERVICE_VARIABLES.find((name) => environment.variables[name] !== undefined);
   if (own !== undefined) return { weight: 2, because: `it has the variable ${own}` };
   if (image === '' && names.some((name) => /rate-?limit/i.test(name)))
     return { weight: 1, because: 'its name says so' };

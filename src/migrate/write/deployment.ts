@@ -57,11 +57,11 @@ export function makeDeployment(
   }
   for (const input of inputs) {
     // With an overlay, the files of the installation stay unchanged.
-    if (overlay !== undefined || !isDeployed(input, installation)) continue;
+    if (overlay !== undefined || !isCopied(input, installation)) continue;
     const name = freeName(basename(input.file), [...names.values()]);
     if (pick?.workload.input === input) {
       if (text === undefined) {
-        decide.push(byHand(input, target));
+        decide.push(manualEditFinding(input, target));
         continue;
       }
       files.push({ path: name, content: text, mode: modeOf(input.file), note: noteOf(target) });
@@ -113,7 +113,7 @@ function modeOf(file: string): number {
  * Returns whether a file is copied to the deployment. If a workload is known, the variables are added there and env
  * files are not copied.
  */
-function isDeployed({ format }: Input, { pick }: Installation): boolean {
+function isCopied({ format }: Input, { pick }: Installation): boolean {
   if (format === 'policy') return false;
   return format !== 'variables' || pick === undefined;
 }
@@ -149,7 +149,7 @@ function noteOf({ image, variables }: Target, hasImage = true): string {
   return count === 0 ? `image ${image}` : `image ${image}, ${added}`;
 }
 
-function byHand({ file }: Input, { image, variables }: Target): Finding {
+function manualEditFinding({ file }: Input, { image, variables }: Target): Finding {
   const added = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const also = added.length === 0 ? '' : `, and add ${added.join(', ')}`;
   const text =

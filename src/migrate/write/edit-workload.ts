@@ -27,9 +27,9 @@ export function editWorkload(
   const changed = stepsOf(target).reduce<Workload | undefined>((current, step) => {
     const lines = current && step(current.edit, current.input.lines, current);
     if (current === undefined || lines === undefined) return undefined;
-    return again(workload, inputs, lines.join('\n'));
+    return readAgain(workload, inputs, lines.join('\n'));
   }, workload);
-  if (changed === undefined || !isMeant(workload, changed, target)) return undefined;
+  if (changed === undefined || !hasIntendedValues(workload, changed, target)) return undefined;
   return changed.input.text;
 }
 
@@ -82,7 +82,7 @@ export function splitTag(image: string): readonly [name: string, tag: string] {
 }
 
 /** Returns the same workload, read from a changed text of its file. */
-function again(workload: Workload, inputs: readonly Input[], text: string): Workload | undefined {
+function readAgain(workload: Workload, inputs: readonly Input[], text: string): Workload | undefined {
   const input = readInputText(workload.input.file, text);
   if (typeof input === 'string') return undefined;
   const all = inputs.map((one) => (one === workload.input ? input : one));
@@ -90,19 +90,19 @@ function again(workload: Workload, inputs: readonly Input[], text: string): Work
   return typeof found === 'string' ? undefined : found.find(({ title }) => title === workload.title);
 }
 
-function isMeant(before: Workload, after: Workload, { image, variables }: Target): boolean {
+function hasIntendedValues(before: Workload, after: Workload, { image, variables }: Target): boolean {
   const wanted = { ...before.environment.variables, ...variables };
   const names = Object.keys(wanted);
   return (
     after.image === image &&
     names.length === Object.keys(after.environment.variables).length &&
     names.every((name) => after.environment.variables[name] === wanted[name]) &&
-    rest(before) === rest(after)
+    unchangedParts(before) === unchangedParts(after)
   );
 }
 
 /** Returns the unchanged parts of the file as a string, for comparison. */
-function rest({ input, edit }: Workload): string {
+function unchangedParts({ input, edit }: Workload): string {
   const { root, image, tag, variables, drop } = edit;
   const changed = [
     image,
@@ -111,9 +111,11 @@ function rest({ input, edit }: Workload): string {
     ...drop.map((key): YamlPath => [...image.slice(0, -1), key]),
   ];
   const without = (map: YamlMap): unknown =>
-    changed.reduce<unknown>((value, path) => omit(value, path), told(map));
+    changed.reduce<unknown>((value, path) => omit(value, path), withoutPositions(map));
   const documents = input.documents.map((document) =>
-    document === root ? without(root) : told(document, isEmbedded(root, input) ? root : undefined),
+    document === root
+      ? without(root)
+      : withoutPositions(document, isEmbedded(root, input) ? root : undefined),
   );
   return JSON.stringify([documents, without(root)]);
 }
@@ -127,11 +129,13 @@ function isEmbedded(root: YamlMap, { documents }: Input): boolean {
  * Returns a value without positions. Texts that may contain `embedded` are omitted, because `embedded` is compared
  * separately.
  */
-function told(value: YamlValue, embedded?: YamlMap): unknown {
+function withoutPositions(value: YamlValue, embedded?: YamlMap): unknown {
   if (value === embedded) return '';
-  if (value.kind === 'list') return value.items.map((item) => told(item, embedded));
+  if (value.kind === 'list') return value.items.map((item) => withoutPositions(item, embedded));
   if (value.kind === 'map')
-    return Object.fromEntries([...value.fields].map(([key, field]) => [key, told(field.value, embedded)]));
+    return Object.fromEntries(
+      [...value.fields].map(([key, field]) => [key, withoutPositions(field.value, embedded)]),
+    );
   if (embedded !== undefined && /\bkind["']?:\s*["']?EnvoyGateway\b/.test(value.text)) return '';
   return `${value.plain} ${value.text}`;
 }

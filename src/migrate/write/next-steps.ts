@@ -4,7 +4,7 @@ import { shellWord } from '../../config/show/shell-text.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import type { Finding } from '../findings.js';
 import type { Installation } from '../read/installation.js';
-import { inContainer } from '../read/locate-policies.js';
+import { policyDirectoryInContainer } from '../read/locate-policies.js';
 import type { Deployed, PublishedPort } from '../read/workload.js';
 import type { Report } from '../report.js';
 import { type Deployment, VARIABLES_FILE } from './deployment.js';
@@ -221,7 +221,9 @@ function dockerSteps({ directory, deployment, settings, target }: Written): read
   );
   const place = deployment.policies;
   const mount =
-    place === undefined ? '' : ` -v ${shellWord(resolve(directory, place))}:${inContainer(settings)}:ro`;
+    place === undefined
+      ? ''
+      : ` -v ${shellWord(resolve(directory, place))}:${policyDirectoryInContainer(settings)}:ro`;
   return [
     'Start weir where the other service was started, with these variables and policies. With Docker alone:\n' +
       `   \`docker run${env.join('')}${mount} ${published(settings)} ${target.image} /bin/ratelimit\``,

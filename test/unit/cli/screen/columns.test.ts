@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { columnsOf, cutToColumns, filled, tableLines, wrapped } from '../../../../src/cli/screen/columns.js';
+import { columnsOf, cutToColumns, padded, tableLines, wrapped } from '../../../../src/cli/screen/columns.js';
 import { entriesText, secondsText } from '../../../../src/cli/screen/shown.js';
 import { printableJson } from '../../../../src/printable.js';
 
@@ -24,8 +24,8 @@ test.each([
   expect(columnsOf(cutToColumns(text, columns))).toBeLessThanOrEqual(columns);
 });
 
-test('cells are filled by columns, and tables stand in line', () => {
-  expect([filled('\u65e5', 4), filled('7', 3, 'right'), filled('long', 2)]).toEqual([
+test('cells are padded to columns, and tables are aligned', () => {
+  expect([padded('\u65e5', 4), padded('7', 3, 'right'), padded('long', 2)]).toEqual([
     '\u65e5  ',
     '  7',
     'long',

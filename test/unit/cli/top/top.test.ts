@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopBucket } from '../../../../src/admin/buckets/messages.js';
-import { mergedTop } from '../../../../src/cli/top/merge-top.js';
+import { mergeTop } from '../../../../src/cli/top/merge-top.js';
 import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/top/replicas.js';
 import { runTop } from '../../../../src/cli/top/top.js';
 import { press, type TopState, topScreen } from '../../../../src/cli/top/top-state.js';
@@ -190,7 +190,7 @@ describe('replicas', () => {
   });
 
   test('buckets are the same by domain, rule and entries only', () => {
-    const merged = mergedTop(
+    const merged = mergeTop(
       [
         answerOf(bucket('a', 1, 1), bucket('a', 1, 1, { rule: 'other' })),
         answerOf(bucket('a', 1, 1, { domain: 'd' })),
@@ -202,7 +202,7 @@ describe('replicas', () => {
 
   test('limits that requests bring are buckets by themselves', () => {
     const brought = (limit: string) => bucket('a', 1, 1, { rule: 'override', limit });
-    const merged = mergedTop([answerOf(brought('3/day'), brought('4/day')), answerOf(brought('3/day'))], {
+    const merged = mergeTop([answerOf(brought('3/day'), brought('4/day')), answerOf(brought('3/day'))], {
       by: 'used',
       of: 'hour',
       limit: 9,
@@ -291,7 +291,7 @@ describe('the screen', () => {
     expect(pressing('<end><home>').offset).toBe(0);
     expect(lines(pressing('<end>')).at(-1)).toMatch(/^32-50 of 50 /);
     expect(press(state, { text: 'q', name: 'q' }, 24).quits).toBe(true);
-    expect(press(state, { text: 's', name: 's' }, 24).asks).toBe(true);
+    expect(press(state, { text: 's', name: 's' }, 24).refreshes).toBe(true);
     expect(lines(pressing('p'))[0]).toMatch(/ {3}paused$/);
     expect(lines(pressing('?')).join('\n')).toContain('q         quit');
   });

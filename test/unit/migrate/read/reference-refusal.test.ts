@@ -1,12 +1,12 @@
 /* Policies that envoyproxy/ratelimit rejects, according to its config_impl.go. */
 import { expect, test } from '@jest/globals';
 import { openFile } from '../../../../src/config/read/policy-source.js';
-import { refusedByReference } from '../../../../src/migrate/read/reference-refusal.js';
+import { judgeByReference } from '../../../../src/migrate/read/reference-refusal.js';
 
 function judge(texts: readonly string[], merges = false): readonly string[] {
   const parts = texts.map((text, i) => ({ name: `${i}`, opened: openFile(`${i}`, Buffer.from(text)) }));
-  const { refused, taken } = refusedByReference(parts, merges, () => true);
-  return texts.map((_, i) => (refused.has(`${i}`) ? 'refused' : taken.has(`${i}`) ? 'taken' : 'unknown'));
+  const { rejected, accepted } = judgeByReference(parts, merges, () => true);
+  return texts.map((_, i) => (rejected.has(`${i}`) ? 'refused' : accepted.has(`${i}`) ? 'taken' : 'unknown'));
 }
 
 const LIMIT = 'rate_limit: { unit: second, requests_per_unit: 1 }';
