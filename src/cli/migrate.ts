@@ -9,7 +9,7 @@ import { type Finding, type Findings, NO_FINDINGS } from '../migrate/findings.js
 import { findInPolicies } from '../migrate/policy-findings.js';
 import { chartSourceMessage, type Installation, readInstallation } from '../migrate/read/installation.js';
 import { type FoundPolicies, locatePolicies } from '../migrate/read/locate-policies.js';
-import { judgeByReference } from '../migrate/read/reference-refusal.js';
+import { judgeByReference } from '../migrate/read/reference-verdicts.js';
 import { type Report, reportJson, reportText } from '../migrate/report.js';
 import { findInVariables, type VariableFindings } from '../migrate/variable-findings.js';
 import { convertedReport } from '../migrate/write/converted-policies.js';

@@ -4,7 +4,7 @@ import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicyNode } from '../policy/policy-node.js';
 import { quantity } from '../quantity.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
-import type { judgeByReference } from './read/reference-refusal.js';
+import type { judgeByReference } from './read/reference-verdicts.js';
 
 /**
  * Maximum length of a window, in microseconds, that needs no plan for the switch, because it soon starts again anyway.

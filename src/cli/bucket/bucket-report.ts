@@ -2,7 +2,7 @@ import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../..
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
 import { type Column, tableLines, wrapped } from '../screen/columns.js';
-import { entriesText, secondsText } from '../screen/shown.js';
+import { entriesText, secondsText } from '../screen/value-text.js';
 
 const WIDTH = 80;
 

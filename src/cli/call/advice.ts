@@ -1,6 +1,6 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { certificateFault } from '../../certificate-fault.js';
-import { detectProtocol } from './spoken.js';
+import { detectProtocol } from './detect-protocol.js';
 import type { ServerTarget } from './target.js';
 
 /** Returns the message of a failed call without the prefixes and suffixes that grpc-js adds. */

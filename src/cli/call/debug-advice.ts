@@ -2,7 +2,7 @@ import { certificateFault } from '../../certificate-fault.js';
 import { printableLine } from '../../printable.js';
 import { shown } from '../../shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
-import { detectProtocol } from './spoken.js';
+import { detectProtocol } from './detect-protocol.js';
 
 /** A failed call to a debug port. */
 interface FailedCall {

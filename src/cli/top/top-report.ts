@@ -1,7 +1,7 @@
 import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
 import { type Column, columnsOf, cutToColumns, padded, tableLines } from '../screen/columns.js';
-import { entriesText, secondsText } from '../screen/shown.js';
+import { entriesText, secondsText } from '../screen/value-text.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'DENIED', side: 'right' },

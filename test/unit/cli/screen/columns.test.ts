@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { columnsOf, cutToColumns, padded, tableLines, wrapped } from '../../../../src/cli/screen/columns.js';
-import { entriesText, secondsText } from '../../../../src/cli/screen/shown.js';
+import { entriesText, secondsText } from '../../../../src/cli/screen/value-text.js';
 import { printableJson } from '../../../../src/printable.js';
 
 test.each([

@@ -1,7 +1,7 @@
 /* Policies that envoyproxy/ratelimit rejects, according to its config_impl.go. */
 import { expect, test } from '@jest/globals';
 import { openFile } from '../../../../src/config/read/policy-source.js';
-import { judgeByReference } from '../../../../src/migrate/read/reference-refusal.js';
+import { judgeByReference } from '../../../../src/migrate/read/reference-verdicts.js';
 
 function judge(texts: readonly string[], merges = false): readonly string[] {
   const parts = texts.map((text, i) => ({ name: `${i}`, opened: openFile(`${i}`, Buffer.from(text)) }));
