@@ -25,12 +25,12 @@ export function readArguments<T extends Options>(
       strict: true,
     });
   } catch (error) {
-    return `weir ${command}: ${argumentErrorMessage(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
+    return `weir ${command}: ${argumentError(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
   }
 }
 
 /** Describes an error of `parseArgs`, for a command whose options are `known`, more briefly than Node.js does. */
-export function argumentErrorMessage(error: Error, known: readonly string[]): string {
+export function argumentError(error: Error, known: readonly string[]): string {
   return printableLine(shortMessage(error, known));
 }
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { printableLine } from '../printable.js';
-import { argumentErrorMessage, readEntry } from './arguments.js';
+import { argumentError, readEntry } from './arguments.js';
 import { isAddress } from './call/address.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import type { Io } from './io.js';
@@ -53,7 +53,7 @@ export function parseCheckArguments(args: readonly string[], environment: Io['en
   } catch (error) {
     if (error instanceof UsageError) return { kind: 'usage', message: error.message };
     if (String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')) {
-      return { kind: 'usage', message: argumentErrorMessage(error as Error, Object.keys(OPTIONS)) };
+      return { kind: 'usage', message: argumentError(error as Error, Object.keys(OPTIONS)) };
     }
     throw error;
   }

@@ -13,8 +13,8 @@ const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 
 const NOT_LOADED =
   'weir does not load this policy until its errors, above, are mended, but loads the others.';
-const REJECTED_BY_REFERENCE = `${NOT_LOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
-const ACCEPTED_BY_REFERENCE = `${NOT_LOADED} envoyproxy/ratelimit takes it as it is.`;
+const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
+const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit takes it as it is.`;
 
 /** Finding that applies to every installation. */
 const GENERAL_FINDING: Finding = {
@@ -37,8 +37,8 @@ export function findInPolicies(
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     return { about, text };
   });
-  for (const about of rejected) decide.push({ about, text: REJECTED_BY_REFERENCE });
-  for (const about of accepted) decide.push({ about, text: ACCEPTED_BY_REFERENCE });
+  for (const about of rejected) decide.push({ about, text: REFERENCE_REJECTS });
+  for (const about of accepted) decide.push({ about, text: REFERENCE_ACCEPTS });
   for (const problem of warnings) {
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     advice.push({ about, text });

@@ -88,14 +88,14 @@ export function readInstallation(
       'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
     );
   }
-  const withoutConfigMap = root === undefined && pick === undefined ? inputs.find(lacksConfigMap) : undefined;
+  const unrelated = root === undefined && pick === undefined ? inputs.find(lacksConfigMap) : undefined;
   if (
-    withoutConfigMap !== undefined &&
+    unrelated !== undefined &&
     inputs.every((input) => lacksConfigMap(input) || input.format === 'variables')
   ) {
-    const kinds = [...new Set(manifestsOf(withoutConfigMap.documents).map(({ kind }) => kind))];
+    const kinds = [...new Set(manifestsOf(unrelated.documents).map(({ kind }) => kind))];
     return (
-      `"${withoutConfigMap.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
+      `"${unrelated.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
       'manifests of its Deployment and its ConfigMap'
     );
   }
