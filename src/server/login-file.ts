@@ -49,7 +49,7 @@ export class LoginFile implements LoginSource {
       const why = isEmpty
         ? `${this.#variable}: ${this.#file} is empty; write the password into it`
         : (read as Error).message;
-      this.#listeners?.failed(`${why}; the login before it stays in use`);
+      this.#listeners?.failed(`${why}; the previous login stays in use`);
       return;
     }
     this.#listeners?.failed(undefined);

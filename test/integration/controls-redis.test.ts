@@ -138,7 +138,7 @@ describe('controls in Redis', () => {
     const more = ['+zadd', '+zrem', '+zscore', '+zcard', '+zrangebyscore', '+pttl', '+pexpire'];
     await command('acl', 'setuser', 'weir', ...more);
     await waitFor('the log', () => one.logged.length > 1);
-    expect(one.logged[1]).toBe('info blocks and exemptions are read from Redis again');
+    expect(one.logged[1]).toBe('info blocks and exemptions can be read from Redis again');
     expect(await one.book.put(control('a'))).toBe('done');
   });
 

@@ -98,7 +98,7 @@ describe('a Redis Cluster', () => {
     });
     const { REDIS_AUTH: _, ...without } = environment;
     expect((await explain(without, '--json', 'tenant=acme')).stderr).toMatch(
-      /^weir explain: Redis cluster 127.* wants a login: set REDIS_AUTH or .*\n$/,
+      /^weir explain: Redis cluster 127.* requires a login: set REDIS_AUTH or .*\n$/,
     );
   });
 
@@ -107,7 +107,7 @@ describe('a Redis Cluster', () => {
     const away = await explain({ ...environment, REDIS_URL: `127.0.0.1:${port}` }, '--json', 'tenant=acme');
     expect([away.code, placeIn(away).redis_node]).toEqual([1, null]);
     expect(away.stderr).toMatch(
-      /^weir explain: Redis cluster .* cannot be used: no node .* answers; start them, or correct REDIS_URL \(.*\)\n$/,
+      /^weir explain: Redis cluster .* cannot be used: no node .*; start the nodes, or correct REDIS_URL \(.*\)\n$/,
     );
     for (const node of cluster.nodes) node.pause();
     try {
@@ -135,7 +135,7 @@ describe('a Redis Cluster', () => {
       expect(await explain(environment, 'tenant=acme')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(
-          `no node serves slot ${slot}: bring its master back, or give the slot to`,
+          `no node serves slot ${slot}: bring its master back, or assign the slot to`,
         ),
       });
     } finally {
@@ -167,7 +167,7 @@ test.each<[Record<string, string>, RegExp]>([
     {},
     /^weir explain: REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; .*\n$/,
   ],
-  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: it names several; .*\n$/],
+  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: it contains several addresses; .*\n$/],
   [
     { REDIS_URL: 'a', REDIS_TLS_CACERT: '/none', REDIS_TLS: 'true' },
     /^weir explain: REDIS_TLS_CACERT: .*\n$/,

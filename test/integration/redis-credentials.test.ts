@@ -129,9 +129,7 @@ describe('a command', () => {
   test('that prints a wrong password and then the right one logs in', async () => {
     await user('weir', '>s3cret');
     const store = open({ REDIS_AUTH_COMMAND: print('weir:s3cret-old') });
-    await logged(
-      /refuses the login: correct the .* in what is printed by the command of REDIS_AUTH_COMMAND,/,
-    );
+    await logged(/refuses the login: correct the .* in the output of the command in REDIS_AUTH_COMMAND,/);
     expect(store.everReached).toBe(false);
     print('weir:s3cret');
     await expectDecided(store);
@@ -141,8 +139,8 @@ describe('a command', () => {
     await user('weir', '>s3cret');
     const script = 'echo s3cret; echo s3cret >&2; exit 3';
     const store = open({ REDIS_AUTH_COMMAND: program(script) });
-    await logged(/program ended with exit code 3; run it as the user of weir/);
-    expect(log[0]).toMatch(/^error: Redis .* cannot be used, and weir keeps trying: REDIS_AUTH_COMMAND: /);
+    await logged(/program failed with exit code 3; run it as the user that runs weir/);
+    expect(log[0]).toMatch(/^error: Redis .* cannot be used, and weir keeps retrying: REDIS_AUTH_COMMAND: /);
     expect(faults).toContain('login_source');
     program('echo weir:s3cret');
     await expectDecided(store);
@@ -155,14 +153,14 @@ describe('a command', () => {
     await expectDecided(store);
     program('exit 3');
     await logged(
-      /^warn: REDIS_AUTH_COMMAND: .* ended with exit code 3; .*; the login before it stays in use$/,
+      /^warn: REDIS_AUTH_COMMAND: .* failed with exit code 3; .*; the previous login stays in use$/,
     );
     await waitFor('another failure', () => faults.filter((fault) => fault === 'login_source').length > 1);
     await cutOff();
     await waitFor('the loss', () => faults.includes('lost'));
     await expectDecided(store);
     program('echo weir:s3cret');
-    await logged(/^info: Redis .* can be given a new login again$/);
+    await logged(/^info: Redis .* accepts a new login again$/);
     expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
   });
 
@@ -312,7 +310,7 @@ describe('a file', () => {
     await expectDecided(store);
     folder.write('password', 'weir:s3cret-wrong');
     await logged(
-      /^warn: Redis .* refuses the new login: correct .* in the file of REDIS_AUTH_FILE.*; the connection goes on with/,
+      /^warn: Redis .* refuses the new login: correct .* in the file of REDIS_AUTH_FILE.*; the connection keeps/,
     );
     folder.write('password', 'weir:s3cret-worse');
     await waitFor('another refusal', () => faults.filter((fault) => fault === 'wrongpass').length === 2);
@@ -331,9 +329,7 @@ describe('a file', () => {
     const store = open({ REDIS_AUTH_FILE: folder.write('password', 'weir:s3cret') });
     await expectDecided(store);
     folder.write('password', '');
-    await logged(
-      /^warn: REDIS_AUTH_FILE: .* is empty; write the password into it; the login before it stays/,
-    );
+    await logged(/^warn: REDIS_AUTH_FILE: .* is empty; write the password into it; the previous login stays/);
     await cutOff();
     await waitFor('the loss', () => faults.includes('lost'));
     await expectDecided(store);

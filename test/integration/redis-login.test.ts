@@ -83,14 +83,14 @@ describe('passwords', () => {
   test('a password that Redis repeats because its AUTH has another name is in no log line', async () => {
     redis = await startRedis({ args: ['--rename-command', 'AUTH', 'ANOTHER'] });
     open(`redis://weir:s3cret@127.0.0.1:${redis.port}`);
-    await expectAway(/knows no AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
+    await expectAway(/does not support AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
     expect(log.join('\n')).not.toContain('s3cret');
   });
 
   test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectAway(/wants a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/);
+    await expectAway(/requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/);
   });
 
   test.each<[given: Record<string, string>, words: string]>([
@@ -98,7 +98,10 @@ describe('passwords', () => {
     [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file of REDIS_AUTH_FILE, which'],
     [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH, which'],
     [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
-    [{ REDIS_PERSECOND: 'true' }, 'wants a login: set REDIS_PERSECOND_AUTH or REDIS_PERSECOND_AUTH_FILE to'],
+    [
+      { REDIS_PERSECOND: 'true' },
+      'requires a login: set REDIS_PERSECOND_AUTH or REDIS_PERSECOND_AUTH_FILE to',
+    ],
   ])('the log line names the variable with the wrong password: %j', async (given, words) => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     const address = `127.0.0.1:${redis.port}`;
@@ -129,7 +132,7 @@ describe('passwords', () => {
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
     await expectAway(
-      /does not let the user in REDIS_URL do what weir does: run ACL SETUSER with .* \+evalsha .* \(NOPERM/,
+      /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER with .* \+evalsha .* \(NOPERM/,
     );
     admin.disconnect();
   });
@@ -216,7 +219,7 @@ describe('TLS', () => {
     const { url } = await startTls();
     open(url);
     await expectAway(
-      /certificate is not known; set REDIS_TLS_CACERT to the file with its issuer \(self-signed/,
+      /certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate \(self-signed/,
     );
     await store!.close();
     open(url, { tls: { rejectUnauthorized: false } });
@@ -227,7 +230,7 @@ describe('TLS', () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
     await expectAway(
-      /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
+      /certificate is issued for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
     );
   });
 
@@ -240,7 +243,7 @@ describe('TLS', () => {
       redis = await startRedis({ args });
       open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
       await expectAway(
-        /it speaks clear text, and was asked over TLS; write redis:\/\/ in REDIS_URL, and do not set REDIS_TLS$/,
+        /it does not speak TLS, but weir connected with TLS; write redis:\/\/ in REDIS_URL, and do not set REDIS_TLS$/,
       );
       // No other reason, such as ETIMEDOUT, is logged.
       expect(log).toHaveLength(1);
@@ -251,7 +254,7 @@ describe('TLS', () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
     await expectAway(
-      /it speaks TLS, and was asked in clear text; write rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
+      /it speaks TLS, but weir connected without TLS; write rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
     );
     expect(log).toHaveLength(1);
   });

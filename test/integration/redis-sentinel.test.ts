@@ -120,7 +120,7 @@ describe('a master with a replica and three Sentinels', () => {
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
     expect(log.join('\n')).toMatch(
-      /nothing listens there; weir goes on asking the Sentinels for another master/,
+      /nothing listens at this address; weir keeps asking the Sentinels for another master/,
     );
   });
 
@@ -173,7 +173,7 @@ describe('misleading Sentinels', () => {
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
     expect(log[0]).toMatch(
-      /it is a replica, which takes no writes; weir asks the Sentinels .* \(READONLY its role is slave\)|is up$/,
+      /it is a replica, which does not accept writes; weir asks the Sentinels .* \(READONLY its role is slave\)|is up$/,
     );
     expect(isUpAt(replica.port)).toBe(false);
   });
@@ -184,17 +184,17 @@ describe('misleading Sentinels', () => {
     [
       'none is there',
       ({ nowhere }) => `mymaster,127.0.0.1:${nowhere},[::1]:${nowhere}`,
-      /no Sentinel of REDIS_URL answers; start them, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
+      /no Sentinel of REDIS_URL answers; start .*, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
     ],
     [
       'they know no such master',
       ({ sentinel }) => `mymastre,127.0.0.1:${sentinel}`,
-      /Sentinel 127\S+ knows no master called "mymastre", but "mymaster"; correct the name that REDIS_URL begins with/,
+      /Sentinel 127\S+ does not know a master named "mymastre", but "mymaster"; correct the name at .* REDIS_URL/,
     ],
     [
       'what is named is a Redis',
       ({ redis }) => `mymaster,127.0.0.1:${redis}`,
-      /Sentinel 127\S+ is a Redis, and no Sentinel; name the port of its Sentinel in REDIS_URL/,
+      /Sentinel 127\S+ is a Redis server, not a Sentinel; name the port of the Sentinel in REDIS_URL/,
     ],
   ])('%s', async (_, url, says) => {
     const [nowhere] = (await freePorts(1)) as [number];
@@ -203,7 +203,7 @@ describe('misleading Sentinels', () => {
     await waitFor('the log', () => log.length > 0);
     expect(log[0]).toMatch(says);
     expect(log[0]).toMatch(
-      /^error: Redis mym\w+ \(Sentinels 127\S+.*\) cannot be used, and weir keeps trying: /,
+      /^error: Redis mym\w+ \(Sentinels 127\S+.*\) cannot be used, and weir keeps retrying: /,
     );
     expect(faults[0]).toBe('no_master');
     expect(store.everReached).toBe(false);

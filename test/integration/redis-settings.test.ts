@@ -113,13 +113,16 @@ describe('connections to Redis', () => {
   test.each<[Record<string, string>, RegExp]>([
     [
       { REDIS_SOCKET_TYPE: 'unix', REDIS_URL: 'redis://:s3cret@redis:6379' },
-      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: Redis address: a redis:\/\/ URL is no Unix domain socket/m,
+      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: Redis address: a redis:\/\/ URL is not a Unix domain socket/m,
     ],
     [
       { REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: '/run/redis.sock' },
       /^weir: REDIS_URL, REDIS_SOCKET_TYPE: .*the socket type is tcp; write host:port$/m,
     ],
-    [{ REDIS_TLS: 'true', REDIS_URL: '/run/redis.sock' }, /^weir: REDIS_URL, REDIS_TLS: .*has no TLS/m],
+    [
+      { REDIS_TLS: 'true', REDIS_URL: '/run/redis.sock' },
+      /^weir: REDIS_URL, REDIS_TLS: .*does not support TLS/m,
+    ],
     [
       { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'http://h', REDIS_URL: 'h:1' },
       /^weir: REDIS_PERSECOND_URL: .*unknown scheme/m,

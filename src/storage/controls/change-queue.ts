@@ -40,7 +40,7 @@ export class ChangeQueue {
   async add(change: LogChange): Promise<LogChanged | StorageError> {
     if (this.#closed) return new StorageError('disconnected', 'the store is closed');
     if (this.#waiting.length >= MAX_CHANGES_WAITING)
-      return new StorageError('overloaded', 'too many changes wait for Redis');
+      return new StorageError('overloaded', 'too many changes are waiting for Redis');
     return await new Promise((resolve) => {
       this.#waiting.push({ change, resolve });
       if (!this.#making) void this.#makeAll();

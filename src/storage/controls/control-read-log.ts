@@ -16,7 +16,7 @@ export class ControlReadLog {
   /** Records the result of a poll. Timeouts and lost connections are logged elsewhere. */
   note(error: StorageError | undefined): void {
     if (error === undefined) {
-      if (this.#complained) this.#log('info', 'blocks and exemptions are read from Redis again');
+      if (this.#complained) this.#log('info', 'blocks and exemptions can be read from Redis again');
       this.#complained = false;
       this.#refused = 0;
       return;
@@ -25,8 +25,9 @@ export class ControlReadLog {
     this.#complained = true;
     this.#log(
       'warn',
-      `blocks and exemptions cannot be read from Redis, so that new ones have no effect here (${error.message}); ` +
-        'if it is for want of rights, give the user of weir those that docs/operate/redis.md names',
+      'blocks and exemptions cannot be read from Redis, so new ones have no effect here ' +
+        `(${error.message}); if the Redis user lacks permissions, grant it those listed in ` +
+        'docs/operate/redis.md',
     );
   }
 }

@@ -80,7 +80,10 @@ export class Repayment {
     }
     const left = ledger.giveUp(this.unanswered);
     if (left > 0)
-      log('warn', `never charged for what was admitted while Redis was away: ${quantity(left, 'bucket')}`);
+      log(
+        'warn',
+        `gave up charging for requests admitted while Redis was unavailable: ${quantity(left, 'bucket')}`,
+      );
   }
 
   #arm(ms: number): void {
@@ -105,7 +108,7 @@ export class Repayment {
     if (ledger.size === 0 && this.#chargedInBatch > 0) {
       log(
         'info',
-        `charged for what was admitted while Redis was away: ${quantity(this.#chargedInBatch, 'bucket')}`,
+        `charged for requests admitted while Redis was unavailable: ${quantity(this.#chargedInBatch, 'bucket')}`,
       );
       this.#chargedInBatch = 0;
     }

@@ -17,10 +17,10 @@ import type { ScriptCalls } from './script-calls.js';
 import type { TakeBatch } from './take-batch.js';
 
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
-const AWAY = new StorageError('disconnected', 'Redis was not reached in time');
+const AWAY = new StorageError('disconnected', 'Redis could not be reached in time');
 /** Error message for refunds that are sent once: a Redis that does not have the takes would give back too much. */
-const OTHER_CONNECTION = 'what was taken lies on another connection';
-const BUSY = new StorageError('full', 'Redis was busy with others');
+const OTHER_CONNECTION = 'the tokens were taken on another connection';
+const BUSY = new StorageError('full', 'Redis was busy with other requests');
 
 /** Options of {@link InFlightCalls}. */
 export interface InFlightCallsOptions {
@@ -96,7 +96,7 @@ export class InFlightCalls {
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.up) this.#send(batch);
     else if (connection.inReconnectGrace) this.#held.add(batch);
-    else this.fail(batch, connection.downReason, 'Redis went away');
+    else this.fail(batch, connection.downReason, 'Redis became unavailable');
   }
 
   /** Holds a call until {@link reroute}, or until there is a connection. */

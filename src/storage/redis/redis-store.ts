@@ -166,7 +166,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   refusal(mayWait: boolean): StorageError | undefined {
     if (this.closing !== undefined) return this.refuse('disconnected', 'the store is closed');
     if (this.connection.up || (this.connection.inReconnectGrace && mayWait)) return undefined;
-    return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
+    return this.refuse(
+      this.connection.downReason,
+      `Redis ${this.options.address.redactedAddress} is unavailable`,
+    );
   }
 
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult> {
@@ -182,11 +185,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const now = this.monotonicMicros();
     // Not a Redis failure: the caller's deadline has passed.
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
-    if (!mayWait) return this.refuseBusy(now, 'requests that wait for Redis hold too much');
+    if (!mayWait) return this.refuseBusy(now, 'requests that wait for Redis use too much memory');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
     // Redis would execute the call after its caller has stopped waiting.
     if (now + this.inFlightCalls.load.queueMicros(now) > deadline) {
-      return this.refuseBusy(now, 'Redis has too much to do before it');
+      return this.refuseBusy(now, 'Redis has too much queued work');
     }
     let result: Promise<TakeResult>;
     if (isLarge) {
@@ -196,7 +199,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     } else {
       if (!this.smallRoom.canAcquire(items.length, connection)) {
         const bound = `the ${quantity(this.maxInFlight, 'limit')} that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
-        return this.refuseBusy(now, `there is no room among ${bound}`);
+        return this.refuseBusy(now, `the request exceeds ${bound}`);
       }
       let batch = this.openBatches.find(items, partition, takenEpoch);
       if (batch === undefined) {
@@ -315,10 +318,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Fails all calls that were not sent. */
   private failUnsent(): void {
     const { downReason } = this.connection;
-    this.largeTakes.fail(new StorageError(downReason, 'Redis went away'));
-    this.inFlightCalls.failHeld(downReason, 'Redis went away');
+    this.largeTakes.fail(new StorageError(downReason, 'Redis became unavailable'));
+    this.inFlightCalls.failHeld(downReason, 'Redis became unavailable');
     for (const batch of this.openBatches.takeAll())
-      this.inFlightCalls.fail(batch, downReason, 'Redis went away');
+      this.inFlightCalls.fail(batch, downReason, 'Redis became unavailable');
   }
 
   retire(batch: TakeBatch): void {

@@ -146,9 +146,9 @@ describe('a slot that no node serves', () => {
     expect(await store.take(hit(other))).toBe('decided');
     expect([store.store.connected, store.store.whole]).toEqual([true, false]);
     expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
-      `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: on_store_failure ` +
-        'answers requests of the tenants that lie there; bring their master back, or give the slots to another one ' +
-        '(CLUSTER ADDSLOTS)',
+      `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: ` +
+        'on_store_failure answers requests of tenants in these slots; bring the master back, or assign ' +
+        'the slots to another master (CLUSTER ADDSLOTS)',
     ]);
     await node.command('CLUSTER', 'ADDSLOTS', slot);
     await waitFor('the slot to be served again', async () => (await store.take(hit(lost))) === 'decided');
@@ -195,7 +195,7 @@ describe('a slot that no node serves', () => {
       expect(result).toMatchObject({ reason: 'disconnected' });
       await waitFor('the log', () => late.log.length > 0);
       expect(late.log[0]).toMatch(
-        /no node of the Redis Cluster answers; start them, or correct REDIS_URL \(/,
+        /no node of the Redis Cluster answers; start the nodes, or correct REDIS_URL \(/,
       );
       // Calls do not wait for an attempt that has failed.
       expect(late.store.take([hit(tenants[0] as string)], Infinity, undefined, false)).not.toBe('decided');

@@ -74,9 +74,9 @@ describe('set-ups that are refused', () => {
     closers.push(() => redis.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${redis.port},127.0.0.1:${redis.port}` });
     await logged(
-      /cannot be used, and weir keeps trying: 127\S+ is no node of a Redis Cluster \(cluster mode is off/,
+      /cannot be used, and weir keeps retrying: 127\S+ is not a node of a Redis Cluster \(cluster mode is off/,
     );
-    expect(log[0]).toMatch(/name nodes of one in REDIS_URL, or, for a single Redis, leave out its type/);
+    expect(log[0]).toMatch(/name cluster nodes in REDIS_URL, or, for a single Redis, remove its type/);
     expect(await take(store, 'a')).toBe('disconnected');
     expect(faults[0]).toBe('no_cluster');
     // Health and metrics report the named servers until the nodes are known.
@@ -86,7 +86,7 @@ describe('set-ups that are refused', () => {
     log = [];
     const beside = await openWhole({ REDIS_URL: `127.0.0.1:${redis.port},${node.address}` });
     await logged(
-      /^warn: 127\S+ is no node of a Redis Cluster \(cluster mode is off there\); name nodes of one/,
+      /^warn: 127\S+ is not a node of a Redis Cluster \(cluster mode is off\); name cluster nodes/,
     );
     expect(beside.nodes).toHaveLength(3);
   });
@@ -98,7 +98,7 @@ describe('set-ups that are refused', () => {
     closers.push(() => sentinel.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await logged(
-      /127\S+ knows no CLUSTER, as proxies and Sentinels do not; name nodes of a Redis Cluster in REDIS_URL/,
+      /127\S+ does not support CLUSTER, and may be a proxy or a Sentinel; name nodes of a Redis Cluster in REDIS_URL/,
     );
     expect(await take(store, 'a')).toBe('disconnected');
   });
@@ -123,12 +123,14 @@ describe('set-ups that are refused', () => {
     closers.push(() => proxy.stop());
     const url = `127.0.0.1:${proxy.port}`;
     const store = open({ REDIS_URL: url });
-    await logged(/what answers there spreads keys over several servers.*; set REDIS_TYPE=PROXY/);
+    await logged(/this server distributes keys over several servers.*; set REDIS_TYPE=PROXY/);
     expect(await take(store, 'a')).toBe('disconnected');
     open({ REDIS_URL: url, REDIS_TYPE: 'proxy' });
-    await logged(/nodes of a Redis Cluster are there or behind it; set REDIS_TYPE=CLUSTER, and name nodes/);
+    await logged(
+      /this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and name cluster nodes/,
+    );
     open({ REDIS_URL: url, REDIS_TYPE: 'proxy', REDIS_TLS: 'true' });
-    await logged(/it speaks clear text, and was asked over TLS/);
+    await logged(/it does not speak TLS/);
   });
 
   test('a node that serves all slots alone', async () => {
@@ -149,7 +151,7 @@ describe('set-ups that are refused', () => {
     closers.push(() => fresh.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${fresh.port}` });
     await logged(
-      /no node of the Redis Cluster has slots; give them some \(CLUSTER ADDSLOTSRANGE\), or correct REDIS_URL/,
+      /no node of the Redis Cluster has slots; assign slots \(CLUSTER ADDSLOTSRANGE\), or correct REDIS_URL/,
     );
     expect(await take(store, 'a')).toBe('disconnected');
   });
@@ -258,16 +260,20 @@ describe('logins', () => {
     await onAll('ACL', 'SETUSER', 'limits', 'on', '>right', ...RIGHTS, '-cluster|slots');
     open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
     await logged(
-      /does not let the user in REDIS_AUTH do .* \+cluster\|slots \+cluster\|info \+asking \(NOPERM/,
+      /does not grant the user in REDIS_AUTH the permissions .* \+cluster\|slots \+cluster\|info \+asking \(NOPERM/,
     );
     await onAll('ACL', 'SETUSER', 'limits', '+cluster|slots', '-mget');
     const store = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
-    await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+mget .* \((?:ERR|NOPERM)/);
+    await logged(
+      /redis:\/\/127\S+ does not grant the user in REDIS_AUTH the permissions .* \+mget .* \((?:ERR|NOPERM)/,
+    );
     await store.close();
     // These rights are needed only while a slot moves.
     await onAll('ACL', 'SETUSER', 'limits', '+mget', '-asking');
     const other = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
-    await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+asking \(NOPERM .*asking/);
+    await logged(
+      /redis:\/\/127\S+ does not grant the user in REDIS_AUTH the permissions .* \+asking \(NOPERM .*asking/,
+    );
     await other.close();
     open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:wr0ng' });
     await logged(/refuses the login: correct the user or the password in REDIS_AUTH.*\(WRONGPASS/);
@@ -328,8 +334,8 @@ test('TLS', async () => {
   log = [];
   const [unused] = await freePorts(1);
   open({ REDIS_URL: `127.0.0.1:${unused},127.0.0.1:${tlsPort}` });
-  await logged(/it speaks TLS, and was asked in clear text; set REDIS_TLS=true$/);
+  await logged(/it speaks TLS, but weir connected without TLS; set REDIS_TLS=true$/);
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
-  await logged(/it speaks clear text, and was asked over TLS; do not set REDIS_TLS$/);
+  await logged(/it does not speak TLS, but weir connected with TLS; do not set REDIS_TLS$/);
   expect(log).toHaveLength(2);
 });

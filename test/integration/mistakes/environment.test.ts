@@ -57,68 +57,68 @@ describe('Redis', () => {
     {
       what: 'nobody listens',
       url: '127.0.0.1:<nobody>',
-      prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps trying: nothing listens there; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
+      prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps retrying: nothing listens at this address; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
 `,
     },
     {
       what: 'a wrong password',
       url: '127.0.0.1:<locked>',
       env: { REDIS_AUTH: 'wr0ng' },
-      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH, which is read as user:password where it holds a colon (WRONGPASS invalid username-password pair or user is disabled.); weir keeps trying
+      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH, which is read as user:password if it contains a colon (WRONGPASS invalid username-password pair or user is disabled.); weir keeps retrying
 `,
     },
     {
       what: 'no password',
       url: '127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> wants a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, or to user:password (NOAUTH Authentication required.); weir keeps trying
+      prints: `error: Redis redis://127.0.0.1:<locked> requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, or to user:password (NOAUTH Authentication required.); weir keeps retrying
 `,
     },
     {
       what: 'a user who may not do enough',
       url: 'redis://guest:pw@127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> does not let the user in REDIS_URL do what weir does: run ACL SETUSER with that user and ~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire (NOPERM this user has no permissions to run the 'set' command); weir keeps trying
+      prints: `error: Redis redis://127.0.0.1:<locked> does not grant the user in REDIS_URL the permissions that weir needs: run ACL SETUSER with that user and ~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire (NOPERM this user has no permissions to run the 'set' command); weir keeps retrying
 `,
     },
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps trying: it speaks TLS, and was asked in clear text; write rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: it speaks TLS, but weir connected without TLS; write rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {
       what: 'TLS to clear text',
       url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps trying: it speaks clear text, and was asked over TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
+      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: it does not speak TLS, but weir connected with TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
 `,
     },
     {
       what: 'a certificate of an unknown issuer',
       url: 'rediss://127.0.0.1:<secured>',
-      prints: `error: Redis rediss://127.0.0.1:<secured> cannot be used, and weir keeps trying: its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (unable to verify the first certificate)
+      prints: `error: Redis rediss://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the issuer of its certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate (unable to verify the first certificate)
 `,
     },
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps trying: it is a replica, which takes no writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica, which does not accept writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
 `,
     },
     {
       what: 'a server of HTTP',
       url: '127.0.0.1:<http>',
-      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: an unknown type)
+      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps retrying: this server does not speak the Redis protocol; correct REDIS_URL (malformed reply: an unknown type)
 `,
     },
     {
       what: 'a database that it has not',
       url: 'redis://127.0.0.1:<evicting>/99',
-      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps trying: it has no database 99; name another in REDIS_URL (ERR DB index is out of range)
+      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps retrying: it does not have database 99; name another one in REDIS_URL (ERR DB index is out of range)
 `,
     },
     {
       what: 'one that evicts',
       url: '127.0.0.1:<evicting>',
-      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which hands their callers a full bucket: set maxmemory-policy noeviction
+      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which gives their callers full buckets: set maxmemory-policy noeviction
 `,
     },
   ])('$what', async ({ url, env, prints }) => {

@@ -57,7 +57,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://a:6379,b:6379', REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: with a cluster there are no URLs in it, and no login; write <host:port of a node>,<host:port of another one>, the login in REDIS_AUTH, and REDIS_TLS=true for TLS
+    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: a cluster address must not contain URLs or a login; write <host:port of a node>,<host:port of another one>, the login in REDIS_AUTH, and REDIS_TLS=true for TLS
 `,
   },
   {
@@ -70,17 +70,17 @@ const VALUES: readonly BadSettings[] = [
 const ADDRESSES: readonly BadSettings[] = [
   {
     environment: { REDIS_URL: 'redis:6379/0' },
-    prints: `weir: REDIS_URL: Redis address: a database needs the form of a URL; write redis://redis:6379/0
+    prints: `weir: REDIS_URL: Redis address: only a URL can name a database; write redis://redis:6379/0
 `,
   },
   {
     environment: { REDIS_URL: '"redis:6379"' },
-    prints: `weir: REDIS_URL: Redis address: it stands in quotes; remove them
+    prints: `weir: REDIS_URL: Redis address: it is in quotes; remove the quotes
 `,
   },
   {
     environment: { REDIS_URL: `\${REDIS_URL}` },
-    prints: `weir: REDIS_URL: Redis address: "\${" begins a variable that nothing has filled in; write the address itself
+    prints: `weir: REDIS_URL: Redis address: "\${" begins a variable that was not substituted; write the address itself
 `,
   },
   {
@@ -110,7 +110,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://:p@ss/w0rd@localhost:6379' },
-    prints: `weir: REDIS_URL: Redis address: the user or the password holds a character that ends it in a URL; percent-encode them (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
+    prints: `weir: REDIS_URL: Redis address: the user or the password contains a character that ends it in a URL; percent-encode it (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
 `,
   },
   {

@@ -81,7 +81,7 @@ for (const kind of PROXY_KINDS) {
   (kind.isHere ? describe : describe.skip)(kind.name, () => {
     test.each([
       [true, 1, /^info: Redis \S+ honours hash tags/],
-      [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket is asked for in a call of its own/],
+      [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket needs its own call/],
     ])('detects whether hash tags are honoured: %s', async (honoursHashTags, calls, sentence) => {
       proxy = await kind.start({ servers: ports(), honoursHashTags });
       const faster = open();
@@ -168,7 +168,7 @@ for (const kind of PROXY_KINDS) {
       await store.reached;
       expect(store.hashTags).toBe('unknown');
       expect(log[0]).toMatch(
-        /^warn: nobody knows whether Redis \S+ honours hash tags: .*until all servers behind/,
+        /^warn: cannot tell whether Redis \S+ honours hash tags: .*until all servers behind/,
       );
       await dead.restart();
       await waitFor('hash tags to be found', () => store.hashTags === 'honoured');
@@ -180,7 +180,7 @@ for (const kind of PROXY_KINDS) {
       await store.reached;
       for (const tenant of TENANTS) expect(await isDecided(store, tenant)).toBe(true);
       expect(store.connections.opened).toBe(1);
-      expect(log.filter((line) => line.includes("this machine's clock"))).toHaveLength(1);
+      expect(log.filter((line) => line.includes('the clock of this machine'))).toHaveLength(1);
     });
 
     test('recovers when the proxy does', async () => {
@@ -205,7 +205,7 @@ for (const kind of PROXY_KINDS) {
         await Promise.all(TENANTS.map((tenant) => isDecided(store, tenant)));
         return !store.connected;
       });
-      expect(log.at(-1)).toMatch(/the proxy does not reach a Redis behind it; bring that back/);
+      expect(log.at(-1)).toMatch(/the proxy cannot reach a Redis behind it; bring that Redis back/);
       await Promise.all(servers.map((server) => server.restart()));
       await waitFor('the store to be back', () => store.connected);
     });

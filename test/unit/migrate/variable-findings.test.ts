@@ -198,7 +198,10 @@ test('what a start refuses is not called the same: an address that is none, and 
   const variables = { ...COMPLETE, REDIS_URL: 'master,geheim:1', REDIS_AUTH: 'geheim', REDIS_TLS: 'true' };
   const { same, decide: undecided } = findInVariables(variables);
   expect(undecided).toEqual([
-    { about: 'REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TLS', text: expect.stringContaining('it names several') },
+    {
+      about: 'REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TLS',
+      text: expect.stringContaining('it contains several'),
+    },
   ]);
   expect(JSON.stringify(same)).not.toMatch(/REDIS_URL|REDIS_SOCKET_TYPE|REDIS_TLS|geheim/);
 });

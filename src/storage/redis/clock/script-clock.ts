@@ -68,8 +68,8 @@ export class ScriptClock {
     if (redisFaultOf(error.message).reason !== 'no_time') return false;
     if (!this.#gives) {
       this.#gives = true;
-      const means = 'weir gives them the time from now on, as with REDIS_CLOCK=caller';
-      this.#warn(`does not tell scripts the time; ${means} (${error.message})`);
+      const means = 'weir passes the time to scripts from now on, as with REDIS_CLOCK=caller';
+      this.#warn(`does not let scripts read the time; ${means} (${error.message})`);
     }
     if (!this.#clock.isSet && this.#time.seenMicros === 0) await this.#ask(send);
     return true;
@@ -82,7 +82,7 @@ export class ScriptClock {
     if (this.#options.proxied !== undefined) {
       // Behind a proxy the answering server is unknown, and twemproxy closes the connection.
       this.#asking = false;
-      this.#goByMachine('it is a proxy, with several clocks behind it');
+      this.#goByMachine('it is a proxy for servers with different clocks');
       return;
     }
     try {
@@ -104,8 +104,9 @@ export class ScriptClock {
     if (this.#isTimeRefused) return;
     this.#isTimeRefused = true;
     const means =
-      "weir goes by this machine's clock; keep the clocks of all machines with weir within a second of each other";
-    this.#warn(`does not tell the time; ${means} (${text})`);
+      'weir uses the clock of this machine; keep the clocks of all machines that run weir within a ' +
+      'second of each other';
+    this.#warn(`does not report the time; ${means} (${text})`);
   }
 
   #warn(text: string): void {

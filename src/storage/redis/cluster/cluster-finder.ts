@@ -97,7 +97,7 @@ export class ClusterFinder {
   }
 
   async #run(): Promise<void> {
-    expectState(this.#state.at === 'pause', 'a cluster is looked for once at a time');
+    expectState(this.#state.at === 'pause', 'a cluster is discovered once at a time');
     const hadReason = this.#state.at === 'pause' && this.#state.hasReason;
     const look: FinderState = { at: 'look', hasReason: false };
     this.#state = look;
@@ -148,7 +148,7 @@ export class ClusterFinder {
     }
     const view = newestOf(this.#ofOneCluster(answers));
     if (view !== undefined) {
-      const nonNodeError = errors.find((error) => error.includes('is no node of a Redis Cluster'));
+      const nonNodeError = errors.find((error) => error.includes('is not a node of a Redis Cluster'));
       if (nonNodeError !== undefined) this.#events.inconsistent(nonNodeError);
       return view;
     }
@@ -161,11 +161,11 @@ export class ClusterFinder {
     if (actionable !== undefined) throw new Error(actionable);
     if (answers.length > 0) {
       throw new Error(
-        `no node of the Redis Cluster has slots; give them some (CLUSTER ADDSLOTSRANGE), or correct ${variable}`,
+        `no node of the Redis Cluster has slots; assign slots (CLUSTER ADDSLOTSRANGE), or correct ${variable}`,
       );
     }
     throw new Error(
-      `no node of the Redis Cluster answers; start them, or correct ${variable} (${errors.sort().join('; ')})`,
+      `no node of the Redis Cluster answers; start the nodes, or correct ${variable} (${errors.sort().join('; ')})`,
     );
   }
 
@@ -201,8 +201,8 @@ export class ClusterFinder {
     }
     this.#foreignNodeIds = other.ids;
     const sentence =
-      `${this.#options.variable} names nodes of two Redis Clusters: ${(own[0] as ClusterView).from} belongs to one, ` +
-      `${other.from} to another; name nodes of one of them`;
+      `${this.#options.variable} names nodes of two Redis Clusters: ${(own[0] as ClusterView).from} ` +
+      `belongs to one, ${other.from} to another; name nodes of one cluster only`;
     if (this.#view === undefined) throw new Error(sentence);
     this.#events.inconsistent(sentence);
     return own.filter(({ epoch }) => epoch >= newest);

@@ -157,7 +157,7 @@ export class ClusterStore implements RedisBuckets {
   async runScript(question: ScriptRequest): Promise<ScriptReply> {
     if (question.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
     if (this.#state.at !== 'unknown') return this.#nodes.runScript(question);
-    return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
+    return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
   }
 
   async close(): Promise<void> {
@@ -216,8 +216,8 @@ export class ClusterStore implements RedisBuckets {
       this.#log(
         'error',
         `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure answers ` +
-          'requests of the tenants that lie there; bring their master back, or give the slots to another one ' +
-          '(CLUSTER ADDSLOTS)',
+          'requests of tenants in these slots; bring the master back, or assign the slots to another ' +
+          'master (CLUSTER ADDSLOTS)',
       );
     }
   }
@@ -264,7 +264,10 @@ export class ClusterStore implements RedisBuckets {
     if (this.#nodeLines <= MAX_NODE_LINES) this.#log(level, sentence);
     else if (this.#nodeLines === MAX_NODE_LINES + 1) {
       const { redactedAddress } = this.#options.address;
-      this.#log('warn', `more lines about nodes of Redis ${redactedAddress} are left out for up to a minute`);
+      this.#log(
+        'warn',
+        `further messages about nodes of Redis ${redactedAddress} are suppressed for up to a minute`,
+      );
     }
   }
 

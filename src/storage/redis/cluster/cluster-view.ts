@@ -54,14 +54,14 @@ export function queryNode(
     (_, said) => {
       if (/cluster support disabled/i.test(said)) {
         return (
-          `${name} is no node of a Redis Cluster (cluster mode is off there); name nodes of one in ${variable}, or, ` +
-          'for a single Redis, leave out its type'
+          `${name} is not a node of a Redis Cluster (cluster mode is off); name cluster nodes in ` +
+          `${variable}, or, for a single Redis, remove its type`
         );
       }
       if (/unknown command '?`?cluster/i.test(said)) {
         return (
-          `${name} knows no CLUSTER, as proxies and Sentinels do not; name nodes of a Redis Cluster in ${variable}, ` +
-          'or correct its type'
+          `${name} does not support CLUSTER, and may be a proxy or a Sentinel; name nodes of a Redis ` +
+          `Cluster in ${variable}, or correct its type`
         );
       }
       // Login errors do not depend on the node.
@@ -74,14 +74,14 @@ export function queryNode(
  * Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error if they are malformed.
  */
 export function readView(from: string, asked: HostPort, slots: unknown, info: string): ClusterView {
-  if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('it answers in an unknown form');
+  if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('its answer has an unknown format');
   const ids = new Set<string>();
   let count = 0;
   const ranges = slots.map((row: unknown) => {
     const [first, last, master, ...replicas] = Array.isArray(row) ? row : [];
     const [host, port, , more] = Array.isArray(master) ? master : [];
     if (!isSlot(first) || !isSlot(last) || first > last || !isPort(port)) {
-      throw new Error('it answers in an unknown form');
+      throw new Error('its answer has an unknown format');
     }
     for (const node of [master, ...replicas]) {
       const [host, port, id] = Array.isArray(node) ? node : [];

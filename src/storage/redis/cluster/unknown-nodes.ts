@@ -37,7 +37,7 @@ export class UnknownNodes implements Shard {
   refusal(mayWait: boolean): StorageError | undefined {
     const { name, reconnectGrace, isKnown } = this.#options;
     if (isKnown() || (reconnectGrace.isActive && mayWait)) return undefined;
-    return new StorageError('disconnected', `Redis ${name} is away`);
+    return new StorageError('disconnected', `Redis ${name} is unavailable`);
   }
 
   /** Waits, during the grace, until the nodes are known. */
@@ -47,7 +47,10 @@ export class UnknownNodes implements Shard {
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
     if (this.#waitingItems > 0 && this.#waitingItems + length > maxInFlight) {
-      return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
+      return new StorageError(
+        'overloaded',
+        'too many requests are waiting for the Redis Cluster to be found',
+      );
     }
     this.#waitingItems += length;
     const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);

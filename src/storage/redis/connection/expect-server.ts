@@ -32,8 +32,7 @@ export async function expectServer(send: SendCommand): Promise<void> {
   const script = await refusal(send('script', ['LOAD', 'return 1'], SHORT_TEXT));
   if (!REFUSED.test(script)) return;
   const info = await refusal(send('info', ['server'], INFO_TEXT));
-  if (REFUSED.test(info))
-    throw new Error(`${IS_PROXY} it passes on neither CLIENT nor SCRIPT nor INFO (${info})`);
+  if (REFUSED.test(info)) throw new Error(`${IS_PROXY} it does not forward CLIENT, SCRIPT or INFO (${info})`);
 }
 
 /**
@@ -52,7 +51,7 @@ export async function expectSingleServer(send: SendCommand, prefix: string | und
     throw error;
   }
   if ((await found) !== PROBE_KEYS)
-    throw new Error(`${IS_PROXY} of ${PROBE_KEYS} keys a script finds but ${await found}`);
+    throw new Error(`${IS_PROXY} a script finds only ${await found} of ${PROBE_KEYS} keys`);
 }
 
 /** Returns keys of `count` unused buckets, each with a hash tag of its own; see {@link randomText}. */

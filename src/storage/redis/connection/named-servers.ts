@@ -37,11 +37,11 @@ export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = 
   const entries = entriesOf(url);
   refuseUrl(
     url,
-    `with a cluster there are no URLs in it, and no login; ${CLUSTER_FORM}, the login in REDIS_AUTH`,
+    `a cluster address must not contain URLs or a login; ${CLUSTER_FORM}, the login in REDIS_AUTH`,
   );
   const cluster = serversOf(entries, {
     port: CLUSTER_PORT,
-    tooMany: 'nodes; name some of them, which know the others',
+    tooMany: 'nodes; name a few, and weir finds the others',
     name: 'node',
     suffix: '',
   });
@@ -57,20 +57,20 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   const [masterName = '', ...entries] = entriesOf(url);
   refuseUrl(
     url,
-    `with Sentinels there are no URLs in it, and no login; ${SENTINEL_FORM}, the login of Redis in REDIS_AUTH, that ` +
-      'of the Sentinels in REDIS_SENTINEL_AUTH',
+    `a Sentinel address must not contain URLs or a login; ${SENTINEL_FORM}, the login of Redis in ` +
+      'REDIS_AUTH, the login of the Sentinels in REDIS_SENTINEL_AUTH',
   );
   if (masterName === '' || /[:\s/]/.test(masterName)) {
-    throw wrong(`with Sentinels it begins with the name of the master as they know it; ${SENTINEL_FORM}`);
+    throw wrong(`a Sentinel address must begin with the name of the master; ${SENTINEL_FORM}`);
   }
   if (entries.length === 0) {
-    throw wrong(`it names no Sentinel behind the name of the master; ${SENTINEL_FORM}`);
+    throw wrong(`no Sentinel follows the name of the master; ${SENTINEL_FORM}`);
   }
   const sentinels = serversOf(entries, {
     port: SENTINEL_PORT,
-    tooMany: 'Sentinels; name some of them',
+    tooMany: 'Sentinels; name fewer',
     name: 'Sentinel',
-    suffix: ' behind the name of the master',
+    suffix: ' after the name of the master',
   });
   const redactedAddress = `${masterName} (Sentinels ${sentinels.map(endpointName).join(', ')})`;
   return { sentinel: { masterName, sentinels }, ...loginOf(overrides), redactedAddress };
@@ -92,7 +92,7 @@ function serversOf(
   return entries.map((text, index) => {
     const server = readHostPort(text, port);
     if (server !== undefined) return server;
-    const what = `${JSON.stringify(text.slice(0, 100))}, the ${one} at place ${index + 1}${where},`;
+    const what = `${JSON.stringify(text.slice(0, 100))}, ${one} number ${index + 1}${where},`;
     throw wrong(`${what} cannot be read; write host:port, or [::1]:${port}`);
   });
 }

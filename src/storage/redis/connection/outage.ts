@@ -33,7 +33,7 @@ const LOGIN_PLACES = {
   URL: '',
   AUTH: '',
   AUTH_FILE: 'the file of ',
-  AUTH_COMMAND: 'what is printed by the command of ',
+  AUTH_COMMAND: 'the output of the command in ',
 } as const;
 
 /** Describes why a Redis is unavailable: what is wrong, and which variable to change. Contains no password. */
@@ -73,8 +73,8 @@ export class Outage {
    */
   sentence(reason: string, name: string): string {
     const login = this.loginSentence(reason);
-    if (login !== undefined) return `Redis ${name} ${login}; weir keeps trying`;
-    return `Redis ${name} cannot be used, and weir keeps trying: ${this.why(reason)}`;
+    if (login !== undefined) return `Redis ${name} ${login}; weir keeps retrying`;
+    return `Redis ${name} cannot be used, and weir keeps retrying: ${this.why(reason)}`;
   }
 
   /** Logs {@link sentence} once per outage, up to a maximum number of different ones. Returns whether it was logged. */
@@ -99,7 +99,7 @@ export class Outage {
   /** Returns the line for a new login that Redis `name` refused with `reason` on a connection that stays open. */
   renewalSentence(reason: string, name: string): string {
     const refusal = this.loginSentence(reason, 'the new login') ?? `refuses the new login (${reason})`;
-    return `Redis ${name} ${refusal}; the connection goes on with the login before`;
+    return `Redis ${name} ${refusal}; the connection keeps the previous login`;
   }
 
   private why(reason: string): string {
@@ -111,17 +111,20 @@ export class Outage {
     const { prefix, login } = this.names;
     const place = `${LOGIN_PLACES[login ?? 'AUTH']}${prefix}_${login}`;
     if (reason.startsWith('WRONGPASS')) {
-      const form = login === 'URL' ? '' : ', which is read as user:password where it holds a colon';
+      const form = login === 'URL' ? '' : ', which is read as user:password if it contains a colon';
       return `refuses ${what}: correct the user or the password in ${place}${form} (${reason})`;
     }
     if (reason.startsWith('NOAUTH')) {
       return login === undefined
-        ? `wants a login: set ${prefix}_AUTH or ${prefix}_AUTH_FILE to its password, or to user:password (${reason})`
-        : `wants a login: there is no password in ${place} (${reason})`;
+        ? `requires a login: set ${prefix}_AUTH or ${prefix}_AUTH_FILE to its password, or to user:password (${reason})`
+        : `requires a login, but ${place} has no password (${reason})`;
     }
     if (redisFaultOf(reason).reason === 'noperm') {
       const user = login === undefined ? 'the default user' : `the user in ${place}`;
-      return `does not let ${user} do what weir does: run ACL SETUSER with that user and ${this.rights} (${reason})`;
+      return (
+        `does not grant ${user} the permissions that weir needs: run ACL SETUSER with that user and ` +
+        `${this.rights} (${reason})`
+      );
     }
     return undefined;
   }
@@ -142,23 +145,26 @@ export class Outage {
     // With a list of nodes there are no URLs.
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
-        'it speaks TLS, and was asked in clear text; ' +
+        'it speaks TLS, but weir connected without TLS; ' +
         `${cluster ? '' : `write rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
     }
     if (tls && (await speaksClearText(endpoint))) {
       this.mismatch =
-        'it speaks clear text, and was asked over TLS; ' +
+        'it does not speak TLS, but weir connected with TLS; ' +
         `${cluster ? '' : `write redis:// in ${prefix}_URL, and `}do not set ${prefix}_TLS`;
     }
     if (tls) return;
     if (proxy === true) {
       if (username !== undefined && (await answers(endpoint, 'GET weir:1:probe')) === true) {
         this.mismatch =
-          'it breaks off at a login with a user, as twemproxy does, or at what weir calls with; ' +
-          `write the password of the proxy alone in ${prefix}_AUTH`;
+          'it closes the connection at a login with a user name, as twemproxy does, or at a command that ' +
+          `weir needs; set ${prefix}_AUTH to the password of the proxy, without a user name`;
       }
     } else if (await isKeyOnlyProxy(endpoint)) {
-      this.mismatch = faultSentence(this.place, `${IS_PROXY} it breaks off at CLIENT, and not at GET`);
+      this.mismatch = faultSentence(
+        this.place,
+        `${IS_PROXY} it closes the connection at CLIENT, but not at GET`,
+      );
     }
   }
 }

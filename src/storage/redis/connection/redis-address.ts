@@ -53,8 +53,8 @@ export class RedisUrlLoginError extends Error {
 
   constructor() {
     super(
-      'Redis address: the user or the password holds a character that ends it in a URL; percent-encode them ' +
-        '(/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
+      'Redis address: the user or the password contains a character that ends it in a URL; ' +
+        'percent-encode it (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
     );
   }
 }
@@ -75,10 +75,12 @@ export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}
   const { socketType, ...given } = overrides;
   const parts = { ...parseAs(url.trim(), socketType), ...defined(given) };
   if (parts.path !== undefined && parts.tls) {
-    throw new Error('Redis address: a Unix domain socket has no TLS; drop TLS or use rediss://host:port');
+    throw new Error(
+      'Redis address: a Unix domain socket does not support TLS; remove TLS, or use rediss://host:port',
+    );
   }
   if (!Number.isSafeInteger(parts.db) || parts.db < 0) {
-    throw new Error('Redis address: the database must be a whole number from 0');
+    throw new Error('Redis address: the database must be a whole number of 0 or more');
   }
   return { ...parts, redactedAddress: redacted(parts) };
 }
@@ -88,7 +90,7 @@ function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
   if (socketType === 'unix') {
     if (scheme !== undefined && scheme !== 'unix') {
       throw new Error(
-        `Redis address: a ${scheme}:// URL is no Unix domain socket, but the socket type is unix`,
+        `Redis address: a ${scheme}:// URL is not a Unix domain socket, but the socket type is unix`,
       );
     }
     return scheme === undefined && url !== '' ? { path: url, tls: false, db: 0 } : parse(url);
@@ -96,7 +98,7 @@ function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
   const parts = parse(url);
   if (socketType === 'tcp' && parts.path !== undefined) {
     throw new Error(
-      'Redis address: it names a Unix domain socket, but the socket type is tcp; write host:port',
+      'Redis address: this is a Unix domain socket, but the socket type is tcp; write host:port',
     );
   }
   return parts;
@@ -108,17 +110,18 @@ function schemeOf(url: string): string | undefined {
 
 function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
-  if (/^(["']).*\1$/s.test(url)) throw new Error('Redis address: it stands in quotes; remove them');
+  if (/^(["']).*\1$/s.test(url)) throw new Error('Redis address: it is in quotes; remove the quotes');
   if (url.includes('${')) {
     throw new Error(
-      'Redis address: "${" begins a variable that nothing has filled in; write the address itself',
+      'Redis address: "${" begins a variable that was not substituted; write the address itself',
     );
   }
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
-      'Redis address: it names several; name one Redis, or, for nodes of a Redis Cluster, set the type to CLUSTER, ' +
-        'or, for Sentinels, set it to SENTINEL and write the name of the master before their addresses',
+      'Redis address: it contains several addresses; name one Redis, or set the type to CLUSTER for ' +
+        'nodes of a Redis Cluster; for Sentinels, set it to SENTINEL and write the name of the master ' +
+        'before their addresses',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
@@ -168,7 +171,7 @@ function parseHostPort(text: string): Parts {
   if (found === undefined) {
     const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(text) ?? [];
     if (plain !== undefined) {
-      throw new Error(`Redis address: a database needs the form of a URL; write redis://${plain}`);
+      throw new Error(`Redis address: only a URL can name a database; write redis://${plain}`);
     }
     // An address that cannot be parsed may contain a password, so the error does not repeat it.
     throw new Error(`Redis address cannot be read; ${FORMS}`);
@@ -182,7 +185,7 @@ function parseUnix(url: string): Parts {
   const before = query < 0 ? rest : rest.slice(0, query);
   const at = before.lastIndexOf('@');
   const path = decode(before.slice(at + 1), 'the path');
-  if (path === '') throw new Error('Redis address: unix:// names no path; write unix:///path/of/socket');
+  if (path === '') throw new Error('Redis address: unix:// without a path; write unix:///path/of/socket');
   const params = new URLSearchParams(query < 0 ? '' : rest.slice(query + 1));
   const user = at < 0 ? '' : before.slice(0, at);
   const colon = user.indexOf(':');
@@ -202,7 +205,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   } catch {
     throw new Error(`Redis address cannot be read as a URL; ${FORMS}`);
   }
-  if (parsed.hostname === '') throw new Error(`Redis address names no host; ${FORMS}`);
+  if (parsed.hostname === '') throw new Error(`Redis address: the host is missing; ${FORMS}`);
   const db = parsed.pathname.replace(/^\//, '');
   return {
     host: decode(parsed.hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
@@ -228,7 +231,8 @@ function database(path: string | undefined, params: URLSearchParams): number {
   for (const name of params.keys()) {
     if (!PARAMETERS.includes(name)) {
       throw new Error(
-        `Redis address: unknown parameter ${shownName(name, params)}; known are ${PARAMETERS.join(', ')}`,
+        `Redis address: unknown parameter ${shownName(name, params)}; the known parameters are ` +
+          `${PARAMETERS.join(', ')}`,
       );
     }
   }
@@ -241,7 +245,7 @@ function database(path: string | undefined, params: URLSearchParams): number {
 
 /** Returns the name of a parameter for errors, unless it may be part of a password that is not percent-encoded. */
 function shownName(name: string, params: URLSearchParams): string {
-  return /@|%40/.test(params.toString()) ? 'behind the "?"' : JSON.stringify(name.slice(0, 40));
+  return /@|%40/.test(params.toString()) ? 'after the "?"' : JSON.stringify(name.slice(0, 40));
 }
 
 function credentials(user: string, password: string): { username?: string; password?: string } {

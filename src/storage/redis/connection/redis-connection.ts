@@ -164,7 +164,7 @@ export class RedisConnection {
     }
     const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
     if (!isOver) return;
-    const run = `${quantity(this.breakerFailures, 'call')} in a row failed`;
+    const run = `${quantity(this.breakerFailures, 'call')} failed in a row`;
     if (reaction === 'soon') this.startGrace();
     this.goDown(reaction === 'count' ? `${run} (${message})` : message);
     this.unansweredProbes = 0;
@@ -232,7 +232,7 @@ export class RedisConnection {
   private onLoginSource(sentence: string | undefined): void {
     if (sentence !== undefined) this.options.observeFault?.('login_source');
     if (sentence === this.loginFailure) return;
-    if (sentence === undefined) this.log('info', `Redis ${this.name} can be given a new login again`);
+    if (sentence === undefined) this.log('info', `Redis ${this.name} accepts a new login again`);
     else this.log('warn', sentence);
     this.loginFailure = sentence;
   }

@@ -52,8 +52,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: new RegExp(`^${IS_PROXY}`),
     reaction: 'wait',
     remedy: ({ prefix }) =>
-      'what answers there spreads keys over several servers, as twemproxy and the redis_proxy of Envoy do; set ' +
-      `${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
+      'this server distributes keys over several servers, as twemproxy and the redis_proxy of Envoy do; ' +
+      `set ${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
   },
   // Messages about Sentinels contain those of the system, and what to do.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
@@ -67,7 +67,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
     remedy: () =>
-      'it does not tell scripts the time (TIME); set REDIS_CLOCK=caller, so that weir gives it to them',
+      'it does not let scripts read the time (TIME); set REDIS_CLOCK=caller to let weir pass the time',
   },
   {
     reason: 'readonly',
@@ -75,48 +75,48 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'find',
     remedy: (place) =>
       place.sentinel
-        ? 'it is a replica, which takes no writes; weir asks the Sentinels for the master again'
-        : `it is a replica, which takes no writes; name its primary in ${url(place)}`,
+        ? 'it is a replica, which does not accept writes; weir asks the Sentinels for the master again'
+        : `it is a replica, which does not accept writes; name its primary in ${url(place)}`,
   },
   {
     reason: 'masterdown',
     pattern: code('MASTERDOWN'),
     reaction: 'find',
     remedy: (place) =>
-      `it is a replica that has lost its master; bring that back, or name the master in ${url(place)}`,
+      `it is a replica that has lost its master; bring the master back, or name it in ${url(place)}`,
   },
   {
     reason: 'loading',
     pattern: code('LOADING'),
     reaction: 'wait',
-    remedy: () => 'it is reading its data from disk; wait until it has',
+    remedy: () => 'it is loading its data from disk; wait until it has finished',
   },
   {
     reason: 'busy',
     pattern: code('BUSY'),
     reaction: 'wait',
-    remedy: () => "somebody's script keeps it busy; SCRIPT KILL ends that",
+    remedy: () => "another client's script keeps it busy; SCRIPT KILL ends that script",
   },
   {
     reason: 'unkillable',
     pattern: code('UNKILLABLE'),
     reaction: 'wait',
     remedy: () =>
-      "somebody's script keeps it busy that has already written; wait, or end Redis with SHUTDOWN NOSAVE",
+      "another client's script keeps it busy and has already written data; wait, or end Redis with SHUTDOWN NOSAVE",
   },
   {
     reason: 'noreplicas',
     pattern: code('NOREPLICAS'),
     reaction: 'wait',
     remedy: () =>
-      'it takes no writes without enough replicas; bring these back, or lower min-replicas-to-write',
+      'it does not accept writes without enough replicas; bring the replicas back, or lower min-replicas-to-write',
   },
   {
     reason: 'misconf',
     pattern: code('MISCONF'),
     reaction: 'wait',
     remedy: () =>
-      'it cannot save to disk and therefore takes no writes; mend the disk, or set ' +
+      'it cannot save to disk and therefore does not accept writes; repair the disk, or set ' +
       'stop-writes-on-bgsave-error no',
   },
   {
@@ -124,7 +124,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('OOM'),
     reaction: 'count',
     remedy: () =>
-      'it is full; raise its maxmemory, or move what else is stored there (buckets of weir expire by themselves)',
+      'it is full; raise its maxmemory, or move other data elsewhere (buckets of weir expire by themselves)',
   },
   { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'login' },
   { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'login' },
@@ -135,8 +135,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('CLUSTERDOWN'),
     reaction: 'soon',
     remedy: () =>
-      'its cluster has lost a master, or slots; wait until a replica takes over, bring the master back, or set ' +
-      'cluster-require-full-coverage no to let the other masters serve',
+      'its cluster has lost a master or slots; wait until a replica takes over, bring the master back, ' +
+      'or set cluster-require-full-coverage no to let the other masters serve',
   },
   {
     reason: 'cluster',
@@ -144,10 +144,10 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'wait',
     remedy: (place) =>
       place.cluster
-        ? 'it no longer serves the slots that it did; weir asks the cluster for them again'
+        ? 'it no longer serves its previous slots; weir asks the cluster for its slots again'
         : place.proxy === true
-          ? `nodes of a Redis Cluster are there or behind it; set ${place.prefix}_TYPE=CLUSTER, and name nodes in ` +
-            url(place)
+          ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and name ` +
+            `cluster nodes in ${url(place)}`
           : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or name a single Redis in ` +
             url(place),
   },
@@ -156,20 +156,21 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('DENIED'),
     reaction: 'wait',
     remedy: (place) =>
-      `it takes no connections from other machines (protected mode); set a password there and in ${place.prefix}_AUTH`,
+      'it does not accept connections from other machines (protected mode); set a password there and in ' +
+      `${place.prefix}_AUTH`,
   },
   {
     reason: 'max_clients',
     pattern: /max number of clients/,
     reaction: 'count',
-    remedy: () => 'it has as many connections as it may have; raise its maxclients',
+    remedy: () => 'it has reached its maximum number of connections; raise its maxclients',
   },
   {
     reason: 'not_redis',
     pattern: /unknown command '?`?(?:set|eval|evalsha|select)\b/i,
     reaction: 'wait',
     remedy: (place) =>
-      'what answers there does not know the commands of a Redis; if it is a Sentinel, set ' +
+      'this server does not know the commands of Redis; if it is a Sentinel, set ' +
       `${place.prefix}_TYPE=SENTINEL and ${url(place)}=<name of the master>,<host:port of each Sentinel>`,
   },
   {
@@ -177,13 +178,13 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /unknown command '?`?auth/i,
     reaction: 'wait',
     remedy: (place) =>
-      `what answers there knows no AUTH; leave out the login if none is needed, or correct ${url(place)}`,
+      `this server does not support AUTH; remove the login if none is needed, or correct ${url(place)}`,
   },
   {
     reason: 'no_database',
     pattern: /DB index is out of range/,
     reaction: 'wait',
-    remedy: (place) => `it has no database ${place.db}; name another in ${url(place)}`,
+    remedy: (place) => `it does not have database ${place.db}; name another one in ${url(place)}`,
   },
   {
     // Messages of Envoy's redis_proxy, and of twemproxy, which forwards those of the system (msg.c, strerror).
@@ -192,7 +193,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
     reaction: 'count',
     remedy: () =>
-      'the proxy does not reach a Redis behind it; bring that back, or look at what the proxy logs',
+      'the proxy cannot reach a Redis behind it; bring that Redis back, or look at the log of the proxy',
   },
   {
     reason: 'refused',
@@ -200,10 +201,11 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'count',
     remedy: (place) =>
       place.sentinel
-        ? 'nothing listens there; weir goes on asking the Sentinels for another master'
+        ? 'nothing listens at this address; weir keeps asking the Sentinels for another master'
         : place.cluster
-          ? 'nothing listens there; weir goes on asking the other nodes of the cluster who has its slots now'
-          : `nothing listens there; start Redis, or correct ${url(place)}`,
+          ? 'nothing listens at this address; weir keeps asking the other nodes of the cluster which node ' +
+            'serves its slots'
+          : `nothing listens at this address; start Redis, or correct ${url(place)}`,
   },
   {
     reason: 'unknown_host',
@@ -217,33 +219,34 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     // The next reply may belong to another call.
     reaction: 'find',
     remedy: (place) =>
-      `what answers there mixes up answers, or does not run scripts as Redis does; correct ${url(place)}`,
+      `this server mixes up answers, or does not run scripts as Redis does; correct ${url(place)}`,
   },
   {
     reason: 'protocol',
     pattern: /malformed reply/,
     reaction: 'count',
-    remedy: (place) => `what answers there does not speak the protocol of Redis; correct ${url(place)}`,
+    remedy: (place) => `this server does not speak the Redis protocol; correct ${url(place)}`,
   },
   {
     reason: 'tls',
     pattern: /altnames/,
     reaction: 'count',
     remedy: (place) =>
-      `its certificate is for another name; write that name in ${url(place)}, or set ` +
+      `its certificate is issued for another name; use that name in ${url(place)}, or set ` +
       'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true',
   },
   {
     reason: 'tls',
     pattern: /self[- ]signed certificate|unable to (?:verify|get)/,
     reaction: 'count',
-    remedy: () => 'its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer',
+    remedy: () =>
+      "the issuer of its certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate",
   },
   {
     reason: 'tls',
     pattern: /certificate required/i,
     reaction: 'count',
-    remedy: () => 'it wants a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY',
+    remedy: () => 'it requires a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY',
   },
   {
     reason: 'tls',
@@ -255,8 +258,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
     reaction: 'count',
     remedy: (place) =>
-      'it does not answer; look whether it hangs, and whether the network lets weir through to what ' +
-      `${url(place)} names`,
+      `it does not answer; check whether it hangs, and whether the network lets weir connect to ${url(place)}`,
   },
   { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
   { reason: 'moved', pattern: /announced another master/, reaction: 'find' },

@@ -72,7 +72,7 @@ export class RespReader {
         const text = type === DOLLAR && textBytes > 0 ? this.text(type, data, at + 1, textBytes) : NO_INTEGER;
         if (text === undefined) break;
         if (typeof text !== 'string' || !INTEGER.test(text)) {
-          throw new Error('malformed reply: an array of what is no integer');
+          throw new Error('malformed reply: an array with an element that is not an integer');
         }
         at = this.end;
         this.deliver(Number(text));
@@ -89,8 +89,7 @@ export class RespReader {
         const length = this.integer(data, at + 1);
         if (length === undefined) break;
         if (length < 0) throw new Error('malformed reply: null');
-        if (length > bound.integers)
-          throw new Error('malformed reply: an array longer than what was asked for');
+        if (length > bound.integers) throw new Error('malformed reply: an array longer than requested');
         at = this.end;
         if (length === 0) this.onReply([]);
         else {
@@ -109,7 +108,7 @@ export class RespReader {
 
   private bound(): ReplyBound {
     const bound = this.asked();
-    if (bound === undefined) throw new Error('malformed reply: nothing was asked');
+    if (bound === undefined) throw new Error('malformed reply: no request was sent');
     return bound;
   }
 
@@ -166,7 +165,7 @@ export class RespReader {
       const length = this.integer(data, from);
       if (length === undefined) return undefined;
       if (length < 0) throw new Error('malformed reply: null');
-      if (length > most) throw new Error('malformed reply: a text longer than what was asked for');
+      if (length > most) throw new Error('malformed reply: a text longer than requested');
       const begin = this.end;
       if (begin + length + 2 > data.length) return undefined;
       if (data[begin + length] !== CR || data[begin + length + 1] !== LF) {

@@ -103,17 +103,18 @@ export class ProxyStore extends RedisStore {
     const { log, address } = this.#options;
     const redis = `Redis ${address.redactedAddress}`;
     if (tags === 'honoured')
-      log?.('info', `${redis} honours hash tags: a call asks for all buckets of a tenant`);
+      log?.('info', `${redis} honours hash tags: one call asks for all buckets of a tenant`);
     else if (tags === 'ignored')
       log?.(
         'warn',
-        `${redis} does not honour hash tags: each bucket is asked for in a call of its own; set hash_tag: "{}" ` +
-          '(twemproxy), or enable_hashtagging: true (redis_proxy of Envoy), to ask for those of a tenant in one',
+        `${redis} does not honour hash tags: each bucket needs its own call; set hash_tag: "{}" ` +
+          '(twemproxy) or enable_hashtagging: true (redis_proxy of Envoy), so that one call asks for all ' +
+          'buckets of a tenant',
       );
     else
       log?.(
         'warn',
-        `nobody knows whether ${redis} honours hash tags: each bucket is asked for in a call of its own until all ` +
+        `cannot tell whether ${redis} honours hash tags: each bucket needs its own call until all ` +
           `servers behind it answer (${failure})`,
       );
   }

@@ -43,9 +43,9 @@ export class ScriptRequests {
   async run(question: ScriptRequest, asking = false): Promise<ScriptReply> {
     if (question.mayWait === true) await this.#connection().whenGraceEnded();
     const { up, downReason } = this.#connection();
-    if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`, { unsent: true });
+    if (!up) return new StorageError(downReason, `Redis ${this.#name} is unavailable`, { unsent: true });
     if (this.#pending >= MAX_PENDING_REQUESTS)
-      return new StorageError('overloaded', `Redis ${this.#name} has not answered what it was asked before`);
+      return new StorageError('overloaded', `Redis ${this.#name} has not answered the previous request`);
     this.#pending++;
     const answer = this.#answer(question, asking);
     void answer.then(() => this.#pending--);
@@ -65,7 +65,7 @@ export class ScriptRequests {
       const all = [script, '1', key, clock.argument(send), ...args];
       const answer = await send('eval', all, { integers: 0, textBytes });
       if (typeof answer === 'string') return answer;
-      return new StorageError('timeout', `Redis ${this.#name} answered in an unknown form`);
+      return new StorageError('timeout', `the answer of Redis ${this.#name} has an unknown format`);
     };
     try {
       return await run().catch(async (error: unknown) => {

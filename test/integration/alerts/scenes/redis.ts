@@ -114,7 +114,7 @@ export function redisScene(): Scene {
         },
       },
       {
-        name: 'a Redis that is away',
+        name: 'a Redis that is unavailable',
         fires: [
           ...[
             'WeirCallsRefused',

@@ -38,17 +38,17 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a password that a URL cannot hold as it is',
     { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
-    /^REDIS_URL: .*percent-encode them .*, or leave them out and set REDIS_AUTH, which takes a password/,
+    /^REDIS_URL: .*percent-encode it .*, or leave them out and set REDIS_AUTH, which takes a password/,
   ],
   [
     'the same of the second Redis',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis://:geheim#@h:1' },
-    /^REDIS_PERSECOND_URL: .*percent-encode them .* set REDIS_PERSECOND_AUTH/,
+    /^REDIS_PERSECOND_URL: .*percent-encode it .* set REDIS_PERSECOND_AUTH/,
   ],
   [
     'a second one',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: it names several/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: it contains several/,
   ],
   ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
   [
@@ -98,7 +98,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'sentinels without the name of their master',
     { REDIS_URL: 'a:26379,b:26379', REDIS_TYPE: 'sentinel' },
-    /^REDIS_URL, REDIS_TYPE: .* begins with the name of the master as they know it; write <name of the master>,/,
+    /^REDIS_URL, REDIS_TYPE: .* must begin with the name of the master; write <name of the master>,/,
   ],
   [
     'sentinels without a type',
@@ -108,7 +108,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a cluster for seconds at a socket',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* the node at place 1, cannot be read; write host:port, or \[::1]:/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* node number 1, cannot be read; write host:port, or \[::1]:/,
   ],
   ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: it needs REDIS_URL/],
   [

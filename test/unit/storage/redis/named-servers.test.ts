@@ -20,15 +20,18 @@ describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
   });
 
   test.each([
-    ['mymaster', /names no Sentinel behind the name/],
-    ['a:26379,b:26379', /begins with the name of the master/],
-    [',b:26379', /begins with the name of the master/],
-    ['mymaster,', /place 1 behind the name of the master, cannot be read/],
-    ['mymaster,a:1,b c', /"b c", the Sentinel at place 2/],
+    ['mymaster', /no Sentinel follows the name/],
+    ['a:26379,b:26379', /must begin with the name of the master/],
+    [',b:26379', /must begin with the name of the master/],
+    ['mymaster,', /number 1 after the name of the master, cannot be read/],
+    ['mymaster,a:1,b c', /"b c", Sentinel number 2/],
     ['mymaster,a:0', /the port must be from 1 to 65535/],
     ['mymaster,a:x', /cannot be read/],
-    ['mymaster,redis://a:1', /no URLs in it/],
-    ['mymaster,:pw@a:1', /the login of Redis in REDIS_AUTH, that of the Sentinels in REDIS_SENTINEL_AUTH/],
+    ['mymaster,redis://a:1', /must not contain URLs/],
+    [
+      'mymaster,:pw@a:1',
+      /the login of Redis in REDIS_AUTH, the login of the Sentinels in REDIS_SENTINEL_AUTH/,
+    ],
     [`m${',a:1'.repeat(33)}`, /more than 32 Sentinels/],
   ])('%j is refused', (url, says) => {
     expect(() => parseSentinelUrl(url)).toThrow(says);

@@ -75,20 +75,20 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:secret@h/x', /database must be a whole number/],
     ['redis://:secret@h?timeout=1', /unknown parameter "timeout"/],
     ['redis://:secret/@h:1', /percent-encode/],
-    ['redis://:p@s/secret@h:1', /the user or the password .*; percent-encode them \(\/ is %2F/],
+    ['redis://:p@s/secret@h:1', /the user or the password .*; percent-encode it \(\/ is %2F/],
     ['redis://:secret@s/w0rd@h:1/2', /percent-encode/],
     ['redis://:sec?ret@h:1', /percent-encode/],
     ['redis://user:sec?ret@h:1', /percent-encode/],
-    ['redis://user:12?secret@h:1', /percent-encode|unknown parameter behind the "\?"/],
-    ['redis://user:12?secret=x@h:1', /unknown parameter behind the "\?"/],
+    ['redis://user:12?secret@h:1', /percent-encode|unknown parameter after the "\?"/],
+    ['redis://user:12?secret=x@h:1', /unknown parameter after the "\?"/],
     ['redis://:sec#ret@h', /percent-encode/],
     ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
     [
       'a:1,b:2',
-      /it names several; name one Redis, or, for nodes of a Redis Cluster, set the type to CLUSTER/,
+      /it contains several addresses; name one Redis, or set the type to CLUSTER for nodes of a Redis Cluster/,
     ],
-    ['unix://', /names no path/],
+    ['unix://', /without a path/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {
     expect(() => parseRedisUrl(url)).toThrow(message);
@@ -103,16 +103,16 @@ describe('parseRedisUrl refuses', () => {
   });
 
   test.each([
-    ['redis://h:1', 'unix', /redis:\/\/ URL is no Unix domain socket/],
+    ['redis://h:1', 'unix', /redis:\/\/ URL is not a Unix domain socket/],
     ['rediss://h:1', 'unix', /rediss:\/\/ URL/],
-    ['/run/r.sock', 'tcp', /names a Unix domain socket.*write host:port/],
-    ['unix:///run/r.sock', 'tcp', /names a Unix domain socket/],
+    ['/run/r.sock', 'tcp', /is a Unix domain socket.*write host:port/],
+    ['unix:///run/r.sock', 'tcp', /is a Unix domain socket/],
     ['', 'unix', /empty/],
   ] as const)('%s as %s', (url, socketType, message) => {
     expect(() => parseRedisUrl(url, { socketType })).toThrow(message);
   });
 
   test('TLS on a socket', () => {
-    expect(() => parseRedisUrl('/run/r.sock', { tls: true })).toThrow(/has no TLS/);
+    expect(() => parseRedisUrl('/run/r.sock', { tls: true })).toThrow(/does not support TLS/);
   });
 });

@@ -49,7 +49,7 @@ describe('what Redis, the system or TLS says', () => {
     ['NOSCRIPT No matching script. Please use EVAL.', 'noscript', 'count'],
     ['MOVED 1234 10.0.0.1:6379', 'cluster', 'wait'],
     ['CLUSTERDOWN The cluster is down', 'cluster_down', 'soon'],
-    ['no node of the Redis Cluster answers; start them', 'no_cluster', 'count'],
+    ['no node of the Redis Cluster answers; start the nodes', 'no_cluster', 'count'],
     ['DENIED Redis is running in protected mode', 'protected_mode', 'wait'],
     ['ERR max number of clients reached', 'max_clients', 'count'],
     ["ERR unknown command 'set', with args beginning with: ", 'not_redis', 'wait'],
@@ -76,14 +76,14 @@ describe('what Redis, the system or TLS says', () => {
 
 test('a sentence names what to do, and what was said', () => {
   expect(faultSentence(PLACE, 'ERR DB index is out of range')).toBe(
-    'it has no database 3; name another in REDIS_URL (ERR DB index is out of range)',
+    'it does not have database 3; name another one in REDIS_URL (ERR DB index is out of range)',
   );
   expect(faultSentence({ ...PLACE, prefix: 'REDIS_PERSECOND' }, 'READONLY no')).toBe(
-    'it is a replica, which takes no writes; name its primary in REDIS_PERSECOND_URL (READONLY no)',
+    'it is a replica, which does not accept writes; name its primary in REDIS_PERSECOND_URL (READONLY no)',
   );
   expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir asks the Sentinels/);
   expect(faultSentence(PLACE, 'no answer for 250 ms')).toMatch(
-    /^it does not answer; look .* \(no answer for 250 ms\)$/,
+    /^it does not answer; check .* \(no answer for 250 ms\)$/,
   );
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
   // Another slot gives the same sentence.
@@ -91,7 +91,7 @@ test('a sentence names what to do, and what was said', () => {
     'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL (MOVED)',
   );
   expect(faultSentence({ ...PLACE, proxy: true }, 'MOVED 6739 127.0.0.1:15609')).toBe(
-    'nodes of a Redis Cluster are there or behind it; set REDIS_TYPE=CLUSTER, and name nodes in REDIS_URL (MOVED)',
+    'this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and name cluster nodes in REDIS_URL (MOVED)',
   );
 });
 

@@ -102,14 +102,14 @@ describe('the end', () => {
     const text = pipe.send('get', ['a'], TEXT);
     stream.answer('*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n');
     expect(await numbers).toEqual([1, 2, 3]);
-    expect(broken).toEqual(['malformed reply: an array longer than what was asked for']);
+    expect(broken).toEqual(['malformed reply: an array longer than requested']);
     pipe.end(new Error('the connection is closed'));
     await expect(text).rejects.toThrow('the connection is closed');
   });
 
   test('comes with a reply to nothing', () => {
     stream.answer('+OK\r\n');
-    expect(broken).toEqual(['malformed reply: nothing was asked']);
+    expect(broken).toEqual(['malformed reply: no request was sent']);
   });
 
   test('of the stream loses what is sent after it, as what was sent before, when its owner is told', async () => {

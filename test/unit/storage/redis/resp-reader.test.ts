@@ -107,7 +107,7 @@ test('what comes although nothing was asked is malformed from its first byte on'
       () => {},
       () => undefined,
     );
-    expect(() => reader.read(Buffer.from(wire))).toThrow('malformed reply: nothing was asked');
+    expect(() => reader.read(Buffer.from(wire))).toThrow('malformed reply: no request was sent');
   }
 });
 

@@ -63,7 +63,7 @@ test('auto says nothing until a script is refused the time, and then begins wher
   expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
   expect(clock.argument(send)).toBe('+1600000001000000');
   expect(asked()).toBe(1);
-  expect(log).toEqual([expect.stringContaining('does not tell scripts the time')]);
+  expect(log).toEqual([expect.stringContaining('does not let scripts read the time')]);
 });
 
 test('server gives nothing, whatever is refused', async () => {
@@ -83,7 +83,7 @@ test.each([
   const off = Number(clock.argument(send)) - Date.now() * 1000;
   expect(Math.abs(off)).toBeLessThan(10 * SECOND);
   await clock.begin(send);
-  expect(log).toEqual([expect.stringContaining("weir goes by this machine's clock")]);
+  expect(log).toEqual([expect.stringContaining('weir uses the clock')]);
 });
 
 test('goes on as before where Redis is only not ready to answer TIME', async () => {

@@ -67,7 +67,7 @@ export class LoginCommand implements LoginSource {
     const isGood = !refused && now < this.#usableUntilMs;
     await (isGood ? withTimeout(RENEWAL_WAIT_MS, this.#underWay, () => {}) : this.#underWay);
     if (this.#login === undefined)
-      throw this.#failure ?? new Error(`${this.#options.variable}: it was ended`);
+      throw this.#failure ?? new Error(`${this.#options.variable}: it was stopped`);
     return this.#login;
   }
 
@@ -104,7 +104,7 @@ export class LoginCommand implements LoginSource {
     if (isNew) this.#listeners?.failed(undefined);
     if (isNew && this.#login !== undefined) this.#listeners?.renewed(this.#login);
     if (!isNew && this.#login !== undefined)
-      this.#listeners?.failed(`${this.#failure?.message}; the login before it stays in use`);
+      this.#listeners?.failed(`${this.#failure?.message}; the previous login stays in use`);
     const pauseMs = this.#pauses.next();
     this.#pauseUntilMs = performance.now() + pauseMs;
     this.#due = setTimeout(() => void this.#onDue(), usedForMs ?? pauseMs).unref();

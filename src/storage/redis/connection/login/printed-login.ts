@@ -20,7 +20,8 @@ export function readPrintedLogin(text: string, nowMs: number): PrintedLogin {
   const printed = text.replace(/\r?\n$/, '');
   if (/^\s*\{/.test(printed)) return readJson(printed, nowMs);
   if (printed.trim() === '') throw new Error(`printed nothing; it must print ${FORM}`);
-  if (/[\r\n]/.test(printed)) throw new Error(`printed several lines; it must print one, with ${FORM}`);
+  if (/[\r\n]/.test(printed))
+    throw new Error(`printed several lines; it must print a single line with ${FORM}`);
   const login = parseLogin(printed);
   if (login.password === '') throw new Error(`printed a user without a password; it must print ${FORM}`);
   return { login, expiresAtMs: undefined };
@@ -32,14 +33,14 @@ function readJson(printed: string, nowMs: number): PrintedLogin {
     value = JSON.parse(printed) as Readonly<Record<string, unknown>>;
   } catch {
     // The message of JSON.parse would quote the output.
-    throw new Error(`printed what begins with { and is no JSON; it must print ${FORM}`);
+    throw new Error(`printed invalid JSON; it must print ${FORM}`);
   }
   const { username, password, expiresAt } = value;
   if (typeof password !== 'string' || password === '') {
-    throw new Error(`printed JSON without a "password" that is a text; it must print ${FORM}`);
+    throw new Error(`printed JSON without a "password" string; it must print ${FORM}`);
   }
   if (username !== undefined && username !== null && typeof username !== 'string') {
-    throw new Error('printed JSON with a "username" that is no text; write it in quotes, or leave it out');
+    throw new Error('printed JSON with a "username" that is not a string; put it in quotes, or leave it out');
   }
   const login = typeof username === 'string' ? { username, password } : { password };
   return { login, expiresAtMs: readExpiry(expiresAt, nowMs) };
@@ -50,14 +51,14 @@ function readExpiry(expiresAt: unknown, nowMs: number): number | undefined {
   const expiresAtMs = epochMs(expiresAt);
   if (expiresAtMs === undefined) {
     throw new Error(
-      'printed an "expiresAt" that is no time; write seconds since the epoch, or ISO 8601 with a zone, as in ' +
-        '2030-01-31T12:00:00Z',
+      'printed an "expiresAt" that is not a valid time; write seconds since the epoch, or ISO 8601 with ' +
+        'a zone, as in 2030-01-31T12:00:00Z',
     );
   }
   if (expiresAtMs > nowMs) return expiresAtMs;
   const ago = Math.round((nowMs - expiresAtMs) / 1000);
   throw new Error(
-    `printed an "expiresAt" that was over ${ago} s ago; let it print a fresh login, and compare the clocks`,
+    `printed an "expiresAt" that passed ${ago} s ago; make it print a fresh login, and compare the clocks`,
   );
 }
 

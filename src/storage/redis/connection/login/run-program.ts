@@ -42,7 +42,7 @@ export function runProgram(
       if (error === undefined) resolve(Buffer.concat(chunks).toString());
       else reject(error);
     };
-    const onAbort = (): void => settle(new Error(`${program} was ended`));
+    const onAbort = (): void => settle(new Error(`${program} was stopped`));
     const timer = setTimeout(
       () => settle(new Error(`${program} did not end within ${timeoutMs / 1000} s, and was killed`)),
       timeoutMs,
@@ -57,8 +57,8 @@ export function runProgram(
     });
     child.on('error', (error) => settle(notStarted(program, error)));
     child.on('exit', (code, killedBy) => {
-      const how = code === null ? `was ended by ${killedBy}` : `ended with exit code ${code}`;
-      if (code !== 0) settle(new Error(`${program} ${how}; run it as the user of weir to see why`));
+      const how = code === null ? `was killed by ${killedBy}` : `failed with exit code ${code}`;
+      if (code !== 0) settle(new Error(`${program} ${how}; run it as the user that runs weir to see why`));
       // A process that it started may keep its standard output open.
       else afterPoll(settle);
     });
@@ -75,9 +75,9 @@ function afterPoll(then: () => void): void {
 function notStarted(program: string, { code, message }: NodeJS.ErrnoException): Error {
   switch (code) {
     case 'ENOENT':
-      return new Error(`there is no program ${program}; correct the path, or PATH`);
+      return new Error(`${program} does not exist; correct its path, or PATH`);
     case 'EACCES':
-      return new Error(`this user may not run ${program}; check its owner and mode`);
+      return new Error(`the user that runs weir may not execute ${program}; check its owner and mode`);
     default:
       return new Error(`${program} could not be started (${code ?? message})`);
   }

@@ -105,7 +105,7 @@ export class Sentinel {
         ]);
         const [host, port] = Array.isArray(address) ? address : [];
         if (typeof host !== 'string' || host === '' || !/^\d{1,5}$/.test(String(port))) {
-          throw new Error('it answers in an unknown form');
+          throw new Error('its answer has an unknown format');
         }
         return { host, port: Number(port), epoch: Number(pairs(fields).get('config-epoch') ?? 0) };
       },
@@ -124,14 +124,15 @@ export class Sentinel {
     const { masterName, variables } = this.#options;
     if (/No such master/i.test(said)) {
       return (
-        `Sentinel ${this.name} knows no master called ${JSON.stringify(masterName)}${await knownMasters(client)}; ` +
-        `correct the name that ${variables.url} begins with`
+        `Sentinel ${this.name} does not know a master named ` +
+        `${JSON.stringify(masterName)}${await knownMasters(client)}; correct the name at the beginning of ` +
+        `${variables.url}`
       );
     }
     if (/unknown command '?`?sentinel/i.test(said)) {
       return (
-        `Sentinel ${this.name} is a Redis, and no Sentinel; name the port of its Sentinel in ${variables.url} ` +
-        '(26379, usually), or, for a single Redis, leave out its type'
+        `Sentinel ${this.name} is a Redis server, not a Sentinel; name the port of the Sentinel in ` +
+        `${variables.url} (usually 26379), or remove the type for a single Redis`
       );
     }
     if (/NOAUTH|WRONGPASS|NOPERM|unknown command '?`?auth/i.test(said)) {

@@ -110,7 +110,7 @@ test('what fails keeps the last login, says so, and is tried again with pauses',
   expect(told).toEqual([
     'renewed password1',
     expect.stringMatching(
-      /^REDIS_AUTH_COMMAND: login printed several lines; .*; the login before it stays in use$/,
+      /^REDIS_AUTH_COMMAND: login printed several lines; .*; the previous login stays in use$/,
     ),
   ]);
   expect(await password()).toBe('password1');

@@ -17,11 +17,15 @@ test('what a program prints is read, without a shell between', async () => {
 });
 
 test.each<[string, readonly [string, ...string[]], RegExp]>([
-  ['is not there', ['/nowhere/login'], /^there is no program \/nowhere\/login; correct the path, or PATH$/],
-  ['may not be run', ['/etc/passwd'], /^this user may not run \/etc\/passwd; check its owner and mode$/],
+  ['is not there', ['/nowhere/login'], /^\/nowhere\/login does not exist; correct its path, or PATH$/],
+  [
+    'may not be run',
+    ['/etc/passwd'],
+    /^the user that runs weir may not execute \/etc\/passwd; check its owner and mode$/,
+  ],
   ['cannot be named', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
-  ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh ended with exit code 7; run it as /],
-  ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was ended by SIGKILL; run it as the user of weir/],
+  ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh failed with exit code 7; run it as /],
+  ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was killed by SIGKILL; run it as the user that runs weir/],
   ['prints too much', ['yes', 's3cret'], /^yes printed more than 64 KiB, and was killed$/],
 ])('a program that %s', async (_name, command, sentence) => {
   await expect(runProgram(command, never())).rejects.toThrow(sentence);
@@ -99,6 +103,6 @@ test('what nobody waits for any more is killed at once', async () => {
   const ending = new AbortController();
   const [pid, run] = await hanging(ending.signal);
   ending.abort();
-  await expect(run).rejects.toThrow('sh was ended');
+  await expect(run).rejects.toThrow('sh was stopped');
   await waitFor('its end', () => !runs(pid));
 });
