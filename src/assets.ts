@@ -2,23 +2,25 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Files that ship beside the compiled code: `proto/`, the bundled policy, Lua scripts. The build copies them below
- * `build/` under the path they have in the repository, so that `build/` and `node_modules/` are all a process needs.
- * The only module that knows where it lies on disk.
+ * Finds files that ship with the compiled code: `proto/`, the bundled policy, Lua scripts. The build copies them below
+ * `build/` under their path in the repository, so a process needs only `build/` and `node_modules/`. No other module
+ * knows its own location on disk.
  */
 const root = join(__dirname, '..');
 
-/** Absolute path of a shipped file or folder, given its path in the repository (`proto`, `package.json`). */
+/**
+ * Returns the absolute path of a shipped file or folder, given its path in the repository (`proto`, `package.json`).
+ */
 export function assetPath(pathInRepository: string): string {
   return join(root, pathInRepository);
 }
 
-/** Text of a shipped file. Throws when the build is incomplete. */
+/** Returns the text of a shipped file. Throws if the build is incomplete. */
 export function readAsset(pathInRepository: string): string {
   return readFileSync(assetPath(pathInRepository), 'utf8');
 }
 
-/** The version in package.json. */
+/** Returns the version in package.json. */
 export function version(): string {
   return (JSON.parse(readAsset('package.json')) as { version: string }).version;
 }

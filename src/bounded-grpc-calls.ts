@@ -1,23 +1,23 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { MAX_INFORMATIONAL } from './bounded-request.js';
 
-/** The calls of @grpc/grpc-js 1.14.7, each of which gets its HTTP/2 stream as the first argument. */
+/** The call methods of @grpc/grpc-js 1.14.7, which get the HTTP/2 stream as their first argument. */
 interface SubchannelCalls {
   Http2SubchannelCall: new (stream: ClientHttp2Stream, ...rest: never[]) => object;
 }
 
-/** Most bytes a second on one connection beside those of messages: headers, and frames that say nothing. */
+/** Maximum number of bytes per second on a connection that do not belong to messages: headers and empty frames. */
 export const MAX_EMPTY_BYTES = 1024 * 1024;
 const SECOND_MS = 1000;
 
 let isBounded = false;
-/** The bytes of messages that came on a connection since it was looked at. */
+/** Number of message bytes received on each connection since the last check. */
 const messageBytes = new WeakMap<ClientHttp2Session, number>();
 
 /**
- * Ends the connection of a gRPC call of this process on which the server sends more than {@link MAX_INFORMATIONAL}
- * informational answers (1xx) to it, or more than {@link MAX_EMPTY_BYTES} of other frames without messages.
- * @grpc/grpc-js ignores them, for as long as they come, and does not offer its streams openly.
+ * Closes the connection of a gRPC call of this process if the server sends more than {@link MAX_INFORMATIONAL}
+ * informational answers (1xx), or more than {@link MAX_EMPTY_BYTES} per second of frames without messages. The library
+ * @grpc/grpc-js ignores such frames without a limit, and does not expose its streams.
  */
 export function boundGrpcCalls(): void {
   if (isBounded) return;
@@ -40,7 +40,10 @@ export function boundGrpcCalls(): void {
   };
 }
 
-/** Counts the messages of a call; once a second, from its first call on, looks what else came on the connection. */
+/**
+ * Counts the message bytes of a call. Checks once a second, from the first call on, how many other bytes the connection
+ * received.
+ */
 function watch(session: ClientHttp2Session, stream: ClientHttp2Stream): void {
   stream.on('data', ({ length }: Buffer) => {
     messageBytes.set(session, (messageBytes.get(session) ?? 0) + length);

@@ -1,17 +1,17 @@
 import type { ClientRequest } from 'node:http';
 
-/** Most informational answers (1xx) to one request; servers send one or two. */
+/** Maximum number of informational answers (1xx) to a request. Servers send one or two. */
 export const MAX_INFORMATIONAL = 16;
 /**
- * Most pieces of the body of an answer. Readers keep an object of a hundred bytes for each, also where the server sends
- * every byte as a chunk of its own.
+ * Maximum number of pieces in the body of an answer. Readers keep an object of about a hundred bytes for each piece,
+ * even if the server sends each byte as a separate chunk.
  */
 export const MAX_BODY_PIECES = 10_000;
 
 /**
- * Destroys a request with an Error unless it has ended after `ms` milliseconds: the timeouts of node:http begin anew
- * with each byte. Also destroys it where the server sends more than {@link MAX_INFORMATIONAL} informational answers, or
- * the body in more than {@link MAX_BODY_PIECES} pieces.
+ * Destroys a request with an Error unless it has ended after `ms` milliseconds. The timeouts of node:http are not
+ * sufficient, because each byte restarts them. Also destroys the request if the server sends more than {@link
+ * MAX_INFORMATIONAL} informational answers, or a body of more than {@link MAX_BODY_PIECES} pieces.
  */
 export function boundRequest(request: ClientRequest, ms: number): void {
   const late = (): void => {

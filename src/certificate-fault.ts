@@ -1,6 +1,6 @@
 /**
- * Why a certificate is not accepted, as OpenSSL says it: `message` without the advice about options of Node.js that
- * newer versions of it add.
+ * Returns OpenSSL's reason for rejecting a certificate, without the advice about Node.js options that newer versions of
+ * Node.js append to `message`.
  */
 export function certificateFault(message: string): string {
   return message.replace(/; if the root CA is installed locally, [^)]*$/, '');

@@ -1,5 +1,5 @@
 /**
- * Returns whether output may have colours: on a terminal only, unless NO_COLOR (https://no-color.org) is set to a
+ * Returns whether output may have colours. It may on a terminal, unless NO_COLOR (https://no-color.org) is set to a
  * non-empty text, or TERM names a terminal without colours.
  */
 export function showsColours(

@@ -1,18 +1,21 @@
-/** State of ours is not as it must be: a mistake in weir, whatever was asked. */
+/** An inconsistent internal state: a bug in weir, regardless of the input. */
 export class BrokenInvariant extends Error {
   override readonly name = 'BrokenInvariant';
 }
 
 type Report = (error: BrokenInvariant) => void;
 
-/** Where nobody listens, as in tests and fuzzing, the first failure ends what runs. */
+/** Without a listener, as in tests and fuzzing, the first failure is thrown. */
 const THROW: Report = (error) => {
   throw error;
 };
 
 let report = THROW;
 
-/** A server that goes on tells its log and metrics; returns what ends that. */
+/**
+ * Reports failures to `listener`, which a server uses for its log and metrics. Returns a function that removes the
+ * listener.
+ */
 export function reportBrokenInvariants(listener: Report): () => void {
   report = listener;
   return () => {
@@ -21,8 +24,8 @@ export function reportBrokenInvariants(listener: Report): () => void {
 }
 
 /**
- * What must hold where state changes; `what` says it in words. Throws {@link BrokenInvariant}, after it was reported:
- * what is being done must not go on. Cheap enough for every decision.
+ * Checks a condition that must hold when state changes; `what` describes it. If the condition is false, reports and
+ * throws {@link BrokenInvariant}, so that the operation stops. Fast enough for every decision.
  */
 export function invariant(holds: boolean, what: string): void {
   if (holds) return;
@@ -31,7 +34,7 @@ export function invariant(holds: boolean, what: string): void {
   throw error;
 }
 
-/** {@link invariant} where what is being done may go on: it is reported only. */
+/** Checks a condition like {@link invariant}, but only reports a failure, because the operation can continue. */
 export function expectState(holds: boolean, what: string): void {
   if (!holds) report(new BrokenInvariant(what));
 }

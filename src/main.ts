@@ -5,20 +5,20 @@ import { printableLines } from './printable.js';
 import { isWorkingDirectoryGone } from './working-directory.js';
 
 /**
- * The only module that touches argv, signals and process.exit. The second SIGTERM or SIGINT ends at once, with the code
- * a shell gives to a process that the signal killed.
+ * The only module that uses argv, signals and process.exit. A second SIGTERM or SIGINT ends the process immediately,
+ * with the exit code that a shell reports for a process killed by that signal.
  */
 const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
- * Under npm one press of Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground group, and npm, a
- * member of it, passes on its own. Nobody presses twice within this time.
+ * Under npm, one Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground process group, and npm, a
+ * member of the group, forwards its own SIGINT. Signals within this time, in milliseconds, count as one.
  */
 const ONE_PRESS_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 200;
 
 type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 let listener: ((signal: Signal) => void) | undefined;
-/** Signals that came before the command listened. */
+/** Signals that arrived before the command listened for them. */
 const early: Signal[] = [];
 let stoppingSince: number | undefined;
 
@@ -44,8 +44,8 @@ function watchSignals(): void {
 const unread = new Set<NodeJS.WriteStream>();
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader that goes away (`weir diff … | head`) is no reason for a stack trace, nor to say that all is well: the
-    // command goes on, and its exit code is the answer.
+    // A reader that closes the pipe early (`weir diff … | head`) must not cause a stack trace or a success code. The
+    // command continues and returns its own exit code.
     unread.add(stream);
     if (error.code === 'EPIPE') return;
     if (stream === process.stdout) print(process.stderr, `weir: standard output: ${error.message}\n`);
@@ -57,7 +57,7 @@ function print(stream: NodeJS.WriteStream, text: string): void {
   if (!unread.has(stream)) stream.write(text);
 }
 
-/** Resolves when all that was printed is written: a pipe takes 64 KiB at once, the rest when its reader has read. */
+/** Resolves when all output is written. A pipe accepts 64 KiB immediately, and the rest after its reader has read. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
   if (stream.writableLength === 0 || unread.has(stream)) return Promise.resolve();
   return new Promise((resolve) => {
@@ -67,9 +67,9 @@ function written(stream: NodeJS.WriteStream): Promise<void> {
 
 async function exit(code: number): Promise<never> {
   await Promise.all([written(process.stdout), written(process.stderr)]);
-  // A write that failed is told of a little later.
+  // A failed write is reported slightly later.
   await new Promise(setImmediate);
-  // Nothing should be left that holds the process; what is must not.
+  // Nothing should keep the process running at this point. Whatever does must not delay the exit.
   process.exit(code);
 }
 
@@ -78,9 +78,9 @@ function failureText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-// Before anything is loaded: a signal that comes early must not kill what would drain, or reload.
+// Watch signals before loading other modules: an early signal must cause a drain or reload, and not kill the process.
 if (['serve', 'ratelimit'].includes(process.argv[2] ?? '') && !cluster.isWorker) watchSignals();
-// The primary decides about the end of its workers; a terminal sends its signals to all of them.
+// A terminal sends its signals to all processes. Workers ignore them, because the primary decides when workers exit.
 if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
 run(process.argv.slice(2), {

@@ -1,12 +1,15 @@
-/** Longer names are not compared: nobody mistypes one, and the work of comparing grows with its square. */
+/**
+ * Maximum length of names that are compared. Longer names are rarely typed by hand, and the work grows with the square
+ * of the length.
+ */
 const MAX_LENGTH = 60;
 
 /**
- * The candidate that a typing mistake may have meant, for "did you mean": undefined where none is near enough. A third
- * of the characters may be wrong, missing, too many, or exchanged with their neighbours, and one at least; upper and
- * lower case, `-`, `_` and spaces make no difference. Of candidates that are equally near the first is given.
+ * Returns the candidate that a misspelled name most likely means, for "Did you mean", or undefined if no candidate is
+ * near enough. A third of the characters, and at least one, may be wrong, missing, additional, or swapped with a
+ * neighbour. Upper and lower case, `-`, `_` and spaces are ignored. Among equally near candidates, returns the first.
  *
- * @param mostMistakes a smaller bound for the characters that may be wrong
+ * @param mostMistakes lower maximum for the number of wrong characters
  */
 export function nearest(
   name: string,
@@ -16,12 +19,12 @@ export function nearest(
   if (name.length > MAX_LENGTH) return undefined;
   const plain = plainForm(name);
   let best: string | undefined;
-  // Something of the name must be right, or `a` would be a misspelt `b`.
+  // At least one character must be right. Otherwise `a` would count as a misspelled `b`.
   let bestDistance = Math.min(Math.max(1, Math.floor(name.length / 3)), plain.length - 1, mostMistakes) + 1;
   for (const candidate of candidates) {
     if (candidate.length > 2 * MAX_LENGTH) continue;
     const other = plainForm(candidate);
-    // The distance is no less than the difference of the lengths.
+    // The distance is at least the difference of the lengths.
     if (Math.abs(other.length - plain.length) >= bestDistance) continue;
     const distance = editDistance(plain, other);
     if (distance >= bestDistance) continue;
@@ -35,7 +38,7 @@ function plainForm(text: string): string {
   return text.toLowerCase().replaceAll(/[-_ ]/g, '');
 }
 
-/** Levenshtein distance of two short texts, in which two neighbours that changed places count once. */
+/** Returns the Levenshtein distance of two short texts. Two swapped neighbours count as one edit. */
 function editDistance(a: string, b: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i);

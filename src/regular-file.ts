@@ -2,25 +2,30 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { type FileHandle, open } from 'node:fs/promises';
 
 /*
- * The only readers of files that somebody names: in a variable, an option, a policy, or a file of an installation. What
- * lies at such a path may be a pipe that nobody writes to, a device without end, or a file of any size; reading it must
- * neither wait for ever nor take more memory than its reader allows.
+ * The only functions that read files whose path a user provides: in a variable, an option, a policy or another file.
+ * Such a path may be a pipe without a writer, an endless device, or a file of any size. Reading must never block
+ * indefinitely, or use more memory than the caller allows.
  */
 
-/** Opening a pipe does not wait for a writer, reading does not wait for data, and no terminal takes hold of weir. */
+/**
+ * With these flags, opening a pipe does not wait for a writer, reading does not wait for data, and a terminal does not
+ * become weir's controlling terminal.
+ */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 const CHUNK_BYTES = 64 * 1024;
 const STANDARD_INPUT = 0;
 
-/** What {@link readRegularFile} and {@link loadRegularFile} refuse, beside what the file system does. */
+/**
+ * The error that {@link readRegularFile} and {@link loadRegularFile} throw in addition to errors of the file system.
+ */
 export type FileFault = NodeJS.ErrnoException & {
-  /** `ENOTREG`: neither a regular file nor a directory; `EFBIG`: too large, the message says how large it may be. */
+  /** `ENOTREG`: neither a regular file nor a directory; `EFBIG`: too large, with the maximum in the message. */
   readonly code: 'EISDIR' | 'ENOTREG' | 'EFBIG';
 };
 
 /**
- * Reads a regular file of at most `maxBytes`, at once: for the start, for commands, and for threads that decide
- * nothing. Throws a {@link FileFault}, or what the file system says.
+ * Reads a regular file of at most `maxBytes` synchronously: at the start, in commands, and in threads that do not
+ * decide requests. Throws a {@link FileFault} or an error of the file system.
  */
 export function readRegularFile(path: string, maxBytes: number): Buffer {
   let fd: number;
@@ -36,7 +41,7 @@ export function readRegularFile(path: string, maxBytes: number): Buffer {
   }
 }
 
-/** {@link readRegularFile} for a process that decides: the file system is asked in other threads, chunk by chunk. */
+/** Reads like {@link readRegularFile}, but asynchronously and in chunks, for a process that decides requests. */
 export async function loadRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   let file: FileHandle;
   try {
@@ -53,7 +58,7 @@ export async function loadRegularFile(path: string, maxBytes: number): Promise<B
   }
 }
 
-/** Reads standard input to its end, whatever it is; throws a {@link FileFault} where it has more than `maxBytes`. */
+/** Reads standard input of any type to its end. Throws a {@link FileFault} if it has more than `maxBytes`. */
 export function readStandardInput(maxBytes: number): Buffer {
   return readAll(STANDARD_INPUT, new Contents(0, maxBytes));
 }
@@ -64,8 +69,8 @@ function readAll(fd: number, contents: Contents): Buffer {
 }
 
 /**
- * What was read so far, never more than is allowed: files may grow meanwhile, and those of `/proc` say that they are
- * empty.
+ * Data read so far, up to the allowed size. The size of a file is not reliable: the file may grow, and files in `/proc`
+ * have a size of 0.
  */
 class Contents {
   readonly #maxBytes: number;
@@ -74,11 +79,11 @@ class Contents {
 
   constructor(size: number, maxBytes: number) {
     this.#maxBytes = maxBytes;
-    // One byte more than there should be, to see that there are not more.
+    // One extra byte shows whether the file is larger than allowed.
     this.#buffer = Buffer.allocUnsafe(size + 1);
   }
 
-  /** Where the next chunk goes. */
+  /** Returns the place for the next chunk. */
   room(): Buffer {
     const { length } = this.#buffer;
     if (this.#length === length) {
@@ -88,7 +93,7 @@ class Contents {
     return this.#buffer.subarray(this.#length, this.#length + CHUNK_BYTES);
   }
 
-  /** Counts what was read there; false at the end. */
+  /** Counts the bytes of a chunk. Returns false at the end of the file. */
   took(bytes: number): boolean {
     this.#length += bytes;
     if (this.#length > this.#maxBytes) throw fault('EFBIG', `has more than ${this.#maxBytes} bytes`);
@@ -100,7 +105,7 @@ class Contents {
   }
 }
 
-/** Sockets, and devices without a driver, cannot be opened at all. */
+/** Sockets, and devices without a driver, cannot be opened. */
 function notOpened(error: NodeJS.ErrnoException): Error {
   return error.code === 'ENXIO' || error.code === 'ENODEV' ? notRegular() : error;
 }

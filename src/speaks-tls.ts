@@ -1,18 +1,18 @@
 import type { NetConnectOpts, Socket } from 'node:net';
 import { connect } from 'node:tls';
 
-/** How long a listener has to show what it speaks. Milliseconds. */
+/** Time for a listener to identify its protocol, in milliseconds. */
 const PATIENCE_MS = 1000;
 
 /**
- * Whether a listener speaks TLS, whatever its certificate and whether or not it would have us: for a sentence about a
- * connection that failed. Takes a second at most; never rejects.
+ * Returns whether a listener speaks TLS, regardless of certificates, for the message about a failed connection. Takes
+ * at most a second and never rejects.
  */
 export async function speaksTls(endpoint: NetConnectOpts): Promise<boolean> {
   const socket = connect({ ...endpoint, rejectUnauthorized: false });
   const told = await firstWord<boolean>(socket, (tell) => {
     socket.once('secureConnect', () => tell(true));
-    // Only who speaks TLS sends alerts, about a client certificate that is missing for example.
+    // Only TLS servers send alerts, for example about a missing client certificate.
     socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
       tell(/alert/i.test(`${code} ${message}`));
     });
@@ -20,7 +20,10 @@ export async function speaksTls(endpoint: NetConnectOpts): Promise<boolean> {
   return told === true;
 }
 
-/** What `listen` tells of a socket, or undefined if it ends or is silent for a second before; the socket is closed. */
+/**
+ * Returns the value that `listen` passes to its callback for a socket, or undefined if the socket ends, or is silent
+ * for a second. Closes the socket.
+ */
 export function firstWord<T>(
   socket: Socket,
   listen: (tell: (word: T | undefined) => void) => void,

@@ -1,8 +1,8 @@
 import { isAbsolute, normalize, resolve } from 'node:path';
 
 /**
- * Where a relative path was looked for, as a part of a sentence that begins with a colon; '' for an absolute one, which
- * says so itself.
+ * Returns the directory of a relative path, as part of a message, beginning with a colon. Returns
+ * '' for an absolute path.
  */
 export function whereLooked(path: string): string {
   if (isAbsolute(path)) return '';
@@ -14,18 +14,18 @@ export function whereLooked(path: string): string {
   }
 }
 
-/** Whether an error, also one of a thread, says that a relative path has no meaning any more. */
+/** Returns whether an error, which may come from a thread, means that the working directory was removed. */
 export function isWorkingDirectoryGone(error: unknown): boolean {
   return error instanceof Error && error.message.endsWith('uv_cwd');
 }
 
-/** Why a thread ended: Node.js starts none where the working directory was removed. */
+/** Returns the reason why a thread ended. Node.js cannot start threads if the working directory was removed. */
 export function threadError(error: Error): Error {
   if (!isWorkingDirectoryGone(error)) return error;
   return new Error('the working directory of weir was removed; start weir again in one that is there');
 }
 
-/** A path that can be compared with others: absolute, or as it is where the working directory was removed. */
+/** Returns a path for comparisons: absolute, or unchanged if the working directory was removed. */
 export function comparablePath(path: string): string {
   try {
     return resolve(path);

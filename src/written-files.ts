@@ -3,20 +3,19 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 
 /** A file to be written. */
 export interface WrittenFile {
-  /** Below the directory that files are written to. */
+  /** Path relative to the target directory. */
   readonly path: string;
   readonly content: string | Uint8Array;
-  /** Permissions of a new file; what the process gives by default when left out. */
+  /** Permissions of a new file; by default, those of the process. */
   readonly mode?: number;
-  /** A clause for people: `image and 3 variables changed`. */
+  /** Description for people: `image and 3 variables changed`. */
   readonly note: string;
 }
 
 /**
- * Writes files below a directory, all or none: a sentence with `remedy` where one is there already and `force` is not
- * set, where one would take the place of a file of `keep`, which is never written over, or where a link would lead out
- * of the directory. A file that is replaced is
- * another one then: its permissions are those of a new file, and what a link led to stays.
+ * Writes files below a directory, all or none. Returns an error message with `remedy` if a file exists and `force` is
+ * not set, if it would replace a file in `keep`, or if a link leads out of the directory. A replaced file becomes a new
+ * file: it gets the permissions of a new file, and the target of a former link is unchanged.
  */
 export function writeFiles(
   directory: string,
@@ -53,7 +52,7 @@ export function writeFiles(
   }
 }
 
-/** Writes beside the file and renames: a file that is written over would keep its permissions. */
+/** Writes to a temporary file and renames it. Overwriting the file would keep its permissions. */
 function replaceFile(file: string, content: WrittenFile['content'], mode: number): void {
   const beside = `${file}.${process.pid}.new`;
   try {
@@ -65,14 +64,17 @@ function replaceFile(file: string, content: WrittenFile['content'], mode: number
   }
 }
 
-/** Not with `recursive`, which tries for ever where there can be no directory, as in /proc. */
+/** Does not use `recursive`, because it never returns for a path where no directory can be created, as in /proc. */
 function makeDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
   if (dirname(path) !== path) makeDirectory(dirname(path));
   mkdirSync(path);
 }
 
-/** Where a file lies, or would, links followed: by another name it is the same file. */
+/**
+ * Returns the path of an existing or future file with all links resolved, so that different names of a file compare as
+ * equal.
+ */
 function realPath(file: string): string {
   const path = resolve(file);
   try {
@@ -82,13 +84,13 @@ function realPath(file: string): string {
   }
 }
 
-/** Whether a folder named below a directory lies elsewhere, through a link. */
+/** Returns whether a folder below a directory is outside of it because of a link. */
 function leadsOut(directory: string, folder: string): boolean {
   const path = relative(realPath(directory), realPath(folder));
   return path === '..' || path.startsWith(`..${sep}`);
 }
 
-/** Whether there is a file, or a link that leads nowhere; what is below no directory is not. */
+/** Returns whether a file, or a broken link, exists. Returns false if the parent is not a directory. */
 function isThere(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -97,7 +99,7 @@ function isThere(file: string): boolean {
   }
 }
 
-/** What was written, for people. */
+/** Returns a list of the written files for people. */
 export function writtenText(directory: string, files: readonly WrittenFile[]): string {
   const width = Math.max(...files.map(({ path }) => path.length));
   const lines = files.map(({ path, note }) => `  ${path.padEnd(width)}  ${note}\n`);

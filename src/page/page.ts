@@ -14,7 +14,7 @@ import { StatusBar } from './views/status-bar.js';
 import { TokenDialog } from './views/token-dialog.js';
 import { TopView } from './views/top-view.js';
 
-/* The page at `/` of the debug port: what is known of one server, and the views of it. */
+/* The page at `/` of the debug port: the state of one server, and its views. */
 
 const VIEWS = ['overview', 'rules', 'top', 'bucket', 'blocks'] as const;
 type ViewName = (typeof VIEWS)[number];
@@ -49,11 +49,11 @@ const feed = new LiveFeed(state.client, {
     if (isPolled && Date.now() - historyAskedAt >= historyMs()) void readHistory();
   },
   point(point: HistoryPoint) {
-    // A step is told of when it ends.
+    // The server reports a step when the step ends.
     setServerNow(point.ends);
     const follows = state.history.add(point);
     if (document.hidden && follows) return;
-    // Sums of rules come with the whole history only.
+    // Only the whole history contains the sums of rules.
     if (follows && Date.now() - historyAskedAt < historyMs()) views[seen].point?.();
     else void readHistory();
   },
@@ -72,7 +72,7 @@ const feed = new LiveFeed(state.client, {
 });
 let lastKind = '';
 let isPolled = false;
-/** How often the whole history is asked for, ms: with few rules at each step. */
+/** Interval between reads of the whole history, in milliseconds. With few rules, the page reads it after every step. */
 const historyMs = (): number => ((state.sums?.length ?? 0) <= FEW_RULES ? 4000 : 14_000);
 const FEW_RULES = 100;
 let historyAskedAt = 0;
@@ -118,31 +118,31 @@ function policiesChanged(before: Overview | undefined, { policy }: Overview): bo
   );
 }
 
-/** What changes while nobody looks is told once. */
+/** Announces a change to screen readers, once. */
 function summarizeChanges(before: Overview | undefined, { policy, health, store }: Overview): void {
   if (before === undefined) return;
   if (before.health.status !== health.status) {
     state.announce(
-      health.status === 'SERVING' ? 'weir serves again.' : `weir does not serve: ${health.reason}`,
+      health.status === 'SERVING' ? 'weir is serving again.' : `weir is not serving: ${health.reason}`,
     );
   } else if (before.store.up !== store.up) {
-    state.announce(store.up ? 'The store is up again.' : 'The store is away.');
+    state.announce(store.up ? 'The store is available again.' : 'The store is unavailable.');
   } else if (before.policy.errors.length === 0 && policy.errors.length > 0) {
-    state.announce('The policies were read again, and there are errors.');
+    state.announce('The policies were reloaded with errors.');
   } else if (before.policy.version !== policy.version) {
-    state.announce(`The policies have changed to version ${policy.version}.`);
+    state.announce(`The policies changed to version ${policy.version}.`);
   }
 }
 
-/** Whether a link of this page was followed last, and the address was not changed by hand or by the browser since. */
+/** Whether the last navigation was a click on a link of this page, and not a change of the URL. */
 let isByLink = false;
 addEventListener('click', ({ target }) => {
   isByLink = target instanceof Element && target.closest('a[href^="#"]') !== null;
 });
 
 /**
- * Shows one view. `focus`: somebody went there, so that reading goes on from its heading. Only who went there by a link
- * of the page, with the keyboard, needs to see where the focus is.
+ * Shows one view. `focus`: whether the user navigated to the view, so that focus moves to its heading. The focus is
+ * visible only after a link of the page was used.
  */
 function show(name: ViewName, focus: boolean): void {
   if (name !== seen) views[seen].close?.();
@@ -164,7 +164,7 @@ function show(name: ViewName, focus: boolean): void {
   views[name].point?.();
 }
 
-/** The view that the address names; one that it does not know leaves the page as it is. */
+/** Returns the view that the URL selects, or undefined for an unknown view. */
 function named(): ViewName | undefined {
   const name = location.hash.slice(1);
   return name === '' ? 'overview' : VIEWS.find((one) => one === name);

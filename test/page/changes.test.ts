@@ -83,7 +83,7 @@ describePage('a late answer', () => {
     await page.getByRole('heading', { name: /^Exempt.*\?$/ }).waitFor();
     await held.letGo();
     await expect(dialogTitle(page)).resolves.toMatch(/^Exempt.*\?$/);
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
     expect((await askBuckets(shop.server, { action: 'blocks' })).controls).toMatchObject([{ kind: 'allow' }]);
   });
@@ -96,7 +96,7 @@ describePage('a late answer', () => {
     expect(await left()).toMatch(/per-customer\s+0\s+5/);
     const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'reset' && dry !== true, false);
     await button(page, 'Fill up…').click();
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await held.until(1);
     await page.keyboard.press('Escape');
     await expect(page.locator('#change').isVisible()).resolves.toBe(true);
@@ -108,7 +108,7 @@ describePage('a late answer', () => {
     await held.letGo();
     await waitFor('the figures', async () => /per-customer\s+5\s+5/.test(await left()));
     await expect(dialogTitle(page)).resolves.toMatch(/^Grant.*\?$/);
-    await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill the buckets up.');
+    await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill up the buckets.');
   });
 
   test('to a list of blocks does not bring back a block that has ended', async () => {
@@ -124,7 +124,7 @@ describePage('a late answer', () => {
     await held.until(1);
     holds = false;
     await end.click();
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: end the block/ }).waitFor();
     await button(page, 'Close').click();
     await end.waitFor({ state: 'detached' });
@@ -140,26 +140,26 @@ describePage('the dialog of a change', () => {
     body: JSON.stringify({ error: sentence, ...more }),
   });
   test.each([
-    ['nothing was done', error(503), 'this was not done'],
-    ['nothing may be done', error(403), 'this was not done'],
-    ['nobody knows', error(503, { maybe_done: true }), 'not known whether it was done'],
-    ['nobody foresaw', error(500), 'not known whether it was done'],
-    ['a proxy tells', { status: 504, body: '<html>' }, 'not known whether it was done'],
-    ['the answer is none', { status: 200, body: '{}' }, 'not known whether it was done'],
-    ['the answer is null', { status: 200, body: 'null' }, 'not known whether it was done'],
-    ['no answer comes', undefined, 'not known whether it was done'],
+    ['nothing was done', error(503), 'not done'],
+    ['nothing may be done', error(403), 'not done'],
+    ['nobody knows', error(503, { maybe_done: true }), 'outcome unknown'],
+    ['nobody foresaw', error(500), 'outcome unknown'],
+    ['a proxy tells', { status: 504, body: '<html>' }, 'outcome unknown'],
+    ['the answer is none', { status: 200, body: '{}' }, 'outcome unknown'],
+    ['the answer is null', { status: 200, body: 'null' }, 'outcome unknown'],
+    ['no answer comes', undefined, 'outcome unknown'],
   ])('says so if %s', async (_what, answer, title) => {
     const page = await open();
     scene.expectLoss();
     await showBucket(page, 'shop', { customer: 'unsure' });
     await button(page, 'Block…').click();
-    await button(page, 'Do it').waitFor();
+    await button(page, 'Confirm').waitFor();
     const made = (route: Route) =>
       answer === undefined ? route.abort() : route.fulfill({ contentType: 'application/json', ...answer });
     await page.route('**/buckets', made);
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: `Block for 10m: ${title}` }).waitFor();
-    await expect(page.locator('#change-body').innerText()).resolves.not.toContain('Nothing is changed yet');
+    await expect(page.locator('#change-body').innerText()).resolves.not.toContain('Nothing has changed yet');
     await page.unroute('**/buckets', made);
     const again = page.waitForRequest((request) => request.url().endsWith('/buckets'));
     await button(page, 'Close').click();
@@ -176,11 +176,11 @@ describePage('answers that the page does not understand', () => {
       const made = (route: Route) => route.fulfill({ contentType: 'application/json', body });
       await page.route('**/buckets', made);
       await button(page, 'Block…').click();
-      await page.getByRole('heading', { name: 'Block for 10m: this cannot be done' }).waitFor();
+      await page.getByRole('heading', { name: 'Block for 10m: not possible' }).waitFor();
       await button(page, 'Close').click();
-      await button(page, 'Ask again').click();
+      await button(page, 'Refresh').click();
       const panel = page.locator('#bucket-panel');
-      await panel.getByText(/does not understand/).waitFor();
+      await panel.getByText(/cannot read the answer/).waitFor();
       await expect(panel.locator('table').count()).resolves.toBe(0);
       await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
       // The page requests the buckets again as soon as it shows the view.
@@ -205,7 +205,7 @@ describePage('the blocks and exemptions of a caller', () => {
     const body = page.locator('#change-body');
     await body.getByText('The block that would end').waitFor();
     await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await body.getByText('The block that was ended').waitFor();
     await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
     await button(page, 'Close').click();
@@ -217,11 +217,11 @@ describePage('the blocks and exemptions of a caller', () => {
   test('can be created where only requests themselves carry a limit', async () => {
     const page = await open();
     await goTo(page, 'bucket');
-    await page.getByLabel('Limit that the request brings (seldom)').fill('3/month');
+    await page.getByLabel('Override: limit in the request (rarely used)').fill('3/month');
     await showBucket(page, 'shop', { unknown: 'big' });
     await button(page, 'Exempt…').click();
     await page.getByText('it exempts them from limits that their requests bring').waitFor();
-    await button(page, 'Do it').click();
+    await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
     await button(page, 'Close').click();
     await button(page, 'End the exemption of unknown=big').waitFor();
@@ -237,13 +237,13 @@ describePage('input for one caller', () => {
       await page.locator('#block-reason').inputValue(),
       await page.locator('#allow-reason').inputValue(),
       await page.locator('#grant-tokens').inputValue(),
-      await page.getByLabel('also past full').isChecked(),
+      await page.getByLabel('allow a surplus above the capacity').isChecked(),
     ];
     await page.locator('#block-for').fill('100h');
     await page.locator('#block-reason').fill('abuse');
     await page.locator('#allow-reason').fill('sale');
     await page.locator('#grant-tokens').fill('99');
-    await page.getByLabel('also past full').check();
+    await page.getByLabel('allow a surplus above the capacity').check();
     await showBucket(page, 'shop', { customer: 'one' });
     expect(await filled()).toEqual(['100h', 'abuse', 'sale', '99', true]);
     await showBucket(page, 'shop', { customer: 'two' });

@@ -57,7 +57,7 @@ const open = async (port: number, path = '/'): Promise<Page> => {
 };
 const enter = async (page: Page, token: string, keep = false) => {
   await page.getByLabel('Token', { exact: true }).fill(token);
-  if (keep) await page.getByLabel(/keep it until/).check();
+  if (keep) await page.getByLabel(/keep the token until/).check();
   await page.getByRole('button', { name: 'Use this token' }).click();
 };
 const untilLive = (page: Page) => untilHeard(page);
@@ -70,7 +70,7 @@ describePage('an unavailable server', () => {
     await untilLive(page);
     opened?.expectLoss();
     await server.stop('SIGKILL');
-    await page.getByText(/weir does not answer since \d\d:\d\d:\d\d; trying again/).waitFor();
+    await page.getByText(/weir has not answered since \d\d:\d\d:\d\d\./).waitFor();
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
     await untilHeard(page, 'no answer');
     expect(await axeViolations(page)).toEqual([]);
@@ -99,10 +99,10 @@ describePage('an unavailable server', () => {
     await server.stop('SIGKILL');
     await waitFor('a long pause', async () => {
       await page.clock.runFor(500);
-      return page.getByText(/Next try in [5-9] s/).isVisible();
+      return page.getByText(/Next attempt in [5-9] s/).isVisible();
     });
     const again = await startWeir({ policy: POLICY, ports: { grpcPort, httpPort, debugPort } });
-    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByRole('button', { name: 'Retry now' }).click();
     await untilLive(page);
     await again.stop();
   });
@@ -119,18 +119,18 @@ describePage('tokens', () => {
     expect(await axeViolations(page)).toEqual([]);
     // The page does not send characters that no header can hold, such as the ellipsis of a shortened copy.
     await enter(page, `${reader.token.slice(0, 5)}…`, true);
-    await page.getByText(/A token has no spaces/).waitFor();
+    await page.getByText(/A token contains only ASCII/).waitFor();
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
-    await page.getByLabel(/keep it until/).uncheck();
+    await page.getByLabel(/keep the token until/).uncheck();
     await enter(page, 'weir_wrong-but-long-enough-to-be-a-token-000000');
     await page.getByText('the token is not one of ADMIN_TOKENS_FILE, or not any more').first().waitFor();
     await enter(page, reader.token);
     await untilLive(page);
-    await page.getByText('Token dashboard: may look only').waitFor();
+    await page.getByText('Token dashboard: read only').waitFor();
     await showBucket(page, 'shop', { customer: 'acme' });
     await expect(
       page
-        .getByText(/The token dashboard may read only/)
+        .getByText(/The token dashboard can only read/)
         .first()
         .isVisible(),
     ).resolves.toBe(true);
@@ -154,10 +154,10 @@ describePage('tokens', () => {
     await enter(page, reader.token, true);
     await untilLive(page);
     await page.reload();
-    await page.getByText('Token dashboard: may look only').waitFor();
-    await page.getByRole('button', { name: 'Other token' }).click();
+    await page.getByText('Token dashboard: read only').waitFor();
+    await page.getByRole('button', { name: 'Change token' }).click();
     await enter(page, writer.token);
-    await page.getByText('Token on-call: may look and change').waitFor();
+    await page.getByText('Token on-call: read and change').waitFor();
     await page.getByRole('button', { name: 'Forget token' }).click();
     await page
       .getByText(/a token is needed/)
@@ -261,7 +261,7 @@ describePage('behind proxies', () => {
     relay = await Relay.start(server.debugPort);
     const page = await open(relay.port);
     opened?.expectLoss();
-    await page.getByText('weir refuses to answer:').waitFor();
+    await page.getByText('weir refused the request:').waitFor();
     await expect(page.locator('#banner').innerText()).resolves.toMatch(
       /came through a proxy.*ADMIN_TOKENS_FILE/,
     );
@@ -275,7 +275,7 @@ describePage('behind proxies', () => {
     await enter(page, writer.token);
     // As long as a stream can be silent at first.
     await page.clock.runFor(10_000);
-    await untilHeard(page, 'asked every 5 s');
+    await untilHeard(page, 'polling every 5 s');
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
     const before = await page.locator('#uptime').innerText();
     await waitFor('the next answer', async () => {

@@ -102,7 +102,7 @@ describePage('a hidden tab', () => {
     await waitFor('two more steps', () => histories >= 3 || undefined, 30_000);
     expect(streams).toBe(0);
     // Only the uptime has changed, and it keeps counting.
-    expect(before).toMatch(/^runs for \d/);
+    expect(before).toMatch(/^up for \d/);
     expect(await uptime()).not.toBe(before);
     expect(opened?.problems()).toEqual([]);
   });
@@ -120,9 +120,9 @@ describePage('a server of another version', () => {
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
     relay.rewrite = (_path, piece) => piece;
     await page.locator('#reload').click();
-    await page.getByText(/weir is now \d+\.\d+\.\d+.*: load this page again\./).waitFor();
+    await page.getByText(/weir is now version \d+\.\d+\.\d+.*\. Reload this page\./).waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Load the page again' }).click();
+    await page.getByRole('button', { name: 'Reload the page' }).click();
     await enter(page);
     await untilHeard(page);
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
@@ -142,12 +142,16 @@ describePage('a server of another version', () => {
       if (request.url().endsWith('/overview')) streams++;
     });
     await enter(page);
-    await page.getByText(/This page and the server are of different versions/).waitFor();
+    await page
+      .getByText(/This page cannot read the answers of weir, possibly because the versions/)
+      .waitFor();
     await waitFor('two points', async () => points >= 2, 30_000);
     expect(streams).toBe(1);
-    await page.getByText(/This page and the server are of different versions/).waitFor();
+    await page
+      .getByText(/This page cannot read the answers of weir, possibly because the versions/)
+      .waitFor();
     expect(opened?.problems().map((problem) => problem.slice(0, 16))).toEqual(['error: Error: th']);
-    await expect(page.getByRole('button', { name: 'Load the page again' }).isVisible()).resolves.toBe(true);
+    await expect(page.getByRole('button', { name: 'Reload the page' }).isVisible()).resolves.toBe(true);
   });
 
   test('leaves the rest of the page unchanged if the page does not understand history and top', async () => {
@@ -159,13 +163,13 @@ describePage('a server of another version', () => {
     const page = await open(relay.port);
     await enter(page);
     await untilHeard(page);
-    await page.getByText('What was decided is not known:').first().waitFor();
+    await page.getByText('The rates cannot be loaded:').first().waitFor();
     await page
-      .getByText(/answered in a way that this page does not understand/)
+      .getByText(/This page cannot read the answer of weir/)
       .first()
       .waitFor();
     await goTo(page, 'top');
-    await page.locator('#top-failed', { hasText: 'does not understand' }).waitFor();
+    await page.locator('#top-failed', { hasText: 'cannot read the answer' }).waitFor();
     await untilHeard(page);
     expect(opened?.problems()).toEqual([]);
   });
@@ -185,7 +189,7 @@ describePage('a silent stream', () => {
     await untilHeard(page, 'no answer');
     expect(opened?.problems()).toEqual([]);
     // The click happens before data arrives, or the page could recover by itself first.
-    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByRole('button', { name: 'Retry now' }).click();
     relay.rewrite = (_path, real) => real;
     await untilHeard(page);
   });

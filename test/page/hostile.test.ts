@@ -70,27 +70,27 @@ ${names
     for (const row of folded) await row.click();
     expect(await whole('top')).toContain('\\u{202e}evil');
     await page
-      .getByText(/weir keeps long values only in part/)
+      .getByText(/weir stores only the beginning of long values/)
       .first()
       .waitFor();
     await showBucket(page, HTML, { [HTML.replaceAll('=', '')]: 'x' });
     await goTo(page, 'bucket');
     await page.getByLabel('Key', { exact: true }).first().fill(`any ${HTML}`);
     await page.getByLabel('Value', { exact: true }).first().fill(LONG);
-    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.getByRole('button', { name: 'Show limits' }).click();
     await page.locator('#bucket-panel table').waitFor();
     await page.getByRole('button', { name: 'show all 4,095 characters' }).first().click();
     await whole('bucket');
     await page.getByLabel('Value', { exact: true }).first().fill(`${HTML}${RTL}`);
     const answered = page.waitForResponse((response) => response.url().endsWith('/buckets'));
-    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.getByRole('button', { name: 'Show limits' }).click();
     await answered;
     await page.locator('#block-reason').fill(`${HTML}${RTL}`);
     await page.getByRole('button', { name: 'Block…' }).click();
     await page.getByRole('heading', { name: /^Block for/ }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await whole('dialog');
-    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: /^Done/ }).waitFor();
     await page.locator('#change').getByRole('button', { name: 'Close' }).click();
     await goTo(page, 'blocks');
@@ -114,14 +114,14 @@ describePage('ten thousand rules', () => {
     await goTo(page, 'rules');
     await page.getByText('10,000 rules', { exact: true }).waitFor();
     await expect(page.locator('.rule').count()).resolves.toBe(100);
-    await page.getByRole('button', { name: 'Show 100 more of 9,900' }).click();
+    await page.getByRole('button', { name: 'Show 100 of 9,900 more' }).click();
     await expect(page.locator('.rule').count()).resolves.toBe(200);
-    await page.getByLabel('Filter by place or name').fill('customer-7777');
+    await page.getByLabel('Filter by path or name').fill('customer-7777');
     await page.getByText('1 rule found').waitFor();
     await page.locator('.rule summary').click();
-    await page.getByText('Nothing was asked of this rule in the last hour.').waitFor();
-    await page.getByLabel('Filter by place or name').fill('no such rule');
-    await page.getByText('No domain has this text in its name, and no rule in its place or name.').waitFor();
+    await page.getByText('No request matched this rule in the last hour.').waitFor();
+    await page.getByLabel('Filter by path or name').fill('no such rule');
+    await page.getByText('No domain name, rule path or rule name contains this text.').waitFor();
     expect(await axeViolations(page)).toEqual([]);
   });
 });
@@ -131,9 +131,9 @@ describePage('empty states', () => {
     const folder = new TempDir();
     await served.start({ env: { CONFIG_PATH: folder.path } });
     const page = await served.open();
-    await page.getByText('No policy with a domain is in force, so weir limits nobody.').first().waitFor();
+    await page.getByText('No policy is in effect, so weir limits no requests.').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
+    await page.getByText('No requests in the last hour.').waitFor({ timeout: 20_000 });
     await expect(page.locator('#no-traffic code').count()).resolves.toBe(0);
     // The domain appears as soon as its file exists.
     folder.write(
@@ -148,19 +148,19 @@ describePage('empty states', () => {
   test('suggest a command if there were no requests, and name settings that turn counting off', async () => {
     await served.start({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
     const page = await served.open();
-    await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
+    await page.getByText('No requests in the last hour.').waitFor({ timeout: 20_000 });
     await page.getByText(/grpcurl -plaintext -d '{"domain":"open-api"/).waitFor();
     const command = await page.locator('#no-traffic code').innerText();
     expect(command).toContain('"key":"tenant"');
     expect(command).toContain("'<host>:<GRPC_PORT, 8081 by default>'");
-    await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0: weir keeps/);
+    await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0, so weir keeps/);
     await goTo(page, 'top');
     await page.getByText(/TOP_BUCKETS is 0/).waitFor();
     await goTo(page, 'rules');
     await page.locator('.rule summary').first().click();
-    await page.getByText('HISTORY_RULES is 0: rates of single rules are not kept.').waitFor();
+    await page.getByText('HISTORY_RULES is 0, so weir keeps no rates of single rules.').waitFor();
     await goTo(page, 'blocks');
-    await page.getByText('Nobody is blocked or exempted.').waitFor();
+    await page.getByText('No caller is blocked or exempted.').waitFor();
   });
 
   test('errors of a reload are shown in full, and the page says that the domain is kept', async () => {
@@ -169,9 +169,9 @@ describePage('empty states', () => {
     const server = await served.start({ policy: text });
     const page = await served.open();
     writeFileSync(server.policyPath ?? '', text.replace('hour', 'fortnight'));
-    await page.getByRole('heading', { name: 'What is wrong with the policies' }).waitFor();
+    await page.getByRole('heading', { name: 'Errors in the policies' }).waitFor();
     await expect(page.locator('#policy').innerText()).resolves.toMatch(/policy\.yaml:4:\d+.*fortnight/s);
-    await expect(page.locator('#domains').innerText()).resolves.toMatch(/the last good version is in force/);
+    await expect(page.locator('#domains').innerText()).resolves.toMatch(/the previous version is in effect/);
     expect(await axeViolations(page)).toEqual([]);
     writeFileSync(server.policyPath ?? '', text);
     await waitFor('the end of it', async () => (await page.locator('#policy .problem').count()) === 0);

@@ -116,7 +116,7 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
       }
       await goTo(page, 'bucket');
       await page.getByRole('button', { name: 'Grant…' }).click();
-      await page.getByRole('button', { name: 'Do it' }).waitFor();
+      await page.getByRole('button', { name: 'Confirm' }).waitFor();
       await lookAt('dialog');
       expect(findings).toEqual([]);
     });

@@ -72,7 +72,7 @@ describePage('a chart', () => {
     await waitFor('a quiet step', async () => (await chart.locator('.rate').innerText()) === '0');
     const peak = Number((await chart.locator('.peak').innerText()).replace('peak ', ''));
     expect(peak).toBeCloseTo(await highest(), 0);
-    await expect(chart.locator('desc').textContent()).resolves.toBe(`Now 0, at most ${peak} in that time.`);
+    await expect(chart.locator('desc').textContent()).resolves.toBe(`Now 0, peak ${peak}.`);
     const top = Number(await chart.locator('.axis-top').innerText());
     const line = (await chart.locator('.line').getAttribute('d')) ?? '';
     const places = [...line.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
@@ -92,12 +92,12 @@ describePage('the top', () => {
       await route.continue().catch(() => {});
     });
     await page.locator('nav a[href="#top"]').click();
-    await page.locator('#top-about', { hasText: 'Asking…' }).waitFor();
+    await page.locator('#top-about', { hasText: 'Loading…' }).waitFor();
     await page.locator('#top-rows tbody tr', { hasText: 'customer=a' }).waitFor();
     await expect(page.locator('#top-about').innerText()).resolves.toMatch(/^Exact/);
     await page.getByLabel('Sort by').selectOption('used');
-    await page.locator('#top-about', { hasText: 'Asking…' }).waitFor();
-    await page.getByText('Buckets that were used most').waitFor();
+    await page.locator('#top-about', { hasText: 'Loading…' }).waitFor();
+    await page.getByText('Buckets used most').waitFor();
     await page.unrouteAll({ behavior: 'wait' });
   });
 
@@ -115,12 +115,12 @@ describePage('the top', () => {
     await row.getByRole('button', { name: 'Show' }).focus();
     await deny();
     const about = page.locator('#top-about');
-    await about.getByText(/stand still since \d\d:\d\d:\d\d, as long as you are in them/).waitFor();
+    await about.getByText(/Updates stopped at \d\d:\d\d:\d\d and resume when you leave the rows/).waitFor();
     await expect(row.innerText()).resolves.toBe(before);
     await expect(row.locator('button:focus').count()).resolves.toBe(1);
     await page.getByLabel('Sort by').focus();
     await waitFor('other figures', async () => (await row.innerText()) !== before);
-    await expect(about.innerText()).resolves.not.toContain('stand still');
+    await expect(about.innerText()).resolves.not.toContain('Updates stopped');
   });
 
   test('leads to the bucket of a limit that requests carry', async () => {
@@ -131,10 +131,10 @@ describePage('the top', () => {
     const page = await open(server);
     await goTo(page, 'top');
     const row = page.locator('#top-rows tbody tr').first();
-    await expect(row.innerText()).resolves.toMatch(/plan=big\s.*requests bring themselves: 3\/day\s/s);
+    await expect(row.innerText()).resolves.toMatch(/plan=big\s.*override: 3\/day\s/s);
     await row.getByRole('button', { name: 'Show' }).click();
     const table = page.locator('#bucket-panel table');
-    await expect(table.innerText()).resolves.toMatch(/the limit that a request brings\s+0\s+3/);
+    await expect(table.innerText()).resolves.toMatch(/override: the limit in the request\s+0\s+3/);
     await expect(page.locator('#bucket-limit').inputValue()).resolves.toBe('3/day');
   });
 });
@@ -153,14 +153,14 @@ describePage('the chosen domain', () => {
     await domain.selectOption('zeta');
     const shown = (select: Locator) => select.locator('option:checked').textContent();
     rmSync(file);
-    await waitFor('the mark', async () => (await shown(domain)) === 'zeta (not in force)');
+    await waitFor('the mark', async () => (await shown(domain)) === 'zeta (not in effect)');
     writeFileSync(file, POLICY.replace('shop', 'zeta'));
     await waitFor('the domain', async () => (await shown(domain)) === 'zeta');
     await expect(domain.inputValue()).resolves.toBe('zeta');
     await goTo(page, 'top');
     await top.selectOption('zeta');
     rmSync(file);
-    await waitFor('the mark', async () => (await shown(top)) === 'zeta (not in force)');
+    await waitFor('the mark', async () => (await shown(top)) === 'zeta (not in effect)');
     await expect(domain.inputValue()).resolves.toBe('zeta');
   });
 });
@@ -188,9 +188,9 @@ describePage('while figures and policies change', () => {
     };
     const worst = page.locator('#worst tbody tr').first();
     await worst.waitFor({ timeout: 20_000 });
-    await page.getByRole('link', { name: 'Whose buckets these are' }).focus();
+    await page.getByRole('link', { name: 'Show affected callers' }).focus();
     await changes(worst);
-    await expect(page.evaluate(ACTIVE)).resolves.toEqual(['A', 'Whose buckets these are']);
+    await expect(page.evaluate(ACTIVE)).resolves.toEqual(['A', 'Show affected callers']);
     await goTo(page, 'rules');
     await page.getByLabel('busiest first').check();
     const all = page.getByRole('button', { name: 'Show all 60' });
@@ -247,12 +247,12 @@ describePage('while figures and policies change', () => {
     await client.ask('zeta.shop', [descriptor(['zeta-one=x'])]);
     await rule('zeta-one').locator('.chart').first().waitFor();
     // A filter that matches a domain's name shows the domain with its rules.
-    await page.getByLabel('Filter by place or name').fill('mm.shop');
+    await page.getByLabel('Filter by path or name').fill('mm.shop');
     await page.getByText('2 rules found').waitFor();
     await expect(page.locator('.rule').count()).resolves.toBe(2);
-    await page.getByLabel('Filter by place or name').fill('nowhere');
-    await page.getByText('No domain has this text in its name').waitFor();
-    await page.getByLabel('Filter by place or name').fill('');
+    await page.getByLabel('Filter by path or name').fill('nowhere');
+    await page.getByText('No domain name').waitFor();
+    await page.getByLabel('Filter by path or name').fill('');
     await rule('zeta-two').waitFor();
   });
 });

@@ -41,8 +41,8 @@ descriptors:
 
 describePage('rules without figures', () => {
   test.each([
-    ['0', /^HISTORY_RULES is 0: weir keeps the last hour of no single rule/],
-    ['1', /weir keeps the last hour of 1 rule only \(HISTORY_RULES\): others were asked, too/],
+    ['0', /^HISTORY_RULES is 0, so weir keeps only the rates of all rules/],
+    ['1', /weir keeps the last hour of 1 rule \(HISTORY_RULES\), and other rules count/],
   ])('are marked as such with HISTORY_RULES=%s', async (rules, words) => {
     const server = await served.start({
       env: { HISTORY_RULES: rules },
@@ -71,7 +71,7 @@ descriptors:
     else await expect(row('quiet').textContent()).resolves.toBe('not kept');
     await page.getByLabel('busiest first').check();
     await page.locator('#rules-place').getByText(words).waitFor();
-    await expect(page.locator('#rules-place').innerText()).resolves.not.toContain('Nothing was asked');
+    await expect(page.locator('#rules-place').innerText()).resolves.not.toContain('No request');
   });
 });
 
@@ -89,7 +89,7 @@ describePage('rules with the names of other things', () => {
     const isNamed = (place: string) =>
       waitFor(`names in ${place}`, async () => {
         const text = await page.locator(place).innerText();
-        const block = 'block (also counts callers that an operator has blocked)';
+        const block = 'block (also counts blocked callers)';
         return (
           !text.includes('native code') &&
           ['constructor', '__proto__', block].every((one) => text.includes(one))
@@ -126,7 +126,7 @@ descriptors:
       await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
       await expect(page.locator('#banner').innerText()).resolves.toBe('');
       await redis.kill();
-      const banner = page.locator('#banner').getByText(/seen here since \d\d:\d\d:\d\d/);
+      const banner = page.locator('#banner').getByText(/first seen by this page at \d\d:\d\d:\d\d/);
       await waitFor('the banner', async () => {
         await ask();
         return (await banner.count()) > 0;
@@ -135,10 +135,12 @@ descriptors:
         await goTo(page, view);
         await expect(banner.isVisible()).resolves.toBe(true);
       }
-      await expect(page.locator('#banner').innerText()).resolves.toMatch(/away.*on_store_failure decides/s);
+      await expect(page.locator('#banner').innerText()).resolves.toMatch(
+        /unavailable.*on_store_failure decides/s,
+      );
       expect(await axeViolations(page)).toEqual([]);
       await goTo(page, 'overview');
-      await expect(node.innerText()).resolves.toMatch(/away.*–/s);
+      await expect(node.innerText()).resolves.toMatch(/unavailable.*–/s);
       await expect(node.innerText()).resolves.not.toContain(' ms');
       await client.ask('shop', [descriptor(['guest=x'])]);
       const peakOf = async (name: string): Promise<string> =>

@@ -47,16 +47,16 @@ describePage('a value with line ends', () => {
       /customer=a\\r\\nb.*customer\s+0\s+2/s,
     );
     await expect(page.locator('#entries').innerText()).resolves.toMatch(
-      /customer=a\\r\\nb.*cannot be edited here/s,
+      /customer=a\\r\\nb.*cannot be edited/s,
     );
     // The button to refresh sends the same entries.
     const asked = page.waitForRequest((request) => request.url().endsWith('/buckets'));
-    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.getByRole('button', { name: 'Show limits' }).click();
     expect((await asked).postDataJSON()).toMatchObject({ entries: [{ key: 'customer', value: BROKEN }] });
     await page.getByRole('button', { name: 'Block…' }).click();
     await page.getByRole('heading', { name: /^Block for 10m\?/ }).waitFor();
     await expect(page.locator('#change-body').innerText()).resolves.toContain('customer=a\\r\\nb');
-    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: /^Done/ }).waitFor();
     const { controls } = await askBuckets(server, { action: 'blocks' });
     expect(controls.map(({ identity }) => identity)).toEqual([[{ key: 'customer', value: BROKEN }]]);
@@ -66,7 +66,7 @@ describePage('a value with line ends', () => {
     await page.getByRole('button', { name: 'Remove this entry' }).click();
     await page.getByLabel('Key', { exact: true }).fill('customer');
     await page.getByLabel('Value', { exact: true }).fill('ab');
-    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.getByRole('button', { name: 'Show limits' }).click();
     await page.locator('#bucket-panel', { hasText: 'customer=ab' }).waitFor();
     expect(opened.problems()).toEqual([]);
     await opened.close();

@@ -28,7 +28,7 @@ describePage.each(STORES)('%s', (store) => {
   const take = (entries: string) => shop.take(entries);
   /** Confirms the dialog, and closes it. */
   const doIt = async (page: Page, done: RegExp) => {
-    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: done }).waitFor();
     const text = await page.locator('#change-body').innerText();
     await page.locator('#change').getByRole('button', { name: 'Close' }).click();
@@ -38,22 +38,22 @@ describePage.each(STORES)('%s', (store) => {
   test('the overview shows the state of the server', async () => {
     const page = await open();
     const tiles = page.locator('#tiles .tile');
-    await expect(tiles.nth(0).innerText()).resolves.toMatch(/Health\s+●\s*serving\s+runs for/);
+    await expect(tiles.nth(0).innerText()).resolves.toMatch(/Health\s+●\s*serving\s+up for/);
     // Workers report their connections a moment later.
     const up = store === 'memory' ? /up\s+memory/ : /1 of 1 server up/;
     await waitFor('the store', async () => up.test(await tiles.nth(1).innerText()));
-    await expect(tiles.nth(2).innerText()).resolves.toMatch(/good\s+1 domain, read/);
+    await expect(tiles.nth(2).innerText()).resolves.toMatch(/valid\s+1 domain, loaded/);
     await expect(tiles.nth(3).innerText()).resolves.toMatch(
       store.includes('two') ? /2 processes/ : /one process/,
     );
-    await expect(page.locator('#policy').innerText()).resolves.toMatch(/Version\s+[0-9a-f]{12}\s+Read last/);
-    await expect(page.locator('#domains').innerText()).resolves.toMatch(
-      /shop\s+●\s*as the files say\s+●\s*active/,
-    );
+    await expect(page.locator('#policy').innerText()).resolves.toMatch(/Version\s+[0-9a-f]{12}\s+Last loaded/);
+    await expect(page.locator('#domains').innerText()).resolves.toMatch(/shop\s+●\s*in sync\s+●\s*active/);
     await expect(page.locator('#version').innerText()).resolves.toMatch(/^\d+\.\d+\.\d+/);
-    await expect(page.locator('#who').innerText()).resolves.toBe('On this machine: may look and change');
+    await expect(page.locator('#who').innerText()).resolves.toBe('Local access: read and change');
     const nodes =
-      store === 'memory' ? /In memory each server/ : new RegExp(`${scene.redis.port}.*up.* ms`, 's');
+      store === 'memory'
+        ? /With the memory store, each replica/
+        : new RegExp(`${scene.redis.port}.*up.* ms`, 's');
     await waitFor('the store', async () => nodes.test(await page.locator('#store').innerText()));
     const workers = page.locator('#workers tbody tr');
     await expect(workers.count()).resolves.toBe(store.includes('two') ? 2 : 0);
@@ -65,8 +65,8 @@ describePage.each(STORES)('%s', (store) => {
     await page.locator('#worst table').waitFor({ timeout: 20_000 });
     await expect(page.locator('#worst').innerText()).resolves.toMatch(/shop customer\s+3\s+3\s+0\s/);
     // The denials began before the page was opened, and less than a minute ago.
-    await page.locator('#worst td[data-heading="Denies since"] time').first().waitFor();
-    await page.getByText('These charts as numbers').first().click();
+    await page.locator('#worst td[data-heading="Denying since"] time').first().waitFor();
+    await page.getByText('Show as table').first().click();
     await page.locator('#traffic table tbody tr').first().waitFor();
     await expect(page.locator('#traffic svg').first().getAttribute('role')).resolves.toBe('img');
     const lines = page.locator('#traffic .line');
@@ -116,9 +116,9 @@ describePage.each(STORES)('%s', (store) => {
     await expect(page.locator('.rule', { hasText: 'shadow' }).last().innerText()).resolves.toMatch(
       /shadow mode/,
     );
-    await page.getByLabel('Filter by place or name').fill('EXPORT');
+    await page.getByLabel('Filter by path or name').fill('EXPORT');
     await page.getByText('1 rule found').waitFor();
-    await page.getByLabel('Filter by place or name').fill('');
+    await page.getByLabel('Filter by path or name').fill('');
     await page.getByLabel('busiest first').check();
     const first = page.locator('#rules-place tbody tr').first();
     await expect(first.innerText()).resolves.toMatch(/customer\s+shop\s+●\s*active\s+3\s+3\s+0\s+5/);
@@ -130,9 +130,9 @@ describePage.each(STORES)('%s', (store) => {
     const row = page.locator('#top-rows tbody tr').first();
     await expect(row.innerText()).resolves.toMatch(/customer=mallory\s+3\s+5\s+100%\s+customer\s+shop/);
     await page.getByLabel('Sort by').selectOption('used');
-    await page.getByText('Buckets that were used most in the last minute').waitFor();
+    await page.getByText('Buckets used most in the last minute').waitFor();
     await page.getByLabel('In the last').selectOption('hour');
-    await page.getByText('Buckets that were used most in the last hour').waitFor();
+    await page.getByText('Buckets used most in the last hour').waitFor();
     await page.getByRole('button', { name: 'Show the bucket of customer=mallory', exact: true }).click();
     await expect(page.locator('#bucket-panel table').innerText()).resolves.toMatch(
       /customer\s+per-customer\s+0\s+5/,
@@ -149,7 +149,7 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByRole('button', { name: 'Grant…' }).click();
     await page.getByRole('heading', { name: 'Grant 2 tokens?' }).waitFor();
     await expect(page.locator('#change-body').innerText()).resolves.toMatch(
-      /Nothing is changed yet.*0.*→.*2/s,
+      /Nothing has changed yet.*0.*→.*2/s,
     );
     expect(await take(who)).toBe(CODE.OVER_LIMIT);
     // Escape cancels, and returns the focus to the button.
@@ -161,13 +161,13 @@ describePage.each(STORES)('%s', (store) => {
     await doIt(page, /^Done: grant 2 tokens/);
     await waitFor('two calls', async () => (await take(who)) === CODE.OK);
     await page.getByRole('button', { name: 'Fill up…' }).click();
-    expect(await doIt(page, /^Done: fill the buckets up/)).toMatch(/→\s*5/);
+    expect(await doIt(page, /^Done: fill up the buckets/)).toMatch(/→\s*5/);
     await waitFor('the figures', async () =>
       /per-customer\s+5\s+5/.test(await page.locator('#bucket-panel table').innerText()),
     );
-    await page.getByLabel('also past full').check();
+    await page.getByLabel('allow a surplus above the capacity').check();
     await page.getByRole('button', { name: 'Grant…' }).click();
-    expect(await doIt(page, /^Done: grant 2 tokens, also past full/)).toMatch(/→\s*7/);
+    expect(await doIt(page, /^Done: grant 2 tokens, with a surplus above the capacity/)).toMatch(/→\s*7/);
   });
 
   test('a caller is exempted and blocked, and both can be ended', async () => {
@@ -193,7 +193,7 @@ describePage.each(STORES)('%s', (store) => {
     await goTo(page, 'blocks');
     await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
     await doIt(page, /^Done: end the block/);
-    await page.getByText('Nobody is blocked or exempted.').waitFor();
+    await page.getByText('No caller is blocked or exempted.').waitFor();
     // The button is gone, so the focus moves to the heading.
     await page.locator('#title-blocks:focus').waitFor();
     await waitFor('no control', async () => (await controls()) === 0);
@@ -215,9 +215,9 @@ describePage.each(STORES)('%s', (store) => {
     scene.expectLoss();
     await page.locator('#block-for').fill('for ever');
     await page.getByRole('button', { name: 'Block…' }).click();
-    await page.getByRole('heading', { name: /this cannot be done/ }).waitFor();
+    await page.getByRole('heading', { name: /not possible/ }).waitFor();
     await expect(page.locator('#change-body').innerText()).resolves.toMatch(/duration/);
-    await expect(page.getByRole('button', { name: 'Do it' }).count()).resolves.toBe(0);
+    await expect(page.getByRole('button', { name: 'Confirm' }).count()).resolves.toBe(0);
     await page.keyboard.press('Escape');
     await showBucket(page, 'shop', { nobody: 'x' });
     await expect(page.locator('#bucket-panel').innerText()).resolves.toMatch(/No limit applies|no limit/i);

@@ -1,42 +1,42 @@
 import { isUsable } from './usable.js';
 
-/** Why a question has no answer that can be used. */
+/** The reason why a question has no usable answer. */
 export interface AskFailure {
-  /** 0: no answer came, and it is not known whether the question did. */
+  /** HTTP status; 0 if no answer arrived, and the question may or may not have arrived. */
   readonly status: number;
-  /** A sentence. */
+  /** A message for people: one or more whole sentences. */
   readonly error: string;
-  /** Whether what was asked for may have been done nonetheless. */
+  /** Whether the server may have carried out the question despite the failure. */
   readonly isMaybeDone: boolean;
 }
 
-/** What a question is answered. */
+/** The answer to a question, or the reason why an answer is missing. */
 export type AnswerOrFailure<T> =
   | { readonly ok: true; readonly body: T }
   | (AskFailure & { readonly ok: false });
 
-/** How long an answer may take, ms. */
+/** Maximum time to wait for an answer, in milliseconds. */
 const PATIENCE_MS = 20_000;
 const UNUSABLE =
-  'weir answered in a way that this page does not understand, as another version may: load the page again.';
+  'This page cannot read the answer of weir, possibly because weir has another version. Reload the page.';
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
-/** Asks the server that the page is from. */
+/** Sends questions to the server that the page was loaded from. */
 export class Client {
   #token: string | undefined;
-  /** The sentence with which the server refused the token in use, or that there was none. */
+  /** The server's message when it refused the current token or a missing token. */
   #refusal: string | undefined;
   #isActing = false;
-  /** Called with the server's sentence where it wants a token, or another one. */
+  /** Called with the server's message if the server requires a token, or another token. */
   onTokenWanted: (sentence: string) => void = () => {};
   readonly #base: string;
 
-  /** @param path that of the page: what is asked lies beside it, also behind a proxy that adds a prefix */
+  /** @param path path of the page. Endpoints are resolved relative to this path, so a proxy may add a prefix. */
   constructor(path: string) {
     this.#base = path.endsWith('/') ? path : `${path}/`;
   }
 
-  /** Sent with each question where there is one; never part of an address. */
+  /** The token sent with each question, if any. The token is never part of a URL. */
   get token(): string | undefined {
     return this.#token;
   }
@@ -47,8 +47,8 @@ export class Client {
   }
 
   /**
-   * Somebody does something now: what that asks for is asked. Otherwise nothing is asked after the server has refused
-   * the token, as what views ask for by themselves would open the dialog again and again.
+   * Records that the user acts, so that questions are sent for the rest of this turn. After the server has refused the
+   * token, no other questions are sent: views that ask on their own would reopen the dialog again and again.
    */
   acts(): void {
     this.#isActing = true;
@@ -57,7 +57,7 @@ export class Client {
     });
   }
 
-  /** A POST, whose answer is read by the caller. Rejects where none comes. */
+  /** Sends a POST request. The caller reads the answer. Rejects if no answer arrives. */
   open(path: string, body: object, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
     return this.#fetch(path, {
       method: 'POST',
@@ -67,20 +67,20 @@ export class Client {
     });
   }
 
-  /** A POST with JSON that is answered with JSON. */
+  /** Sends JSON in a POST request and reads a JSON answer. */
   ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
     return this.#answer(path, () => this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
   }
 
-  /** A GET that is answered with JSON. */
+  /** Sends a GET request and reads a JSON answer. */
   get<T>(path: string): Promise<AnswerOrFailure<T>> {
     return this.#answer(path, () => this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
   }
 
-  /** What is wrong, from an answer that is not 200. */
+  /** Returns the failure that an answer other than 200 describes. */
   async failure(response: Response): Promise<AskFailure> {
     const failure = failureOf(await response.text().catch(() => ''), response.status);
-    // Another token may have been entered meanwhile.
+    // The user may have entered another token in the meantime.
     if (response.status === 401 && this.#askedWith.get(response) === this.#token) {
       this.#refusal = failure.error;
       this.onTokenWanted(failure.error);
@@ -117,21 +117,22 @@ export class Client {
   }
 }
 
-/** With the server's sentence, or what a proxy on the way said. */
+/** Returns a failure with the server's message, or with a description of an answer from a proxy. */
 function failureOf(text: string, status: number): AskFailure {
   try {
     const { error, maybe_done: maybeDone } = JSON.parse(text) as { error?: unknown; maybe_done?: unknown };
     if (typeof error === 'string' && error !== '') {
-      // An error that weir did not foresee may have come after the deed.
+      // An unexpected error of weir may have occurred after the change was made.
       return { status, error, isMaybeDone: maybeDone === true || status === 500 };
     }
   } catch {
-    // It is no JSON.
+    // The text is not JSON.
   }
   const error =
     status === 404
-      ? 'There is nothing at this address (status 404): it is an older weir, or another server.'
-      : `The answer has the status ${status} and no sentence of weir: a proxy on the way may have answered.`;
-  // A proxy may have passed the question on before it failed.
+      ? 'This address does not exist (status 404). The server may be an older version of weir, or not weir at all.'
+      : `The answer has status ${status} and no error message of weir. A proxy between this page and weir ` +
+        'may have answered.';
+  // A proxy may have forwarded the question before it failed.
   return { status, error, isMaybeDone: status >= 500 };
 }

@@ -3,21 +3,21 @@ import { SseParser } from '../text/sse-parser.js';
 import type { Client } from './client.js';
 import { isUsable } from './usable.js';
 
-/** How the page hears from the server. Times are milliseconds since the epoch. */
+/** The state of the connection to the server. Times are in milliseconds since the epoch. */
 export type FeedState =
   | { readonly kind: 'connecting' }
-  /** By a stream of events. */
+  /** The page receives a stream of events. */
   | { readonly kind: 'live' }
-  /** No stream can be had, so it is asked every few seconds. */
+  /** No stream is available, so the page polls the server. */
   | { readonly kind: 'polling' }
-  /** Nobody sees the page, so that it hears nothing. */
+  /** The page is hidden and receives nothing. */
   | { readonly kind: 'paused' }
-  /** The server answers in a way that the page cannot use. */
+  /** The page cannot read the server's answers. */
   | { readonly kind: 'unusable' }
   | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string };
 
-/** Told of what the server says. */
+/** Receives the server's data and the state of the feed. */
 export interface FeedListener {
   caller(caller: OverviewCaller): void;
   overview(overview: Overview): void;
@@ -25,16 +25,16 @@ export interface FeedListener {
   state(state: FeedState): void;
 }
 
-/** Spans of time, ms. */
+/** Timeouts and intervals, in milliseconds. */
 export interface FeedTimes {
-  /** A stream without an event for so long is held back by something on the way. */
+  /** Maximum time until the first event. After this time, the page assumes that a proxy buffers the stream. */
   readonly firstEvent: number;
-  /** A stream that says nothing for so long is dead: the history alone has a point more often. */
+  /** Maximum time between events. A live stream is never silent for longer, because it contains each history point. */
   readonly silence: number;
   readonly poll: number;
-  /** How often a stream is tried again while the server is polled. */
+  /** Interval between attempts to open a stream while the page polls. */
   readonly streamAgain: number;
-  /** How long the page is hidden before it follows the server no more. */
+  /** Time for which the page must be hidden before the feed pauses. */
   readonly hidden: number;
   readonly firstPause: number;
   readonly longestPause: number;
@@ -53,20 +53,20 @@ export const FEED_TIMES: FeedTimes = {
 type Outcome = 'ended' | 'held back' | 'refused';
 
 /**
- * Follows `/overview` for as long as the page is seen, through whatever becomes of the connection. A browser opens six
- * connections to a server for all its tabs, so that tabs that nobody sees must not hold any.
+ * Follows `/overview` while the page is visible, and reconnects after failures. Browsers open at most six connections
+ * to a server for all tabs, so a hidden tab must not hold one.
  */
 export class LiveFeed {
   readonly #client: Client;
   readonly #listener: FeedListener;
   readonly #times: FeedTimes;
   #stop = new AbortController();
-  /** When something came last. */
+  /** Time at which data last arrived. */
   #heardAt = Date.now();
   #failures = 0;
   #isFollowing = false;
   #isPaused = false;
-  /** Whether something that came could not be used since it began. */
+  /** Whether data arrived since the start that the page cannot read. */
   #isUnusable = false;
   #hiding: ReturnType<typeof setTimeout> | undefined;
 
@@ -77,7 +77,7 @@ export class LiveFeed {
     document.addEventListener('visibilitychange', () => this.#look());
   }
 
-  /** Begins, or begins anew at once: with another token, or because somebody does not want to wait. */
+  /** Starts the feed, or restarts it immediately, for example with another token. */
   restart(): void {
     this.#stop.abort();
     this.#stop = new AbortController();
@@ -91,7 +91,7 @@ export class LiveFeed {
     this.#look();
   }
 
-  /** Pauses where the page stays hidden, and goes on with all of it anew when it is seen. */
+  /** Pauses the feed while the page stays hidden, and restarts it when the page is visible again. */
   #look(): void {
     clearTimeout(this.#hiding);
     if (!document.hidden) {
@@ -102,7 +102,7 @@ export class LiveFeed {
   }
 
   #pause(): void {
-    // Where the server wants another token there is nothing to go on with.
+    // If the server requires another token, the feed does not run, so it cannot be paused.
     if (!this.#isFollowing) return;
     this.#stop.abort();
     this.#isPaused = true;
@@ -114,7 +114,7 @@ export class LiveFeed {
       let outcome = await this.#stream(stop);
       if (outcome === 'held back') outcome = await this.#pollUntilStream(stop);
       if (stop.aborted) return;
-      // Without another token the answer stays the same.
+      // The server's answer stays the same until the token changes.
       if (outcome === 'refused' && this.#refusedStatus === 401) return;
       const { firstPause, longestPause } = this.#times;
       const pause = Math.min(longestPause, firstPause * 2 ** Math.min(this.#failures, 10));
@@ -131,15 +131,16 @@ export class LiveFeed {
   async #refused(response: Response): Promise<Outcome> {
     const refusal = await this.#client.failure(response);
     this.#refusedStatus = refusal.status;
-    // A server that has too many followers can still be asked; what a proxy says while weir is away is no refusal.
+    // A 503 means that the server has too many streams, but polling still works. A 502 or 504 comes from a proxy and
+    // does not count as a refusal.
     if (refusal.status === 503) return 'held back';
     if (refusal.status >= 502 && refusal.status <= 504) return 'ended';
     this.#listener.state({ kind: 'refused', ...refusal });
     return 'refused';
   }
 
-  /** @param lives called with the first event */
-  async #stream(stop: AbortSignal, lives: () => void = () => {}): Promise<Outcome> {
+  /** @param onFirstEvent called when the first event arrives */
+  async #stream(stop: AbortSignal, onFirstEvent: () => void = () => {}): Promise<Outcome> {
     const given = new AbortController();
     const signal = AbortSignal.any([stop, given.signal]);
     let events = 0;
@@ -159,10 +160,10 @@ export class LiveFeed {
         if (done || stop.aborted) return 'ended';
         const heard = parser.feed(value ?? '');
         for (const { type, data } of heard) {
-          if (++events === 1) lives();
+          if (++events === 1) onFirstEvent();
           this.#heard('live', () => this.#tell(type, data));
         }
-        // Comments, with which a proxy may keep a connection, say nothing of the server.
+        // Comments prove nothing about the server: a proxy may send comments to keep the connection open.
         if (heard.length === 0) continue;
         clearTimeout(timer);
         timer = setTimeout(giveUp, this.#times.silence);
@@ -181,7 +182,7 @@ export class LiveFeed {
     if (type === 'point') this.#listener.point(usable<HistoryPoint>(type, data));
   }
 
-  /** Polls, and tries meanwhile whether a stream can be had after all: it may have been a stall that is over. */
+  /** Polls, and also tries to open a stream at intervals, because the cause of the delay may be over. */
   async #pollUntilStream(stop: AbortSignal): Promise<Outcome> {
     const enough = new AbortController();
     const signal = AbortSignal.any([stop, enough.signal]);
@@ -199,7 +200,7 @@ export class LiveFeed {
     return polled ?? 'ended';
   }
 
-  /** Asks again and again until no answer comes. */
+  /** Polls until an answer is missing. */
   async #poll(stop: AbortSignal): Promise<Outcome> {
     while (!stop.aborted) {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(this.#times.firstEvent)]);
@@ -222,8 +223,8 @@ export class LiveFeed {
   }
 
   /**
-   * Something came, which `tell` passes on. Where that fails, the page and the server do not fit together: the
-   * connection is not to blame, and asking more often would not help.
+   * Passes arrived data on with `tell`. If `tell` throws, the page and the server have different versions: reconnecting
+   * or polling more often would not help.
    */
   #heard(kind: 'live' | 'polling', tell: () => void): void {
     this.#heardAt = Date.now();
@@ -234,21 +235,21 @@ export class LiveFeed {
     } catch (error) {
       if (this.#isUnusable) return;
       this.#isUnusable = true;
-      // For whoever looks into the console; the page itself says what to do.
+      // For people who look at the console. The page itself shows what to do.
       console.error(error);
       this.#listener.state({ kind: 'unusable' });
     }
   }
 }
 
-/** What stands in a JSON text; throws an Error where the page cannot use it. */
+/** Parses JSON. Throws an Error if the page cannot use the value. */
 function usable<T>(name: string, text: string): T {
   const value: unknown = JSON.parse(text);
-  if (!isUsable(name, value)) throw new Error(`this page cannot use what weir tells (${name})`);
+  if (!isUsable(name, value)) throw new Error(`this page cannot read weir's event or answer ${name}`);
   return value as T;
 }
 
-/** Resolves after `ms`, or when `stop` says so. */
+/** Resolves after `ms` milliseconds, or when `stop` is aborted. */
 function sleep(ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,16 +1,16 @@
 const NAME = 'weir-token';
 
 /*
- * A token lives in the memory of the page. Only where somebody ticks the box it is also kept for this tab, so that a
- * reload does not ask for it again; the browser forgets it with the tab.
+ * The page keeps the token in memory. If the user ticks the box, the token is also kept in the session storage of the
+ * tab, so that it survives a reload. The browser deletes it with the tab.
  */
 
-/** Whether a text can be sent as a token (RFC 6750, 2.1): a browser sends no header with other characters. */
+/** Returns whether a text can be sent as a token (RFC 6750, 2.1). Browsers reject headers with other characters. */
 export function isToken(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
-/** The token that was kept for this tab, if any. */
+/** Returns the token that is kept for this tab, if any. */
 export function keptToken(): string | undefined {
   try {
     const kept = sessionStorage.getItem(NAME);
@@ -20,12 +20,12 @@ export function keptToken(): string | undefined {
   }
 }
 
-/** Keeps a token for this tab; undefined: forgets the one that is kept. */
+/** Keeps a token for this tab. If `token` is undefined, deletes the kept token. */
 export function keepToken(token: string | undefined): void {
   try {
     if (token === undefined) sessionStorage.removeItem(NAME);
     else sessionStorage.setItem(NAME, token);
   } catch {
-    // A browser that stores nothing asks again.
+    // If the browser has no session storage, the page asks for the token again.
   }
 }

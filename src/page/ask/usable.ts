@@ -1,6 +1,6 @@
 /*
- * Whether answers have the shape that the page reads. A server of another version may answer otherwise, and what is
- * not looked at here would fail somewhere in a view.
+ * Checks that answers have the shape that the page reads. A server of another version may answer differently, and an
+ * unchecked answer would fail inside a view.
  */
 
 type Shape = (value: unknown) => boolean;
@@ -63,7 +63,7 @@ const overview = object({
   keeps: object(numbers('top', 'history')),
 });
 
-/** By the path of a question, or by what an event of the stream is called. */
+/** Shapes by the path of a question, or by the type of a stream event. */
 const SHAPES: Readonly<Record<string, Shape>> = {
   caller,
   overview,
@@ -121,14 +121,14 @@ const SHAPES: Readonly<Record<string, Shape>> = {
       object({
         ...{ domain: text, rule: text, entries, limit: either(undefined, text) },
         ...numbers('denied', 'denied_error', 'used', 'used_error'),
-        // JSON has no infinity.
+        // JSON cannot represent infinity.
         used_ratio: either(null, number),
       }),
     ),
   }),
 };
 
-/** Whether the page can use what a question to a path was answered, or an event of this name. */
+/** Returns whether the page can use the answer to a question at `path`, or an event with this name. */
 export function isUsable(path: string, answer: unknown): boolean {
   return SHAPES[path]?.(answer) ?? true;
 }

@@ -13,36 +13,36 @@ import { clockText, minuteText, spanText } from '../text/times.js';
 import { el, freshId, svg } from './element.js';
 import { tableOf } from './table.js';
 
-/** What a chart needs to know of when its values were. */
+/** The times of a chart's values. */
 export interface ChartTime {
-  /** Length of a step, seconds. */
+  /** Length of a step, in seconds. */
   readonly step: number;
-  /** When the last step ended. */
+  /** End of the last step, in seconds since the epoch. */
   readonly ends: number;
-  /** How many steps the width stands for. */
+  /** Number of steps in the width of the chart. */
   readonly slots: number;
 }
 
-/** Of more points than about these only the highest of each few are drawn: nobody sees them apart. */
+/** Approximate maximum number of points. If there are more, only the highest of each group is drawn. */
 const MOST_POINTS = 180;
 const BOX = { width: 600, height: 100 };
-/** About so many rows has the table beside charts. */
+/** Approximate maximum number of rows in the table of a chart. */
 const MOST_ROWS = 12;
 
 interface Measure {
   readonly key: keyof AllSeries;
   readonly name: string;
   readonly sign: string;
-  /** Shown only where there was any of it. */
+  /** Whether the chart is hidden while all values are 0. */
   readonly rare?: boolean;
 }
-/** What is known of each rule, and of all together. */
+/** The measures that are recorded for each rule and for all rules together. */
 export const RULE_MEASURES: readonly Measure[] = [
   { key: 'ok', name: 'Allowed', sign: '●' },
   { key: 'denied', name: 'Denied', sign: '▲' },
   { key: 'would', name: 'Would be denied', sign: '◆' },
 ];
-/** What is known of all rules together. */
+/** The measures that are recorded only for all rules together, after those of single rules. */
 export const ALL_MEASURES: readonly Measure[] = [
   ...RULE_MEASURES,
   { key: 'errors', name: 'Errors (calls)', sign: '✕' },
@@ -51,7 +51,7 @@ export const ALL_MEASURES: readonly Measure[] = [
   { key: 'failure_local', name: 'Decided in memory, without the store', sign: '◇', rare: true },
 ];
 
-/** One measure over a time: its rate now, and a line. */
+/** A chart of one measure, with its current rate. */
 class MiniChart {
   readonly element: HTMLElement;
   readonly #now = el('span', { class: 'rate' });
@@ -112,7 +112,7 @@ class MiniChart {
     this.#drawn = drawn;
     this.#time = { step, ends };
     const span = spanText(steps * step);
-    this.#title.textContent = `${this.#name}, per second, over the last ${span}, of ${this.#of}`;
+    this.#title.textContent = `${this.#name} per second for ${this.#of}, last ${span}`;
     if (step > 0) {
       this.#from.textContent = `${minuteText(this.#endOf(slots - 1))}, ${span} ago`;
       this.#until.textContent = `now, ${minuteText(ends)}`;
@@ -126,12 +126,10 @@ class MiniChart {
     this.#line.setAttribute('d', linePath(values, slots, top, BOX));
     this.#area.setAttribute('d', areaPath(values, slots, top, BOX));
     this.#description.textContent =
-      now === undefined
-        ? 'Nothing is known yet.'
-        : `Now ${perSecond(now)}, at most ${perSecond(peak)} in that time.`;
+      now === undefined ? 'No data yet.' : `Now ${perSecond(now)}, peak ${perSecond(peak)}.`;
   }
 
-  /** When a point ended that is `back` points before the last one. */
+  /** Returns the time at which a point ends; `back` is its distance from the last point. */
   #endOf(back: number): number {
     const { per, newest } = this.#drawn;
     const { step, ends } = this.#time;
@@ -159,7 +157,7 @@ class MiniChart {
   }
 }
 
-/** Charts, one for each measure, and their numbers as a table. */
+/** One chart for each measure, and a table of their numbers. */
 export class TrafficCharts {
   readonly element: HTMLElement;
   readonly #measures: readonly Measure[];
@@ -169,7 +167,7 @@ export class TrafficCharts {
   readonly #of: string;
   #shown: { readonly series: Partial<AllSeries>; readonly time: ChartTime } | undefined;
 
-  /** @param of whose they are, for those who do not see them: `all rules` */
+  /** @param of the subject of the charts for screen readers, such as `all rules` */
   constructor(of: string, measures: readonly Measure[] = RULE_MEASURES) {
     this.#of = of;
     this.#measures = measures;
@@ -177,7 +175,7 @@ export class TrafficCharts {
     this.#numbers = el(
       'details',
       { class: 'numbers', ontoggle: () => this.#fillTable() },
-      el('summary', {}, 'These charts as numbers'),
+      el('summary', {}, 'Show as table'),
       this.#table,
     );
     this.element = el(
@@ -213,7 +211,7 @@ export class TrafficCharts {
     this.#table.replaceChildren(
       tableOf<(typeof rows)[number]>(
         {
-          caption: `Descriptors per second on average of ${spanText(perGroup * time.step)}, of ${this.#of}`,
+          caption: `Average descriptors per second for ${this.#of}, in steps of ${spanText(perGroup * time.step)}`,
           captionShown: true,
           columns: [
             { heading: 'Until', cell: ({ until }) => clockText(until) },

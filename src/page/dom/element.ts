@@ -1,7 +1,10 @@
-/** What an element holds: texts stay texts, whatever stands in them. */
+/** Content of an element. Strings are always added as text, never as markup. */
 export type Child = Node | string | undefined;
 
-/** Attributes by name; `undefined` and `false` leave one out. Functions listen to the event after `on`. */
+/**
+ * Attributes by name. `undefined` and `false` omit the attribute. A function listens to the event whose name follows
+ * `on`.
+ */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | ((event: Event) => void)>
 >;
@@ -15,7 +18,7 @@ function fill(element: Element, attributes: Attributes, children: readonly Child
   element.append(...children.filter((child) => child !== undefined));
 }
 
-/** An element of HTML. */
+/** Creates an HTML element. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -26,7 +29,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** An element of SVG. */
+/** Creates an SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -37,7 +40,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** The element of page.html with this id. Throws an Error where there is none. */
+/** Returns the element of page.html with this id. Throws an Error if the id is unknown. */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`page.html has no #${id}`);
@@ -46,17 +49,17 @@ export function byId(id: string): HTMLElement {
 
 let ids = 0;
 
-/** An id that no other element has. */
+/** Returns a unique id for an element. */
 export function freshId(): string {
   return `w${++ids}`;
 }
 
-/** Text that only screen readers read out. */
+/** Returns text that only screen readers read. */
 export function spoken(text: string): HTMLElement {
   return el('span', { class: 'spoken' }, text);
 }
 
-/** A button. */
+/** Creates a button. */
 export function button(
   label: Child,
   onclick: (event: Event) => void,
@@ -65,7 +68,7 @@ export function button(
   return el('button', { type: 'button', onclick, ...attributes }, label);
 }
 
-/** A place whose content is made anew only when what it shows has changed, so that focus and selection stay. */
+/** A part of the page that is rendered again only if its data changed, so that focus and selection are kept. */
 export class KeptPart<T> {
   readonly #place: Element;
   readonly #make: (shown: T) => readonly Child[];
@@ -76,7 +79,7 @@ export class KeptPart<T> {
     this.#make = make;
   }
 
-  /** Shows something that is JSON. */
+  /** Shows JSON data. */
   show(shown: T): void {
     const text = JSON.stringify(shown);
     if (text === this.#last) return;

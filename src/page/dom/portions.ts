@@ -1,12 +1,12 @@
 import { countText } from '../text/numbers.js';
 import { button } from './element.js';
 
-/** So many items are shown at a time. */
+/** Number of items that are shown at a time. */
 export const PORTION = 100;
 
 /**
- * Adds items to a list, the first portion at once and each further one when it is asked for. The button for that stands
- * in `place`, behind the list.
+ * Adds items to a list: the first portion immediately, and further portions when the user clicks a button. The button
+ * is added to `place`, after the list.
  */
 export function inPortions<T>(
   list: Element,
@@ -26,7 +26,7 @@ export function inPortions<T>(
     list.append(...items.slice(shown, end).map(make));
     shown = end;
     const left = items.length - shown;
-    more.textContent = `Show ${countText(Math.min(PORTION, left))} more of ${countText(left)}`;
+    more.textContent = `Show ${countText(Math.min(PORTION, left))} of ${countText(left)} more`;
     if (left === 0) more.remove();
   };
   place.append(more);

@@ -3,24 +3,27 @@ import { type Child, el } from './element.js';
 /** A column of a table. */
 export interface TableColumn<T> {
   readonly heading: string;
-  /** Figures stand at the right side. */
+  /** Whether the column contains numbers, which are aligned to the right. */
   readonly figures?: boolean;
   cell(row: T): Child | readonly Child[];
 }
 
-/** What a table is made of. The first column names its row. */
+/** Definition of a table. The first column is the header of its row. */
 export interface TableOptions<T> {
   readonly caption: string;
-  /** Whether the caption is seen, or only read out, as where a heading above says the same. */
+  /**
+   * Whether the caption is visible. A hidden caption is only read by screen readers, for example below a heading with
+   * the same text.
+   */
   readonly captionShown?: boolean;
   readonly columns: readonly TableColumn<T>[];
-  /** A cell over the whole width below a row. */
+  /** Returns the content of a full-width cell below a row. */
   below?(row: T): readonly Child[];
 }
 
 /**
- * A table, whose cells stand below each other with their headings on narrow screens: roles keep it a table for screen
- * readers there.
+ * Creates a table. On narrow screens the cells are stacked with their headings. The explicit roles keep it a table for
+ * screen readers.
  */
 export function tableOf<T>(options: TableOptions<T>, rows: readonly T[]): HTMLTableElement {
   const { caption, captionShown, columns } = options;
@@ -59,7 +62,7 @@ function rowsOf<T>({ columns, below }: TableOptions<T>, row: T): readonly HTMLEl
   ];
 }
 
-/** A table that scrolls by itself where it is wider than the screen, by keyboard as well. */
+/** Wraps a table in a region that scrolls if the table is wider than the screen, also by keyboard. */
 export function scrolling(table: HTMLTableElement): HTMLElement {
   const label = table.caption?.textContent ?? 'table';
   return el('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': label }, table);

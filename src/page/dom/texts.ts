@@ -3,13 +3,15 @@ import { cutText, MAX_SHOWN_TEXT, visibleText } from '../text/shown-text.js';
 import { clockText, dateText, relativeText, spanText, utcText } from '../text/times.js';
 import { button, type Child, el, spoken } from './element.js';
 
-/** A name or value that others chose, set apart from the text around it, and cut where it is long. */
+/**
+ * Shows a name or value from outside, isolated from the surrounding text direction, and shortened to `most` characters.
+ */
 export function nameOf(text: string, most = MAX_SHOWN_TEXT): HTMLElement {
   const shown = text === '' ? '""' : visibleText(cutText(text, most));
   return el('bdi', { class: 'name' }, shown);
 }
 
-/** The same with a button that shows the rest. Not for places that are buttons themselves. */
+/** Shows a name with a button that shows the rest of a long name. Buttons must not contain such a name. */
 export function wholeName(text: string): HTMLElement {
   const name = nameOf(text);
   if (text.length <= MAX_SHOWN_TEXT) return name;
@@ -23,7 +25,7 @@ export function wholeName(text: string): HTMLElement {
   return el('span', { class: 'long' }, name, ' ', more);
 }
 
-/** Entries as `key=value`. */
+/** Shows entries as `key=value`. */
 export function entriesShown(
   entries: readonly { readonly key: string; readonly value: string }[],
   show: (text: string) => HTMLElement = wholeName,
@@ -36,36 +38,36 @@ export function entriesShown(
   return list;
 }
 
-/** How far the clock of the server is ahead of that of the browser, seconds. */
+/** Offset of the server's clock from the browser's clock, in seconds. */
 let ahead = 0;
 
-/** Takes the server's clock: all that is told in relation to now goes by it. */
+/** Sets the server's time. All relative times of the page use the server's clock. */
 export function setServerNow(seconds: number): void {
   ahead = seconds - Date.now() / 1000;
 }
 
-/** Now, by the server's clock, seconds since the epoch. */
+/** Returns the current time of the server's clock, in seconds since the epoch. */
 export function serverNow(): number {
   return Date.now() / 1000 + ahead;
 }
 
-/** A time as local day and time, UTC in its title. */
+/** Shows a time as local date and time, with UTC in its title. */
 export function timeOf(seconds: number): HTMLElement {
   return el('time', { datetime: utcIso(seconds), title: utcText(seconds) }, dateText(seconds));
 }
 
-/** A time as the local time of day, UTC in its title. */
+/** Shows a time as the local time of day, with UTC in its title. */
 export function clockOf(seconds: number): HTMLElement {
   return el('time', { datetime: utcIso(seconds), title: utcText(seconds) }, clockText(seconds));
 }
 
-/** How long ago, or until, a time is; {@link refreshTimes} keeps it true. */
+/** Shows the time since, or until, a point in time; {@link refreshTimes} updates it. */
 export function relativeTime(seconds: number): HTMLElement {
   const text = relativeText(seconds, serverNow());
   return el('time', { datetime: utcIso(seconds), title: utcText(seconds), 'data-at': seconds }, text);
 }
 
-/** How long something has gone on since a time; {@link refreshTimes} keeps it true. */
+/** Shows the duration since a point in time; {@link refreshTimes} updates it. */
 export function lastingSince(seconds: number): HTMLElement {
   return el('span', { 'data-since': seconds }, lastingText(seconds, serverNow()));
 }
@@ -74,7 +76,7 @@ function lastingText(since: number, now: number): string {
   return spanText(Math.max(0, Math.floor(now - since)));
 }
 
-/** Writes all relative times of the page anew. */
+/** Updates all relative times of the page. */
 export function refreshTimes(): void {
   const now = serverNow();
   for (const span of document.querySelectorAll<HTMLElement>('span[data-since]')) {
@@ -91,7 +93,7 @@ function utcIso(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }
 
-/** A state as a sign, a word, and a colour; the word alone says it. */
+/** Shows a state as a sign, a word and a colour. The word alone is sufficient. */
 export function stateOf(kind: 'good' | 'bad' | 'watch' | 'none', word: string): HTMLElement {
   const sign = { good: '●', bad: '▲', watch: '◆', none: '○' }[kind];
   return el(
@@ -102,18 +104,18 @@ export function stateOf(kind: 'good' | 'bad' | 'watch' | 'none', word: string): 
   );
 }
 
-/** A sentence of somebody else, in full, with its line ends. */
+/** Shows a message from outside in full, with its line breaks. */
 export function sentence(text: string): HTMLElement {
   return el('p', { class: 'sentence', dir: 'auto' }, text.split('\n').map(visibleText).join('\n'));
 }
 
-/** A command to copy. */
+/** Shows a command with a button that copies it. */
 export function commandOf(text: string, about: string): HTMLElement {
   const code = el('code', {}, text);
   const copied = el('span', { role: 'status' });
   const copy = button('Copy', () => {
     void copyText(text, code).then((done) => {
-      copied.textContent = done ? 'copied' : 'selected: copy it with the keyboard';
+      copied.textContent = done ? 'copied' : 'selected: press Ctrl+C or ⌘C to copy';
     });
   });
   copy.append(spoken(` ${about}`));
@@ -125,13 +127,13 @@ async function copyText(text: string, code: HTMLElement): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Only pages from this machine, or over TLS, may write to the clipboard.
+    // Browsers only allow clipboard access over TLS or from the same machine.
     getSelection()?.selectAllChildren(code);
     return false;
   }
 }
 
-/** Children with a separator between each two. */
+/** Returns the children with a separator between each two. */
 export function joined(children: readonly Child[], separator: string): readonly Child[] {
   return children.flatMap((child, at) => (at === 0 ? [child] : [separator, child]));
 }

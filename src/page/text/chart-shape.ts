@@ -4,10 +4,10 @@ export interface ChartBox {
   readonly height: number;
 }
 
-/** Length of what charts show, seconds. */
+/** Maximum length of charts, in seconds. */
 export const CHART_SPAN = 3600;
 
-/** A round number that is not below any of `values`: the top of an axis from 0. */
+/** Returns a round number that is at least the maximum of `values`, for the top of an axis that begins at 0. */
 export function axisTop(values: readonly number[]): number {
   const most = values.reduce((top, value) => Math.max(top, value), 0);
   if (most === 0) return 1;
@@ -18,8 +18,8 @@ export function axisTop(values: readonly number[]): number {
 }
 
 /**
- * The path of a line through the middle of each step, the last one at the right end. `slots`: how many steps the whole
- * width stands for; of more values the last ones are drawn.
+ * Returns the path of a line with one point for each step. The last step is at the right edge. `slots` is the number of
+ * steps in the whole width; if there are more values, only the last ones are drawn.
  */
 export function linePath(values: readonly number[], slots: number, top: number, box: ChartBox): string {
   return points(values, slots, top, box)
@@ -27,7 +27,7 @@ export function linePath(values: readonly number[], slots: number, top: number, 
     .join('');
 }
 
-/** The area below that line, closed; '' where there is none. */
+/** Returns the closed path of the area below that line, or '' if there are no values. */
 export function areaPath(values: readonly number[], slots: number, top: number, box: ChartBox): string {
   const all = points(values, slots, top, box);
   const [first] = all;
@@ -37,7 +37,7 @@ export function areaPath(values: readonly number[], slots: number, top: number, 
   return `${line}L${short(last[0])} ${box.height}L${short(first[0])} ${box.height}Z`;
 }
 
-/** Which value lies at a place of the width, from 0 to 1; undefined where none does. */
+/** Returns the index of the value at a horizontal position from 0 to 1, or undefined if there is no value. */
 export function indexAt(share: number, count: number, slots: number): number | undefined {
   const shown = Math.min(count, slots);
   const slot = Math.min(slots - 1, Math.max(0, Math.round(share * (slots - 1))));
@@ -58,7 +58,7 @@ function short(place: number): number {
   return Math.round(place * 100) / 100;
 }
 
-/** Averages of groups of steps, the newest group first; the oldest one may hold fewer steps. */
+/** Returns the averages of groups of steps, the newest group first. The oldest group may contain fewer steps. */
 export function groupAverages(values: readonly number[], perGroup: number): readonly number[] {
   const averages: number[] = [];
   for (let end = values.length; end > 0; end -= perGroup) {
@@ -68,22 +68,23 @@ export function groupAverages(values: readonly number[], perGroup: number): read
   return averages;
 }
 
-/** Steps drawn as fewer points. */
+/** Steps reduced to fewer points. */
 export interface Thinned {
   readonly values: readonly number[];
-  /** How many points the whole width stands for. */
+  /** Number of points in the whole width. */
   readonly slots: number;
-  /** Steps of a point. */
+  /** Number of steps in a point. */
   readonly per: number;
-  /** Steps of the newest point so far. */
+  /** Number of steps in the newest point so far. */
   readonly newest: number;
 }
 
 /**
- * The highest of each group of steps, in their order, for a drawing of about `most` points. Groups begin at steps whose
- * number is a multiple of their length: they do not move as steps come, and a burst stays as high as it was.
+ * Returns the maximum of each group of steps, in order, for a drawing of about `most` points. Groups begin at steps
+ * whose number is a multiple of the group length, so groups do not move when steps are added, and a burst keeps its
+ * height.
  *
- * @param last the number of the last step
+ * @param last number of the last step
  */
 export function thinned(values: readonly number[], last: number, slots: number, most: number): Thinned {
   const per = Math.max(1, Math.ceil(slots / most));
@@ -93,7 +94,7 @@ export function thinned(values: readonly number[], last: number, slots: number, 
     highest.push(Math.max(...values.slice(Math.max(0, end - length), end)));
     end -= length;
   }
-  // With groups that are begun at both ends there is one more.
+  // If the groups at both ends are incomplete, there is one more group.
   const points = Math.ceil(slots / per) + (per > 1 ? 1 : 0);
   return { values: highest.toReversed(), slots: Math.max(2, points), per, newest };
 }

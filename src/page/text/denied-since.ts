@@ -1,23 +1,23 @@
 import { CHART_SPAN } from './chart-shape.js';
 
-/** So long nothing may be denied within one stretch of denials, seconds. */
+/** Maximum pause without denials within a run of denials, in seconds. */
 const GAP = 60;
 
-/** When a stretch of denials began. */
+/** The start of a run of denials. */
 export interface DeniedSince {
-  /** The begin of its first step, seconds since the epoch. */
+  /** Start of the first step, in seconds since the epoch. */
   readonly at: number;
-  /** Whether it may have begun before what is kept. */
+  /** Whether the run may have started before the recorded hour. */
   readonly orBefore: boolean;
 }
 
 /**
- * Since when a rule has denied without a pause of more than a minute, up to now; undefined where it has denied nothing
- * in the last minute.
+ * Returns the start of the current run of denials, which has no pause of more than a minute. Returns undefined if the
+ * rule has not denied a request in the last minute.
  *
- * @param denied denials of each step, the oldest first
- * @param step length of a step, seconds
- * @param ends when the last step ended, seconds since the epoch
+ * @param denied denials of each step, oldest first
+ * @param step length of a step, in seconds
+ * @param ends end of the last step, in seconds since the epoch
  */
 export function deniedSince(denied: readonly number[], step: number, ends: number): DeniedSince | undefined {
   const gap = Math.max(1, Math.round(GAP / step));

@@ -1,19 +1,19 @@
-/* What the page reads of the answer to `/rlconfig?format=json`. */
+/* The part of the answer to `/rlconfig?format=json` that the page reads. */
 
-/** A phase, and when those with a time begin, RFC 3339. */
+/** A phase, and the start of phases that have one (RFC 3339). */
 export interface DumpedPhase {
   readonly now: string;
   readonly grace_period?: string;
   readonly active?: string;
 }
 
-/** A limit, with the names of the policy file. */
+/** A limit, with the field names of the policy file. */
 export interface DumpedLimit {
   readonly unlimited?: boolean;
   readonly unit?: string;
   readonly requests_per_unit?: number;
   readonly unit_multiplier?: number;
-  /** The time zone of a calendar. */
+  /** The time zone of calendar windows. */
   readonly calendar?: string;
   readonly token_bucket?: {
     readonly max_tokens: number;
@@ -46,7 +46,7 @@ export interface DumpedDomain {
   readonly domain: string;
   readonly state: string;
   readonly files: readonly string[];
-  /** Absent where the domain is not in force. */
+  /** Absent if no policy of the domain is in effect. */
   readonly policy?: {
     readonly phase: DumpedPhase;
     readonly on_store_failure: string;

@@ -9,18 +9,18 @@ function seriesOf(valuesOf: (key: (typeof KEYS)[number]) => readonly number[]): 
   return Object.fromEntries(KEYS.map((key) => [key, valuesOf(key)])) as unknown as AllSeries;
 }
 
-/** The rates of the last hour, of all rules together: as they were told at once, and step by step since then. */
+/** The rates of all rules together in the last hour: the history as first read, and the steps since then. */
 export class KnownRates {
   #step = 0;
   #ends = 0;
   #series: AllSeries = NOTHING;
 
-  /** Length of a step, seconds; 0 while nothing is known. */
+  /** Length of a step, in seconds; 0 before the first answer. */
   get step(): number {
     return this.#step;
   }
 
-  /** When the last step ended. */
+  /** End of the last step, in seconds since the epoch. */
   get ends(): number {
     return this.#ends;
   }
@@ -29,12 +29,12 @@ export class KnownRates {
     return this.#series;
   }
 
-  /** How many steps an hour has. */
+  /** Number of steps in an hour. */
   get slots(): number {
     return this.#step > 0 ? Math.max(2, Math.round(CHART_SPAN / this.#step)) : 2;
   }
 
-  /** Begins anew with an answer that has the series of all. */
+  /** Replaces all rates by the rates of an answer. */
   read({ step, ends, all }: HistoryAnswer): void {
     this.#step = step;
     this.#ends = ends;
@@ -42,8 +42,8 @@ export class KnownRates {
   }
 
   /**
-   * Adds a step. False where it does not follow the last one, so that all is to be asked anew; one that is known
-   * already changes nothing.
+   * Adds a step. Returns false if steps are missing before it, so that the history must be read again. A known step
+   * is ignored.
    */
   add(point: HistoryPoint): boolean {
     const { ends } = point;
@@ -59,23 +59,23 @@ export class KnownRates {
   }
 }
 
-/** Whether anything was asked in the hour that a series is of. */
+/** Returns whether a series contains any request. */
 export function hasTraffic(series: AllSeries): boolean {
   return KEYS.some((key) => series[key].some((value) => value > 0));
 }
 
 /**
- * That figures of some rules are not kept, a sentence; undefined where those of all rules are.
+ * Returns a sentence about rules without rates, or undefined if weir keeps the rates of all rules.
  *
- * @param most HISTORY_RULES, undefined while it is not known
- * @param crowded whether more rules than these were asked in the last hour
+ * @param most HISTORY_RULES, or undefined if unknown
+ * @param crowded whether more rules than HISTORY_RULES had requests in the last hour
  */
 export function notAllKept(most: number | undefined, crowded: boolean): string | undefined {
   if (most === 0) {
-    return 'HISTORY_RULES is 0: weir keeps the last hour of no single rule, only of all rules together.';
+    return 'HISTORY_RULES is 0, so weir keeps only the rates of all rules together.';
   }
   if (!crowded) return undefined;
   const kept = most === undefined ? 'some rules' : countOf(most, 'rule');
-  const others = 'others were asked, too, and count in the charts of all rules';
-  return `weir keeps the last hour of ${kept} only (HISTORY_RULES): ${others}.`;
+  const others = 'other rules count only in the charts of all rules';
+  return `weir keeps the last hour of ${kept} (HISTORY_RULES), and ${others}.`;
 }

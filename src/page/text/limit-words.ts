@@ -2,7 +2,7 @@ import type { DumpedLimit, DumpedPhase, DumpedPolicies, DumpedPolicyRule } from 
 import { countText } from './numbers.js';
 import { shortUtcText } from './times.js';
 
-/** A limit in words: `100 tokens, 10 more every 1s`; `5 per hour`. */
+/** Returns a limit in words: `100 tokens, 10 more every 1s`; `5 per hour`. */
 export function limitWords(limit: DumpedLimit): string {
   if (limit.unlimited === true) return 'unlimited';
   const debt = limit.max_debt === undefined ? '' : `, debt up to ${countText(limit.max_debt)}`;
@@ -12,28 +12,30 @@ export function limitWords(limit: DumpedLimit): string {
   }
   const { unit = 'unit', requests_per_unit: requests = 0, unit_multiplier: times = 1, calendar } = limit;
   const span = times === 1 ? unit : `${countText(times)} ${unit}s`;
-  const zone = calendar === undefined ? '' : ` of the calendar in ${calendar}`;
+  const zone = calendar === undefined ? '' : ` in calendar time (${calendar})`;
   return `${countText(requests)} per ${span}${zone}${debt}`;
 }
 
-/** A phase as a word for people. */
+/** Returns a phase in words. */
 export function phaseWord(phase: string): string {
   return phase.replaceAll('_', ' ');
 }
 
-/** What a phase does, as a sentence. */
+/** Returns the effect of a phase, as a sentence. */
 export function phaseMeaning(phase: string): string {
-  return phase === 'active' ? 'Limits deny.' : 'Nobody is denied; what would be denied is counted.';
+  return phase === 'active'
+    ? 'Requests over the limit are denied.'
+    : 'Requests over the limit are allowed, and counted as would be denied.';
 }
 
-/** A change of phase that is to come. */
+/** A future change of phase. */
 export interface PhaseSwitch {
   readonly to: string;
   /** Seconds since the epoch. */
   readonly at: number;
 }
 
-/** What a schedule has still to come, the first one first. */
+/** Returns the future changes of a schedule, the earliest first. */
 export function switchesToCome(phase: DumpedPhase, nowSeconds: number): readonly PhaseSwitch[] {
   return (['grace_period', 'active'] as const).flatMap((to) => {
     const at = Date.parse(phase[to] ?? '') / 1000;
@@ -41,7 +43,10 @@ export function switchesToCome(phase: DumpedPhase, nowSeconds: number): readonly
   });
 }
 
-/** When the next phase of any rule or domain begins, seconds since the epoch; Infinity where none is to come. */
+/**
+ * Returns the time of the next phase change of any rule or domain, in seconds since the epoch, or Infinity without
+ * such a change.
+ */
 export function nextSwitchAt({ domains }: DumpedPolicies, nowSeconds: number): number {
   let next = Number.POSITIVE_INFINITY;
   const look = (phase: DumpedPhase): void => {
@@ -55,17 +60,17 @@ export function nextSwitchAt({ domains }: DumpedPolicies, nowSeconds: number): n
   return next;
 }
 
-/** What a change of phase does: `denies from`. */
+/** Returns the effect of a change of phase: `denies from`. */
 export function switchVerb({ to }: PhaseSwitch): string {
   return to === 'active' ? 'denies from' : 'grace period from';
 }
 
-/** A change of phase in words that stay true: `denies from 2026-12-01 00:00 UTC`. */
+/** Returns a change of phase with its absolute time: `denies from 2026-12-01 00:00 UTC`. */
 export function switchWords(one: PhaseSwitch): string {
   return `${switchVerb(one)} ${shortUtcText(one.at)}`;
 }
 
-/** What is special about a rule beside its limit and phase, a few words each. */
+/** Returns the special properties of a rule besides its limit and phase, a few words for each. */
 export function ruleMarks(
   rule: Pick<DumpedPolicyRule, 'shadow_mode' | 'quota_mode' | 'enforce_percent' | 'candidate' | 'replaces'>,
 ): readonly string[] {
@@ -78,7 +83,7 @@ export function ruleMarks(
   return marks;
 }
 
-/** What is said of the `enforcement` of a bucket, in the words of `weir bucket show`. */
+/** Texts for the `enforcement` of a bucket, as in `weir bucket show`. */
 export const ENFORCED: ReadonlyMap<string, string> = new Map([
   ['enforce', 'yes'],
   ['observe', 'no'],

@@ -1,4 +1,4 @@
-/** The page is in English, and so are its numbers and times, wherever it is read. */
+/** The page is in English, so numbers and times are always formatted for English. */
 export const LANGUAGE = 'en-GB';
 
 const WHOLE = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 0 });
@@ -6,17 +6,17 @@ const THREE_DIGITS = new Intl.NumberFormat(LANGUAGE, { maximumSignificantDigits:
 const COMPACT = new Intl.NumberFormat(LANGUAGE, { notation: 'compact', maximumSignificantDigits: 3 });
 const PERCENT = new Intl.NumberFormat(LANGUAGE, { style: 'percent', maximumFractionDigits: 0 });
 
-/** A count: `1,234`. */
+/** Returns a count: `1,234`. */
 export function countText(count: number): string {
   return WHOLE.format(count);
 }
 
-/** A count for narrow places: `1,234`, `12.3k`. */
+/** Returns a count for narrow places: `1,234`, `12.3k`. */
 export function shortCount(count: number): string {
   return Math.abs(count) < 10_000 ? WHOLE.format(count) : COMPACT.format(count);
 }
 
-/** Something per second: `0`, `0.05`, `12.3`, `1,230`, `12.3k`. */
+/** Returns a rate per second: `0`, `0.05`, `12.3`, `1,230`, `12.3k`. */
 export function perSecond(rate: number): string {
   if (rate === 0) return '0';
   if (Math.abs(rate) < 0.005) return '<0.01';
@@ -24,18 +24,18 @@ export function perSecond(rate: number): string {
   return Math.abs(rate) >= 100 ? WHOLE.format(rate) : THREE_DIGITS.format(Math.round(rate * 100) / 100);
 }
 
-/** A share: `40%`, and `more than 10 times` for what is far beyond. */
+/** Returns a ratio: `40%`, or `over 10 times` for ratios above 10. */
 export function shareText(share: number): string {
   return share > 10 ? 'over 10 times' : PERCENT.format(share);
 }
 
-/** Milliseconds: `0.4 ms`, `12 ms`. */
+/** Returns milliseconds: `0.4 ms`, `12 ms`. */
 export function millisecondsText(milliseconds: number): string {
   const digits = milliseconds < 10 ? Math.round(milliseconds * 10) / 10 : Math.round(milliseconds);
   return `${digits} ms`;
 }
 
-/** `1 rule`, `2 rules`. */
+/** Returns a count with its noun: `1 rule`, `2 rules`. */
 export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
 }

@@ -1,19 +1,19 @@
 import type { DumpedPolicyRule } from './dumped-policy.js';
 
-/** A place in the tree of a policy. */
+/** A node of a policy. */
 export interface RuleNode {
-  /** What stands in the policy at this level: `tenant`, `resource_group=user-chats`, `path[daily]`. */
+  /** Key and value of the node in the policy: `tenant`, `resource_group=user-chats`, `path[daily]`. */
   readonly label: string;
-  /** Its limit, and candidates beside it; none where only levels below have limits. */
+  /** The rule and candidates of this node; empty if only child nodes have limits. */
   readonly rules: DumpedPolicyRule[];
   readonly children: Map<string, RuleNode>;
-  /** How many rules it and all below it have. */
+  /** Number of rules of this node and of all nodes below it. */
   count: number;
 }
 
 /**
- * The levels of the path of a rule, `tenant/resource_group=user-chats`. Values may hold slashes: `keys` tell the levels
- * apart.
+ * Splits the path of a rule, such as `tenant/resource_group=user-chats`, into levels. Values may contain slashes, so
+ * `keys` is needed to find the levels.
  */
 export function levelsOfPath(path: string, keys: readonly string[]): readonly string[] {
   const levels: string[] = [];
@@ -27,7 +27,7 @@ export function levelsOfPath(path: string, keys: readonly string[]): readonly st
   return [...levels, rest];
 }
 
-/** Where the slash stands behind the level `key`, before one that begins with `next`; -1 where there is none. */
+/** Returns the index of the slash between the level `key` and the level `next`, or -1 if no slash separates them. */
 function endOfLevel(rest: string, key: string, next: string): number {
   for (let end = rest.indexOf('/', key.length); end !== -1; end = rest.indexOf('/', end + 1)) {
     if (!rest.startsWith(next, end + 1)) continue;
@@ -41,7 +41,7 @@ function emptyNode(label: string): RuleNode {
   return { label, rules: [], children: new Map(), count: 0 };
 }
 
-/** The tree of the rules of a domain, in their order. */
+/** Returns the tree of a domain's rules, in their order. */
 export function ruleTree(rules: readonly DumpedPolicyRule[]): RuleNode {
   const root = emptyNode('');
   for (const rule of rules) {
@@ -61,14 +61,14 @@ export function ruleTree(rules: readonly DumpedPolicyRule[]): RuleNode {
   return root;
 }
 
-/** The rules whose path or name has `text` in it, whatever its case; all of them for ''. */
+/** Returns the rules whose path or name contains `text`, ignoring case. Returns all rules for ''. */
 export function filteredRules(rules: readonly DumpedPolicyRule[], text: string): readonly DumpedPolicyRule[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return rules;
   return rules.filter(({ path, name }) => `${path}\n${name}`.toLowerCase().includes(wanted));
 }
 
-/** One name for a rule of a domain, for maps. */
+/** Returns a unique map key for a rule of a domain. */
 export function ruleKey(domain: string, path: string): string {
   return `${domain.length} ${domain} ${path}`;
 }

@@ -1,23 +1,25 @@
 /** An event of a stream of Server-Sent Events. */
 export interface StreamEvent {
-  /** `message` where the stream does not say. */
+  /** Type of the event; `message` if the stream does not name one. */
   readonly type: string;
   readonly data: string;
 }
 
-/** Most characters of an event that has not ended: more is no stream of weir. */
+/** Maximum number of characters of an unfinished event. A longer event cannot come from weir. */
 const MAX_EVENT = 16 * 1024 * 1024;
 
-/** Reads Server-Sent Events (`text/event-stream`) that come in pieces, cut anywhere. */
+/** Parses Server-Sent Events (`text/event-stream`) from pieces that may end anywhere. */
 export class SseParser {
   #rest = '';
   #type = '';
   #data: string[] = [];
   #size = 0;
-  /** The last piece ended with a carriage return: a line feed right behind it belongs to the same line end. */
+  /**
+   * Whether the last piece ended with a carriage return. A line feed directly after it belongs to the same line break.
+   */
   #afterReturn = false;
 
-  /** The events that end within `piece`. Throws an Error for one that never ends. */
+  /** Returns the events that end within `piece`. Throws an Error if an event is too long. */
   feed(piece: string): readonly StreamEvent[] {
     const events: StreamEvent[] = [];
     let start = 0;
@@ -36,7 +38,7 @@ export class SseParser {
       start = at + 1;
     }
     this.#rest += piece.slice(start);
-    if (this.#rest.length + this.#size > MAX_EVENT) throw new Error('an event does not end');
+    if (this.#rest.length + this.#size > MAX_EVENT) throw new Error('an event is too long');
     return events;
   }
 

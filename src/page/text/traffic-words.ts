@@ -1,23 +1,24 @@
-/** What is counted beside the rules of a policy. A Map: rules are named by others, as `constructor` for instance. */
+/** Names in the history that are not rules of a policy. A Map, because a rule may be named `constructor`. */
 const SPECIAL: ReadonlyMap<string, string> = new Map([
-  ['override', 'limits that requests bring themselves'],
-  ['block', 'callers that an operator has blocked'],
-  ['allow', 'callers that an operator has exempted'],
+  ['override', 'overrides (limits in requests)'],
+  ['block', 'blocked callers'],
+  ['allow', 'exempted callers'],
   ['other', 'rules beyond HISTORY_RULES'],
 ]);
 
-/** How a series of the history, or the rule of a bucket, is named. */
+/** The name of a series of the history, or of the rule of a bucket. */
 export interface TrafficWords {
-  /** The path of a rule, which others chose. */
+  /** The path of a rule, which comes from outside. */
   readonly path?: string;
-  /** What is counted, in weir's own words. */
+  /** The counted requests in weir's own words. */
   readonly special?: string;
 }
 
 /**
- * What is counted under the name `rule`: a rule, something beside rules, or both, where a rule has such a name.
+ * Returns the words for the requests that are counted under `rule`. They can belong to a rule, to something else, or to
+ * both if a rule has the name of something else.
  *
- * @param isRule whether the policy in force has a rule of this very path; asked only where it matters
+ * @param isRule returns whether a policy in effect has a rule with this path; called only if needed
  */
 export function trafficWords(rule: string, isRule: () => boolean): TrafficWords {
   const special = SPECIAL.get(rule);

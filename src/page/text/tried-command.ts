@@ -2,7 +2,7 @@ import type { DumpedPolicies, DumpedPolicyRule } from './dumped-policy.js';
 import { levelsOfPath } from './rule-tree.js';
 import { UNSEEN } from './shown-text.js';
 
-/** What is asked where no rule tells what would meet it. */
+/** The entries of the example if no rule provides entries. */
 const EXAMPLE = [{ key: 'customer', value: 'example' }];
 
 interface TriedEntry {
@@ -11,8 +11,8 @@ interface TriedEntry {
 }
 
 /**
- * A command that asks weir, made for the first rule in force that entries can be named for, or domain without such a
- * rule; none where there is none.
+ * Returns a command that sends a request to weir. The request matches the first rule in effect that the page can name
+ * entries for, or only a domain without such a rule. Returns undefined without a domain.
  */
 export function triedCommand(policies: DumpedPolicies | undefined): string | undefined {
   const inForce = (policies?.domains ?? []).flatMap(({ domain, policy }) =>
@@ -35,7 +35,7 @@ export function triedCommand(policies: DumpedPolicies | undefined): string | und
   );
 }
 
-/** Entries that meet a rule; undefined where it takes more than its place to tell. */
+/** Returns entries that match a rule, or undefined if the path alone does not determine entries. */
 function entriesFor(rule: DumpedPolicyRule): readonly TriedEntry[] | undefined {
   const { path, keys, name, candidate, limit, matchers } = rule;
   if (candidate || limit.unlimited === true || (matchers ?? []).length > 0) return undefined;
@@ -53,13 +53,13 @@ function entriesFor(rule: DumpedPolicyRule): readonly TriedEntry[] | undefined {
   return entries;
 }
 
-/** The last level of a place, behind which stands which of several limits it is, by name or by number. */
+/** Removes the name or number of the limit, which selects one of several limits, from the last level of a path. */
 function withoutLimit(level: string, name: string): string {
   const end = name === '' ? (/\[\d+\]$/.exec(level)?.[0] ?? '') : `[${name}]`;
   return level.endsWith(end) ? level.slice(0, level.length - end.length) : level;
 }
 
-/** JSON with everything in it that is not seen written out, as JSON itself allows. */
+/** Returns JSON with all invisible characters escaped. */
 function seen(json: string): string {
   return json.replaceAll(UNSEEN, (char) =>
     Array.from(

@@ -7,21 +7,21 @@ import { controlsTable, notesOf } from './bucket-answer.js';
 import type { ChangeDialog } from './change-dialog.js';
 import type { PageState, View } from './page-state.js';
 
-/** How often it is asked again while it is seen, ms. */
+/** Refresh interval while the view is open, in milliseconds. */
 const REFRESH_MS = 5000;
 
 type Shown = Pick<BucketAnswer, 'controls' | 'more_controls' | 'notes'> & {
   readonly why: string | undefined;
 };
 
-/** All blocks and exemptions in force. */
+/** The view of all current blocks and exemptions. */
 export class BlocksView implements View {
   readonly #state: PageState;
   readonly #dialog: ChangeDialog;
   readonly #place = byId('blocks-place');
   readonly #list: KeptPart<Shown>;
   #asked = 0;
-  /** The last question whose answer was shown. */
+  /** Number of the last question whose answer was shown. */
   #told = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -48,7 +48,7 @@ export class BlocksView implements View {
   async #ask(): Promise<void> {
     const number = ++this.#asked;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', { action: 'blocks' });
-    // What was asked later knows better, as of one that has ended meanwhile.
+    // An earlier answer may contain a block that has ended since.
     if (number < this.#told) return;
     this.#told = number;
     byId('blocks-failed').replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
@@ -60,21 +60,21 @@ export class BlocksView implements View {
   #listed({ controls, more_controls: more, notes, why }: Shown): readonly Child[] {
     const said = notesOf({ notes, meets: 'none' });
     if (controls.length === 0) {
-      const how = 'The view of a bucket can block or exempt its caller.';
+      const how = 'To block or exempt a caller, open Bucket.';
       return [
-        el('p', { class: 'empty' }, 'Nobody is blocked or exempted. ', el('a', { href: '#bucket' }, how)),
+        el('p', { class: 'empty' }, 'No caller is blocked or exempted. ', el('a', { href: '#bucket' }, how)),
         ...said,
       ];
     }
     return [
       why === undefined ? undefined : el('p', { class: 'note' }, why),
-      controlsTable(controls, 'Blocks and exemptions in force', {
+      controlsTable(controls, 'Current blocks and exemptions', {
         end: (control) =>
           endButton(control, why !== undefined, (change) => {
             void this.#dialog.start(change, () => this.#ask());
           }),
       }),
-      more > 0 ? el('p', { class: 'note' }, `and ${countText(more)} more, not listed`) : undefined,
+      more > 0 ? el('p', { class: 'note' }, `${countText(more)} more not listed`) : undefined,
       ...said,
     ];
   }

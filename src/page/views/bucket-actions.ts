@@ -4,7 +4,7 @@ import { countOf } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
 import type { Change } from './change-dialog.js';
 
-/** Whom the actions are for. */
+/** The caller that the actions apply to. */
 export type ActionTarget = Pick<BucketQuestion, 'domain' | 'entries' | 'limit'>;
 
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
@@ -12,7 +12,7 @@ const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 
 const FORMS = ['do-reset', 'do-grant', 'do-block', 'do-allow'] as const;
 
-/** The forms of what can be done for, or against, the caller whose bucket is shown. */
+/** The forms for actions on the caller whose bucket is shown. */
 export class BucketActions {
   readonly #target: () => ActionTarget | undefined;
   readonly #start: (change: Change) => void;
@@ -21,14 +21,14 @@ export class BucketActions {
     this.#target = target;
     this.#start = start;
     this.#onSubmit('do-reset', (about) => ({
-      title: 'Fill the buckets up',
+      title: 'Fill up the buckets',
       question: { action: 'reset', ...about, ...this.#rule('reset-rule') },
     }));
     this.#onSubmit('do-grant', (about) => {
       const tokens = Number(input('grant-tokens').value);
       const over = input('grant-over').checked;
       return {
-        title: `Grant ${countOf(tokens, 'token')}${over ? ', also past full' : ''}`,
+        title: `Grant ${countOf(tokens, 'token')}${over ? ', with a surplus above the capacity' : ''}`,
         question: { action: 'grant', ...about, tokens, ...(over && { over }), ...this.#rule('grant-rule') },
       };
     });
@@ -42,12 +42,12 @@ export class BucketActions {
     }));
   }
 
-  /** Forgets what was filled in: it was meant for another caller. */
+  /** Clears the forms, because their values belong to another caller. */
   clear(): void {
     for (const id of FORMS) (byId(id) as HTMLFormElement).reset();
   }
 
-  /** Offers what makes sense for an answer. `why` nothing may be changed, a sentence. */
+  /** Offers the actions that fit an answer. `why`: the reason why changes are not allowed, or undefined. */
   show({ buckets }: BucketAnswer, why: string | undefined): void {
     const rules = [...new Set(buckets.map(({ rule }) => rule))];
     for (const id of ['reset-rule', 'grant-rule']) {
@@ -83,7 +83,7 @@ export class BucketActions {
   }
 }
 
-/** What ends a block or an exemption. */
+/** Creates the button that ends a block or an exemption. */
 export function endButton(control: ShownControl, disabled: boolean, start: (change: Change) => void): Child {
   const { id, kind, domain, identity } = control;
   const isBlock = kind === 'block';
@@ -95,7 +95,7 @@ export function endButton(control: ShownControl, disabled: boolean, start: (chan
   return end;
 }
 
-/** Controls concern entries, whatever limit they meet. */
+/** Blocks and exemptions apply to entries, regardless of limits. */
 function whom({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
   return { ...(domain !== undefined && { domain }), ...(entries !== undefined && { entries }) };
 }

@@ -7,7 +7,7 @@ import { countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
 import { spanText } from '../text/times.js';
 
-/** The limits of an answer as a table. */
+/** Returns the limits of an answer as a table. */
 export function limitsTable(answer: BucketAnswer): readonly Child[] {
   const { buckets, more, meets } = answer;
   if (buckets.length === 0) return [];
@@ -16,18 +16,18 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
       caption:
         meets === 'part'
           ? 'Limits that could apply to descriptors with these entries'
-          : 'Limits that such a request meets',
+          : 'Limits that this request matches',
       captionShown: true,
       columns: [
         {
           heading: 'Rule',
           cell: ({ rule, name }) => [
-            // A bucket has this name where the question brings a limit; a rule of a policy may have it as well.
-            rule === 'override' ? el('em', {}, 'override: the limit that a request brings') : nameOf(rule),
+            // A bucket of an override has this name. A rule of a policy may have the same name.
+            rule === 'override' ? el('em', {}, 'override: the limit in the request') : nameOf(rule),
             ...(name === '' ? [] : [' ', el('span', { class: 'given' }, nameOf(name))]),
           ],
         },
-        { heading: 'Left', figures: true, cell: leftCell },
+        { heading: 'Remaining', figures: true, cell: leftCell },
         { heading: 'Limit', figures: true, cell: ({ limit }) => countText(limit) },
         { heading: 'Debt', figures: true, cell: (bucket) => changed(bucket, ({ debt }) => countText(debt)) },
         span('Next token in', ({ next_token_in }) => next_token_in),
@@ -41,7 +41,7 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
   return [
     table,
     more > 0
-      ? el('p', { class: 'note' }, `and ${countText(more)} more, not listed: name more entries to see them`)
+      ? el('p', { class: 'note' }, `${countText(more)} more not listed. Enter more entries to see them.`)
       : undefined,
   ];
 }
@@ -59,7 +59,7 @@ function leftCell(bucket: ShownBucket): readonly Child[] {
   return [...changed(bucket, ({ left }) => countText(left)), bar(bucket)];
 }
 
-/** What was there, and what is or would be. */
+/** Shows the previous value, and the value after the action. */
 function changed({ before, now }: ShownBucket, tell: (level: BucketLevel) => string): readonly Child[] {
   const [was, is] = [before, now].map((level) => (level === undefined ? undefined : tell(level)));
   if (was === undefined || was === is) return [is ?? was ?? '?'];
@@ -73,7 +73,7 @@ function changed({ before, now }: ShownBucket, tell: (level: BucketLevel) => str
   ];
 }
 
-/** How full a bucket is, for those who see it; the figures say the same. */
+/** Shows how full a bucket is. Hidden from screen readers, because the numbers say the same. */
 function bar({ now, limit }: ShownBucket): Child {
   if (now === undefined || limit <= 0) return undefined;
   const share = Math.max(0, Math.min(1, now.left / limit));
@@ -103,8 +103,8 @@ function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Chi
 }
 
 /**
- * Blocks and exemptions as a table. `end`: a cell with what ends one; absent: without. `isLasting`: whether they are in
- * force until their time is over.
+ * Returns blocks and exemptions as a table. `end` creates a cell with a button that ends one; without it, there is no
+ * such column. `isLasting`: whether the blocks and exemptions last until they expire.
  */
 export function controlsTable(
   controls: readonly ShownControl[],
@@ -131,9 +131,9 @@ export function controlsTable(
   return tableOf<ShownControl>({ caption, captionShown: true, columns }, controls);
 }
 
-/** What an answer says beside its tables. */
+/** Returns the notes of an answer. */
 export function notesOf({ notes, meets }: Pick<BucketAnswer, 'notes' | 'meets'>): readonly Child[] {
   const none =
-    'No limit applies to these entries, nor to a descriptor that has them. weir explain says of a policy why.';
+    'No limit matches these entries, or a descriptor that contains them. Run weir explain to find the reason.';
   return (meets === 'nothing' && notes.length === 0 ? [none] : notes).map(sentence);
 }

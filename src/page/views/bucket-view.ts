@@ -14,7 +14,7 @@ interface ShownControls {
   readonly why: string | undefined;
 }
 
-/** What is left of the limits of one caller, and what can be done about it. */
+/** The view of the limits of one caller, and the actions for the caller. */
 export class BucketView implements View {
   readonly #state: PageState;
   readonly #dialog: ChangeDialog;
@@ -26,7 +26,7 @@ export class BucketView implements View {
   readonly #wrong = byId('bucket-wrong');
   readonly #actions: BucketActions;
   readonly #controls: KeptPart<ShownControls>;
-  /** What the result is of; actions concern this, whatever is typed meanwhile. */
+  /** The caller of the shown result. Actions apply to this caller, even if the form has changed. */
   #shown: ActionTarget | undefined;
   #answer: BucketAnswer | undefined;
   #askedLast: ActionTarget | undefined;
@@ -50,7 +50,7 @@ export class BucketView implements View {
 
   open(): void {
     this.update();
-    // Whatever was in the way, a server or a token, may be another one now.
+    // The previous question may have failed because of the server or the token, which may have changed.
     if (this.#answer === undefined) void this.#again();
   }
 
@@ -60,7 +60,7 @@ export class BucketView implements View {
     this.#offer();
   }
 
-  /** Shows what can be done now. */
+  /** Updates the actions that are available now. */
   #offer(): void {
     const why = this.#state.whyNoChange();
     this.#controls.show({ controls: this.#answer?.controls ?? [], why });
@@ -78,7 +78,7 @@ export class BucketView implements View {
     void this.#dialog.start(change, () => this.#again());
   }
 
-  /** Shows the bucket of these entries; `limit`: that of a limit which requests bring. */
+  /** Shows the bucket of these entries. `limit`: the override of the bucket, if any. */
   showBucket(domain: string, entries: readonly NamedEntry[], limit = ''): void {
     chooseDomain(this.#domain, domain);
     this.#limit.value = limit;
@@ -89,7 +89,7 @@ export class BucketView implements View {
   #offerKeys(): void {
     const dumped = this.#state.policies?.domains.find(({ domain }) => domain === this.#domain.value);
     const keys = new Set<string>();
-    // Enough to choose from; a policy may have ten thousand.
+    // Enough suggestions. A policy may contain ten thousand rules.
     for (const rule of (dumped?.policy?.rules ?? []).slice(0, 500))
       for (const key of rule.keys) keys.add(key);
     this.#form.offer([...keys].slice(0, 50));
@@ -105,7 +105,7 @@ export class BucketView implements View {
     byId('bucket-result-title').focus();
   }
 
-  /** Asks the same again: what was asked last, though its answer may not be there yet. */
+  /** Repeats the last question, even if its answer has not arrived. */
   async #again(): Promise<void> {
     if (this.#askedLast !== undefined) await this.#ask(this.#askedLast);
   }

@@ -5,14 +5,14 @@ import { entriesShown, nameOf, sentence } from '../dom/texts.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
 import type { PageState } from './page-state.js';
 
-/** Something that changes what a caller may do. */
+/** An action that changes the bucket or the controls of a caller. */
 export interface Change {
   readonly question: BucketQuestion;
-  /** `Grant 5 tokens`. */
+  /** Title of the dialog: `Grant 5 tokens`. */
   readonly title: string;
 }
 
-/** Shows what a change would do, does it when that is confirmed, and shows what it did. */
+/** Shows the effect of a change, carries the change out after confirmation, and shows the result. */
 export class ChangeDialog {
   readonly #state: PageState;
   readonly #dialog = byId('change') as HTMLDialogElement;
@@ -20,27 +20,27 @@ export class ChangeDialog {
   readonly #body = byId('change-body');
   readonly #buttons = byId('change-buttons');
   #done: () => void | Promise<void> = () => {};
-  /** Whether something was done, or may have been, that is to be seen when the dialog is closed. */
+  /** Whether a change was made, or may have been made, that must be shown when the dialog closes. */
   #isChanged = false;
-  /** Another number for each question: what comes of one that is not asked any more is not shown. */
+  /** Number of the current question. Answers to earlier questions are ignored. */
   #number = 0;
-  /** Whether something is being done now. */
+  /** Whether a change is being carried out. */
   #isBusy = false;
-  /** What was used to open the dialog. */
+  /** The element that opened the dialog. */
   #opener: HTMLElement | undefined;
-  /** The heading of the view that it is part of. */
+  /** The heading of the view that contains this element. */
   #heading: HTMLElement | null = null;
 
   constructor(state: PageState) {
     this.#state = state;
     this.#dialog.addEventListener('close', () => void this.#closed());
-    // What comes of it is to be seen. Some browsers close a dialog nonetheless when Escape is pressed again.
+    // The result of a running change must be shown. Some browsers close a dialog anyway if Escape is pressed twice.
     this.#dialog.addEventListener('cancel', (event) => {
       if (this.#isBusy) event.preventDefault();
     });
   }
 
-  /** @param done called when the dialog is closed after something was done, or may have been */
+  /** @param done called when the dialog closes after a change was made, or may have been made */
   async start(change: Change, done: () => void | Promise<void>): Promise<void> {
     const number = ++this.#number;
     this.#done = done;
@@ -48,7 +48,7 @@ export class ChangeDialog {
     this.#opener = activeElement instanceof HTMLElement ? activeElement : undefined;
     this.#heading = activeElement?.closest('main > section')?.querySelector('h2') ?? null;
     this.#isChanged = this.#isBusy = false;
-    this.#show(`${change.title}: asking what it would do…`, [], [this.#close('Cancel')]);
+    this.#show(`${change.title}: checking the effect…`, [], [this.#close('Cancel')]);
     this.#dialog.showModal();
     this.#title.focus();
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', {
@@ -57,21 +57,24 @@ export class ChangeDialog {
     });
     if (number !== this.#number) return;
     if (!answer.ok) {
-      this.#show(`${change.title}: this cannot be done`, [sentence(answer.error)], [this.#close('Close')]);
+      this.#show(`${change.title}: not possible`, [sentence(answer.error)], [this.#close('Close')]);
       return;
     }
-    const doIt = button('Do it', () => void this.#carryOut(change, done), { class: 'primary' });
+    const doIt = button('Confirm', () => void this.#carryOut(change, done), { class: 'primary' });
     this.#show(
       `${change.title}?`,
       [
-        el('p', {}, el('strong', {}, 'Nothing is changed yet.'), ' This is what it would do:'),
+        el('p', {}, el('strong', {}, 'Nothing has changed yet.'), ' The action would have this effect:'),
         ...answerParts(answer.body),
       ],
       [this.#close('Cancel'), doIt],
     );
   }
 
-  /** The browser leads back to what opened the dialog; where that is gone, reading goes on from the heading. */
+  /**
+   * Restores the focus. The browser returns it to the element that opened the dialog. If that element is gone, the
+   * heading of the view gets the focus.
+   */
   async #closed(): Promise<void> {
     if (!this.#dialog.open) this.#number++;
     if (this.#isChanged) await this.#done();
@@ -88,7 +91,7 @@ export class ChangeDialog {
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', question);
     const came = answer.ok ? `Done: ${lowerFirst(title)}` : failureTitle(title, answer);
     if (number !== this.#number) {
-      // The dialog was closed, and may be about something else by now.
+      // The dialog was closed, and may show another change by now.
       this.#state.announce(`${came}.`);
       await done();
       return;
@@ -107,17 +110,17 @@ export class ChangeDialog {
     this.#title.textContent = title;
     this.#body.replaceChildren(...body.filter((child) => child !== undefined));
     this.#buttons.replaceChildren(...buttons);
-    // What is read out first, and the place from which Tab leads on.
+    // The title is read first, and Tab continues from there.
     if (this.#dialog.open) this.#title.focus();
   }
 }
 
 function failureTitle(title: string, { isMaybeDone }: AskFailure): string {
-  return isMaybeDone ? `${title}: not known whether it was done` : `${title}: this was not done`;
+  return isMaybeDone ? `${title}: outcome unknown` : `${title}: not done`;
 }
 
 function failureParts({ error, isMaybeDone }: AskFailure): readonly Child[] {
-  const look = 'Look whether it was done before you try again.';
+  const look = 'Check whether the action took effect before you try again.';
   return [sentence(error), isMaybeDone ? sentence(look) : undefined];
 }
 

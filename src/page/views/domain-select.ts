@@ -1,12 +1,12 @@
 import { el } from '../dom/element.js';
 import { briefText } from '../text/shown-text.js';
 
-/** Most characters of a name in a list to choose from. */
+/** Maximum number of characters of a name in a list. */
 const MOST = 60;
 
 /**
- * Makes a list of domains to choose from. What was chosen stays chosen: where it is in force no more it is marked so,
- * as what is typed beside it was meant for it. `all`: what is chosen with none of them.
+ * Fills a list with domains. The current choice is kept: if that domain is no longer in effect, it is marked, because
+ * the form was filled in for it. `all`: the text of an option for all domains.
  */
 export function fillDomains(select: HTMLSelectElement, domains: readonly string[], all?: string): void {
   const wanted = JSON.stringify(domains);
@@ -18,10 +18,10 @@ export function fillDomains(select: HTMLSelectElement, domains: readonly string[
   if (chosen !== '') chooseDomain(select, chosen);
 }
 
-/** Chooses a domain, which may be one that is not in force. */
+/** Selects a domain, which may not be in effect. */
 export function chooseDomain(select: HTMLSelectElement, domain: string): void {
   if (![...select.options].some(({ value }) => value === domain)) {
-    select.append(el('option', { value: domain }, `${briefText(domain, MOST)} (not in force)`));
+    select.append(el('option', { value: domain }, `${briefText(domain, MOST)} (not in effect)`));
   }
   select.value = domain;
 }

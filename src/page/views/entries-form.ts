@@ -4,14 +4,14 @@ import { entriesOfLines, type NamedEntry } from '../text/entry-lines.js';
 
 interface EntryRow {
   readonly element: HTMLElement;
-  /** The entry as it is asked for. */
+  /** Returns the entry that is sent. */
   readonly read: () => NamedEntry;
-  /** True: it was handed over, and is asked for as it is. */
+  /** Whether the entry was given, cannot be edited, and is sent unchanged. */
   readonly isFixed: boolean;
   readonly focus: () => void;
 }
 
-/** The entries of a descriptor, to be typed or pasted. They stay in the page: no address holds them. */
+/** The form for the entries of a descriptor, typed or pasted. Entries are never part of a URL. */
 export class EntriesForm {
   readonly #list = byId('entries');
   readonly #lines = byId('entries-lines') as HTMLTextAreaElement;
@@ -24,23 +24,26 @@ export class EntriesForm {
     this.#add({ key: '', value: '' });
   }
 
-  /** What is typed, without rows of which nothing is; a sentence where a key is missing. */
+  /** Returns the entries of all non-empty rows, or an error message if a key is missing. */
   read(): readonly NamedEntry[] | string {
     const rows = this.#rows
       .map(({ read, isFixed }) => ({ entry: read(), isFixed }))
       .filter(({ entry: { key, value }, isFixed }) => isFixed || key !== '' || value !== '');
-    if (rows.length === 0) return 'Name at least one entry, such as customer and acme.';
+    if (rows.length === 0) return 'Enter at least one entry, such as the key customer and the value acme.';
     const noKey = rows.some(({ entry, isFixed }) => entry.key === '' && !isFixed);
-    return noKey ? 'An entry has a value and no key.' : rows.map(({ entry }) => entry);
+    return noKey ? 'An entry has a value but no key.' : rows.map(({ entry }) => entry);
   }
 
-  /** Shows other entries. What a field would change, such as a line end, is shown as text, and kept as it is. */
+  /**
+   * Shows other entries. A value that an input field would change, such as a line break, is shown as text and kept
+   * unchanged.
+   */
   fill(entries: readonly NamedEntry[]): void {
     for (const { element } of this.#rows.splice(0)) element.remove();
     for (const entry of entries.length === 0 ? [{ key: '', value: '' }] : entries) this.#add(entry);
   }
 
-  /** Offers keys of the policy. */
+  /** Offers keys of the policy as suggestions. */
   offer(keys: readonly string[]): void {
     byId('known-keys').replaceChildren(...keys.map((key) => el('option', { value: key })));
   }
@@ -71,7 +74,10 @@ export class EntriesForm {
     return this.#append(row);
   }
 
-  /** An entry that fields cannot hold: a field of one line drops line ends, and would name another caller. */
+  /**
+   * Adds an entry that an input field cannot hold. The field would remove line breaks, and the entry would name another
+   * caller.
+   */
   #addFixed(entry: NamedEntry): EntryRow {
     const remove = button('Remove', () => this.#remove(row), { class: 'quiet' });
     remove.append(spoken(' this entry'));
@@ -85,7 +91,7 @@ export class EntriesForm {
         el(
           'span',
           { class: 'note' },
-          'This entry holds characters that a field cannot, so it cannot be edited here. It is asked for as it is.',
+          'This entry contains characters that an input field cannot hold. It is sent unchanged and cannot be edited.',
         ),
       ),
       remove,

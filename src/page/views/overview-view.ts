@@ -17,9 +17,9 @@ import { rangeChoice } from './range-choice.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
 import { trafficShown } from './traffic-words.js';
 
-/** Rules with denials that the overview names. */
+/** Maximum number of rules in the list of rules with denials. */
 const WORST = 5;
-/** How often it is asked since when these deny, ms, unless they are other ones. */
+/** Interval between reads of the start of these denials, in milliseconds. It is shorter if the rules have changed. */
 const SINCE_MS = 14_000;
 
 interface Tiles {
@@ -31,7 +31,7 @@ interface Tiles {
   readonly workers: Overview['workers'];
 }
 
-/** How the server stands, at a glance, and what it decided in the last hour. */
+/** The view of the server's state, and of its decisions in the last hour. */
 export class OverviewView implements View {
   readonly #state: PageState;
   readonly #tiles = new KeptPart<Tiles>(byId('tiles'), tilesOf);
@@ -40,11 +40,11 @@ export class OverviewView implements View {
   readonly #store = new KeptPart<Overview['store']>(byId('store'), storePart);
   readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
   readonly #worst: KeptPart<Worst>;
-  /** Beside what changes with each figure, so that they keep the focus. */
+  /** Links next to the table. They are not rendered again when numbers change, so they keep the focus. */
   readonly #worstLinks = el(
     'p',
     { hidden: true },
-    el('a', { href: '#top' }, 'Whose buckets these are'),
+    el('a', { href: '#top' }, 'Show affected callers'),
     ' · ',
     el('a', { href: '#rules' }, 'All rules'),
   );
@@ -86,7 +86,7 @@ export class OverviewView implements View {
     this.#workers.show(workers);
     this.#showEmpty();
     const started = overview.now - overview.uptime_seconds;
-    document.getElementById('uptime')?.replaceChildren('runs for ', lastingSince(started));
+    document.getElementById('uptime')?.replaceChildren('up for ', lastingSince(started));
   }
 
   point(): void {
@@ -98,7 +98,7 @@ export class OverviewView implements View {
     byId('known-since').textContent =
       known === 0 || known >= history.slots
         ? ''
-        : `weir keeps this in memory: what is known begins at ${clockText(history.ends - known * history.step)}.`;
+        : `Data since ${clockText(history.ends - known * history.step)}. weir keeps these rates in memory.`;
     this.#showEmpty();
   }
 
@@ -167,7 +167,7 @@ function tilesOf({ health, store, policy, workers }: Tiles): readonly Child[] {
       'Store',
       stateOf(
         store.up && away === 0 ? 'good' : 'bad',
-        store.up ? (away === 0 ? 'up' : 'partly away') : 'away',
+        store.up ? (away === 0 ? 'up' : 'partly unavailable') : 'unavailable',
       ),
       store.nodes.length === 0
         ? store.name
@@ -175,14 +175,14 @@ function tilesOf({ health, store, policy, workers }: Tiles): readonly Child[] {
     ),
     tile(
       'Policies',
-      bad ? stateOf('bad', 'errors') : inForce === 0 ? stateOf('watch', 'none') : stateOf('good', 'good'),
-      el('span', {}, `${countOf(inForce, 'domain')}, read `, relativeTime(policy.reload.at)),
+      bad ? stateOf('bad', 'errors') : inForce === 0 ? stateOf('watch', 'none') : stateOf('good', 'valid'),
+      el('span', {}, `${countOf(inForce, 'domain')}, loaded `, relativeTime(policy.reload.at)),
     ),
     tile(
       'Workers',
       workers.every(({ status, silent_seconds }) => status === 'SERVING' && silent_seconds === undefined)
-        ? stateOf('good', workers.length === 0 ? 'one process' : 'all serve')
-        : stateOf('bad', 'not all serve'),
+        ? stateOf('good', workers.length === 0 ? 'one process' : 'all serving')
+        : stateOf('bad', 'not all serving'),
       workers.length === 0 ? 'WORKERS is 1' : countOf(workers.length, 'process', 'processes'),
     ),
   ];
@@ -217,19 +217,19 @@ interface Worst {
 function worstPart({ sums, notAll }: Worst): readonly Child[] {
   const note = notAll === undefined ? undefined : el('p', { class: 'note' }, notAll);
   if (sums.length === 0) {
-    return [note ?? el('p', { class: 'note' }, 'No rule has denied anything in the last hour.')];
+    return [note ?? el('p', { class: 'note' }, 'No rule has denied a request in the last hour.')];
   }
   return [
     note,
     tableOf<WorstRule>(
       {
-        caption: 'Rules with most denials of the last hour',
+        caption: 'Rules with the most denials in the last hour',
         columns: [
           { heading: 'Rule', cell: ({ domain, words }) => [nameOf(domain), ' ', trafficShown(words)] },
-          { heading: 'Denied, minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
-          { heading: 'Denied, hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
-          { heading: 'Would be denied, hour', figures: true, cell: ({ hour }) => countText(hour.would) },
-          { heading: 'Denies since', cell: ({ since }) => sinceCell(since) },
+          { heading: 'Denied, last minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
+          { heading: 'Denied, last hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
+          { heading: 'Would be denied, last hour', figures: true, cell: ({ hour }) => countText(hour.would) },
+          { heading: 'Denying since', cell: ({ since }) => sinceCell(since) },
         ],
       },
       sums,
@@ -246,15 +246,15 @@ interface Empty {
 }
 
 function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly Child[] {
-  if (error !== undefined) return [el('p', {}, 'What was decided is not known:'), sentence(error)];
+  if (error !== undefined) return [el('p', {}, 'The rates cannot be loaded:'), sentence(error)];
   if (!known || traffic) return [];
   return [
-    el('p', {}, el('strong', {}, 'Nothing was asked in the last hour.')),
+    el('p', {}, el('strong', {}, 'No requests in the last hour.')),
     ...(command === undefined
-      ? [el('p', {}, 'Envoy asks weir by gRPC.')]
+      ? [el('p', {}, 'Envoy calls weir over gRPC.')]
       : [
-          el('p', {}, 'Envoy asks weir by gRPC. To ask it yourself:'),
-          commandOf(command, 'the command that asks weir'),
+          el('p', {}, 'Envoy calls weir over gRPC. To send a request yourself, run:'),
+          commandOf(command, 'the command that sends a request'),
         ]),
     notAll === undefined ? undefined : el('p', { class: 'note' }, notAll),
   ];

@@ -13,7 +13,7 @@ import { KnownRates, notAllKept } from '../text/known-rates.js';
 import { ruleKey } from '../text/rule-tree.js';
 import { type TrafficWords, trafficWords } from '../text/traffic-words.js';
 
-/** What the page knows, and what its views may do. */
+/** The data of the page, shared by its views. */
 export class PageState {
   readonly client: Client;
   readonly history = new KnownRates();
@@ -22,32 +22,32 @@ export class PageState {
   isHeard = false;
   caller: OverviewCaller | undefined;
   policies: DumpedPolicies | undefined;
-  /** Another number for each answer about the policies that differs from the one before. */
+  /** Incremented for each answer that contains different policies. */
   policiesRevision = 0;
   #policiesText = '';
   #policiesAsked = 0;
-  /** Why the policies could not be had, a sentence. */
+  /** The reason why the policies could not be read, as a message. */
   policiesError: string | undefined;
-  /** Those with most denials of the hour first; undefined while nothing is known. */
+  /** The sums of rules, those with the most denials of the hour first; undefined until known. */
   sums: readonly RuleSums[] | undefined;
   sumsByRule: ReadonlyMap<string, RuleSums> = new Map();
-  /** Why the history could not be had, a sentence. */
+  /** The reason why the history could not be read, as a message. */
   historyError: string | undefined;
-  /** Whether some rules count in the sum of all only. */
+  /** Whether some rules count only in the sum of all rules. */
   crowded = false;
-  /** What the time axis of charts shows; the address of the page keeps it. */
+  /** The range of the charts, which is kept in the URL. */
   range = rangeOf(location.search);
   readonly #rangeListeners: (() => void)[] = [];
-  /** Tells screen readers of something, once. */
+  /** Announces a text to screen readers, once. */
   announce: (text: string) => void = () => {};
-  /** Shows the bucket of these entries; `limit`: that of a limit which requests bring, such as `100/minute`. */
+  /** Opens the bucket of these entries. `limit`: an override, such as `100/minute`. */
   openBucket: (domain: string, entries: readonly NamedEntry[], limit?: string) => void = () => {};
 
   constructor(client: Client) {
     this.client = client;
   }
 
-  /** Shows another range from now on. */
+  /** Changes the range of all charts. */
   chooseRange(range: ChartRange): void {
     this.range = range;
     const { pathname, search, hash } = location;
@@ -55,12 +55,12 @@ export class PageState {
     for (const listener of this.#rangeListeners) listener();
   }
 
-  /** `listener` runs when another range is chosen. */
+  /** Calls `listener` when the range changes. */
   onRange(listener: () => void): void {
     this.#rangeListeners.push(listener);
   }
 
-  /** Asks what became of requests in the last hour. */
+  /** Reads the history of the last hour. */
   async readHistory(): Promise<void> {
     const answer = await this.client.ask<HistoryAnswer>('history', {});
     this.historyError = answer.ok ? undefined : answer.error;
@@ -72,7 +72,7 @@ export class PageState {
     this.crowded = crowded;
   }
 
-  /** The series of some rules, in their order; none where they could not be had. */
+  /** Returns the series of some rules, in order. Returns no series if they cannot be read. */
   async readSeries(
     rules: readonly { readonly domain: string; readonly rule: string }[],
   ): Promise<Pick<HistoryAnswer, 'step' | 'ends'> & { readonly series: readonly (RateSeries | null)[] }> {
@@ -81,11 +81,11 @@ export class PageState {
     return { step: answer.body.step, ends: answer.body.ends, series: answer.body.series ?? [] };
   }
 
-  /** Asks for the policies in force. */
+  /** Reads the policies in effect. */
   async readPolicies(): Promise<void> {
     const number = ++this.#policiesAsked;
     const answer = await this.client.get<DumpedPolicies>('rlconfig?format=json');
-    // One that was asked for later knows better.
+    // A later question has a newer answer.
     if (number !== this.#policiesAsked) return;
     this.policiesError = answer.ok ? undefined : answer.error;
     if (!answer.ok) return;
@@ -96,7 +96,7 @@ export class PageState {
     this.policiesRevision++;
   }
 
-  /** How what is counted under the name of a rule is named. */
+  /** Returns the words for the requests that are counted under the name of a rule. */
   wordsOf({ domain, rule }: { readonly domain: string; readonly rule: string }): TrafficWords {
     return trafficWords(rule, () => {
       const named = this.policies?.domains.find((one) => one.domain === domain);
@@ -104,19 +104,19 @@ export class PageState {
     });
   }
 
-  /** That figures of some rules are not kept, a sentence; undefined where those of all rules are. */
+  /** Returns a sentence about rules without rates, or undefined if weir keeps the rates of all rules. */
   whyNotAllKept(): string | undefined {
     return notAllKept(this.overview?.keeps.history, this.crowded);
   }
 
-  /** Why the caller may change nothing, a sentence; undefined where it may. */
+  /** Returns the reason why the user may not make changes, or undefined if changes are allowed. */
   whyNoChange(): string | undefined {
-    if (this.caller === undefined) return 'It is not known yet what you may do.';
+    if (this.caller === undefined) return 'Your permissions are not known yet.';
     if (this.caller.right === 'write') return undefined;
-    return `The token ${this.caller.by} may read only: to change something use one with the right write.`;
+    return `The token ${this.caller.by} can only read. To make changes, use a token with the right write.`;
   }
 
-  /** The domains in force, by name. */
+  /** Returns the names of the domains that have a policy in effect. */
   domainsInForce(): readonly string[] {
     const { policies, overview } = this;
     if (policies !== undefined) {
@@ -127,14 +127,14 @@ export class PageState {
   }
 }
 
-/** A part of the page that is seen by itself. */
+/** A view of the page. */
 export interface View {
-  /** It is seen from now on, or all it shows is to be asked anew. */
+  /** Called when the view opens, or must read all its data again. */
   open(): void;
-  /** It is not seen any more. */
+  /** Called when the view closes. */
   close?(): void;
-  /** Something of the state has changed. */
+  /** Called when the state has changed. */
   update(): void;
-  /** A step of the history is over. */
+  /** Called after each step of the history. */
   point?(): void;
 }

@@ -2,16 +2,19 @@ import { serverNow } from '../dom/texts.js';
 import { nextSwitchAt } from '../text/limit-words.js';
 import type { PageState } from './page-state.js';
 
-/** How often it is looked whether the policies are to be asked for, ms. */
+/** Interval between checks whether the policies must be read again, in milliseconds. */
 const LOOK_MS = 1000;
-/** So long after a switch its rules are asked for, seconds: the clocks of the page and of weir differ a little. */
+/**
+ * Delay after a phase change before the policies are read again, in seconds. The clocks of the page and of weir may
+ * differ slightly.
+ */
 const SETTLED_SECONDS = 1;
-/** The policies are asked for anew after so long while rules are seen, ms. */
+/** Maximum age of the policies while rules are visible, in milliseconds. */
 const OLD_MS = 60_000;
 
 /**
- * Keeps the policies of the page true. What weir tells by itself names versions and phases of domains only, so that
- * the phase of a single rule is asked for when its schedule switches.
+ * Keeps the policies of the page up to date. Events contain only versions, and phases of domains. The phase of a single
+ * rule is read again when its schedule changes it.
  */
 export class PolicyReader {
   readonly #state: PageState;
@@ -21,8 +24,8 @@ export class PolicyReader {
   #nextSwitch = Number.POSITIVE_INFINITY;
 
   /**
-   * @param changed told after each answer
-   * @param isWatched whether rules are seen now
+   * @param changed called after each answer
+   * @param isWatched returns whether rules are visible now
    */
   constructor(state: PageState, changed: () => void, isWatched: () => boolean) {
     this.#state = state;
@@ -31,10 +34,10 @@ export class PolicyReader {
     setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** Asks at once. */
+  /** Reads the policies immediately. */
   async read(): Promise<void> {
     this.#askedAt = Date.now();
-    // A switch up to now is in the answer, unless the clocks differ.
+    // The answer includes all phase changes until now, unless the clocks differ.
     const now = serverNow() - SETTLED_SECONDS;
     this.#nextSwitch = Number.POSITIVE_INFINITY;
     await this.#state.readPolicies();

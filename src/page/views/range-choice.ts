@@ -2,7 +2,9 @@ import { el } from '../dom/element.js';
 import { CHART_RANGES } from '../text/chart-range.js';
 import type { PageState } from './page-state.js';
 
-/** Lets its user choose what the time axis of charts shows; the same on every view. `name`: of its radio buttons. */
+/**
+ * Creates the buttons that choose the range of charts. All views share the range. `name`: name of the radio buttons.
+ */
 export function rangeChoice(state: PageState, name: string): HTMLElement {
   const inputs = CHART_RANGES.map((range) =>
     el('input', { type: 'radio', name, value: range.name, onchange: () => state.chooseRange(range) }),
@@ -15,7 +17,7 @@ export function rangeChoice(state: PageState, name: string): HTMLElement {
   return el(
     'fieldset',
     { class: 'choice range' },
-    el('legend', {}, 'Time of charts'),
+    el('legend', {}, 'Chart range'),
     ...CHART_RANGES.map(({ words }, at) => el('label', {}, inputs[at], ` ${words}`)),
   );
 }

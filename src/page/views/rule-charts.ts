@@ -5,11 +5,14 @@ import { slotsOf } from '../text/chart-range.js';
 import { briefText } from '../text/shown-text.js';
 import type { PageState } from './page-state.js';
 
-/** Most rules whose series are asked for at once. */
+/** Maximum number of rules in one question. */
 const MOST = 50;
-/** And most bytes of their names: a question has an end. */
+/** Maximum number of bytes of the rules' names in one question, because the server limits its size. */
 const MOST_BYTES = 24 * 1024;
-/** More charts than these are asked for less often, ms. */
+/**
+ * Number of charts that are updated after every step. If more are open, they are updated at this interval, in
+ * milliseconds.
+ */
 const FEW = 4;
 const SELDOM_MS = 14_000;
 
@@ -18,7 +21,7 @@ interface OpenChart extends HistoryRule {
   readonly note: HTMLElement;
 }
 
-/** As many rules as one question may name. */
+/** Returns the rules that fit into one question. */
 function firstOf(all: readonly OpenChart[]): readonly OpenChart[] {
   let bytes = 0;
   const end = all.findIndex(({ domain, rule }, at) => {
@@ -28,7 +31,7 @@ function firstOf(all: readonly OpenChart[]): readonly OpenChart[] {
   return end === -1 ? all : all.slice(0, end);
 }
 
-/** The charts of the rules that are open, asked for together at the end of each step. */
+/** The charts of all open rules, which are read together after each step. */
 export class RuleCharts {
   readonly #state: PageState;
   readonly #open = new Set<OpenChart>();
@@ -41,10 +44,10 @@ export class RuleCharts {
     state.onRange(() => void this.refresh());
   }
 
-  /** The charts of a rule in `place`; the answer closes them. */
+  /** Adds the charts of a rule to `place`. Returns a function that closes the charts. */
   add(place: Element, { domain, rule }: HistoryRule): () => void {
     const charts = new TrafficCharts(`the rule ${briefText(rule)} of ${briefText(domain)}`);
-    const note = el('p', { class: 'note' }, 'Asking…');
+    const note = el('p', { class: 'note' }, 'Loading…');
     charts.element.hidden = true;
     place.replaceChildren(note, charts.element);
     const one = { domain, rule, charts, note };
@@ -53,13 +56,13 @@ export class RuleCharts {
     return () => this.#open.delete(one);
   }
 
-  /** A step is over. */
+  /** Called after each step of the history. */
   point(): void {
     if (this.#open.size > FEW && Date.now() - this.#askedAt < SELDOM_MS) return;
     void this.refresh();
   }
 
-  /** Asks anew for all that are open. */
+  /** Reads the series of all open charts. */
   async refresh(): Promise<void> {
     if (this.#asking) {
       this.#again = true;
@@ -95,13 +98,13 @@ export class RuleCharts {
   }
 
   #whyNothing(answered: boolean): string {
-    if (!answered) return 'The rates of this rule could not be had; they are asked for again soon.';
+    if (!answered) return 'The rates of this rule cannot be loaded. The page retries soon.';
     if (this.#state.overview?.keeps.history === 0)
-      return 'HISTORY_RULES is 0: rates of single rules are not kept.';
+      return 'HISTORY_RULES is 0, so weir keeps no rates of single rules.';
     if (this.#state.crowded) {
-      const only = 'it counts in the sum of all rules only, as there are more than HISTORY_RULES';
-      return `Nothing was asked of this rule in the last hour, or ${only}.`;
+      const only = 'the rule is beyond HISTORY_RULES and counts only in the charts of all rules';
+      return `No request matched this rule in the last hour, or ${only}.`;
     }
-    return 'Nothing was asked of this rule in the last hour.';
+    return 'No request matched this rule in the last hour.';
   }
 }

@@ -11,19 +11,19 @@ import type { PageState } from './page-state.js';
 import type { RuleCharts } from './rule-charts.js';
 import { fact, phaseState, switchShown } from './system-parts.js';
 
-/** Domains of at most so many rules are shown open. */
+/** Maximum number of rules of a domain whose tree is initially open. */
 const OPEN_RULES = 50;
-/** Most characters of a name in a row. */
+/** Maximum number of characters of a name in a row. */
 const ROW_TEXT = 80;
 
-/** Makes the rows of a tree of rules, and keeps their figures true. */
+/** Creates the rows of a rule tree, and updates their counts. */
 export class RuleRows {
   readonly #state: PageState;
   readonly #charts: RuleCharts;
   readonly #figures = new Map<string, Element[]>();
-  /** What can be opened, by a name that it has again when the rows are made anew. */
+  /** Rows that can be opened, by a name that stays the same when the rows are rendered again. */
   readonly #summaries = new Map<string, HTMLElement>();
-  /** Whether it is open, where that is known. */
+  /** Whether each of these rows is open, if known. */
   readonly #isOpen = new Map<string, boolean>();
   readonly #closers = new Set<() => void>();
 
@@ -32,7 +32,7 @@ export class RuleRows {
     this.#charts = charts;
   }
 
-  /** Forgets all rows, but for which of them were open. */
+  /** Removes all rows, but remembers which of them were open. */
   clear(): void {
     this.#figures.clear();
     this.#summaries.clear();
@@ -40,22 +40,22 @@ export class RuleRows {
     this.#closers.clear();
   }
 
-  /** The name of the row that has the focus. */
+  /** Returns the name of the row that has the focus. */
   focused(): string | undefined {
     return [...this.#summaries].find(([, summary]) => summary === document.activeElement)?.[0];
   }
 
-  /** Gives the focus to a row, if it is there. */
+  /** Moves the focus to a row, if the row exists. */
   focus(name: string): void {
     this.#summaries.get(name)?.focus({ preventScroll: true });
   }
 
-  /** The rows of a domain. `open`: with all branches open, whatever their number. */
+  /** Returns the rows of a domain. `open`: whether all branches are open, regardless of their number. */
   tree(domain: string, root: RuleNode, open: boolean): readonly Node[] {
     return this.#children(domain, root, '', open || root.count <= OPEN_RULES);
   }
 
-  /** Writes the figures of all rows anew. */
+  /** Updates the counts of all rows. */
   refresh(): void {
     for (const [key, places] of this.#figures) {
       for (const place of places) place.replaceChildren(...this.#figuresOf(key));
@@ -162,7 +162,7 @@ function shortMark(mark: string): string {
   return mark.split(':')[0] ?? mark;
 }
 
-/** What a rule does, in full. */
+/** Returns a full description of a rule. */
 export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   const { phase, matchers = [] } = rule;
   const said: Child[] = [];
@@ -171,7 +171,7 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   }
   const began =
     phase.active !== undefined && phase.now === 'active' ? Date.parse(phase.active) / 1000 : undefined;
-  if (began !== undefined) said.push(` It has denied since ${utcText(began)}.`);
+  if (began !== undefined) said.push(` Active since ${utcText(began)}.`);
   const marks = ruleMarks(rule);
   return el(
     'dl',
@@ -184,16 +184,14 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
     ...matchers.flatMap(({ key, value_cidr: blocks, value_regex: patterns }) =>
       fact('Matches', nameOf(key), ': ', wholeName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),
     ),
-    ...fact('Without the store', rule.on_store_failure),
+    ...fact('If the store is unavailable', rule.on_store_failure),
   );
 }
 
-/** The figures of a rule: denied and would-be-denied in the last minute and hour. */
+/** Returns the counts of a rule: denied, would be denied and allowed in the last minute and hour. */
 function figures(sums: RuleSums | undefined, areAllKept: boolean): readonly HTMLElement[] {
   if (sums === undefined) {
-    return [
-      areAllKept ? spoken('nothing asked in the last hour') : el('span', { class: 'note' }, 'not kept'),
-    ];
+    return [areAllKept ? spoken('no requests in the last hour') : el('span', { class: 'note' }, 'not kept')];
   }
   const { minute, hour } = sums;
   return [

@@ -10,7 +10,7 @@ import { RuleCharts } from './rule-charts.js';
 import { RuleRows } from './rule-rows.js';
 import { phaseState, switchShown } from './system-parts.js';
 
-/** A domain with those of its rules that are shown. */
+/** A domain with the rules that are shown. */
 export interface ShownDomain {
   readonly dumped: DumpedDomain;
   readonly rules: readonly DumpedPolicyRule[];
@@ -19,18 +19,21 @@ export interface ShownDomain {
 interface Section {
   readonly element: HTMLElement;
   readonly rows: RuleRows;
-  /** What it was made of. */
+  /** JSON of the data that was rendered. */
   readonly made: string;
 }
 
-/** The trees of domains, of which only those that have changed are made anew, so that people stay where they are. */
+/**
+ * The rule trees of all domains. Only domains that changed are rendered again, so that focus and scroll position are
+ * kept.
+ */
 export class RuleSections {
   readonly #state: PageState;
   readonly #charts: RuleCharts;
   readonly #place: Element;
   readonly #sections = new Map<string, Section>();
   #filter = '';
-  /** What is true now, also of domains that nobody has asked for yet. */
+  /** Current data, including domains whose portion is not shown yet. */
   #shown: ReadonlyMap<string, ShownDomain> = new Map();
   #listed: string | undefined;
 
@@ -40,7 +43,7 @@ export class RuleSections {
     this.#place = place;
   }
 
-  /** `open`: with all branches open, whatever their number. */
+  /** Shows the domains. `open`: whether all branches are open, regardless of their number. */
   show(shown: readonly ShownDomain[], filter: string, open: boolean, head: Node): void {
     if (filter !== this.#filter) this.clear();
     this.#filter = filter;
@@ -62,21 +65,21 @@ export class RuleSections {
     const after = el('div');
     inPortions(list, after, names, (domain) => this.#section(domain, open));
     this.#place.replaceChildren(head, list, after);
-    // An element that is moved loses the focus.
+    // An element loses the focus when it is moved.
     if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true });
   }
 
-  /** Writes the figures of all rows anew. */
+  /** Updates the counts of all rows. */
   refresh(): void {
     for (const { rows } of this.#sections.values()) rows.refresh();
   }
 
-  /** A step is over. */
+  /** Called after each step of the history. */
   point(): void {
     this.#charts.point();
   }
 
-  /** Forgets all of them. */
+  /** Removes all sections. */
   clear(): void {
     for (const { rows } of this.#sections.values()) rows.clear();
     this.#sections.clear();
@@ -109,7 +112,7 @@ export class RuleSections {
 
 function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
   if (policy === undefined) {
-    const why = state === 'absent' ? 'not in force: its files are bad' : 'not in force';
+    const why = state === 'absent' ? 'not in effect: its files are invalid' : 'not in effect';
     return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => wholeName(file)))];
   }
   const next = switchesToCome(policy.phase, serverNow()).map(switchShown);
@@ -128,7 +131,7 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
       : el(
           'details',
           { class: 'derive' },
-          el('summary', {}, `Entries are derived before rules are looked for (${countOf(derived, 'step')})`),
+          el('summary', {}, `Entries derived before matching (${countOf(derived, 'step')})`),
           el('ul', {}, ...policy.derive.map(({ step, rules }) => deriveStep(step, rules ?? []))),
         ),
   ];

@@ -11,14 +11,14 @@ import { RuleSections } from './rule-sections.js';
 import { noDomain, phaseState } from './system-parts.js';
 import { trafficShown } from './traffic-words.js';
 
-/** So long nothing is typed before rules are filtered, ms. */
+/** Delay between the last key press and filtering, in milliseconds. */
 const TYPING_MS = 150;
-/** A filter that leaves at most so many rules opens the branches above them. */
+/** Maximum number of rules found by a filter whose branches are opened. */
 const OPEN_MATCHES = 100;
-/** Rows of the busiest rules at first. */
+/** Number of busiest rules that are shown first. */
 const BUSIEST = 50;
 
-/** All rules: as the tree of the policy, or the busiest ones first. */
+/** The view of all rules, as the tree of the policy or the busiest first. */
 export class RulesView implements View {
   readonly #state: PageState;
   readonly #place = byId('rules-place');
@@ -26,11 +26,11 @@ export class RulesView implements View {
   readonly #filter = byId('rules-filter') as HTMLInputElement;
   readonly #asTree = byId('rules-tree') as HTMLInputElement;
   readonly #sections: RuleSections;
-  /** The button stays while the table is made anew, so that it keeps the focus. */
+  /** The button is not rendered again with the table, so it keeps the focus. */
   readonly #busiest = busiestParts(() => this.#showWhole());
   #made: string | undefined;
   #isOpen = false;
-  /** Whether somebody wanted all of the busiest rules. */
+  /** Whether the user chose to see all of the busiest rules. */
   #isWhole = false;
 
   constructor(state: PageState) {
@@ -58,7 +58,7 @@ export class RulesView implements View {
     if (!this.#isOpen) return;
     const { policies, policiesError, policiesRevision } = this.#state;
     if (policies === undefined) {
-      this.#place.replaceChildren(sentence(policiesError ?? 'Asking for the policies…'));
+      this.#place.replaceChildren(sentence(policiesError ?? 'Loading the policies…'));
       return;
     }
     const parts = [policiesRevision, this.#filter.value, this.#asTree.checked];
@@ -96,7 +96,7 @@ export class RulesView implements View {
       return;
     }
     this.#sections.clear();
-    const none = 'No domain has this text in its name, and no rule in its place or name.';
+    const none = 'No domain name, rule path or rule name contains this text.';
     this.#place.replaceChildren(el('p', { class: 'empty' }, none));
   }
 
@@ -105,10 +105,10 @@ export class RulesView implements View {
     const all = this.#state.sums ?? [];
     const found = all.filter(({ domain, rule }) => `${domain}\n${rule}`.toLowerCase().includes(filter));
     const notAll = this.#state.whyNotAllKept();
-    const which = notAll === undefined ? 'with traffic' : 'with figures that are kept';
-    this.#count.textContent = `${countOf(found.length, 'rule')} ${which}, in the last hour`;
+    const which = notAll === undefined ? 'with traffic' : 'with rates';
+    this.#count.textContent = `${countOf(found.length, 'rule')} ${which} in the last hour`;
     if (found.length === 0) {
-      const nothing = notAll ?? 'Nothing was asked of such a rule in the last hour.';
+      const nothing = notAll ?? 'No matching rule had requests in the last hour.';
       this.#place.replaceChildren(el('p', { class: 'empty' }, nothing));
       return;
     }
@@ -124,7 +124,7 @@ export class RulesView implements View {
   #showWhole(): void {
     this.#isWhole = true;
     this.#showBusiest();
-    // The button is gone, and what has come stands in the table.
+    // The button is now hidden, and the new rows are in the table.
     this.#busiest.table.focus({ preventScroll: true });
   }
 
@@ -142,16 +142,16 @@ export class RulesView implements View {
     });
     return tableOf<RuleSums>(
       {
-        caption: 'Rules with most denials of the last hour first',
+        caption: 'Rules by number of denials in the last hour',
         captionShown: true,
         columns: [
           { heading: 'Rule', cell: (row) => trafficShown(this.#state.wordsOf(row)) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Phase', cell: ({ domain, rule }) => phaseCell(phases.get(ruleKey(domain, rule))) },
-          number('Denied, minute', ({ minute }) => minute.denied),
-          number('Denied, hour', ({ hour }) => hour.denied),
-          number('Would be denied, hour', ({ hour }) => hour.would),
-          number('Allowed, hour', ({ hour }) => hour.ok),
+          number('Denied, last minute', ({ minute }) => minute.denied),
+          number('Denied, last hour', ({ hour }) => hour.denied),
+          number('Would be denied, last hour', ({ hour }) => hour.would),
+          number('Allowed, last hour', ({ hour }) => hour.ok),
         ],
       },
       sums,
@@ -174,17 +174,17 @@ function busiestParts(showWhole: () => void) {
   return { card: el('div', { class: 'card' }, table, rest, note), table, rest, note };
 }
 
-/** What the figures of a row are, for those who see them. */
+/** Explains the counts of a row to people who can see the signs. */
 function legend(): HTMLElement {
   const of = (kind: string, sign: string, name: string) =>
     el('span', { class: `figure ${kind}` }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), name);
   return el(
     'p',
     { class: 'legend' },
-    'Figures of a row, last minute / last hour: ',
+    'Requests in the last minute / last hour: ',
     of('denied', '▲', 'denied'),
     of('would', '◆', 'would be denied'),
     of('ok', '●', 'allowed'),
-    '. A row opens for its charts.',
+    '. Open a row to see its charts.',
   );
 }

@@ -6,13 +6,13 @@ import { briefText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
 import type { PageState } from './page-state.js';
 
-/** What makes denials something other than the doing of callers. */
+/** A problem because of which denials may not be caused by callers. */
 interface StoreTrouble {
   readonly kind: 'trouble';
-  /** Whether weir says itself that it does not serve, and why. */
+  /** The reason if weir itself reports that it is not serving. */
   readonly reason: string | undefined;
-  readonly store: 'up' | 'partly away' | 'away';
-  /** Since when this page has seen it, seconds since the epoch. */
+  readonly store: 'up' | 'partly unavailable' | 'unavailable';
+  /** Time at which this page first saw the problem, in seconds since the epoch. */
   readonly since: number;
 }
 
@@ -20,11 +20,14 @@ type Banner =
   | { readonly kind: 'lost'; readonly since: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string }
   | StoreTrouble
-  /** Another version than that the page is of; undefined: the server answers what the page cannot use. */
+  /**
+   * The server's version if it differs from the page's version. If undefined, the page cannot read the server's
+   * answers.
+   */
   | { readonly kind: 'other'; readonly version: string | undefined }
   | { readonly kind: 'none' };
 
-/** The head of the page: whether the server answers, who asks, and what to do where it does not. */
+/** The head of the page: the state of the connection, the user, and what to do about problems. */
 export class StatusBar {
   readonly #state: PageState;
   readonly #banner: KeptPart<Banner>;
@@ -32,10 +35,10 @@ export class StatusBar {
   #kind: FeedState['kind'] = 'connecting';
   #retryAt = 0;
   #trouble: StoreTrouble | undefined;
-  /** What is wrong with the connection. */
+  /** The problem with the connection, if any. */
   #fault: Banner = { kind: 'none' };
   #isUnusable = false;
-  /** That of the first answer, which the page is of. */
+  /** Version in the first answer, which is also the version of the page. */
   #version: string | undefined;
 
   constructor(state: PageState, tryNow: () => void, askToken: (sentence: string) => void) {
@@ -68,7 +71,7 @@ export class StatusBar {
     if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
   }
 
-  /** Shows who asks, and which version answers. */
+  /** Shows the user and the version of the server. */
   update(): void {
     const { caller, overview } = this.#state;
     this.#version ??= overview?.version;
@@ -79,12 +82,15 @@ export class StatusBar {
     this.#showBanner();
   }
 
-  /** A token can be given up whether it leads to an answer or not. */
+  /** The user can remove the token even if the server does not answer. */
   #showToken(): void {
     byId('token-buttons').hidden = this.#state.client.token === undefined;
   }
 
-  /** Of a server that does not answer only that is known, and of one that is another only that. */
+  /**
+   * Shows one banner. A problem with the connection hides all others, and a different version hides problems of the
+   * store.
+   */
   #showBanner(): void {
     const version = this.#state.overview?.version;
     const isOther = version !== this.#version;
@@ -101,21 +107,21 @@ export class StatusBar {
       const { version } = banner;
       const why =
         version === undefined
-          ? 'This page and the server are of different versions, or something is wrong: load the page again.'
-          : `weir is now ${briefText(version)}: load this page again.`;
+          ? 'This page cannot read the answers of weir, possibly because the versions differ. Reload the page.'
+          : `weir is now version ${briefText(version)}. Reload this page.`;
       return [
-        el('p', {}, el('strong', {}, why), ' What is shown may be wrong until then.'),
-        button('Load the page again', () => location.reload(), { class: 'primary' }),
+        el('p', {}, el('strong', {}, why), ' The data on this page may be wrong until then.'),
+        button('Reload the page', () => location.reload(), { class: 'primary' }),
       ];
     }
-    const tryNow = button('Try now', this.#tryNow);
+    const tryNow = button('Retry now', this.#tryNow);
     if (banner.kind === 'lost') {
-      const marked = this.#state.overview === undefined ? '' : ' What is shown is as it was then.';
+      const marked = this.#state.overview === undefined ? '' : ' This page shows the last known data.';
       return [
         el(
           'p',
           {},
-          el('strong', {}, `weir does not answer since ${clockText(banner.since / 1000)}; trying again.`),
+          el('strong', {}, `weir has not answered since ${clockText(banner.since / 1000)}.`),
           marked,
           ' ',
           el('span', { id: 'retry', 'aria-hidden': 'true' }),
@@ -124,30 +130,30 @@ export class StatusBar {
       ];
     }
     if (banner.status !== 401)
-      return [el('div', {}, el('strong', {}, 'weir refuses to answer:'), sentence(banner.error)), tryNow];
+      return [el('div', {}, el('strong', {}, 'weir refused the request:'), sentence(banner.error)), tryNow];
     const enter = button('Enter a token', () => askToken(banner.error), { class: 'primary' });
-    return [el('div', {}, el('strong', {}, 'weir wants a token.'), sentence(banner.error)), enter];
+    return [el('div', {}, el('strong', {}, 'weir requires a token.'), sentence(banner.error)), enter];
   }
 
   #tick(): void {
     const retry = document.getElementById('retry');
     if (retry === null) return;
     const seconds = Math.ceil((this.#retryAt - Date.now()) / 1000);
-    const text = seconds > 0 ? `Next try in ${seconds} s.` : 'Trying…';
+    const text = seconds > 0 ? `Next attempt in ${seconds} s.` : 'Retrying…';
     if (retry.textContent !== text) retry.textContent = text;
   }
 }
 
-/** What is wrong, as `before` since the same time where that was the same. */
+/** Returns the current problem, if any. Keeps the start time of `before`. */
 function troubleOf(overview: Overview, before: StoreTrouble | undefined): StoreTrouble | undefined {
   const { health, store: seen, now } = overview;
   const isPartly = seen.nodes.some(({ up, of }) => up < of);
-  const store = !seen.up ? 'away' : isPartly ? 'partly away' : 'up';
+  const store = !seen.up ? 'unavailable' : isPartly ? 'partly unavailable' : 'up';
   const isServing = health.status === 'SERVING';
   if (store === 'up' && isServing) return undefined;
   return {
     kind: 'trouble',
-    reason: isServing ? undefined : (health.reason ?? 'it does not say why'),
+    reason: isServing ? undefined : (health.reason ?? 'weir gives no reason'),
     store,
     since: before?.since ?? now,
   };
@@ -156,28 +162,28 @@ function troubleOf(overview: Overview, before: StoreTrouble | undefined): StoreT
 function troubleShown({ reason, store, since }: StoreTrouble): HTMLElement {
   const what =
     reason !== undefined
-      ? 'weir does not serve'
-      : store === 'away'
-        ? 'The store is away'
-        : 'A part of the store is away';
+      ? 'weir is not serving'
+      : store === 'unavailable'
+        ? 'The store is unavailable'
+        : 'Part of the store is unavailable';
   return el(
     'div',
     {},
-    el('strong', {}, `${what}, seen here since ${clockText(since)}.`),
+    el('strong', {}, `${what}, first seen by this page at ${clockText(since)}.`),
     reason === undefined ? undefined : sentence(reason),
     store === 'up'
       ? undefined
       : el(
           'p',
           {},
-          'Without it on_store_failure decides: denials now may not be the doing of those who are denied.',
+          'on_store_failure decides these requests. A denial may be caused by the store, not by the caller.',
         ),
   );
 }
 
 function whoText({ by, right }: OverviewCaller): string {
-  const name = by === 'loopback' ? 'On this machine' : `Token ${briefText(by)}`;
-  return `${name}: may ${right === 'write' ? 'look and change' : 'look only'}`;
+  const name = by === 'loopback' ? 'Local access' : `Token ${briefText(by)}`;
+  return `${name}: ${right === 'write' ? 'read and change' : 'read only'}`;
 }
 
 function connectionOf({ kind }: FeedState): HTMLElement {
@@ -185,11 +191,11 @@ function connectionOf({ kind }: FeedState): HTMLElement {
     case 'live':
       return stateOf('good', 'live');
     case 'polling':
-      return stateOf('watch', 'asked every 5 s');
+      return stateOf('watch', 'polling every 5 s');
     case 'paused':
       return stateOf('none', 'paused');
     case 'unusable':
-      return stateOf('bad', 'not understood');
+      return stateOf('bad', 'unreadable answer');
     case 'connecting':
       return stateOf('none', 'connecting');
     case 'lost':

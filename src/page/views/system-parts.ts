@@ -6,36 +6,40 @@ import { type PhaseSwitch, phaseWord, switchWords } from '../text/limit-words.js
 import { countOf, millisecondsText } from '../text/numbers.js';
 import { spanText } from '../text/times.js';
 
-/** A phase as a sign and a word. */
+/** Shows a phase as a sign and a word. */
 export function phaseState(phase: string): HTMLElement {
   return stateOf(phase === 'active' ? 'good' : 'watch', phaseWord(phase));
 }
 
-/** A change of phase that is to come: when, and how long until then. */
+/** Shows a future change of phase: its time, and the time until then. */
 export function switchShown(one: PhaseSwitch): HTMLElement {
   return el('span', {}, `${switchWords(one)}, `, relativeTime(one.at));
 }
 
-/** The store, and each server that buckets lie on. */
+/** Shows the store and its servers. */
 export function storePart({ name, up, nodes }: Overview['store']): readonly Child[] {
-  const state = up ? stateOf('good', 'up') : stateOf('bad', 'away');
-  const head = el('p', {}, 'Buckets are kept in ', nameOf(name), ': ', state);
+  const state = up ? stateOf('good', 'up') : stateOf('bad', 'unavailable');
+  const head = el('p', {}, 'Buckets are stored in ', nameOf(name), ': ', state);
   if (nodes.length === 0) {
     return [
       head,
-      el('p', { class: 'note' }, 'In memory each server counts for itself, and forgets with its end.'),
+      el(
+        'p',
+        { class: 'note' },
+        'With the memory store, each replica counts on its own, and loses its buckets when it exits.',
+      ),
     ];
   }
   return [
     head,
     tableOf<OverviewNode>(
       {
-        caption: 'Servers that buckets lie on',
+        caption: 'Servers of the store',
         columns: [
           { heading: 'Server', cell: ({ node }) => nameOf(node) },
           { heading: 'State', cell: nodeState },
           {
-            heading: 'Answers after',
+            heading: 'Latency',
             figures: true,
             cell: latencyCell,
           },
@@ -47,7 +51,7 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
   ];
 }
 
-/** How long one that is away took before says nothing of now. */
+/** The latency of an unavailable server is out of date. */
 function latencyCell({ up, latency_ms: latency }: OverviewNode): string {
   if (up === 0) return '–';
   return latency === null ? 'no answer yet' : millisecondsText(latency);
@@ -57,12 +61,16 @@ function nodeState({ up, of, reason }: OverviewNode): readonly Child[] {
   const processes = of === 1 ? '' : ` for ${up} of ${countOf(of, 'process', 'processes')}`;
   if (up === of) return [stateOf('good', `up${processes}`)];
   const why = reason === undefined ? 'circuit breaker open' : `circuit breaker open: ${reason}`;
-  return [stateOf('bad', up === 0 ? 'away' : `up${processes}`), el('span', { class: 'why' }, ` ${why}`)];
+  return [
+    stateOf('bad', up === 0 ? 'unavailable' : `up${processes}`),
+    el('span', { class: 'why' }, ` ${why}`),
+  ];
 }
 
-/** Each worker process. */
+/** Shows the worker processes. */
 export function workersPart(workers: readonly OverviewWorker[]): readonly Child[] {
-  if (workers.length === 0) return [el('p', { class: 'note' }, 'One process does all (WORKERS is 1).')];
+  if (workers.length === 0)
+    return [el('p', { class: 'note' }, 'WORKERS is 1, so a single process decides all requests.')];
   return [
     tableOf<OverviewWorker>(
       {
@@ -80,7 +88,10 @@ export function workersPart(workers: readonly OverviewWorker[]): readonly Child[
                 : stateOf('bad', `has not answered for ${spanText(silent)}`),
             ],
           },
-          { heading: 'Store', cell: ({ store_up: up }) => stateOf(up ? 'good' : 'bad', up ? 'up' : 'away') },
+          {
+            heading: 'Store',
+            cell: ({ store_up: up }) => stateOf(up ? 'good' : 'bad', up ? 'up' : 'unavailable'),
+          },
           { heading: 'Process', figures: true, cell: ({ pid }) => String(pid) },
         ],
       },
@@ -90,12 +101,12 @@ export function workersPart(workers: readonly OverviewWorker[]): readonly Child[
 }
 
 const DOMAIN_STATES: Readonly<Record<OverviewDomain['state'], Parameters<typeof stateOf>>> = {
-  ok: ['good', 'as the files say'],
-  kept: ['bad', 'the files are bad; the last good version is in force'],
-  absent: ['bad', 'the files are bad; not in force'],
+  ok: ['good', 'in sync'],
+  kept: ['bad', 'invalid files; the previous version is in effect'],
+  absent: ['bad', 'invalid files; not in effect'],
 };
 
-/** The domains, and how they stand. */
+/** Shows the domains and their states. */
 export function domainsPart({ domains, more_domains: more }: Overview['policy']): readonly Child[] {
   if (domains.length === 0) return [noDomain()];
   const table = tableOf<OverviewDomain>(
@@ -114,28 +125,31 @@ export function domainsPart({ domains, more_domains: more }: Overview['policy'])
     },
     domains,
   );
-  return [table, more > 0 ? el('p', { class: 'note' }, `and ${countOf(more, 'more domain')}`) : undefined];
+  return [
+    table,
+    more > 0 ? el('p', { class: 'note' }, `${countOf(more, 'more domain')} not listed`) : undefined,
+  ];
 }
 
-/** What to do where there is no domain. */
+/** Explains what to do if there are no domains. */
 export function noDomain(): HTMLElement {
   return el(
     'div',
     { class: 'empty' },
-    el('p', {}, el('strong', {}, 'No policy with a domain is in force, so weir limits nobody.')),
+    el('p', {}, el('strong', {}, 'No policy is in effect, so weir limits no requests.')),
     el(
       'p',
       {},
-      'Put a policy file where ',
+      'Add a policy file to ',
       el('code', {}, 'CONFIG_PATH'),
-      ' looks for it: weir reads it as soon as it is there. ',
+      '. weir loads it immediately. ',
       el('code', {}, 'weir init shop'),
-      ' writes one to begin with, and docs/start.md and docs/policy/format.md of the manual say what stands in it.',
+      ' creates an example. The manual describes the format in docs/start.md and docs/policy/format.md.',
     ),
   );
 }
 
-/** Which policies are in force, when they were read, and what is wrong with the files. */
+/** Shows the version of the policies, the time of the last load, and errors. */
 export function policyPart(policy: Overview['policy']): readonly Child[] {
   const { version, reload, errors, more_errors: more } = policy;
   const facts = el(
@@ -143,7 +157,7 @@ export function policyPart(policy: Overview['policy']): readonly Child[] {
     { class: 'facts' },
     ...fact('Version', nameOf(version)),
     ...fact(
-      'Read last',
+      'Last loaded',
       el(
         'span',
         {},
@@ -151,7 +165,7 @@ export function policyPart(policy: Overview['policy']): readonly Child[] {
         ' (',
         timeOf(reload.at),
         '): ',
-        reload.result === 'ok' ? stateOf('good', 'all is good') : stateOf('bad', 'there are errors'),
+        reload.result === 'ok' ? stateOf('good', 'no errors') : stateOf('bad', 'errors'),
       ),
     ),
   );
@@ -161,16 +175,16 @@ export function policyPart(policy: Overview['policy']): readonly Child[] {
     el(
       'div',
       { class: 'problem' },
-      el('h4', {}, 'What is wrong with the policies'),
+      el('h4', {}, 'Errors in the policies'),
       el('ul', {}, ...errors.map((text) => el('li', {}, sentence(text)))),
       more > 0
-        ? el('p', {}, `and ${countOf(more, 'more error')}; weir check-config lists all of them`)
+        ? el('p', {}, `${countOf(more, 'more error')} not listed. Run weir check-config to see all errors.`)
         : undefined,
     ),
   ];
 }
 
-/** A term and what is said of it, for a list of facts. */
+/** Returns a term and its description, for a description list. */
 export function fact(term: string, ...said: readonly Child[]): readonly [HTMLElement, HTMLElement] {
   return [el('dt', {}, term), el('dd', {}, ...said)];
 }

@@ -3,16 +3,16 @@ import { byId } from '../dom/element.js';
 import type { PageState } from './page-state.js';
 
 const NO_TOKEN =
-  'A token has no spaces, and no characters but the letters, digits and signs of ASCII: copy all of it once more.';
+  'A token contains only ASCII letters, digits and punctuation, and no spaces. Copy the whole token again.';
 
-/** Asks for a token where the server wants one. */
+/** Asks for a token if the server requires one. */
 export class TokenDialog {
   readonly #state: PageState;
   readonly #dialog = byId('token') as HTMLDialogElement;
   readonly #input = byId('token-input') as HTMLInputElement;
   readonly #keep = byId('token-keep') as HTMLInputElement;
 
-  /** @param changed called when there is another token */
+  /** @param changed called when the token has changed */
   constructor(state: PageState, changed: () => void) {
     this.#state = state;
     state.client.token = keptToken();
@@ -28,33 +28,31 @@ export class TokenDialog {
       changed();
     });
     byId('token-cancel').addEventListener('click', () => this.#dialog.close());
-    byId('token-other').addEventListener('click', () =>
-      this.ask('Another token takes the place of the one in use.'),
-    );
+    byId('token-other').addEventListener('click', () => this.ask('The new token replaces the current one.'));
     for (const event of ['click', 'submit', 'change']) {
       document.addEventListener(event, (happened) => this.#acted(happened), { capture: true });
     }
     byId('token-forget').addEventListener('click', () => {
       keepToken(undefined);
-      // Nothing of what the token showed stays.
+      // The page must not keep data that was read with the token.
       location.reload();
     });
   }
 
-  /** Opens the dialog with the server's sentence. */
+  /** Opens the dialog with the server's message. */
   ask(sentence: string): void {
-    // Somebody may be typing.
+    // The user may be typing.
     if (this.#dialog.open) return;
     byId('token-why').textContent = sentence;
     byId('token-wrong').textContent = '';
     this.#input.value = '';
-    // Another dialog would lie below it, unfinished.
+    // Another open dialog would be hidden below this one.
     (byId('change') as HTMLDialogElement).close();
     this.#dialog.showModal();
     this.#input.focus();
   }
 
-  /** Buttons and forms ask for what they are for, also without a token that is good; links only lead elsewhere. */
+  /** Buttons and forms send their question even if the token was refused. Links only change the view. */
   #acted({ target }: Event): void {
     if (!(target instanceof Element) || this.#dialog.contains(target)) return;
     if (target.closest('button, form') !== null) this.#state.client.acts();

@@ -10,13 +10,13 @@ import { fillDomains } from './domain-select.js';
 import type { PageState, View } from './page-state.js';
 import { trafficShown } from './traffic-words.js';
 
-/** How often it is asked again while it is seen, ms. */
+/** Refresh interval while the view is open, in milliseconds. */
 const REFRESH_MS = 5000;
 const ROWS = 50;
-/** So many rows are seen on a phone until all are wanted; page.css hides the others. */
+/** Number of rows that a phone shows until the user asks for all. page.css hides the other rows. */
 const FIRST_ROWS = 10;
 
-/** Whose buckets are denied, or used, most. */
+/** The view of the buckets that are denied or used most. */
 export class TopView implements View {
   readonly #state: PageState;
   readonly #domain = byId('top-domain') as HTMLSelectElement;
@@ -28,14 +28,14 @@ export class TopView implements View {
   readonly #failed = byId('top-failed');
   #timer: ReturnType<typeof setInterval> | undefined;
   #asked = 0;
-  /** What is asked for by a question that is under way. */
+  /** The choices of the question that has not been answered yet. */
   #underWay: string | undefined;
-  /** What the rows that are shown were asked for by, since when they are as they are, and what is said about them. */
+  /** The choices, the time and the description of the rows that are shown. */
   #shown: { readonly choice: string; readonly at: number; readonly about: string } | undefined;
   #standsStill = false;
-  /** Rows that are unfolded on a phone, by what they are about. */
+  /** Rows that are expanded on a phone, by their content. */
   readonly #unfolded = new Set<string>();
-  /** On a phone a button shows the rows after the first ten. */
+  /** A button that shows the rows after the first ten on a phone. */
   readonly #rest = button('', () => this.#showWhole(), { class: 'top-rest' });
 
   constructor(state: PageState) {
@@ -57,7 +57,7 @@ export class TopView implements View {
     this.#timer = setInterval(() => {
       if (document.hidden) return;
       if (this.#isUsed()) this.#standStill();
-      // Another question would make the answer void that is on its way, and a slow server would never be heard.
+      // A second question would discard the pending answer, so a slow server would never be heard.
       else if (this.#underWay !== this.#choice()) void this.#ask();
     }, REFRESH_MS);
     void this.#ask();
@@ -72,7 +72,7 @@ export class TopView implements View {
     fillDomains(this.#domain, this.#state.domainsInForce(), 'all domains');
   }
 
-  /** Rows do not move under somebody who reads or uses them. */
+  /** Rows do not change while the focus is inside them. */
   #isUsed(): boolean {
     return this.#place.contains(document.activeElement);
   }
@@ -81,7 +81,7 @@ export class TopView implements View {
     if (this.#shown === undefined) return;
     this.#standsStill = true;
     const { about, at } = this.#shown;
-    const still = `The rows stand still since ${clockText(at)}, as long as you are in them.`;
+    const still = `Updates stopped at ${clockText(at)} and resume when you leave the rows.`;
     this.#say(`${about} ${still}`);
   }
 
@@ -97,21 +97,24 @@ export class TopView implements View {
     const number = ++this.#asked;
     if (this.#state.overview?.keeps.top === 0) {
       this.#failed.replaceChildren(
-        sentence('TOP_BUCKETS is 0, so weir does not count who is denied most: set it, to 500 for instance.'),
+        sentence(
+          'TOP_BUCKETS is 0, so weir does not record which callers are denied most. Set TOP_BUCKETS to ' +
+            '500, for example.',
+        ),
       );
       this.#place.hidden = true;
       return;
     }
     const choice = this.#choice();
     this.#underWay = choice;
-    if (this.#shown?.choice !== choice) this.#say('Asking…');
+    if (this.#shown?.choice !== choice) this.#say('Loading…');
     const answer = await this.#state.client.ask<TopAnswer>('top', {
       by: this.#by.value,
       of: this.#of.value,
       limit: ROWS,
       ...(this.#domain.value !== '' && { domain: this.#domain.value }),
     });
-    // The choice may have changed meanwhile.
+    // The choices may have changed in the meantime.
     if (number !== this.#asked) return;
     this.#underWay = undefined;
     this.#failed.replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
@@ -126,8 +129,8 @@ export class TopView implements View {
     const { top, by, of, covers, sampled, error } = answer.body;
     const exact = error.denied === 0 && error.used === 0 && sampled <= 1;
     const about =
-      `${exact ? 'Exact' : 'Estimates'}; counted for ${spanText(covers)} so far.` +
-      (sampled > 1 ? ` One decision in ${countText(Math.round(sampled))} was counted, that many times.` : '');
+      `${exact ? 'Exact' : 'Estimates'}, based on the last ${spanText(covers)}.` +
+      (sampled > 1 ? ` weir counted a sample of 1 in ${countText(Math.round(sampled))} decisions.` : '');
     if (this.#shown?.choice !== choice) {
       this.#place.classList.remove('whole');
       this.#unfolded.clear();
@@ -143,9 +146,9 @@ export class TopView implements View {
 
   #table({ top, by, of }: Pick<TopAnswer, 'top' | 'by' | 'of'>): readonly Child[] {
     if (top.length === 0 || (by === 'denied' && top.every(({ denied }) => denied === 0))) {
-      const what = by === 'denied' ? 'denied' : 'asked for anything that has a limit';
+      const what = by === 'denied' ? 'was denied' : 'sent a request that matched a limit';
       return [
-        el('p', { class: 'empty' }, `Nobody was ${what} in the last ${of}.`),
+        el('p', { class: 'empty' }, `No caller ${what} in the last ${of}.`),
         this.#tableOf(top, by, of),
       ];
     }
@@ -166,13 +169,13 @@ export class TopView implements View {
     };
     return tableOf<TopBucket>(
       {
-        caption: `Buckets that were ${by === 'denied' ? 'denied' : 'used'} most in the last ${of}`,
+        caption: `Buckets ${by === 'denied' ? 'denied' : 'used'} most in the last ${of}`,
         captionShown: true,
         columns: [
           { heading: 'Entries', cell: (row) => this.#entries(row) },
           denied,
           used,
-          { heading: 'Of limit', figures: true, cell: ({ used_ratio: share }) => shareText(share) },
+          { heading: 'Share of limit', figures: true, cell: ({ used_ratio: share }) => shareText(share) },
           { heading: 'Rule', cell: (row) => this.#rule(row) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Bucket', cell: (row) => this.#link(row) },
@@ -182,7 +185,7 @@ export class TopView implements View {
     );
   }
 
-  /** The entries, with a button that shows the rest of the row on a phone. */
+  /** Shows the entries, with a button that expands the row on a phone. */
   #entries({ domain, rule, limit, entries }: TopBucket): readonly Child[] {
     const row = JSON.stringify([domain, rule, limit, entries]);
     const unfold = button(
@@ -208,7 +211,7 @@ export class TopView implements View {
   #rule(row: TopBucket): Child | readonly Child[] {
     const { limit } = row;
     if (limit === undefined) return trafficShown(this.#state.wordsOf(row));
-    return [el('em', {}, 'a limit that requests bring themselves:'), ' ', nameOf(limit)];
+    return [el('em', {}, 'override:'), ' ', nameOf(limit)];
   }
 
   #link({ domain, entries, limit }: TopBucket): Child {
@@ -222,7 +225,7 @@ export class TopView implements View {
   }
 }
 
-/** A number that may be too high by `error`. */
+/** Shows a number that may be too high by `error`. */
 function estimate(count: number, error: number): string {
   return error > 0 ? `${countText(Math.max(0, count - error))} – ${countText(count)}` : countText(count);
 }

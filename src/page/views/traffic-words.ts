@@ -2,7 +2,7 @@ import { el } from '../dom/element.js';
 import { nameOf } from '../dom/texts.js';
 import type { TrafficWords } from '../text/traffic-words.js';
 
-/** A rule of the history, or what is counted beside rules. */
+/** Shows the path of a rule, or a description of other requests in the history. */
 export function trafficShown({ path, special }: TrafficWords): HTMLElement {
   if (path === undefined) return el('em', {}, special);
   const name = nameOf(path);

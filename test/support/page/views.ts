@@ -31,11 +31,11 @@ export async function showBucket(
   await goTo(page, 'bucket');
   await page.getByLabel('Domain', { exact: true }).last().selectOption(domain);
   const lines = Object.entries(entries).map(([key, value]) => `${key}=${value}`);
-  await page.getByText('Paste lines').click();
-  await page.getByLabel('A line key=value for each entry').fill(lines.join('\n'));
-  await page.getByRole('button', { name: 'Take these lines' }).click();
+  await page.getByText('Paste entries').click();
+  await page.getByLabel('One key=value per line').fill(lines.join('\n'));
+  await page.getByRole('button', { name: 'Use these entries' }).click();
   const answered = page.waitForResponse((response) => response.url().endsWith('/buckets'));
-  await page.getByRole('button', { name: 'Show what is left' }).click();
+  await page.getByRole('button', { name: 'Show limits' }).click();
   await answered;
   await page.locator('#bucket-panel > *').first().waitFor();
 }

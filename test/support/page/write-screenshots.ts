@@ -60,7 +60,7 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   change: async (page) => {
     await VIEWS['bucket']?.(page);
     await page.getByRole('button', { name: 'Grant…' }).click();
-    await page.getByRole('button', { name: 'Do it' }).waitFor();
+    await page.getByRole('button', { name: 'Confirm' }).waitFor();
   },
   blocks: async (page) => {
     await page.locator('nav a[href="#blocks"]').click();

@@ -77,9 +77,9 @@ describe('KnownRates', () => {
     expect(rates.slots).toBe(720);
     expect(rates.add(point(15, 8))).toBe(true);
     expect([rates.series.ok, rates.series.errors, rates.ends]).toEqual([[7, 8], [7, 16], 15]);
-    // The same once more, and an older one, change nothing.
+    // The same step, or an older one, is ignored.
     expect([rates.add(point(15)), rates.add(point(10)), rates.series.ok]).toEqual([true, true, [7, 8]]);
-    // One is missing: all is to be asked anew.
+    // A step is missing, so the history must be read again.
     expect([rates.add(point(25)), rates.series.ok]).toEqual([false, [7, 8]]);
   });
 
@@ -93,7 +93,7 @@ describe('KnownRates', () => {
       false,
       true,
     ]);
-    // Calls that got nothing but errors were asked, too.
+    // Calls with errors count as traffic, too.
     expect(hasTraffic(all([0, 0], [0, 3]))).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { deniedSince } from '../../../src/page/text/denied-since.js';
 
 const STEP = 5;
 const ENDS = 10_000;
-/** Steps in which something was denied: how many, then how many without, and so on. */
+/** Returns denials per step. `counts`: number of steps with denials, then of steps without, and so on. */
 const steps = (...counts: readonly number[]) =>
   counts.flatMap((count, at) => Array.from({ length: count }, () => (at % 2 === 0 ? 2 : 0)));
 const since = (denied: readonly number[]) => deniedSince(denied, STEP, ENDS);

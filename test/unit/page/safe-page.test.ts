@@ -1,4 +1,7 @@
-/* What the source of the page may not have, so that no name can become markup and no policy of content is broken. */
+/*
+ * Patterns that must not occur in the source of the page, so that names cannot become markup, and the content security
+ * policy is not violated.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -29,7 +32,7 @@ test('texts never become markup or code', () => {
 
 test('nothing is written into the document that its policy of content forbids', () => {
   expect(found(/\.html$/, /\sstyle=|\son[a-z]+=|<iframe|<base|<object|<embed/)).toEqual([]);
-  // The server fills in exactly one style and one script.
+  // The server inserts exactly one style and one script.
   const page = readFileSync(join(ROOM, 'page.html'), 'utf8');
   expect(page.match(/<style/g)).toHaveLength(1);
   expect(page.match(/<script/g)).toHaveLength(1);
@@ -44,7 +47,7 @@ test('nothing comes from elsewhere', () => {
 
 test('what callers are named stays out of addresses and out of what the browser keeps', () => {
   expect(found(/\.ts$/, /localStorage|document\.cookie|indexedDB|history\.(push|replace)State/)).toEqual([
-    // The range of charts, which is one of four names.
+    // The only stored value is the range of charts, which is one of four names.
     expect.stringMatching(
       /^views\/page-state\.ts:\d+: history\.replaceState\(.*queryWith\(search, range\)\}/,
     ),

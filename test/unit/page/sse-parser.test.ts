@@ -66,6 +66,6 @@ describe('SseParser', () => {
     const piece = 'x'.repeat(1024 * 1024);
     expect(() => {
       for (let each = 0; each < 17; each++) parser.feed(piece);
-    }).toThrow('an event does not end');
+    }).toThrow('an event is too long');
   });
 });

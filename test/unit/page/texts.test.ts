@@ -91,17 +91,15 @@ describe('entries', () => {
       { key: 'tenant', value: 'acme' },
       { key: 'path', value: '/a=b ' },
     ]);
-    expect(entriesOfLines('a=b\nsecret')).toBe('Line 2 is not of the form key=value.');
-    expect(entriesOfLines(' \n')).toBe('There is no line key=value.');
+    expect(entriesOfLines('a=b\nsecret')).toBe('Line 2 does not have the form key=value.');
+    expect(entriesOfLines(' \n')).toBe('Enter at least one line of the form key=value.');
   });
 
   test('that are secret or cut name no bucket', () => {
     expect(whyNotLookedUp([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
-    expect(whyNotLookedUp([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(
-      /a value is a secret/,
-    );
-    expect(whyNotLookedUp([{ key: 'k', value: 'xxx…' }])).toMatch(/long values only in part/);
-    expect(whyNotLookedUp([])).toBe('It has no entries.');
+    expect(whyNotLookedUp([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(/contains a secret/);
+    expect(whyNotLookedUp([{ key: 'k', value: 'xxx…' }])).toMatch(/long values/);
+    expect(whyNotLookedUp([])).toBe('This bucket has no entries.');
   });
 });
 
@@ -120,7 +118,7 @@ describe('limits and phases in words', () => {
     [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
     [
       { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },
-      '9 per month of the calendar in Europe/Berlin',
+      '9 per month in calendar time (Europe/Berlin)',
     ],
   ])('%j', (limit, words) => expect(limitWords(limit)).toBe(words));
 

@@ -15,7 +15,7 @@ describe('what is counted under a name', () => {
   test('a rule that has such a name is named, with what else counts there', () => {
     expect(trafficWords('block', () => true)).toEqual({
       path: 'block',
-      special: 'also counts callers that an operator has blocked',
+      special: 'also counts blocked callers',
     });
   });
 });

@@ -15,7 +15,7 @@ const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): Dumped
     },
   ],
 });
-/** What the command asks, as JSON and read. */
+/** Returns the request of the command, as JSON and parsed. */
 const asked = (known: DumpedPolicies) => {
   const json = /-d '(.*)' \\/.exec(triedCommand(known) ?? '')?.[1]?.replaceAll("'\\''", "'") ?? '';
   return { json, question: JSON.parse(json) as { domain: string; descriptors: { entries: unknown }[] } };

@@ -16,7 +16,7 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true } }
 `;
 
-/** The answer with another value at a path of it. */
+/** Returns the answer with another value at one of its paths. */
 function withOther(answer: unknown, path: readonly (string | number)[], value: unknown): unknown {
   const copy = structuredClone(answer) as Record<string | number, unknown>;
   let place = copy;

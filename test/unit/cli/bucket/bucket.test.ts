@@ -213,7 +213,7 @@ Limits that could apply to descriptors with these entries:
       ?    100        ?              ?        ?  yes       override
       token bucket: 100 tokens, 10 every 1s
       No value.
-and 3 more, not listed: name more entries to see them
+3 more not listed. Enter more entries to see them.
 
 KIND   ENDS IN  ID  BY   WHOM
 block    9m59s  k3  ann  open-api tenant=$'ac me\\U0000001b[31m'
