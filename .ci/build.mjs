@@ -1,6 +1,6 @@
-// Compiles src/, test/, deploy/ and .ci/docs/ into build/ and copies what the compiled code reads at run time (see
-// src/assets.ts). With --serving only src/ is compiled, to the same files, and types are not checked, which the
-// packages of a server do not suffice for.
+// Compiles src/, test/, deploy/ and .ci/docs/ into build/, and copies the files that the compiled code reads at run
+// time (see src/assets.ts). With --serving, it compiles only src/, to the same files, without type checks, because a
+// server installs too few packages for them.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,7 +34,7 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
   mkdirSync(dirname(join('build', source)), { recursive: true });
   cpSync(source, join('build', source));
 }
-// The page at / of the debug port: the server puts its parts into one document.
+// The page at / of the debug port. The server assembles these parts into one document.
 await bundle({
   entryPoints: ['src/page/page.ts'],
   outfile: 'build/src/page/page.js',

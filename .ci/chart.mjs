@@ -23,7 +23,9 @@ const duration = {
   pattern: '^(\\+?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))?$',
 };
 
-/** Type of a setting → what a value of it looks like in YAML. What is not listed is text. Nothing, or '', is unset. */
+/**
+ * Type of a setting → schema of its YAML value. Types that are not listed are text. An absent value or '' means unset.
+ */
 const FORMS = {
   boolean: () => ({ enum: [true, false, 1, 0, null, '', ...BOOLEANS] }),
   port: () => whole(0, 65_535),
@@ -40,7 +42,7 @@ const FORMS = {
   optional_duration: () => duration,
 };
 
-/** The schema of `settings`: every variable, and no other. */
+/** Returns the schema of `settings`, which allows only known variables. */
 function settingsSchema(settings, inertVariables) {
   const properties = {};
   for (const { name, type, max, help, default: value } of settings) {
@@ -61,7 +63,9 @@ function settingsSchema(settings, inertVariables) {
   };
 }
 
-/** JSON as the formatter leaves it: objects a member to a line, lists of plain values in one line where they fit. */
+/**
+ * Formats JSON like the formatter: one member per line in objects, and lists of plain values on one line if they fit.
+ */
 function print(value, indent = '') {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
@@ -76,14 +80,14 @@ function print(value, indent = '') {
   return members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n${indent}}`;
 }
 
-/** The text of values.schema.json with the part of `settings` as the settings are. */
+/** Returns the text of values.schema.json with the current schema of `settings`. */
 export function schemaText(settings, inertVariables) {
   const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
   schema.properties.settings = settingsSchema(settings, inertVariables);
   return `${print(schema)}\n`;
 }
 
-/** Every value of the chart with its default and meaning, as a table; `settings` is one row. */
+/** Returns a table of all values of the chart, with defaults and meanings. `settings` is one row. */
 export function valuesTable() {
   const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
   const values = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'));

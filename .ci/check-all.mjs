@@ -1,5 +1,5 @@
-// What .ci/run runs: each check counts as one test, then `npm test`, some tests among odd things, and `npm run
-// test:matrix`.
+// Runs all checks for .ci/run: each check counts as one test, then `npm test`, some tests in an unusual environment,
+// and `npm run test:matrix`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireNode } from './node.mjs';
@@ -13,7 +13,7 @@ const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
 
 const manifest = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** "resolved" addresses would tie every clone to the registry that happened to write the lock file. */
+/** "resolved" addresses would bind every clone to the registry that was used to write the lock file. */
 function checkLockFile() {
   const lock = readFileSync(join(root, 'package-lock.json'), 'utf8');
   if (/"resolved":|https?:\/\/[^"]*\.tgz/.test(lock))
@@ -52,7 +52,7 @@ const total = nothingYet();
 try {
   requireNode();
   const installed = await check(total, 'packages install', install);
-  // Downloads need little CPU time, so that checks run meanwhile. runTests reports the tools that cannot be provided.
+  // Downloads need little CPU time, so checks run at the same time. runTests reports tools that are not available.
   const tools = provideTools(MATRIX_TOOLS).catch(() => {});
   if (installed && (await check(total, 'the sources compile', build))) {
     for (const [name, body] of CHECKS) await check(total, name, body);

@@ -1,4 +1,4 @@
-// Gets a program out of Debian packages without root and without installing: download, unpack into a folder, add the
+// Installs a program from Debian packages without root: downloads the packages, unpacks them into a folder, and adds
 // shared libraries that the system lacks.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { Impossible, must, root, run } from './shell.mjs';
 const APT = join(root, '.tools/apt');
 const UNSANDBOXED = ['-o', 'APT::Sandbox::User=root']; // apt's own user may not write into the checkout
 
-/** Package lists of our own: reading new ones into the system's place would need root. */
+/** Own package lists. Updating the system's lists would need root. */
 const OWN_LISTS = ['-o', `Dir::State::lists=${APT}/lists`, '-o', `Dir::Cache=${APT}/cache`];
 let updating;
 
@@ -35,7 +35,7 @@ async function download(folder, packages) {
   );
 }
 
-/** Package names a .deb depends on, first alternatives only. */
+/** Returns the names of the packages that a .deb depends on; first alternatives only. */
 async function dependenciesOf(deb) {
   const field = await must('dpkg-deb', 'dpkg-deb', ['-f', deb, 'Depends', 'Pre-Depends']);
   return field
@@ -45,11 +45,11 @@ async function dependenciesOf(deb) {
     .filter((name) => name !== '');
 }
 
-// dpkg's own placeholder, not one of JavaScript's.
+// A placeholder of dpkg, not of JavaScript.
 const FIELD = ['$', '{db:Status-Status}'].join('');
 const nameOf = (deb) => deb.split('_')[0];
 
-/** The folder below `tree` in which a library lies, or undefined. */
+/** Returns the folder below `tree` that contains a library, or undefined. */
 function folderOf(tree, library) {
   const found = readdirSync(tree, { recursive: true, withFileTypes: true }).find(
     ({ name }) => name === library,
@@ -58,8 +58,8 @@ function folderOf(tree, library) {
 }
 
 /**
- * Unpacks the packages into `folder` and resolves with a shell command that runs `program` (a path inside them) with
- * the libraries it needs.
+ * Unpacks the packages into `folder`. Resolves with a shell command that runs `program` (a path inside the packages)
+ * with its libraries.
  */
 export async function fetchDebianProgram(folder, packages, program) {
   rmSync(folder, { recursive: true, force: true });
@@ -78,7 +78,7 @@ export async function fetchDebianProgram(folder, packages, program) {
           .map((name) => join(top, name)),
       ];
     });
-  // Where packages keep libraries of their own, such as PulseAudio.
+  // Folders for private libraries of packages, such as PulseAudio.
   const aside = new Set();
   let wanted = packages;
   for (let round = 0; round < 5; round += 1) {
@@ -104,7 +104,7 @@ export async function fetchDebianProgram(folder, packages, program) {
       rmSync(debs, { recursive: true });
       return `env LD_LIBRARY_PATH='${env.LD_LIBRARY_PATH}' '${join(tree, program)}'`;
     }
-    // The library's package is a dependency of one that is here: get those that the system does not have.
+    // A dependency of an unpacked package contains the library: fetch the dependencies that the system does not have.
     const dependencies = (await Promise.all(fresh.map((deb) => dependenciesOf(join(debs, deb))))).flat();
     const needed = [...new Set(dependencies)].filter((name) => !unpacked.has(name));
     const present = await Promise.all(

@@ -1,10 +1,10 @@
-// What the proto files define, for server reflection and JSON (src/codec/proto-files.ts). Made by the build, as reading
-// proto files takes a fifth of the time of a start.
+// Returns the definitions of the proto files, for server reflection and JSON (src/codec/proto-files.ts). The build
+// creates them, because parsing proto files takes a fifth of the start time.
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';
 import { root } from './shell.mjs';
 
-/** The services of a server: what they import comes along. */
+/** The services of a server. Their imports are included. */
 const SERVICES = [
   'envoy/service/ratelimit/v3/rls.proto',
   'grpc/health/v1/health.proto',
@@ -12,7 +12,7 @@ const SERVICES = [
   'grpc/reflection/v1alpha/reflection.proto',
 ];
 
-/** Files of the well-known types, by type; the others we could meet are wrappers. */
+/** Files of the well-known types, by type. The other types that can occur are wrappers. */
 const WELL_KNOWN_PACKAGE = 'google.protobuf';
 const WELL_KNOWN_FILES = {
   Duration: 'duration',
@@ -24,13 +24,13 @@ const WELL_KNOWN_FILES = {
 };
 
 /**
- * The files of {@link SERVICES} and all they import, imported ones first: {name, imports, services, symbols,
- * descriptor}, an encoded FileDescriptorProto in base64 that a strict client can link.
+ * Returns the files of {@link SERVICES} and all their imports, imported files first: {name, imports, services, symbols,
+ * descriptor}. The descriptor is an encoded FileDescriptorProto in base64 that a strict client can link.
  *
- * proto-loader's own is not: it holds one file per package without `dependency`, type names relative to some scope,
- * and map entries under names that protobuf does not allow; clients on Go's protobuf library refuse it. Here type names
- * are absolute, dependencies listed, JSON names set, map entries named `<Field>Entry`, and the well-known types stand
- * in the files that every client knows them by. The first definition of a package counts.
+ * The descriptor of proto-loader cannot be linked: it has one file per package without `dependency`, relative type
+ * names, and map entries with names that protobuf does not allow. Clients with Go's protobuf library reject it. This
+ * function makes type names absolute, lists dependencies, sets JSON names, names map entries `<Field>Entry`, and moves
+ * well-known types to their usual files. The first definition of a package counts.
  */
 export function describeFiles() {
   const types = loadSync('google/protobuf/descriptor.proto');
@@ -55,7 +55,7 @@ export function describeFiles() {
   }));
 }
 
-/** Full names of all that a file defines. */
+/** Returns the full names of all definitions of a file. */
 function* symbolsOf(file) {
   for (const type of file.enumType) yield* enumSymbols(file.package, type);
   for (const message of file.messageType) yield* messageSymbols(file.package, message);
@@ -73,7 +73,7 @@ function* messageSymbols(scope, message) {
   for (const field of [...(message.field ?? []), ...(message.oneofDecl ?? [])]) yield `${name}.${field.name}`;
 }
 
-/** Values belong to what encloses their enum; some clients look for them below the enum. */
+/** Enum values belong to the scope that contains the enum. Some clients look for them inside the enum. */
 function* enumSymbols(scope, type) {
   yield `${scope}.${type.name}`;
   for (const { name } of type.value ?? []) yield* [`${scope}.${name}`, `${scope}.${type.name}.${name}`];
@@ -90,7 +90,7 @@ function importsFirst(files) {
   return [...sorted];
 }
 
-/** proto-loader puts all files of a load behind every message and enum of it. */
+/** proto-loader attaches all files of a load to each of its messages and enums. */
 function encodedFiles(definition) {
   for (const member of Object.values(definition)) {
     if ('fileDescriptorProtos' in member && Array.isArray(member.fileDescriptorProtos)) {
@@ -100,7 +100,7 @@ function encodedFiles(definition) {
   return [];
 }
 
-/** Names a package's file after the package, and sorts the well-known types into their own files. */
+/** Names the file of a package after the package, and moves well-known types to their own files. */
 function splitFile(file) {
   const complete = {
     ...file,
@@ -133,7 +133,7 @@ function nameMapEntries(message) {
   }
 }
 
-/** Makes every type name absolute and lists the files it leads to. */
+/** Makes all type names absolute, and lists the files that they belong to. */
 function link(files) {
   const fileOfType = new Map();
   for (const file of files) {
@@ -171,7 +171,7 @@ function resolveFields(message, scope, resolve) {
   for (const nested of message.nestedType ?? []) resolveFields(nested, name, resolve);
 }
 
-/** Looks a name up as protobuf does: in the innermost scope first, then outwards. */
+/** Resolves a name like protobuf: in the innermost scope first, then in enclosing scopes. */
 function resolveName(name, scope, known) {
   if (name.startsWith('.')) return name.slice(1);
   for (let outer = scope; ; outer = outer.slice(0, Math.max(outer.lastIndexOf('.'), 0))) {
@@ -181,7 +181,7 @@ function resolveName(name, scope, known) {
   }
 }
 
-/** `hits_addend` as `hitsAddend`, the way protoc makes JSON names. */
+/** Converts `hits_addend` to `hitsAddend`, like protoc for JSON names. */
 function camelCase(name) {
   return name.replace(/_+([a-z0-9])?/g, (_all, letter) => letter?.toUpperCase() ?? '');
 }

@@ -1,7 +1,7 @@
-// Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
-// metrics (compiled src/server/settings/settings-table.ts, docs/ beside this file), the keys of policy files and the
-// help of the commands (src/cli/); and the settings into the schema of the Helm chart. With --check it only compares,
-// and fails when a file is out of date.
+// Writes generated parts of the manual: the bundled policy, the tables of settings, bounds and metrics (from compiled
+// src/server/settings/settings-table.ts and .ci/docs/), the keys of policy files, and the help of commands (src/cli/).
+// It also writes the settings to the schema of the Helm chart. With --check, it only compares, and fails if a file is
+// out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -59,7 +59,7 @@ const reference = [
   ),
 ].join('\n');
 
-/** One table; a group begins with a line of its own. */
+/** Returns a table. Each group has its own title row. */
 const bounds = [
   '| what | bound | beyond it |',
   '|---|---|---|',
@@ -69,10 +69,10 @@ const bounds = [
   ]),
 ].join('\n');
 
-/** Names of the labels of a metric. */
+/** Returns the names of a metric's labels. */
 const labelsOf = ({ labels }) => names(Object.keys(labels));
 
-/** The labels of metrics, those with one meaning together. */
+/** Returns the labels of metrics. Labels with the same meaning share a row. */
 function labelTable(described) {
   const rows = new Map();
   for (const { name, labels } of described) {
@@ -114,13 +114,13 @@ const statistics = [
   labelTable(stats.map(({ metric }) => metric)),
 ].join('\n');
 
-// The table shows the schema, which is written first.
+// The table is made from the schema, so the schema is written first.
 write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES));
 
-/** Longer texts are folded away. */
+/** Longer texts are collapsed. */
 const MAX_OPEN_LINES = 60;
 
-/** What `weir --help` and `weir <command> --help` print, a section each. */
+/** Returns a section with the output of `weir --help` and of each `weir <command> --help`. */
 const commands = [['weir', mainHelp()], ...[...commandHelps()].map(([name, help]) => [`weir ${name}`, help])]
   .map(([title, help]) => {
     const text = `\`\`\`text\n${help.trimEnd()}\n\`\`\``;
@@ -131,7 +131,7 @@ const commands = [['weir', mainHelp()], ...[...commandHelps()].map(([name, help]
 
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
-/** What is printed, as [page, name of the part, content]. */
+/** The generated parts: [page, name of the part, content]. */
 const parts = [
   ['README.md', 'policy', `\`\`\`yaml\n${policy}\`\`\``],
   ['docs/reference/settings.md', 'settings', settings],
@@ -151,7 +151,7 @@ for (const [page, name, content] of parts) {
 }
 for (const [page, after] of texts) write(page, after);
 
-/** Writes a file that has changed; with --check says that it is out of date. */
+/** Writes a file if it has changed. With --check, only reports that it is out of date. */
 function write(path, after) {
   if (after === readFileSync(join(root, path), 'utf8')) return;
   if (process.argv.includes('--check')) {
@@ -160,7 +160,7 @@ function write(path, after) {
   } else writeFileSync(join(root, path), after);
 }
 
-/** The text of a page with the part between the two comments of `name` replaced. */
+/** Returns the text of a page with the part between the two comments of `name` replaced. */
 function replace(page, text, name, content) {
   const begin = `<!-- ${name}: printed by npm run docs -->`;
   const end = `<!-- ${name} end -->`;

@@ -1,11 +1,11 @@
-// A run of jest where everything around it that tests must not depend on is odd: see HOSTILE.
+// Runs jest in an unusual environment that tests must not depend on; see HOSTILE.
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './shell.mjs';
 
-/** What terminals, shells, locales and deployments set, with values that show. */
+/** Variables that terminals, shells, locales and deployments set, with conspicuous values. */
 const HOSTILE = {
   ...{ FORCE_COLOR: '1', NO_COLOR: '1', COLUMNS: '20', LINES: '3', TERM: 'dumb' },
   ...{ LANG: 'de_DE.UTF-8', LC_ALL: 'de_DE.UTF-8', LANGUAGE: 'de', TZ: 'Pacific/Chatham', HOME: undefined },
@@ -16,12 +16,12 @@ const HOSTILE = {
   ...{ CONFIG_PATH: '/nowhere', RUNTIME_ROOT: '/nowhere', RUNTIME_SUBDIRECTORY: 'odd', WORKERS: '99' },
   ...{ USE_STATSD: 'true', STATSD_HOST: '127.0.0.1', STATSD_PORT: '1', SHADOW_MODE: 'true' },
 };
-/** Links in the copy of the checkout; all else that it needs is copied. */
+/** Links in the copy of the checkout. All other needed files are copied. */
 const LINKED = ['node_modules', '.tools'];
 const LEFT_OUT = ['.git', 'dist', 'coverage'];
 
 /**
- * Runs jest with `args`, as jest.mjs does, on a copy of the checkout below a folder with a space in its name, with the
+ * Runs jest with `args` like jest.mjs, on a copy of the checkout in a folder whose name contains a space, with the
  * variables {@link HOSTILE} and a umask of 077.
  */
 export async function jestAmongOddThings(node, args, env) {

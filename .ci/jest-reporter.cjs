@@ -1,10 +1,10 @@
-// A jest reporter: says how far a run has come, and writes what became of each test to the file `counts` of its
+// A jest reporter. Prints the progress of a run, and writes the result of each test to the file `counts` in its
 // options, for .ci/jest.mjs.
 const { writeFileSync } = require('node:fs');
 const { relative, join } = require('node:path');
 
 const SAY_EVERY_MS = 5000;
-/** So many of the slowest files are named at the end. */
+/** Number of the slowest files that are printed at the end. */
 const SLOWEST = 10;
 const BUILT_TESTS = join(__dirname, '../build/test');
 
@@ -49,7 +49,7 @@ module.exports = class JestReporter {
     );
     const counts = {
       passed: results.numPassedTests,
-      // A file that could not even be loaded has no failed test of its own.
+      // A file that failed to load has no failed tests.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       tests,
     };

@@ -1,4 +1,4 @@
-// One run of jest, watched: what it counts, and that it ends and leaves nothing behind.
+// Runs jest once, counts its tests, and makes sure that it ends and leaves no processes.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,14 +8,16 @@ import { root } from './shell.mjs';
 import { unlessStopping } from './stop.mjs';
 
 const EXIT_GRACE_MS = 10_000;
-/** How much later than its child a process may hear of a signal for both. */
+/** Maximum delay between a child and its parent when both receive the same signal. */
 const SIGNAL_MS = 300;
-/** Tests make much garbage that does not last; with room for it some of their time is saved. Not for servers. */
+/**
+ * Tests create much short-lived garbage. A larger young generation makes them faster. Servers do not use this setting.
+ */
 const NODE_OPTIONS = ['--max-semi-space-size=32'];
 
 /**
- * Runs jest with `args` by the Node.js at `node`. Resolves with {passed, failed, notes, tests}: tests that were skipped
- * are notes, and so is whatever went wrong beside the tests, which counts as failed; `tests` are {file, name, status}.
+ * Runs jest with `args` and the Node.js at `node`. Resolves with {passed, failed, notes, tests}. `notes` lists skipped
+ * tests, and failures outside of tests, which count as failed. `tests` contains {file, name, status}.
  */
 export async function jest(node, args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));
@@ -43,7 +45,7 @@ export async function jest(node, args, env) {
   }, 500);
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearInterval(watch);
-  // A signal for the whole group may end jest before this process hears of it.
+  // A signal to the whole group may end jest before this process receives the signal.
   if (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, SIGNAL_MS));
   await unlessStopping();
   for (const line of await endLeftovers(mark)) fail(line);

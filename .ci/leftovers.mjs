@@ -1,8 +1,9 @@
-// Finds processes that a test run left behind, orphans included: every child inherits a mark in its environment.
+// Finds processes that a test run left behind, including orphans: all child processes inherit a mark in their
+// environment.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export const MARK = 'WEIR_TEST_RUN';
-/** How long processes may take to end by themselves after a run. */
+/** Time for processes to exit on their own after a run. */
 const END_MS = 2000;
 const POLL_MS = 50;
 
@@ -20,7 +21,7 @@ function marked(mark) {
         command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim(),
       });
     } catch {
-      // gone meanwhile, or another user's
+      // The process has ended, or belongs to another user.
     }
   }
   return found;
@@ -31,14 +32,14 @@ function kill(processes) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // ended by itself
+      // The process ended on its own.
     }
   }
 }
 
 const canFind = existsSync('/proc/self/environ');
 
-/** Ends what is still there two seconds after the run and returns one line for each; none where there is no /proc. */
+/** Kills the processes that still run two seconds after the tests. Returns one line for each, or none without /proc. */
 export async function endLeftovers(mark) {
   if (!canFind) return [];
   for (let waited = 0; waited < END_MS && marked(mark).length > 0; waited += POLL_MS) await wait(POLL_MS);
@@ -48,8 +49,8 @@ export async function endLeftovers(mark) {
 }
 
 /**
- * Kills all that bear the mark, and what they start meanwhile; resolves when all are gone, or after `ms`. Does nothing
- * where there is no /proc.
+ * Kills all processes with the mark, including new ones. Resolves when all have ended, or after `ms` milliseconds. Has
+ * no effect without /proc.
  */
 export async function killMarked(mark, ms) {
   if (!canFind) return;

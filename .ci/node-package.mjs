@@ -1,16 +1,16 @@
-// Fetches a Node.js out of a package of npm, pinned by version and checksum.
+// Fetches Node.js from an npm package, pinned by version and checksum.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
 import { Impossible, must } from './shell.mjs';
 
 const NPM = ['--no-audit', '--no-fund', '--ignore-scripts', '--engine-strict=false', '--loglevel=error'];
-/** Without a network `npm start` must not wait long. */
+/** Without a network, `npm start` must not wait long. */
 const RETRIES = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
 
 /**
- * A tool of tools.mjs: the Node.js that a package of npm holds, with the version and the checksum of `pins` for this
- * machine (`linux-x64: [version, integrity]`).
+ * Returns a tool for tools.mjs: the Node.js in an npm package, with the version and checksum in `pins` for this machine
+ * (`linux-x64: [version, integrity]`).
  */
 export function nodeOfNpm(pins, about) {
   const machine = `${platform()}-${arch()}`;
@@ -25,7 +25,7 @@ export function nodeOfNpm(pins, about) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'package.json'), JSON.stringify(top));
-    // With a lock file npm refuses a package of another checksum.
+    // With a lock file, npm rejects a package with another checksum.
     const lock = { ...top, lockfileVersion: 3, requires: true, packages };
     writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
     await must(`npm ci of ${name}@${pin}`, 'npm', ['ci', ...NPM, ...RETRIES], { cwd: folder });

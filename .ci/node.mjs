@@ -1,6 +1,6 @@
-// Prints the path of the Node.js that `npm start`, `npm test` and the other commands go on with. Where the Node.js that
-// runs this is older than `engines` of package.json, that is Node.js 24, fetched from npm into .tools/. If Node.js 24
-// cannot be fetched or does not run here, this says why and prints the path of the Node.js that is installed.
+// Prints the path of the Node.js for `npm start`, `npm test` and other commands. If the running Node.js is older than
+// `engines` in package.json, this is Node.js 24, fetched from npm into .tools/. If that version cannot be fetched or
+// does not run, the script prints the reason, and the path of the installed Node.js.
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { Impossible, isProgram, main, root, say } from './shell.mjs';
@@ -16,7 +16,7 @@ function isTooOld() {
   return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
 }
 
-/** Path of the Node.js to go on with. */
+/** Returns the path of the Node.js to use. */
 async function chosenNode() {
   if (!isTooOld()) return process.execPath;
   try {
@@ -29,10 +29,7 @@ async function chosenNode() {
   }
 }
 
-/**
- * Makes this Node.js that of every process started from here by name. Throws {@link Impossible} where this Node.js is
- * older than `engines`.
- */
+/** Makes child processes that run `node` use this Node.js. Throws {@link Impossible} if it is older than `engines`. */
 export function requireNode() {
   if (isTooOld())
     throw new Impossible(

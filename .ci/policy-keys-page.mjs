@@ -1,5 +1,6 @@
 // Prints the tables of docs/reference/policy-keys.md. The list of keys (compiled src/config/read/policy-fields.ts)
-// gives the places of a key, and deploy/policy.schema.json everything else. A test compares the schema with the list.
+// contains the places of each key, and deploy/policy.schema.json everything else. A test compares the schema with the
+// list.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
-// Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as
-// they are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here. Arguments
-// name tools to fetch as well (tools.mjs). With --serving, where nothing is installed yet, only what a server needs is
-// installed and built, which takes a third of the time; whatever needs the rest completes it. With --packages all
-// packages are installed, and nothing is built.
+// Prepares a checkout: installs the packages in package-lock.json, and compiles the sources into build/. Has no effect
+// and no output if both are up to date. `npm start` and `npm test` run it first. Arguments name additional tools to
+// fetch (tools.mjs). With --serving, it installs and builds only what a server needs if nothing is installed, which
+// takes a third of the time; other commands install the rest later. With --packages, it installs all packages without
+// building.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,17 +12,20 @@ const LOCK = join(root, 'package-lock.json');
 const INSTALLED = join(root, 'node_modules/.package-lock.json');
 const MODULES = join(root, 'node_modules');
 const STAMP = join(root, 'build/.sources');
-/** Before the digest of the sources in {@link STAMP}: build/ holds what a server needs, and no more. */
+/** Prefix of the digest in {@link STAMP} if build/ contains only what a server needs. */
 export const SERVING = 'serving ';
 /** The packages that build src/. */
 const BUILDERS = ['esbuild', 'typescript'];
-/** npm must not refuse a Node.js that `engines` does not name: where there is no other, weir runs on it. */
+/** npm must accept a Node.js that `engines` excludes, because weir runs on it if no other is available. */
 const QUIET = ['--no-audit', '--no-fund', '--engine-strict=false', '--loglevel=error'];
-/** How often a line says that npm is still at work. */
+/** Interval between messages that npm is still running. */
 const SAY_EVERY_MS = 5000;
 const npm = (args, cwd = root) => run('npm', args, { cwd, interruptible: true });
 
-/** Files below `folder`. Links are not followed, as readdir's own recursion does in Node.js 24 and does not in 20. */
+/**
+ * Returns the files below `folder`. Does not follow links. The recursion of readdir follows them in Node.js 24, but not
+ * in Node.js 20.
+ */
 function* filesBelow(folder) {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -31,7 +34,7 @@ function* filesBelow(folder) {
   }
 }
 
-/** Digest of every file that build/ is made from. */
+/** Returns a digest of all files that build/ is made from. */
 export function sourceDigest() {
   const hash = createHash('sha256');
   const add = (path) =>
@@ -40,7 +43,7 @@ export function sourceDigest() {
       .update(readFileSync(join(root, path)))
       .update('\0');
   for (const path of ['package.json', 'tsconfig.json', '.ci/build.mjs', '.ci/descriptors.mjs']) add(path);
-  // An image is built without test/.
+  // Images are built without test/.
   for (const folder of ['src', 'test', 'deploy', '.ci/docs', 'proto'].filter((name) =>
     existsSync(join(root, name)),
   )) {
@@ -50,7 +53,7 @@ export function sourceDigest() {
   return hash.digest('hex');
 }
 
-/** What the lock file says of a server: its own packages, and those that build it. */
+/** Returns the part of the lock file for a server: its packages, and the packages that build it. */
 function servingLock() {
   const lock = JSON.parse(readFileSync(LOCK, 'utf8'));
   const { dependencies, devDependencies, ...top } = lock.packages[''];
@@ -68,7 +71,7 @@ function servingLock() {
   return { ...lock, packages: { '': manifest, ...Object.fromEntries(kept) } };
 }
 
-/** Whether node_modules holds the versions of `lock`. Packages for other platforms may be absent. */
+/** Returns whether node_modules contains the versions in `lock`. Packages for other platforms may be missing. */
 function isInstalled(lock = JSON.parse(readFileSync(LOCK, 'utf8'))) {
   if (!existsSync(INSTALLED)) return false;
   const wanted = lock.packages;
@@ -79,8 +82,9 @@ function isInstalled(lock = JSON.parse(readFileSync(LOCK, 'utf8'))) {
 }
 
 /**
- * Installs what the lock file names. A registry that cannot serve `npm ci` may still serve `npm install`, which takes
- * the same versions, checks the same checksums and leaves the lock file alone. Fails where a package differs from it.
+ * Installs the packages in the lock file. If a registry does not support `npm ci`, it may support `npm install`, which
+ * installs the same versions, checks the same checksums, and does not change the lock file. Fails if a package differs
+ * from the lock file.
  */
 export async function install() {
   if (isInstalled()) return;
@@ -90,7 +94,7 @@ export async function install() {
 }
 
 async function installAll() {
-  // Where NODE_ENV or npm's settings leave these out, nothing could be built.
+  // NODE_ENV or npm settings may exclude these packages, but the build needs them.
   const args = ['--include=dev', '--include=optional', ...QUIET];
   await saying(
     'installing npm packages (node_modules is missing or not what package-lock.json says)',
@@ -105,7 +109,7 @@ async function installAll() {
   );
 }
 
-/** Says `what` is done, and now and then that it still is, until `body` is through. */
+/** Prints that `what` is running, and repeats the message at intervals until `body` ends. */
 async function saying(what, body) {
   say(what);
   const started = Date.now();
@@ -119,8 +123,8 @@ async function saying(what, body) {
 }
 
 /**
- * Installs what a server needs where nothing is installed, strictly as the lock file says. Resolves with false where
- * something is installed that does not suffice, or where npm cannot.
+ * If nothing is installed, installs what a server needs, exactly as in the lock file. Resolves with false if an
+ * incomplete installation exists, or if npm fails.
  */
 async function installForServing() {
   const lock = servingLock();
@@ -132,7 +136,7 @@ async function installForServing() {
 }
 
 async function installOnly(lock) {
-  // build/ is made anew afterwards, so that nothing of this stays.
+  // build/ is removed and created again later.
   const folder = join(root, 'build/serving');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -146,7 +150,7 @@ async function installOnly(lock) {
   return isInstalled(lock);
 }
 
-/** Compiles if the sources are not those that build/ was made from; with --serving only what a server needs. */
+/** Compiles if the sources have changed since build/ was made. With --serving, compiles only what a server needs. */
 export async function build(...args) {
   const isBuilt = () => {
     const stamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';

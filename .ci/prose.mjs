@@ -23,7 +23,7 @@ the paths in .ci/prose/not-yet.txt.
 let root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path) => readFileSync(join(root, path), 'utf8');
 
-/** Paths of files below a folder of the project, or the path itself if it is a file. */
+/** Returns the paths of files below a folder of the project, or the path itself if it is a file. */
 function filesAt(path) {
   if (!existsSync(join(root, path))) throw new Error(`${path} does not exist`);
   if (statSync(join(root, path)).isFile()) return [path];
@@ -39,7 +39,7 @@ const MAX_EXCEPTIONS = 20;
 const EXCEPTIONS = '.ci/prose/exceptions.json';
 const NOT_YET = '.ci/prose/not-yet.txt';
 
-/** The entries of not-yet.txt: [{path, kind}], `kind` being undefined for an entry of all kinds. */
+/** Returns the entries of not-yet.txt: [{path, kind}]. `kind` is undefined for an entry of all kinds. */
 function notYet() {
   if (!existsSync(join(root, NOT_YET))) return [];
   return read(NOT_YET)
@@ -66,7 +66,7 @@ function readExceptions() {
   return exceptions;
 }
 
-/** Prints the entries of not-yet.txt and exceptions.json that a check of everything did not need. */
+/** Prints the entries of not-yet.txt and exceptions.json that a complete check did not need. */
 function printNeedless(findings, exceptions) {
   for (const { path, kind } of notYet())
     if (!findings.some((one) => isBelow(one.path, path) && (kind ?? one.kind) === one.kind))

@@ -1,4 +1,4 @@
-// What a release writes: the next version, and the texts that name the old one.
+// The texts that a release changes: the next version, and all texts that contain the previous version.
 
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
 const PARTS = ['major', 'minor', 'patch'];
@@ -8,8 +8,8 @@ const EMPTY_UNRELEASED = `${UNRELEASED}\n### Added\n\n### Changed\n\n### Fixed\n
 const numbersOf = (version) => VERSION.exec(version)?.slice(1).map(Number);
 
 /**
- * The version that `wanted` (major, minor, patch or x.y.z) makes of `current` (x.y.z); undefined if `wanted` is none of
- * these, or not later than `current`.
+ * Returns the version that `wanted` (major, minor, patch or x.y.z) selects after `current` (x.y.z). Returns undefined
+ * if `wanted` is invalid, or not later than `current`.
  */
 export function nextVersion(current, wanted) {
   const numbers = numbersOf(current);
@@ -20,7 +20,10 @@ export function nextVersion(current, wanted) {
   return differs !== -1 && target[differs] > numbers[differs] ? wanted : undefined;
 }
 
-/** Where the Unreleased part of a changelog begins and ends, its heading left out; undefined if there is none. */
+/**
+ * Returns the start and end of the Unreleased part of a changelog, without its heading, or undefined if the part is
+ * missing.
+ */
 function unreleasedIn(changelog) {
   const heading = changelog.indexOf(UNRELEASED);
   if (heading === -1) return undefined;
@@ -29,7 +32,7 @@ function unreleasedIn(changelog) {
   return { heading, start, end: next === null ? changelog.length : start + next.index };
 }
 
-/** The entries under Unreleased, without sections that are empty; '' where there are none. */
+/** Returns the entries under Unreleased, without empty sections, or '' if the part is empty. */
 export function unreleasedNotes(changelog) {
   const found = unreleasedIn(changelog);
   if (found === undefined) return '';
@@ -41,7 +44,7 @@ export function unreleasedNotes(changelog) {
     .join('\n\n');
 }
 
-/** Links of the versions in a changelog to what they changed, at the paths of GitHub, Gitea and Forgejo. */
+/** Returns links from each version in a changelog to its changes, with the paths of GitHub, Gitea and Forgejo. */
 function links(changelog, repository) {
   const versions = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\]/gm)].map(([, version]) => version);
   const lines = [`[Unreleased]: ${repository}/compare/v${versions[0]}...HEAD`];
@@ -54,8 +57,8 @@ function links(changelog, repository) {
 }
 
 /**
- * The changelog after a release: what stood under Unreleased stands under the version and its date (YYYY-MM-DD), below
- * a new empty Unreleased. `repository` (https://…, or undefined while there is none) gives each version a link.
+ * Returns the changelog after a release: the entries under Unreleased move below a heading with the version and its
+ * date (YYYY-MM-DD), and Unreleased becomes empty. `repository` (https://…, or undefined) adds a link for each version.
  */
 export function releasedChangelog(changelog, version, date, repository) {
   const { heading, end } = unreleasedIn(changelog);
@@ -71,7 +74,7 @@ export function releasedChangelog(changelog, version, date, repository) {
   return `${text}\n${repository === undefined ? '' : `\n${links(text, repository)}\n`}`;
 }
 
-/** https address of the `repository` of a package.json (a text or {url}), or undefined. */
+/** Returns the https address of the `repository` in a package.json (a text or {url}), or undefined. */
 export function repositoryOf({ repository }) {
   const url = typeof repository === 'string' ? repository : repository?.url;
   return url === undefined ? undefined : url.replace(/^git\+/, '').replace(/\.git$/, '');
@@ -79,14 +82,17 @@ export function repositoryOf({ repository }) {
 
 const escaped = (version) => version.replaceAll('.', '\\.');
 
-/** A text with each place that names weir's version `from`, as a tag, a file name or a label, naming `to`. */
+/** Returns a text in which each tag, file name or label with weir's version `from` has the version `to`. */
 export function namingVersion(text, from, to) {
   const before = String.raw`(?<=\bweir[:-]|\bversion=")`;
   const label = String.raw`(?<=app\.kubernetes\.io/version: "?)`;
   return text.replaceAll(new RegExp(`(?:${before}|${label})${escaped(from)}(?![\\w.]*\\d)`, 'g'), to);
 }
 
-/** A package.json or package-lock.json with another version of weir itself; of other packages it may hold the same. */
+/**
+ * Returns a package.json or package-lock.json with another version of weir. The versions of other packages stay the
+ * same, even if they are equal.
+ */
 export function manifestWithVersion(text, version) {
   const manifest = JSON.parse(text);
   manifest.version = version;
@@ -94,7 +100,7 @@ export function manifestWithVersion(text, version) {
   return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }
 
-/** A Chart.yaml whose chart and application have this version. */
+/** Returns a Chart.yaml with this version of the chart and the application. */
 export function chartWithVersion(text, version) {
   return text.replaceAll(/^(version|appVersion):.*$/gm, (_, key) =>
     key === 'version' ? `version: ${version}` : `appVersion: "${version}"`,

@@ -1,4 +1,4 @@
-// `npm run release -- <major|minor|patch|x.y.z>`: makes a release out of a clean main, and pushes nothing. See
+// `npm run release -- <major|minor|patch|x.y.z>`: makes a release from a clean main branch, and pushes nothing. See
 // docs/internals/releasing.md.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const BRANCH = 'main';
 const CHART = 'deploy/helm/weir';
 const DIST = 'dist';
 const PLATFORMS = 'linux/amd64,linux/arm64';
-/** Where texts stand that name the version as something to type. */
+/** Files that contain the version in commands that users type. */
 const NAMING = ['README.md', 'docs', 'deploy', 'test'];
 const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z> [--dry-run] [--without-chart]
 
@@ -36,7 +36,7 @@ const read = (path) => readFileSync(join(root, path), 'utf8');
 const git = (...args) => must(`git ${args[0]}`, 'git', args);
 const hasChart = () => existsSync(join(root, CHART, 'Chart.yaml'));
 
-/** Sentences that say why there can be no release of `version` now; none if there can be one. */
+/** Returns the reasons why `version` cannot be released now. The list is empty if it can. */
 async function obstacles(version, helm, withoutChart) {
   const found = [];
   const branch = (await git('rev-parse', '--abbrev-ref', 'HEAD')).trim();
@@ -59,7 +59,7 @@ async function obstacles(version, helm, withoutChart) {
   return found;
 }
 
-/** path → new text of every file that the release changes. */
+/** Returns path → new text for each file that the release changes. */
 async function changedTexts(version) {
   const manifest = JSON.parse(read('package.json'));
   const date = new Date().toISOString().slice(0, 10);
@@ -81,14 +81,14 @@ async function changedTexts(version) {
   return texts;
 }
 
-/** Makes dist/ of the tree as it is: packages, schema, bill of materials, checksums. */
+/** Creates dist/ from the current tree: packages, schema, bill of materials, checksums. */
 async function makeDist(helm) {
   const at = (...names) => join(root, DIST, ...names);
   rmSync(at(), { recursive: true, force: true });
   mkdirSync(at('npm'), { recursive: true });
   await install();
   await build();
-  // Without the prepack script, which would look once more whether all is built.
+  // Skips the prepack script, which would check the build again.
   await must('npm pack', 'npm', ['pack', '--ignore-scripts', '--pack-destination', at('npm')]);
   if (helm !== undefined && hasChart()) {
     mkdirSync(at('helm'));
@@ -110,7 +110,7 @@ async function makeDist(helm) {
   return [...files, 'SHA256SUMS'].map((path) => `${DIST}/${path}`);
 }
 
-/** The commands that publish a release, for somebody to read, complete and run. */
+/** Returns the commands that publish a release, for a person to review, complete and run. */
 function publishing(version, withChart) {
   const manifest = JSON.parse(read('package.json'));
   const { name } = manifest;
@@ -147,11 +147,11 @@ async function release(version, helm) {
     for (const [path, text] of texts) writeFileSync(join(root, path), text);
     made = await makeDist(helm);
     await git('add', '--', ...paths);
-    // A hook or a key for signatures may refuse either.
+    // A hook, or a missing signing key, may reject either command.
     await git('commit', '--quiet', '--message', `Release ${version}`);
     await git('tag', '--annotate', `v${version}`, '--message', `weir ${version}`);
   } catch (error) {
-    // The tree was clean, so nothing is lost.
+    // The tree was clean, so no changes are lost.
     await git('reset', '--quiet', '--soft', before);
     await git('reset', '--quiet', '--', ...paths);
     await git('checkout', '--quiet', '--', ...paths);

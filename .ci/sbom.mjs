@@ -1,5 +1,5 @@
-// The software bill of materials of what runs (CycloneDX): weir and the packages of package-lock.json that it needs in
-// production. `node .ci/sbom.mjs <file>` writes it.
+// Writes the software bill of materials (CycloneDX): weir and the production packages in package-lock.json. Usage:
+// `node .ci/sbom.mjs <file>`.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { Impossible, isProgram, main, root } from './shell.mjs';
 const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 
 /**
- * What would be in package.json and package-lock.json if nobody developed. `npm sbom --omit=dev` is no way to it: it
- * also leaves out packages of production whose dependents include one of development.
+ * Returns package.json and package-lock.json without development packages. `npm sbom --omit=dev` is not correct: it
+ * also omits production packages that a development package depends on.
  */
 function forProduction() {
   const { devDependencies: _, scripts: __, ...manifest } = read('package.json');
@@ -21,7 +21,7 @@ function forProduction() {
   return { manifest, lock };
 }
 
-/** Writes the bill to `file`. Throws {@link Impossible} where npm cannot make it. */
+/** Writes the bill to `file`. Throws {@link Impossible} if npm cannot create it. */
 export function writeSbom(file) {
   const { manifest, lock } = forProduction();
   const temporary = mkdtempSync(join(tmpdir(), 'weir-sbom-'));

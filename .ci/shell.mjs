@@ -1,4 +1,4 @@
-// What the scripts of this folder share: where the repository lies, running a command, saying what is going on.
+// Helpers for the scripts of this folder: the path of the repository, commands, and messages.
 import { spawn } from 'node:child_process';
 import {
   existsSync,
@@ -16,34 +16,34 @@ import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-/** Whether the module at `url` is the program that runs, and not imported by it. Its path may lead through links. */
+/** Returns whether the module at `url` is the main program, and not imported. Its path may contain links. */
 export function isProgram(url) {
   const program = process.argv[1];
   return program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(url);
 }
 
-/** One line on stderr, so that stdout stays free for what was asked for. */
+/** Prints a line to stderr, so that stdout contains only the requested output. */
 export function say(text) {
   process.stderr.write(`weir: ${text}\n`);
 }
 
-/** A failure that one sentence explains; the caller prints it without a stack. */
+/** An expected failure. The caller prints its message without a stack. */
 export class Impossible extends Error {}
 
-/** Calls `end` before Ctrl-C ends this process. Returns what undoes it. */
+/** Calls `end` before Ctrl-C ends this process. Returns a function that removes the handler. */
 function beforeInterrupt(end) {
   const listener = () => {
     end();
-    process.kill(process.pid, 'SIGINT'); // nobody listens any more, so this ends the process
+    process.kill(process.pid, 'SIGINT'); // no listener is left, so the signal ends the process
   };
   process.once('SIGINT', listener);
   return () => process.off('SIGINT', listener);
 }
 
 /**
- * Runs a command to its end and resolves with {code, output}. `show: true` passes its output on to stderr, otherwise it
- * is collected (stdout and stderr together). `interruptible: true` is for a command such as npm, which goes on for a
- * while after Ctrl-C: it is killed. Rejects with {@link Impossible} if the command does not exist.
+ * Runs a command and resolves with {code, output}. `show: true` passes its output to stderr; otherwise stdout and
+ * stderr are collected together. `interruptible: true` kills the command on Ctrl-C, for commands such as npm that would
+ * continue for a while. Rejects with {@link Impossible} if the command does not exist.
  */
 export function run(
   command,
@@ -51,7 +51,7 @@ export function run(
   { cwd = root, env = process.env, show = false, interruptible = false } = {},
 ) {
   return new Promise((resolve, reject) => {
-    // Before the child is there, so that no signal comes in between.
+    // Registered before the child starts, so that no signal is missed.
     const undo = interruptible ? beforeInterrupt(() => child.kill('SIGKILL')) : () => {};
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', show ? 2 : 'pipe', show ? 2 : 'pipe'] });
     child.once('close', undo);
@@ -68,7 +68,7 @@ export function run(
   });
 }
 
-/** As {@link run}, but a failing command is an {@link Impossible} that ends with the command's last lines. */
+/** Runs a command like {@link run}, but rejects with {@link Impossible} and the last lines of output if it fails. */
 export async function must(what, command, args, options) {
   const { code, output } = await run(command, args, options);
   if (code === 0) return output;
@@ -76,12 +76,15 @@ export async function must(what, command, args, options) {
   throw new Impossible(`${what} failed (${command} ended with ${code})${tail === '' ? '' : `:\n  ${tail}`}`);
 }
 
-/** Holds the process id of the command that prepares this checkout. */
+/** Contains the process id of the command that prepares this checkout. */
 const PREPARING = join(root, '.tools/preparing');
-/** The file is touched more often while that command runs, also where its process id means nothing here. */
+/**
+ * Maximum age of the file of a running command, which touches it more often. It also works if process ids differ, as in
+ * containers.
+ */
 const STALE_MS = 10_000;
 
-/** Whether the command that made {@link PREPARING} is gone. */
+/** Returns whether the command that created {@link PREPARING} has ended. */
 function isStale() {
   try {
     if (Date.now() - statSync(PREPARING).mtimeMs > STALE_MS) return true;
@@ -102,7 +105,7 @@ function takeTurn() {
   }
 }
 
-/** Runs `body` while no other command installs or builds in this checkout: what that one makes is half there. */
+/** Runs `body` while no other command installs or builds in this checkout, because its files would be incomplete. */
 export async function alone(body) {
   mkdirSync(dirname(PREPARING), { recursive: true });
   let told = false;
@@ -126,7 +129,7 @@ export async function alone(body) {
   }
 }
 
-/** Runs a main function; an {@link Impossible} ends the process with its sentence and exit code 1. */
+/** Runs a main function. {@link Impossible} ends the process with its message and exit code 1. */
 export async function main(body) {
   try {
     await body();

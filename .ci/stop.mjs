@@ -1,18 +1,18 @@
-// Ends everything that this process has started, and what that has started, when a signal ends this process.
+// Kills all descendants of this process when a signal ends this process.
 import { constants } from 'node:os';
 import { killMarked, MARK } from './leftovers.mjs';
 import { say } from './shell.mjs';
 
-/** How long what is killed may take to be gone. */
+/** Maximum time for killed processes to end. */
 const GONE_MS = 1500;
 
 let stopping = false;
 
-/** Resolves at once, but never while a signal ends this process: what then fails says nothing. */
+/** Resolves immediately, but never while a signal ends this process, because failures are then meaningless. */
 export const unlessStopping = () => (stopping ? new Promise(() => {}) : undefined);
 
 /**
- * From here on every child inherits a mark, and SIGINT, SIGTERM and SIGHUP kill all that bear it: an interrupted test
+ * Marks all future child processes. SIGINT, SIGTERM and SIGHUP kill all processes with the mark: an interrupted test
  * run ends within two seconds and leaves no process.
  */
 export function stopOnSignals() {

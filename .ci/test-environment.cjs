@@ -1,17 +1,17 @@
-// The environment that every test runs in, however jest was started: what the terminal, the locale and the shell of
-// whoever runs the tests have set is gone, for the tests and for each process that they start. jest.config.mjs loads
-// this file in jest itself, so that its workers begin with that environment, and jest loads it in each worker, since
-// it hands its workers variables such as FORCE_COLOR on a colour terminal.
+// The environment of all tests, however jest was started: removes variables of the user's terminal, locale and shell,
+// for tests and their child processes. jest.config.mjs loads this file in jest itself, so that workers inherit the
+// environment. jest also loads the file in each worker, because it passes variables such as FORCE_COLOR to workers on a
+// colour terminal.
 const { homedir } = require('node:os');
 const { TestEnvironment } = require('jest-environment-node');
 
-/** What tests need of the machine: programs, folders, ways to package registries, and what is said to tests alone. */
+/** Variables that tests need: programs, folders, package registries, and variables for tests. */
 const KEPT = [
   /^(PATH|TMPDIR|LD_LIBRARY_PATH)$/,
   /^(HTTPS?_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|npm_config_.*)$/i,
   /^(JEST_WORKER_ID|WEIR_TEST_.*)$/,
 ];
-/** Names the file that one run of jest counts into, and that no jest which a test starts may write. */
+/** Names the file that a jest run counts in. A jest run that a test starts must not write this file. */
 const COUNTS = 'WEIR_TEST_COUNTS';
 const NO_PROXY = ['127.0.0.1', 'localhost', '::1', process.env.no_proxy ?? process.env.NO_PROXY ?? ''];
 const FIXED = {

