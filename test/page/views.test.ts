@@ -46,7 +46,9 @@ describePage.each(STORES)('%s', (store) => {
     await expect(tiles.nth(3).innerText()).resolves.toMatch(
       store.includes('two') ? /2 processes/ : /one process/,
     );
-    await expect(page.locator('#policy').innerText()).resolves.toMatch(/Version\s+[0-9a-f]{12}\s+Last loaded/);
+    await expect(page.locator('#policy').innerText()).resolves.toMatch(
+      /Version\s+[0-9a-f]{12}\s+Last loaded/,
+    );
     await expect(page.locator('#domains').innerText()).resolves.toMatch(/shop\s+●\s*in sync\s+●\s*active/);
     await expect(page.locator('#version').innerText()).resolves.toMatch(/^\d+\.\d+\.\d+/);
     await expect(page.locator('#who').innerText()).resolves.toBe('Local access: read and change');

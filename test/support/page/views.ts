@@ -11,7 +11,7 @@ const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
   blocks: '#blocks-list > *, #blocks-failed > *',
 };
 
-/** Resolves when the page shows the connection state `state`: `live`, `asked every 5 s`, or `no answer`. */
+/** Resolves when the page shows the connection state `state`: `live`, `polling every 5 s`, or `no answer`. */
 export async function untilHeard(page: Page, state = 'live'): Promise<void> {
   await page.locator('#connection', { hasText: state }).waitFor({ timeout: 20_000 });
 }
