@@ -6,13 +6,16 @@ import { PAST_FAILURES } from '../fuzz/past-failures.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
-/** The same ones each time: a change never fails for a case that its predecessor did not meet. `npm run fuzz` draws. */
+/**
+ * The seeds are fixed, so that a change cannot fail for a case that earlier code was not tested with. `npm run fuzz`
+ * draws new ones.
+ */
 const CASES = ['--seed', '1', '--cases', '40000'];
-/** For a machine that is busy. */
+/** Long enough for a busy machine. */
 const TIMEOUT_MS = 120_000;
 
 describe('mutated frames and header blocks', () => {
-  test('what failed once does not fail again', () => {
+  test('past failures do not fail again', () => {
     for (const seed of PAST_FAILURES) {
       runHpackCase(seed, { inputs: [] });
       runEngineCase(seed, { inputs: [] });
@@ -20,7 +23,7 @@ describe('mutated frames and header blocks', () => {
   });
 
   test(
-    'nothing is thrown, nothing hangs, nothing grows',
+    'cause no exceptions, no hangs and no memory growth',
     async () => {
       const run = join(repositoryRoot, 'build/test/fuzz/run.js');
       const { code, stdout, stderr } = await runToEnd(process.execPath, [run, ...CASES], {

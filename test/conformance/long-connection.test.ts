@@ -73,7 +73,7 @@ class Handler implements RequestHandler {
   }
 }
 
-test('a connection keeps nothing of the streams it served, whatever became of them', () => {
+test('a connection keeps no memory of ended streams, however they ended', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const heapBytes = (): number => {

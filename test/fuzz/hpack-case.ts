@@ -12,8 +12,8 @@ export interface FuzzRecord {
 }
 
 /**
- * Feeds one decoder a few header blocks: good ones, whose fields are known, then mutated or random ones. Throws where a
- * good block is not read as what it says, or a list breaks the limits. Returns the number of blocks.
+ * Gives one decoder a few header blocks: valid ones with known fields, then mutated or random ones. Throws if a valid
+ * block is decoded incorrectly, or a list exceeds the limits. Returns the number of blocks.
  */
 export function runHpackCase(seed: number, record: FuzzRecord): number {
   const random = new Random(seed);

@@ -9,8 +9,8 @@ const HUFFMAN = (
 ).huffman.encode;
 
 /**
- * Writes header blocks in every form that RFC 7541 has, chosen at random, and keeps a table of its own, so that what a
- * block means is known without a decoder.
+ * Writes header blocks in every form of RFC 7541, chosen at random, with its own table, so that the meaning of a block
+ * is known without a decoder.
  */
 export class HpackWriter {
   private readonly random: Random;

@@ -1,6 +1,8 @@
 import type { Random } from './random.js';
 
-/** `bytes` with some of them changed, gone, doubled, or others between them. Not longer than about twice as long. */
+/**
+ * Returns `bytes` with some of them changed, removed, repeated or inserted. The result is at most about twice as long.
+ */
 export function mutate(bytes: Buffer, random: Random): Buffer {
   let mutated: Buffer = Buffer.from(bytes);
   for (let times = 1 + random.below(3); times > 0; times--) mutated = mutateOnce(mutated, random);

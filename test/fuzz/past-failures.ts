@@ -1,5 +1,5 @@
 /**
- * Seeds whose case has failed once. A change of what seeds stand for empties this list: what it found is then a test of
- * its own.
+ * Seeds whose cases failed once. A change of the generators makes these seeds meaningless, so it empties this list and
+ * turns each failure into a separate test.
  */
 export const PAST_FAILURES: readonly number[] = [];

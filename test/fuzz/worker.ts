@@ -1,4 +1,4 @@
-// Runs cases in a thread of its own, so that run.ts can tell when one of them does not end.
+// Runs cases in a separate thread, so that run.ts can detect a case that does not end.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -20,16 +20,16 @@ const LOOK_MS = 50;
 /** Longest wait for that; on a sound weir it is short. */
 const SETTLE_MS = 3000;
 
-/** What one attack did to weir and to the innocent caller beside it. */
+/** Effects of one attack on weir and on the innocent caller. */
 export interface Measurement {
   readonly name: string;
   readonly connections: number;
   /** Of attack, as far as the kernel took it. */
   readonly kilobytes: number;
-  /** CPU time of weir that the innocent caller does not explain. */
+  /** CPU time of weir that the innocent caller does not cause. */
   readonly cpuMicros: number;
   readonly microsPerKilobyte: number;
-  /** Longest that the event loop was busy with one thing. */
+  /** Longest delay of the event loop. */
   readonly delayMs: number;
   /** The same by the clock, with the time that the thread waited for a core. */
   readonly delayWallMs: number;
@@ -40,7 +40,7 @@ export interface Measurement {
   readonly alive: boolean;
 }
 
-/** An attacker, and the innocent caller beside it. Close it. */
+/** An attacker and the innocent caller. Close it after use. */
 export class StallBench {
   readonly #attacker = new Attacker();
   readonly #innocent = new InnocentCaller();
@@ -91,7 +91,7 @@ export class StallBench {
     const cpuMicros = Math.max(0, server.cpuMicros() - cpuBefore - baseline * seconds);
     const kilobytes = (result.bytes + besideBytes) / 1024;
     const { ownMs, wallMs } = server.longestDelay(start);
-    // A loop that still does not turn has written nothing down.
+    // A blocked event loop has not written its delay yet.
     const isStuck = innocent.unanswered > 0 && innocent.failure === undefined;
     const stuckMs = isStuck ? monotonicMs() - start : 0;
     return {

@@ -6,7 +6,7 @@ import type { Measurement } from './measure-case.js';
 const FILE = join(repositoryRoot, 'test/stall/recorded.json');
 /** The event loop's own delay, in milliseconds, above which a case fails. */
 const MOST_DELAY_MS = 50;
-/** How much more CPU a kilobyte of an attack may take than when it was recorded. */
+/** Maximum ratio of the CPU time per kilobyte to the recorded one. */
 const MOST_TIMES = 3;
 /** CPU time that is not told from noise, in microseconds: so much more than those times is let pass. */
 const NOISE_MICROS = 50_000;
@@ -23,7 +23,7 @@ export function writeRecorded(recorded: Recorded): void {
   writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
 }
 
-/** The name that a measurement is recorded under. */
+/** Returns the name under which a measurement is recorded. */
 export function recordName({ name, connections }: Measurement): string {
   return `${name} (${connections})`;
 }
@@ -37,7 +37,8 @@ export function recordOf({ microsPerKilobyte }: Measurement, yardstick: number):
 export const NOT_RECORDED = 'no cost is recorded: npm run stall -- --record';
 
 /**
- * What is wrong with a measurement, in sentences; none when it is good. Without `recorded` nothing is said of its cost.
+ * Returns the failures of a measurement, in sentences; none if it passes. Without `recorded`, the CPU time is not
+ * checked.
  */
 export function faultsOf(measured: Measurement, recorded: Recorded | undefined, yardstick: number): string[] {
   const { innocent, delayMs, kilobytes, microsPerKilobyte, alive } = measured;

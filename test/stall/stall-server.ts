@@ -10,19 +10,19 @@ import { encodeConfig } from '../support/xds/xds-server.js';
 import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from './loop-delay-log.js';
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
 
-/** How the weir of some cases is started. */
+/** Start options of a weir for some cases. */
 export interface ServerSetup {
   readonly name: string;
-  /** Policy files by name, beside that of the innocent caller. */
+  /** Policy files by name, in addition to the innocent caller's. */
   readonly files: Readonly<Record<string, string>>;
   readonly env?: NodeJS.ProcessEnv;
-  /** With a Redis of its own. */
+  /** Whether weir uses its own Redis. */
   readonly redis?: boolean;
-  /** Policies come from a management server in place of files. */
+  /** Whether policies come from a management server instead of files. */
   readonly xds?: boolean;
-  /** Nobody reads its standard output. */
+  /** Whether its standard output is not read. */
   readonly readsOutput?: boolean;
-  /** What is done before the first case, such as calls that make series. */
+  /** Work before the first case, such as calls that create series. */
   prepare?(server: StallServer): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/* RateLimitRequests as bytes, also such as no client library would write. */
+/* RateLimitRequests as bytes, including some that no client library writes. */
 import { gzipSync } from 'node:zlib';
 
 /** Largest message that weir takes by default (GRPC_MAX_MESSAGE_BYTES). */

@@ -64,7 +64,7 @@ export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }
 
-/** The line of the table. */
+/** Formats a line of the table. */
 export function formatFigure({ name, value, least, unit }: Figure): string {
   const digits = unit === 'ns' || unit === 'bytes' ? 0 : unit === 'us' || unit === 'times' ? 2 : 1;
   const text = (number: number) => number.toFixed(digits).padStart(9);

@@ -1,6 +1,6 @@
 /*
- * connectconformance calls our gRPC servers with its own clients: every kind of stream, identity and gzip, clear text,
- * TLS and mTLS, deadlines, cancellation, metadata, error details. It fails where a case of the list of known failures
+ * connectconformance calls weir's gRPC servers with its own clients: every kind of stream, identity and gzip, clear
+ * text, TLS and mTLS, deadlines, cancellation, metadata, error details. The test fails if a listed known failure
  * passes.
  */
 import { readFileSync, realpathSync } from 'node:fs';
@@ -15,7 +15,7 @@ const SOURCES = join(repositoryRoot, 'test/conformance/connect');
 const SERVER = join(repositoryRoot, 'build/test/conformance/connect/server.js');
 
 describe.each(STACKS)('known failures of %s', (transport) => {
-  test('stand in blocks that begin with the reason', () => {
+  test('are listed in blocks that begin with the reason', () => {
     const text = readFileSync(join(SOURCES, `known-failing-${transport}.txt`), 'utf8');
     for (const block of text.split(/\n{2,}/)) expect(block).toMatch(/^# .{40}/);
   });
@@ -23,9 +23,9 @@ describe.each(STACKS)('known failures of %s', (transport) => {
 
 (program === undefined ? describe.skip : describe)('connectconformance', () => {
   test.each(STACKS)(
-    'has nothing against %s',
+    'finds no failures in %s',
     async (transport) => {
-      // The protos lie beside the program (.ci/tools.mjs).
+      // The protos are in the folder of the program (.ci/tools.mjs).
       const protos = join(dirname(realpathSync(program as string)), 'proto');
       const { code, stdout, stderr } = await runToEnd(
         program as string,

@@ -21,7 +21,7 @@ export interface ErrorDefinition {
   readonly details: readonly AnyMessage[];
 }
 
-/** UnaryResponseDefinition, as far as servers look at it. */
+/** UnaryResponseDefinition, with the fields that servers use. */
 export interface UnaryResponseDefinition {
   readonly response_headers: readonly Header[];
   readonly response_trailers: readonly Header[];
@@ -31,7 +31,7 @@ export interface UnaryResponseDefinition {
   readonly response_delay_ms: number;
 }
 
-/** StreamResponseDefinition, as far as servers look at it. */
+/** StreamResponseDefinition, with the fields that servers use. */
 export interface StreamResponseDefinition {
   readonly response_headers: readonly Header[];
   readonly response_trailers: readonly Header[];
@@ -49,7 +49,7 @@ export interface StreamRequest {
   readonly full_duplex?: boolean;
 }
 
-/** ConformancePayload.RequestInfo: what the server saw of the request. */
+/** ConformancePayload.RequestInfo: the request as the server received it. */
 export interface RequestInfo {
   readonly request_headers: readonly Header[];
   readonly timeout_ms?: number;
@@ -82,10 +82,7 @@ const LENGTH_BYTES = 4;
  */
 const UNKNOWN_FIELDS = [Buffer.alloc(0), Buffer.from([0x7a, 0]), Buffer.from([0x7a, 2, 0, 0])];
 
-/**
- * What connectconformance and a server under test say to each other, loaded from the protos of the program's own
- * version.
- */
+/** Messages between connectconformance and a server under test, loaded from the protos of the program's version. */
 export class ConformanceMessages {
   readonly service: ServiceDefinition;
   /** Codes by name: `CODE_CANCELED` is 1. */
@@ -133,7 +130,7 @@ export class ConformanceMessages {
     return this.#request.deserialize(bytes);
   }
 
-  /** The response with its length before it. */
+  /** Returns the response with a length prefix. */
   encodeResponse(response: ServerCompatResponse): Buffer {
     const message = this.#response.serialize(response);
     const framed = Buffer.alloc(LENGTH_BYTES + message.length);
@@ -159,7 +156,7 @@ export class ConformanceMessages {
   }
 }
 
-/** Reads one message that has its length before it. */
+/** Reads one message with a length prefix. */
 export async function readFramed(input: AsyncIterable<Buffer>): Promise<Buffer> {
   let received = Buffer.alloc(0);
   for await (const chunk of input) {

@@ -1,6 +1,6 @@
 /*
- * A server under test for connectconformance: `node server.js PROTO_FOLDER TRANSPORT`. Reads from stdin what kind of
- * server is wanted, answers on stdout where it listens, and serves until SIGTERM.
+ * A server under test for connectconformance: `node server.js PROTO_FOLDER TRANSPORT`. It reads the required kind of
+ * server from stdin, writes its address to stdout, and serves until SIGTERM.
  */
 
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';

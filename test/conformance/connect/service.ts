@@ -17,7 +17,7 @@ import type {
 /** A call with messages instead of bytes. */
 class Call {
   cancelled = false;
-  /** Ends the waiting of {@link send}. */
+  /** Resumes {@link send}. */
   wake = (): void => {};
   readonly bytes: AuxiliaryCall;
   readonly #method: string;
@@ -29,13 +29,13 @@ class Call {
     this.#messages = messages;
   }
 
-  /** Resolves when the caller has read the answer, or is gone. */
+  /** Resolves when the caller has read the answer, or has disconnected. */
   async send(payload: Payload): Promise<void> {
     const sent = this.bytes.send(this.#definition.responseSerialize({ payload }));
     if (!sent && !this.cancelled) await new Promise<void>((resolve) => (this.wake = resolve));
   }
 
-  /** What an answer tells of a request. */
+  /** The part of an answer that describes a request. */
   pack(request: object): AnyMessage {
     return {
       type_url: `type.googleapis.com/connectrpc.conformance.v1.${this.#method}Request`,
@@ -50,7 +50,7 @@ class Call {
   }
 }
 
-/** The service that connectconformance calls: every request says how it is to be answered. */
+/** The service that connectconformance calls. Every request describes its answer. */
 export function conformanceMethods(messages: ConformanceMessages): AuxiliaryMethod[] {
   const served = Object.entries(messages.service).filter(([name]) => name !== 'Unimplemented');
   return served.map(([name, { path, requestStream, responseStream, requestDeserialize }]) => ({
@@ -116,7 +116,7 @@ function answerStream(messages: ConformanceMessages, call: Call, requestStream: 
   };
 }
 
-/** Answers a call that has one answer, after all of its requests. */
+/** Answers a call with one answer, after all of its requests. */
 async function answerOnce(
   messages: ConformanceMessages,
   call: Call,
@@ -139,7 +139,7 @@ async function answerOnce(
   call.bytes.end(undefined, trailers);
 }
 
-/** The answers of one streaming call, in order. */
+/** Answers of one streaming call, in order. */
 class AnswerStream {
   fullDuplex = false;
   readonly #messages: ConformanceMessages;
@@ -166,7 +166,7 @@ class AnswerStream {
     this.#call.bytes.sendHeaders(toFields(this.#definition.response_headers));
   }
 
-  /** Remembers a request, for the next answer to tell. */
+  /** Records a request for the next answer. */
   requested(request: StreamRequest): void {
     this.#requests.push(this.#call.pack(request));
   }
@@ -185,7 +185,7 @@ class AnswerStream {
     if (!this.#call.cancelled) await this.#call.send(payload);
   }
 
-  /** Sends the answers that are left, then the status. */
+  /** Sends the remaining answers, then the status. */
   async finish(): Promise<void> {
     while (this.hasMore()) await this.sendNext();
     if (this.#finished) return;
@@ -212,7 +212,7 @@ function requestInfo({ bytes }: Call, requests: readonly AnyMessage[]): RequestI
   const headers = new Map<string, string[]>();
   for (let at = 0; at < bytes.fields.length; at += 2) {
     const [name = '', value = ''] = bytes.fields.slice(at, at + 2);
-    // Binary values may come joined, and with padding.
+    // Binary values may be joined and padded.
     const values = name.endsWith('-bin') ? value.split(',').map(withoutPadding) : [value];
     headers.set(name, [...(headers.get(name) ?? []), ...values]);
   }

@@ -15,7 +15,7 @@ const cases = program === undefined ? [] : h2specCases(program);
 const known = readKnownFailing(join(repositoryRoot, 'test/conformance/h2spec/known-failing.txt'));
 
 (program === undefined ? describe.skip : describe)('h2spec', () => {
-  test('has 145 cases and a strict one', () => {
+  test('has 145 cases and one strict case', () => {
     expect(cases).toHaveLength(146);
   });
 
@@ -48,7 +48,7 @@ const known = readKnownFailing(join(repositoryRoot, 'test/conformance/h2spec/kno
       else expect(result).toEqual({ outcome: 'passed', reason: '' });
     });
 
-    test('weir is well afterwards', async () => {
+    test('weir still works afterwards', async () => {
       expect(weir.process.isRunning()).toBe(true);
       expect(weir.log().filter(({ level }) => level === 'error')).toEqual([]);
     });

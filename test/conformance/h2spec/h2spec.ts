@@ -12,12 +12,12 @@ export interface H2specCase {
 
 export interface H2specResult {
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** What was expected and what came; empty if it passed. */
+  /** Expected and actual result; empty if the case passed. */
   readonly reason: string;
 }
 
 const GROUPS = ['generic', 'http2', 'hpack'];
-/** How long h2spec waits for each answer. Seconds. */
+/** Timeout of h2spec for each answer, in seconds. */
 const ANSWER_TIMEOUT_SECONDS = 5;
 
 /** All cases of the program, the strict one included, in its order. */

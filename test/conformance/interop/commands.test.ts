@@ -1,6 +1,6 @@
 /*
- * Programs for the command line against a real weir, on both stacks: grpcurl, ghz and h2load. What they do not tell
- * is read from weir's metrics.
+ * Command-line programs against a real weir, on both stacks: grpcurl, ghz and h2load. The test reads the rest from
+ * weir's metrics.
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -50,7 +50,7 @@ describe.each(STACKS)('on %s', (transport) => {
     return { ok: count('OK'), overLimit: count('OVER_LIMIT') };
   }
 
-  /** What `body` makes weir decide. */
+  /** Returns the decisions that `body` causes. */
   async function decided(body: () => Promise<void>): Promise<{ ok: number; overLimit: number }> {
     const before = await decisions();
     await body();
@@ -121,10 +121,7 @@ describe.each(STACKS)('on %s', (transport) => {
   (h2load === undefined ? describe.skip : describe)('h2load', () => {
     const codec = createClientCodec();
 
-    /**
-     * Posts a message and resolves with how many requests were answered with status 2xx and how many bytes of answers
-     * came.
-     */
+    /** Posts a message. Resolves with the number of answers with status 2xx and their total size in bytes. */
     async function load(path: string, message: Uint8Array, count: number) {
       const body = folder.join('body');
       const prefix = Buffer.alloc(5);
@@ -160,7 +157,7 @@ describe.each(STACKS)('on %s', (transport) => {
       const made = await decided(async () => {
         const path = SHOULD_RATE_LIMIT_PATH;
         expect(await load(path, message('closed'), 20)).toMatchObject({ ok: 20, failed: 0 });
-        // A refusal has status 200 and no body (trailers only).
+        // An error has status 200 and no body (trailers only).
         expect(await load(path, new Uint8Array(0), 20)).toMatchObject({ ok: 20, failed: 0, data: 0 });
       });
       expect(made).toEqual({ ok: 0, overLimit: 20 });

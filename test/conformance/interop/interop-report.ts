@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 
-/** What a client saw of a decision. */
+/** A decision as the client received it. */
 export interface Decision {
   readonly code: string;
   readonly limit: number;
@@ -15,13 +15,12 @@ export interface Failure {
 }
 
 /**
- * What each of the clients in this folder sees when it calls a weir with {@link INTEROP_POLICY}, one step after the
- * other.
+ * Results of each client in this folder when it calls a weir with {@link INTEROP_POLICY}, in the order of its calls.
  */
 export interface InteropReport {
   /** One hit on a bucket of 100. */
   readonly allowed: Decision;
-  /** One hit where nothing is allowed. */
+  /** One hit on a limit of 0. */
   readonly denied: Decision;
   /** A request without domain. */
   readonly error: Failure;
@@ -32,9 +31,9 @@ export interface InteropReport {
   readonly services: readonly string[];
   readonly health: {
     readonly check: string;
-    /** Status of a check for a name that is not known. */
+    /** Status of a health check for an unknown service. */
     readonly unknown: number;
-    /** What a watch said from its beginning until weir, told to stop, ended it; and how. */
+    /** States that a watch reported until weir ended it during shutdown, and the final status. */
     readonly watch: readonly string[];
     readonly watchEnd: number;
   };
@@ -52,7 +51,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 0 }
 `;
 
-/** What every client must have seen. */
+/** Results that every client must report. */
 export const GOOD_REPORT: InteropReport = {
   allowed: {
     code: 'OK',
