@@ -7,7 +7,6 @@ import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { add, conclude, nothingYet, runAmongOddThings, runMatrix, runTests } from './test.mjs';
-import { MATRIX_TOOLS, provideTools } from './tools.mjs';
 
 const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
 
@@ -51,17 +50,16 @@ stopOnSignals();
 const total = nothingYet();
 try {
   requireNode();
-  const installed = await check(total, 'packages install', install);
-  // Downloads need little CPU time, so checks run at the same time. runTests reports tools that are not available.
-  const tools = provideTools(MATRIX_TOOLS).catch(() => {});
-  if (installed && (await check(total, 'the sources compile', build))) {
+  if (
+    (await check(total, 'packages install', install)) &&
+    (await check(total, 'the sources compile', build))
+  ) {
     for (const [name, body] of CHECKS) await check(total, name, body);
     if (manifest().scripts.docs !== undefined) {
       await check(total, 'generated files are current', () =>
         npm('run', '--silent', 'docs', '--', '--check'),
       );
     }
-    await tools;
     add(total, await runTests());
     add(total, await runAmongOddThings());
     add(total, await runMatrix());

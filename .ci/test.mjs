@@ -49,7 +49,7 @@ const TOOLS_OF = {
 /** Half of the tests mostly wait for servers, so one worker more than cores keeps all cores busy. */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 /** Page tests mostly wait for the next step of a history, so a core can run several of them. */
-const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(3 * availableParallelism());
+const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
 
 /** Compile cache that the processes of a run share. A new build removes it. */
 const COMPILE_CACHE = join(root, 'build/compile-cache');
