@@ -4,9 +4,9 @@
 // takes a third of the time; other commands install the rest later. With --packages, it installs all packages without
 // building.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { alone, Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
+import { alone, filesBelow, Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
 
 const LOCK = join(root, 'package-lock.json');
 const INSTALLED = join(root, 'node_modules/.package-lock.json');
@@ -21,18 +21,6 @@ const QUIET = ['--no-audit', '--no-fund', '--engine-strict=false', '--loglevel=e
 /** Interval between messages that npm is still running. */
 const SAY_EVERY_MS = 5000;
 const npm = (args, cwd = root) => run('npm', args, { cwd, interruptible: true });
-
-/**
- * Returns the files below `folder`. Does not follow links. The recursion of readdir follows them in Node.js 24, but not
- * in Node.js 20.
- */
-function* filesBelow(folder) {
-  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* filesBelow(path);
-    else if (entry.isFile()) yield path;
-  }
-}
 
 /** Returns a digest of all files that build/ is made from. */
 export function sourceDigest() {

@@ -1,9 +1,10 @@
 // A linter of English prose, called by `npm run prose`: see docs/internals/testing.md, "Prose". Without arguments it
 // checks all files but those of .ci/prose/not-yet.txt.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { exampleOf, findingsIn, RULES } from './prose/check.mjs';
+import { filesBelow, root as here } from './shell.mjs';
 
 const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
 const PAGES = ['README.md', 'CHANGELOG.md'];
@@ -20,16 +21,13 @@ the paths in .ci/prose/not-yet.txt.
   --root <folder>  check another project
 `;
 
-let root = join(dirname(fileURLToPath(import.meta.url)), '..');
+let root = here;
 const read = (path) => readFileSync(join(root, path), 'utf8');
 
 /** Returns the paths of files below a folder of the project, or the path itself if it is a file. */
 function filesAt(path) {
   if (!existsSync(join(root, path))) throw new Error(`${path} does not exist`);
-  if (statSync(join(root, path)).isFile()) return [path];
-  return readdirSync(join(root, path), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+  return statSync(join(root, path)).isFile() ? [path] : [...filesBelow(path, root)];
 }
 
 const isProse = (path) => /\.(?:md|ts|mjs|cjs|lua|html|ya?ml|sh)$/.test(path);
@@ -77,19 +75,12 @@ function printNeedless(findings, exceptions) {
 }
 
 function optionsOf(args) {
-  const options = { all: false, count: false, kind: undefined, rule: undefined, paths: [] };
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at];
-    if (arg === '--help') return { ...options, help: true };
-    if (arg === '--all') options.all = true;
-    else if (arg === '--count') options.count = true;
-    else if (arg === '--rules') options.rules = true;
-    else if (arg === '--root') root = args[++at];
-    else if (arg === '--kind' || arg === '--rule') options[arg.slice(2)] = args[++at];
-    else if (arg.startsWith('-')) throw new Error(`unknown option ${arg}; see --help`);
-    else options.paths.push(normalize(relative(root, resolve(arg))).replace(/\/$/, ''));
-  }
-  return options;
+  const [flag, text] = [{ type: 'boolean' }, { type: 'string' }];
+  const options = { all: flag, count: flag, help: flag, rules: flag, kind: text, rule: text, root: text };
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  root = values.root ?? here;
+  const paths = positionals.map((path) => normalize(relative(root, resolve(path))).replace(/\/$/, ''));
+  return { ...values, paths };
 }
 
 /** Prints the number of findings for each folder and for each rule, the largest first. */

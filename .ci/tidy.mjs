@@ -1,8 +1,9 @@
 // Checks that linters do not offer; see the list of rules at the end. `node .ci/tidy.mjs [folder]` checks this project,
 // or the project in `folder`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { scan } from './scan.mjs';
+import { filesBelow, root as here } from './shell.mjs';
 
 const MAX_COLUMNS = 120;
 const MAX_LINES = 400;
@@ -10,15 +11,13 @@ const MAX_FILES = 20;
 const MAX_EXCEPTIONS = 10;
 const EXCEPTIONS = '.ci/tidy-exceptions.json';
 
-const root = process.argv[2] ?? join(import.meta.dirname ?? dirname(new URL(import.meta.url).pathname), '..');
+const root = process.argv[2] ?? here;
 
 /** Returns all files of the project, also without a Git repository. */
 const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
   if (entry.isFile()) return [entry.name];
   if (!['.ci', 'deploy', 'docs', 'proto', 'src', 'test'].includes(entry.name)) return [];
-  return readdirSync(join(root, entry.name), { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
-    .map((one) => relative(root, join(one.parentPath, one.name)));
+  return [...filesBelow(entry.name, root)];
 });
 const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(ts|mjs|cjs)$/.test(path);
 const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');

@@ -12,7 +12,7 @@ import {
   withHoles,
   withoutHoles,
 } from './quotes.mjs';
-import { filesBelow, isForPeople, sourceTexts } from './sources.mjs';
+import { filesEndingWith, isForPeople, sourceTexts } from './sources.mjs';
 import { partsOfLine, shown, textsOfCode } from './texts.mjs';
 import { withEdits } from './write.mjs';
 
@@ -116,7 +116,7 @@ function breakLines(root, path, edits) {
 /** Returns edits for the texts and regular expressions in tests that quote old texts. */
 function quotesInTests(root, renamings, kept, complaints) {
   const code = [];
-  for (const path of filesBelow(root, ['test'], CODE).filter((one) => !OWN_TEXTS.test(one))) {
+  for (const path of filesEndingWith(CODE, root, ['test']).filter((one) => !OWN_TEXTS.test(one))) {
     const source = readFileSync(join(root, path), 'utf8');
     const { texts, regexps } = textsOfCode(path, source);
     const say = (place, { quote }, { old }) =>
@@ -140,8 +140,8 @@ function quotesInTests(root, renamings, kept, complaints) {
 /** Replaces texts in the manual and in data files of tests. Returns the paths of the changed files. */
 function renameProse(root, renamings) {
   const paths = [
-    ...filesBelow(root, ['docs', 'deploy'], /\.(?:md|ya?ml|sh)$/),
-    ...filesBelow(root, ['test'], /\.(?:txt|json|ya?ml)$/),
+    ...filesEndingWith(/\.(?:md|ya?ml|sh)$/, root, ['docs', 'deploy']),
+    ...filesEndingWith(/\.(?:txt|json|ya?ml)$/, root, ['test']),
     ...(existsSync(join(root, 'README.md')) ? ['README.md'] : []),
   ];
   const sure = renamings.filter(({ count }) => count >= WORDS_IN_PROSE);

@@ -1,6 +1,7 @@
 // Selects the texts that people read.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { filesBelow } from '../shell.mjs';
 import { textsOfCode, textsOfLines, textsOfPage } from './texts.mjs';
 
 /** Folders with code that prints texts for people. */
@@ -15,25 +16,29 @@ const NO_TEXTS = [
   [/^[a-z -]+$/, 'names of classes', ({ use }) => use === 'class:' || use === 'className'],
 ];
 
-export function filesBelow(root, folders, ending) {
+/** Returns the files below `folders` whose paths match `ending`, in order. Folders that do not exist have none. */
+export function filesEndingWith(ending, root, folders) {
   return folders
     .filter((folder) => existsSync(join(root, folder)))
-    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && ending.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .flatMap((folder) => [...filesBelow(folder, root)])
+    .filter((path) => ending.test(path))
     .sort();
+}
+
+/** Returns the texts of a file, including texts that are not for people. */
+export function textsOf(path, source) {
+  if (path.endsWith('.html')) return textsOfPage(path, source);
+  if (/\.(?:ya?ml|sh)$/.test(path)) return textsOfLines(path, source);
+  return textsOfCode(path, source).texts;
 }
 
 /** Returns all texts below `root`, or of the given files and folders, including texts that are not for people. */
 export function sourceTexts(root, parts = []) {
   const isAsked = (path) => parts.some((part) => `${path}/`.startsWith(`${part.replace(/\/$/, '')}/`));
-  const paths = filesBelow(root, SPEAKING, /\.(?:ts|mjs|cjs|html|ya?ml|sh)$/);
-  return (parts.length === 0 ? paths : paths.filter(isAsked)).flatMap((path) => {
-    const source = readFileSync(join(root, path), 'utf8');
-    if (path.endsWith('.html')) return textsOfPage(path, source);
-    if (/\.(?:ya?ml|sh)$/.test(path)) return textsOfLines(path, source);
-    return textsOfCode(path, source).texts;
-  });
+  const paths = filesEndingWith(/\.(?:ts|mjs|cjs|html|ya?ml|sh)$/, root, SPEAKING);
+  return (parts.length === 0 ? paths : paths.filter(isAsked)).flatMap((path) =>
+    textsOf(path, readFileSync(join(root, path), 'utf8')),
+  );
 }
 
 /** Tells whether people read a text: it has a word and a space before another word or a placeholder. */

@@ -1,23 +1,16 @@
 // Reads the messages that `npm run messages` lists.
-import { isForPeople } from '../messages/sources.mjs';
-import { textsOfCode, textsOfLines, textsOfPage } from '../messages/texts.mjs';
+import { isForPeople, textsOf } from '../messages/sources.mjs';
 import { withoutMarkup } from './markdown.mjs';
 
 /** Folders with messages, without the examples of rules, which are wrong on purpose. */
 const SPEAKING = /^(?:src|deploy|\.ci(?!\/prose\/rules))\//;
-
-function textsOf(path, source) {
-  if (!SPEAKING.test(path)) return [];
-  if (path.endsWith('.html')) return textsOfPage(path, source);
-  if (/\.(?:ya?ml|sh)$/.test(path)) return textsOfLines(path, source);
-  return /\.(?:ts|mjs|cjs)$/.test(path) ? textsOfCode(path, source).texts : [];
-}
 
 /**
  * Returns the messages of a file as blocks: [{line, text, kind: 'message', part}]. Each line and each column of a help
  * text is a block. A value that is known only at run time becomes a word in backquotes.
  */
 export function messagesOf(path, source) {
+  if (!SPEAKING.test(path)) return [];
   return textsOf(path, source)
     .filter(isForPeople)
     .flatMap(({ line, parts, isOneTemplate }) =>

@@ -172,7 +172,8 @@ describe('misleading Sentinels', () => {
     open({ REDIS_URL: `mymaster,127.0.0.1:${misled.port}` });
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
-    const isRefused = /it is a replica, which does not accept writes; .* \(READONLY its role is slave\)/;
+    const isRefused =
+      /it is a replica, which does not accept writes; weir asks the Sentinels .* \(READONLY its role is slave\)/;
     const isCorrected = new RegExp(
       `announced another master, redis://127.0.0.1:${setup.nodes[0]?.port} |is up$`,
     );
