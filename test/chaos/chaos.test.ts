@@ -5,7 +5,7 @@
 import { expect, test } from '@jest/globals';
 import { SUITES } from './all-faults.js';
 import { textTable } from './report/table.js';
-import { SHORT_SCALE } from './short-form.js';
+import { SHORT_SCALE } from './short-scale.js';
 
 /**
  * The seed is fixed, so faults and their order are always the same. `npm run chaos` chooses a new seed for each run.

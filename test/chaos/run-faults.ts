@@ -3,8 +3,8 @@ import { monotonicMs } from '../stall/loop-delay-log.js';
 import { waitFor } from '../support/process/wait-for.js';
 import type { Fault, Stage } from './faults/fault.js';
 import { emptyRow, type Row } from './report/row.js';
-import type { Spread } from './scene/lateness.js';
-import { Scene } from './scene/scene.js';
+import type { Spread } from './testbed/deadline-check.js';
+import { Scene } from './testbed/testbed.js';
 import type { Topology } from './topology/topology.js';
 
 /** Longest from when Redis serves again to the first decision on each connection. */

@@ -5,7 +5,7 @@ import { fetchTools } from '../support/process/tools.js';
 import { SUITES, type Suite } from './all-faults.js';
 import { textTable, writeFaults } from './report/table.js';
 import type { RunResult } from './run-faults.js';
-import { SHORT_SCALE } from './short-form.js';
+import { SHORT_SCALE } from './short-scale.js';
 
 const HELP = `npm run chaos -- [options]
 

@@ -1,4 +1,4 @@
-import { identityOf, type Mutation } from './points.js';
+import { identityOf, type Mutation } from './mutations.js';
 import { roomOf } from './sample.js';
 
 export type Outcome = 'killed' | 'survived' | 'timed out' | 'not run';

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../support/process/tools.js';
+import { identityOf, type Mutation, mutate, mutationsOf } from './mutations.js';
 import { HELP, type MutationOptions, readMutationOptions } from './options.js';
-import { identityOf, type Mutation, mutate, mutationsOf } from './points.js';
 import type { FileResult } from './reporter.js';
 import {
   describeResult,
@@ -13,7 +13,7 @@ import {
   tableOf,
 } from './results.js';
 import { draw, roomOf, sharesOf } from './sample.js';
-import { TestsOfRooms } from './tests-of.js';
+import { TestsOfRooms } from './tests-of-rooms.js';
 import { Workspace } from './workspace.js';
 
 /** Tests of a mutation: the quickest files first, as long as they took this time in all without it. */

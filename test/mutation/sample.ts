@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { identityOf, type Mutation } from './points.js';
+import { identityOf, type Mutation } from './mutations.js';
 
 /** The folder of src/ that a source file lies in: `limiter` for `src/limiter/calendar.ts`. */
 export function roomOf(path: string): string {

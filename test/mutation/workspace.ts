@@ -73,7 +73,7 @@ export class Workspace {
       transform: {},
       testEnvironment: '<rootDir>/.ci/test-environment.cjs',
       reporters: [[join(__dirname, 'reporter.js'), { out }]],
-      testSequencer: join(__dirname, 'quickest-first.js'),
+      testSequencer: join(__dirname, 'keep-order-sequencer.js'),
       modulePathIgnorePatterns: ['<rootDir>/build/package.json'],
       cacheDirectory: '<rootDir>/.jest-cache',
       testTimeout: TEST_TIMEOUT_MS,

@@ -10,8 +10,8 @@ import { startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { startWeir } from '../../support/weir/weir.js';
 import type { BenchCase, BenchStore } from './cases.js';
+import { sinkSettings } from './metrics-sinks.js';
 import { type Limit, policyText } from './policy.js';
-import { sinkSettings } from './sinks.js';
 
 /** A server under load. */
 export interface BenchTarget {

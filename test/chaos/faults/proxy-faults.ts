@@ -1,4 +1,4 @@
-import type { Mischief } from '../proxy.js';
+import type { Mischief } from '../fault-proxy.js';
 import type { SingleTopology } from '../topology/single-topology.js';
 import { AFTER_SILENCE_MS, type Fault, type Stage } from './fault.js';
 

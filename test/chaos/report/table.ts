@@ -1,5 +1,5 @@
 import { writePart } from '../../support/docs/write-part.js';
-import type { Spread } from '../scene/lateness.js';
+import type { Spread } from '../testbed/deadline-check.js';
 import type { TopologyName } from '../topology/topology.js';
 import type { Row } from './row.js';
 

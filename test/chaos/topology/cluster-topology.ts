@@ -9,7 +9,7 @@ import {
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { servesSlot } from '../../support/redis/cluster-view.js';
 import { keyOfBucket } from '../calls/buckets.js';
-import { ChaosProxy } from '../proxy.js';
+import { ChaosProxy } from '../fault-proxy.js';
 import { RedisNode } from './redis-node.js';
 import type { Topology } from './topology.js';
 

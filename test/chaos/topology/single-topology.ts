@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Random } from '../../fuzz/random.js';
 import { TempDir } from '../../support/process/temp-dir.js';
-import { ChaosProxy } from '../proxy.js';
+import { ChaosProxy } from '../fault-proxy.js';
 import { RedisNode } from './redis-node.js';
 import { decidedBy, type Topology } from './topology.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { identityOf, mutate, mutationsOf } from '../../mutation/mutations.js';
 import { readMutationOptions } from '../../mutation/options.js';
-import { identityOf, mutate, mutationsOf } from '../../mutation/points.js';
 import { type MutationResult, onlyAfterwards, tableOf } from '../../mutation/results.js';
 import { draw, sharesOf } from '../../mutation/sample.js';
-import { TestsOfRooms } from '../../mutation/tests-of.js';
+import { TestsOfRooms } from '../../mutation/tests-of-rooms.js';
 
 const PATH = 'src/limiter/a.ts';
 

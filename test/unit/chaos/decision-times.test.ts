@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Decisions } from '../../chaos/scene/decisions.js';
+import { Decisions } from '../../chaos/testbed/decision-times.js';
 
 const WITHIN_MS = 20;
 

@@ -5,9 +5,9 @@ import { type Answered, Caller } from '../calls/caller.js';
 import { Ledger } from '../calls/ledger.js';
 import type { RedisNode } from '../topology/redis-node.js';
 import type { Topology } from '../topology/topology.js';
-import { Decisions } from './decisions.js';
-import { Lateness } from './lateness.js';
-import { WeirHost } from './weir-host.js';
+import { Lateness } from './deadline-check.js';
+import { Decisions } from './decision-times.js';
+import { WeirHost } from './monitored-weir.js';
 
 /** Envoy's usual deadline, and the deadline of a patient caller, in milliseconds. */
 const DEADLINES_MS = [20, 250];

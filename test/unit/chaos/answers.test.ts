@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { readAnswer } from '../../chaos/calls/answer.js';
 import type { Bucket } from '../../chaos/calls/buckets.js';
-import { Lateness, MARGIN_MS } from '../../chaos/scene/lateness.js';
-import { FrameScan } from '../../chaos/watch/frame-scan.js';
+import { FrameScan } from '../../chaos/latency/frame-scanner.js';
+import { Lateness, MARGIN_MS } from '../../chaos/testbed/deadline-check.js';
 
 const bucket = (name: string, maxTokens: number): Bucket => ({
   name,

@@ -19,7 +19,7 @@ export interface SeenCall {
 /** Settings that make weir, and each of its workers, write down its answers in `folder` (answer-times.ts). */
 export function watchSettings(folder: string, offsetFile?: string): NodeJS.ProcessEnv {
   return {
-    NODE_OPTIONS: preloading('test/chaos/watch/answer-times.js'),
+    NODE_OPTIONS: preloading('test/chaos/latency/answer-times.js'),
     WEIR_ANSWER_TIMES_DIR: folder,
     ...(offsetFile !== undefined && { WEIR_CLOCK_OFFSET_FILE: offsetFile }),
   };

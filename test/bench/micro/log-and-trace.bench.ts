@@ -1,7 +1,7 @@
 /*
  * What a sampled decision log and traces cost a decision, beside one that neither is told of: bytes of a request →
  * Callers → ShouldRateLimit → bytes of the answer. Where nobody asks for them there are no Callers.
- * `node build/test/bench/micro/told.bench.js [part of a name …]`
+ * `node build/test/bench/micro/log-and-trace.bench.js [part of a name …]`
  */
 
 import { createClientCodec } from '../../../src/codec/client-codec.js';

@@ -1,4 +1,4 @@
-import type { SeenCall } from '../watch/weir-watch.js';
+import type { SeenCall } from '../latency/answer-log.js';
 
 /**
  * How much later than its deadline an answer may be written, in milliseconds, beyond what the latest one was without a

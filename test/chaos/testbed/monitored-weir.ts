@@ -3,7 +3,7 @@ import { httpRequest } from '../../support/process/http-client.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-import { WeirWatch, watchSettings } from '../watch/weir-watch.js';
+import { WeirWatch, watchSettings } from '../latency/answer-log.js';
 
 const START_MS = 60_000;
 /** Metrics that say that weir itself is broken. */

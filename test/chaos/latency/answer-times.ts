@@ -15,7 +15,7 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import { FrameScan } from './frame-scan.js';
+import { FrameScan } from './frame-scanner.js';
 
 const FLUSH_MS = 100;
 const BEAT_MS = 5;
