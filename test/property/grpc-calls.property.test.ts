@@ -7,7 +7,7 @@ import { GrpcError, type GrpcServerOptions, STATUS } from '../../src/grpc/grpc-s
 import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
 import { StreamingTarget } from '../../src/grpc/h2-transport/streaming-call.js';
-import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
+import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-call.js';
 import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';

@@ -14,7 +14,7 @@ import { CallContext } from './call-context.js';
 import { CallRouter } from './call-router.js';
 import { SYSTEM_TIMERS } from './deadline-queue.js';
 import { StreamingTarget } from './streaming-call.js';
-import { UnaryTarget, WaitingStreams } from './unary-target.js';
+import { UnaryTarget, WaitingStreams } from './unary-call.js';
 
 /** The fast stack: the {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
 export class H2GrpcServer implements GrpcServer {

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
-import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-target.js';
+import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
 import type { RequestHead } from '../../../../src/h2/request-handler.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 import {
