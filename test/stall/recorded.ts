@@ -11,7 +11,7 @@ const MOST_TIMES = 3;
 /** CPU time that is not told from noise, in microseconds: so much more than those times is let pass. */
 const NOISE_MICROS = 50_000;
 
-/** CPU per kilobyte of each case, in millionths of the yardstick of its run (yardstick.ts). */
+/** CPU per kilobyte of each case, in millionths of the yardstick of its run (calibration.ts). */
 export type Recorded = Readonly<Record<string, number>>;
 
 export function readRecorded(): Recorded {

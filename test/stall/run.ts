@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, repositoryRoot } from '../support/process/tools.js';
 import { STALL_GROUPS } from './all-groups.js';
+import { yardstickMs } from './calibration.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded, recordName, recordOf, writeRecorded } from './recorded.js';
-import { SHORT_MS } from './short-form.js';
 import { markdownTable, type Row, rowLine, textTable } from './table.js';
-import { yardstickMs } from './yardstick.js';
+import { SHORT_MS } from './test-attack-ms.js';
 
 const HELP = `npm run stall -- [options] [parts of names]
 

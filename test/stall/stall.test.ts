@@ -5,11 +5,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { STALL_GROUPS } from './all-groups.js';
+import { yardstickMs } from './calibration.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded } from './recorded.js';
-import { SHORT_MS } from './short-form.js';
 import { type Row, textTable } from './table.js';
-import { yardstickMs } from './yardstick.js';
+import { SHORT_MS } from './test-attack-ms.js';
 
 const rows: Row[] = [];
 const yardstick = yardstickMs();
