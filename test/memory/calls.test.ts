@@ -6,8 +6,8 @@ import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
 import { MemoryServer } from './memory-server.js';
 
-const MOST_BYTES = 64e6;
-const PATIENCE_MS = 20_000;
+const MAX_BYTES = 64e6;
+const ATTACK_MS = 20_000;
 const MB = 1e6;
 
 const cases = [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES];
@@ -19,12 +19,12 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await attacker.close();
-  process.stdout.write(`\nMB more for one call, and its answers\n${table.join('\n')}\n`);
+  process.stdout.write(`\nMemory increase in MB during one call, and the answers\n${table.join('\n')}\n`);
 });
 
 /** Returns the attack with a single call. */
 function once(attack: Attack): Attack {
-  if (attack.kind === 'frames') throw new Error('frames are no call');
+  if (attack.kind === 'frames') throw new Error('a frame attack is not a single call');
   return attack.kind === 'grpc' ? { ...attack, streams: 1, calls: 1 } : { ...attack, batches: 1 };
 }
 
@@ -42,8 +42,8 @@ test.each(cases.map((one) => [one.name, one.attack] as const))(
     const order = once((attack as () => Attack)());
     const port = order.kind === 'http' ? weir.httpPort : weir.grpcPort;
     const before = await server.settle();
-    await attacker.attack({ attack: order, port, connections: 1, ms: PATIENCE_MS });
-    const { answers } = await attacker.letGo();
+    await attacker.attack({ attack: order, port, connections: 1, ms: ATTACK_MS });
+    const { answers } = await attacker.finish();
     const peak = server.peak();
     if (peak === undefined || !server.isAlive()) {
       await server.stop();
@@ -53,7 +53,7 @@ test.each(cases.map((one) => [one.name, one.attack] as const))(
     const more = peak - before;
     table.push(`${(more / MB).toFixed(0).padStart(5)}  ${name}  ${JSON.stringify(answers)}`);
     expect(Object.keys(answers)).toHaveLength(1);
-    expect(more).toBeLessThan(MOST_BYTES);
+    expect(more).toBeLessThan(MAX_BYTES);
   },
   90_000,
 );

@@ -117,7 +117,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
     }, 60_000);
     afterAll(() => server.stop());
 
-    /** Runs each attack on as many connections, long enough to do harm, and sends innocent calls meanwhile. */
+    /** Runs each attack on `connections` connections for `ms`, and sends innocent calls at the same time. */
     async function attackAll(attacks: readonly Attack[], connections: number, ms: number): Promise<void> {
       const { weir } = server;
       const attacking = Promise.all(
@@ -131,7 +131,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
       const code = await asked;
       expect({ code, isAlive: server.isAlive() }).toEqual({ code: 0, isAlive: true });
       expect(await server.askInnocently()).toBe(0);
-      await Promise.all(attackers.slice(0, attacks.length).map((attacker) => attacker.letGo()));
+      await Promise.all(attackers.slice(0, attacks.length).map((attacker) => attacker.finish()));
       const peak = server.peak() ?? Number.POSITIVE_INFINITY;
       process.stdout.write(`in ${mebibytes} MiB, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
       expect(peak).toBeLessThan(mebibytes * MIB);
@@ -143,7 +143,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
 
     // The smaller container covers the larger one, because the heap is the same.
     if (mebibytes !== LEAST) return;
-    test('all costly calls at once do, too', async () => {
+    test('all expensive calls at once leave enough memory', async () => {
       for (let first = 0; first < CALLS.length; first += CROWD.length) {
         await attackAll(CALLS.slice(first, first + CROWD.length), 4, 500);
       }
@@ -164,11 +164,9 @@ if (mebibytesHere === LEAST) {
         await attackers[0]?.attack({ attack, port: server.weir.grpcPort, connections: 50, ms: ATTACK_MS });
         redis.resume();
         const peak = server.peak() ?? Number.POSITIVE_INFINITY;
-        process.stdout.write(
-          `beside a Redis that does not answer, a peak of ${(peak / MIB).toFixed(0)} MiB\n`,
-        );
+        process.stdout.write(`with an unresponsive Redis, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
         expect(peak).toBeLessThan(LEAST * MIB);
-        await attackers[0]?.letGo();
+        await attackers[0]?.finish();
         await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0, 30_000);
       } finally {
         await server.stop();

@@ -7,7 +7,7 @@ import { CALENDAR_GROUP, DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './case
 import { VIEW_GROUP } from './cases/views.js';
 import type { StallGroup } from './stall-case.js';
 
-/** Every case, by the server that it needs. */
+/** All cases, grouped by the server that they need. */
 export const STALL_GROUPS: readonly StallGroup[] = [
   {
     setup: { name: 'buckets in memory', files: MATCHER_FILES },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const ROUNDS = 7;
 
-/** A fixed piece of work of the kind that weir does: strings, maps, bytes. */
+/** Runs a fixed amount of work that resembles weir's: strings, maps and bytes. */
 function work(): number {
   const counts = new Map<string, number>();
   const bytes = Buffer.alloc(4096, 'weir');
@@ -17,10 +17,10 @@ function work(): number {
 }
 
 /**
- * CPU milliseconds that this machine, now, takes for a fixed piece of work: the least of some rounds. What an attack
- * costs is kept as a multiple of it, so that a slower machine does not fail.
+ * Returns the CPU milliseconds that this machine currently needs for a fixed loop, as the lowest of several rounds. The
+ * costs of attacks are recorded as multiples of this time, so that cases do not fail on slower machines.
  */
-export function yardstickMs(): number {
+export function calibrationMs(): number {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage();

@@ -1,29 +1,24 @@
 import { type Measurement, StallBench } from './measure-case.js';
-import { faultsOf, NOT_RECORDED, type Recorded } from './recorded.js';
+import { failuresOf, NOT_RECORDED, type Recorded } from './recorded.js';
 import type { StallCase, StallGroup } from './stall-case.js';
 import { StallServer } from './stall-server.js';
 import type { Row } from './table.js';
 
-/**
- * What a machine with too few cores does to a measurement is not weir's: a case that fails is tried again, and its best
- * counts.
- */
-const TRIES = 3;
-/** A stretch so long is no matter of cores, and is not tried again. */
-const HOPELESS_MS = 500;
+/** Maximum number of attempts for a case. The best result counts, because a busy machine also causes delays. */
+const MAX_ATTEMPTS = 3;
+/** A busy machine does not cause delays above this limit, so such a case is not repeated. */
+const MAX_REPEATED_DELAY_MS = 500;
 
 export interface RunOptions {
-  /** How long each attack lasts. */
+  /** Duration of each attack. */
   readonly ms: number;
-  /** Absent: costs are not held against anything, as where they are being recorded. */
+  /** Recorded costs. Without them, for example while costs are recorded, the CPU time is not checked. */
   readonly recorded: Recorded | undefined;
-  readonly yardstick: number;
+  /** Duration of the calibration loop on this machine, in milliseconds. */
+  readonly calibration: number;
 }
 
-/**
- * Runs the cases of a group, one after the other, on a server that is started anew where an attack has broken it. Close
- * it.
- */
+/** Runs the cases of a group one after the other. Restarts the server if an attack broke it. Close it after use. */
 export class GroupRun {
   private readonly group: StallGroup;
   private readonly options: RunOptions;
@@ -38,13 +33,14 @@ export class GroupRun {
 
   async run(one: StallCase, connections: number): Promise<Row> {
     let best: Row | undefined;
-    for (let tries = 1; tries <= TRIES; tries++) {
+    for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
       const measured = await this.measure(one, connections);
-      const faults = faultsOf(measured, this.options.recorded, this.options.yardstick);
-      if (best === undefined || isBetter({ measured, faults, tries }, best))
-        best = { measured, faults, tries };
-      best = { ...best, tries };
-      if (faults.every((fault) => fault === NOT_RECORDED) || measured.delayMs > HOPELESS_MS) break;
+      const failures = failuresOf(measured, this.options.recorded, this.options.calibration);
+      if (best === undefined || isBetter({ measured, failures, attempts }, best))
+        best = { measured, failures, attempts };
+      best = { ...best, attempts };
+      const isFinal = failures.every((failure) => failure === NOT_RECORDED);
+      if (isFinal || measured.delayMs > MAX_REPEATED_DELAY_MS) break;
     }
     return best as Row;
   }
@@ -61,7 +57,7 @@ export class GroupRun {
     }
     const { server, bench } = this;
     const measured = await bench.measure(server, one, connections, this.options.ms, this.baseline);
-    // What is still busy, or broken, would be measured with the next case.
+    // A busy or broken server would falsify the next measurement.
     const { alive, settled, innocent } = measured;
     if (!alive || !settled || innocent.failure !== undefined || innocent.unanswered > 0) {
       this.server = undefined;
@@ -72,6 +68,6 @@ export class GroupRun {
 }
 
 function isBetter(one: Row, other: Row): boolean {
-  if (one.faults.length !== other.faults.length) return one.faults.length < other.faults.length;
+  if (one.failures.length !== other.failures.length) return one.failures.length < other.failures.length;
   return one.measured.delayMs < other.measured.delayMs;
 }

@@ -1,6 +1,6 @@
 /*
- * The thread of the innocent caller: calls at an exact rate whatever becomes of the calls before, and keeps the wait of
- * each, from when it was due until the whole answer was there.
+ * The innocent caller's thread. It sends calls at a fixed rate, even if earlier calls are not answered yet, and records
+ * the latency of each call. The latency begins when the call is due, and ends when the answer is complete.
  */
 import { connect } from 'node:net';
 import { parentPort } from 'node:worker_threads';
@@ -9,16 +9,16 @@ import { type CallObserver, ClientConnection } from '../bench/load/client-connec
 import type { InnocentOrder, InnocentResult } from './innocent.js';
 import { descriptor, request } from './wire.js';
 
-/** How long the thread sleeps between looks; what is due goes out within about twice that. */
-const NAP_MS = 0.5;
-/** How long answers are waited for, those to connections and, after the last call, those to calls. */
-const PATIENCE_MS = 30_000;
+/** Time for which the thread sleeps between checks. A due call is sent within about twice this time. */
+const SLEEP_MS = 0.5;
+/** Maximum time until all connections are open, and maximum wait for answers after the last call. */
+const TIMEOUT_MS = 30_000;
 
 const nowMicros = (): number => performance.now() * 1000;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 class Innocent implements CallObserver {
-  private readonly waits: number[] = [];
+  private readonly latenciesMs: number[] = [];
   private readonly connections: ClientConnection[] = [];
   private readonly order: InnocentOrder;
   private sent = 0;
@@ -36,7 +36,7 @@ class Innocent implements CallObserver {
 
   async begin(): Promise<void> {
     const { port, connections } = this.order;
-    const timer = setTimeout(() => this.failed('no answer to its connection'), PATIENCE_MS);
+    const timer = setTimeout(() => this.failed('a connection was not answered'), TIMEOUT_MS);
     const message = request(this.order.domain, descriptor(['caller', 'innocent']));
     const template = callTemplate(message, 'http', `127.0.0.1:${port}`);
     for (let i = 0; i < connections; i++) {
@@ -47,11 +47,11 @@ class Innocent implements CallObserver {
     }
     clearTimeout(timer);
     this.startMicros = nowMicros();
-    this.keepPace();
+    this.sendDueCalls();
   }
 
   answered(dueMicros: number, overLimit: boolean): void {
-    this.waits.push((nowMicros() - dueMicros) / 1000);
+    this.latenciesMs.push((nowMicros() - dueMicros) / 1000);
     if (overLimit) this.failure ??= 'OVER_LIMIT';
   }
 
@@ -62,19 +62,19 @@ class Innocent implements CallObserver {
     this.onFailure();
   }
 
-  /** No further calls; resolves when the last has its answer. */
+  /** Stops sending. Resolves when all calls are answered. */
   async end(): Promise<InnocentResult> {
     this.endMicros = nowMicros();
-    const last = performance.now() + PATIENCE_MS;
-    while (this.waits.length < this.sent && this.failure === undefined && performance.now() < last) {
+    const last = performance.now() + TIMEOUT_MS;
+    while (this.latenciesMs.length < this.sent && this.failure === undefined && performance.now() < last) {
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     for (const connection of this.connections) connection.destroy();
-    const waits = this.waits.sort((one, other) => one - other);
-    const at = (share: number): number => waits[Math.floor((waits.length - 1) * share)] ?? 0;
+    const sorted = this.latenciesMs.sort((one, other) => one - other);
+    const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
     return {
       calls: this.sent,
-      unanswered: this.sent - waits.length,
+      unanswered: this.sent - sorted.length,
       failure: this.failure,
       p50Ms: at(0.5),
       p99Ms: at(0.99),
@@ -82,7 +82,7 @@ class Innocent implements CallObserver {
     };
   }
 
-  private keepPace(): void {
+  private sendDueCalls(): void {
     const now = Math.min(nowMicros(), this.endMicros);
     const micros = 1e6 / this.order.rate;
     const due = Math.floor((now - this.startMicros) / micros) + 1;
@@ -94,21 +94,21 @@ class Innocent implements CallObserver {
     }
     for (const connection of this.connections) connection.flush();
     if (this.endMicros !== Number.POSITIVE_INFINITY) return;
-    Atomics.wait(sleeper, 0, 0, NAP_MS);
-    setImmediate(() => this.keepPace());
+    Atomics.wait(sleeper, 0, 0, SLEEP_MS);
+    setImmediate(() => this.sendDueCalls());
   }
 }
 
 let innocent: Innocent | undefined;
 
-async function obey(order: InnocentOrder | 'end'): Promise<void> {
+async function handle(order: InnocentOrder | 'end'): Promise<void> {
   if (order !== 'end') {
     innocent = new Innocent(order);
     await innocent.begin();
-    parentPort?.postMessage('begun');
+    parentPort?.postMessage('started');
   } else if (innocent !== undefined) {
     parentPort?.postMessage(await innocent.end());
   }
 }
 
-parentPort?.on('message', (order: InnocentOrder | 'end') => void obey(order));
+parentPort?.on('message', (order: InnocentOrder | 'end') => void handle(order));

@@ -5,7 +5,7 @@ import { repositoryRoot } from '../support/process/tools.js';
 export interface InnocentOrder {
   readonly port: number;
   readonly domain: string;
-  /** Calls a second. */
+  /** Calls per second. */
   readonly rate: number;
   readonly connections: number;
 }
@@ -14,43 +14,43 @@ export interface InnocentOrder {
 export interface InnocentResult {
   readonly calls: number;
   readonly unanswered: number;
-  /** Why its calls came to an end: a call that was not answered with OK, or a lost connection. */
+  /** Reason why the caller stopped: a call that was not answered with OK, or a lost connection. */
   readonly failure: string | undefined;
-  /** Waits for an answer, from when the call was due. */
+  /** Latency percentiles, measured from the time at which a call was due. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
 }
 
-/** One whose calls nobody may hold up, in a thread of its own. Close it. */
+/** A caller, in a separate thread, whose calls no attack may delay. Close it after use. */
 export class InnocentCaller {
   readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/innocent-thread.js'));
-  #heard: (said: unknown) => void = () => {};
-  #failed: (error: Error) => void = () => {};
+  #onReply: (reply: unknown) => void = () => {};
+  #onError: (error: Error) => void = () => {};
 
   constructor() {
-    this.#thread.on('message', (said: unknown) => this.#heard(said));
-    this.#thread.on('error', (error) => this.#failed(error as Error));
+    this.#thread.on('message', (reply: unknown) => this.#onReply(reply));
+    this.#thread.on('error', (error) => this.#onError(error as Error));
   }
 
   /** Resolves when the calls have started. */
   async begin(order: InnocentOrder): Promise<void> {
-    await this.#ask(order);
+    await this.#send(order);
   }
 
-  /** Stops sending; resolves when all calls are answered. */
+  /** Stops sending. Resolves when all calls are answered. */
   async end(): Promise<InnocentResult> {
-    return (await this.#ask('end')) as InnocentResult;
+    return (await this.#send('end')) as InnocentResult;
   }
 
   async close(): Promise<void> {
     await this.#thread.terminate();
   }
 
-  #ask(order: InnocentOrder | 'end'): Promise<unknown> {
+  #send(order: InnocentOrder | 'end'): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#heard = resolve;
-      this.#failed = reject;
+      this.#onReply = resolve;
+      this.#onError = reject;
       this.#thread.postMessage(order);
     });
   }

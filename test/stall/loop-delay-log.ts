@@ -2,30 +2,30 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { preloading } from '../support/process/preload.js';
 
-/** Longest that event loops were busy with one thing, in milliseconds. */
+/** Longest time for which one task kept an event loop busy, in milliseconds. */
 export interface LoopDelay {
-  /** By the clock. */
+  /** Elapsed time. */
   readonly wallMs: number;
-  /** Without the time in which the thread had no core. */
+  /** Elapsed time without the time in which the thread waited for a core. */
   readonly ownMs: number;
 }
 
-/** The monotonic clock that all processes of a machine share, in milliseconds. */
+/** Returns the time on the monotonic clock that all processes of a machine share, in milliseconds. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Settings that make weir, and each of its workers, write down its delays in `folder` (loop-delay.ts). */
+/** Returns variables that make weir and each of its workers record their delays in `folder` (loop-delay.ts). */
 export function recordingSettings(folder: string): NodeJS.ProcessEnv {
   return { NODE_OPTIONS: preloading('test/stall/loop-delay.js'), WEIR_LOOP_DELAY_DIR: folder };
 }
 
-/** The processes that write to `folder`. */
+/** Returns the processes that write to `folder`. */
 export function recordedPids(folder: string): number[] {
   return readdirSync(folder).map(Number);
 }
 
-/** The longest delay of any process that ended after `sinceMs` of {@link monotonicMs}. */
+/** Returns the longest delay of any process that ended after `sinceMs` on the clock of {@link monotonicMs}. */
 export function longestDelay(folder: string, sinceMs: number): LoopDelay {
   let wallMs = 0;
   let ownMs = 0;
@@ -40,13 +40,13 @@ export function longestDelay(folder: string, sinceMs: number): LoopDelay {
   return { wallMs, ownMs };
 }
 
-/** What loop-delay.ts waits between two looks at an event loop, and a look itself takes, about. */
-const LOOK_MS = 1.1;
+/** Approximate interval between two checks of loop-delay.ts, including the check itself. */
+const CHECK_MS = 1.1;
 
 /**
- * The delay that a share of all looks, such as 0.99, did not exceed since `sinceMs` of {@link monotonicMs}, in the
- * worst of the processes; without the time in which the thread had no core. Milliseconds; 0 where it is too short to be
- * noted.
+ * Returns a percentile of the event-loop delays since `sinceMs` on the clock of {@link monotonicMs}. `share` is 0.99
+ * for the 99th percentile. Returns the highest percentile of all processes in milliseconds, without the time in which the
+ * thread waited for a core, or 0 if the delay is too short to be recorded.
  */
 export function delayAt(folder: string, sinceMs: number, share: number): number {
   return Math.max(
@@ -59,8 +59,8 @@ export function delayAt(folder: string, sinceMs: number, share: number): number 
         late.push(own);
         lateMs += wall;
       }
-      const looks = late.length + Math.max(0, monotonicMs() - sinceMs - lateMs) / LOOK_MS;
-      const beyond = Math.floor(looks * (1 - share));
+      const checks = late.length + Math.max(0, monotonicMs() - sinceMs - lateMs) / CHECK_MS;
+      const beyond = Math.floor(checks * (1 - share));
       return late.sort((one, other) => other - one)[beyond] ?? 0;
     }),
   );

@@ -1,21 +1,22 @@
 /*
- * Put before weir with NODE_OPTIONS=--require: writes down how long the event loop of the process was busy with one
- * thing. It looks every millisecond, and each look that came late is a line `end late own` in
- * WEIR_LOOP_DELAY_DIR/<pid>: the monotonic clock of all processes at the look, in milliseconds, how late it was, and
- * how much of that was the loop's own, that is without the time for which the kernel let the thread wait for a core.
+ * Records the delays of weir's event loop. Loaded with NODE_OPTIONS=--require. A timer runs every millisecond. If the
+ * timer is late, the script appends a line `end late own` to WEIR_LOOP_DELAY_DIR/<pid>. `end` is the time on the
+ * monotonic clock that all processes share, and `late` is the delay. `own` is the delay without the time in which the
+ * thread waited for a core. All values are in milliseconds.
  */
 import { openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
-const LOOK_MS = 1;
-/** Looks that come less late say nothing: timers are no better. */
-const NOTED_MS = 2;
+const TIMER_MS = 1;
+/** Minimum delay that is recorded. Timers are not exact enough for shorter delays. */
+const MIN_RECORDED_MS = 2;
 
 /**
- * Milliseconds that this thread stood ready to run and had no core, since it began; 0 where the kernel does not say.
+ * Returns a function for the milliseconds in which this thread waited for a core so far. The function returns 0 if the
+ * kernel does not report this time.
  */
-function waiting(): () => number {
+function coreWaitReader(): () => number {
   let file: number;
   try {
     file = openSync('/proc/thread-self/schedstat', 'r');
@@ -33,22 +34,22 @@ const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 function watch(folder: string): void {
   const file = openSync(join(folder, String(process.pid)), 'a');
-  const waitedMs = waiting();
+  const waitedMs = coreWaitReader();
   let before = nowMs();
   let waitedBefore = waitedMs();
-  const look = (): void => {
+  const check = (): void => {
     const now = nowMs();
     const waited = waitedMs();
-    const late = now - before - LOOK_MS;
-    if (late >= NOTED_MS) {
+    const late = now - before - TIMER_MS;
+    if (late >= MIN_RECORDED_MS) {
       const own = Math.max(0, late - (waited - waitedBefore));
       writeSync(file, `${now.toFixed(2)} ${late.toFixed(2)} ${own.toFixed(2)}\n`);
     }
     before = now;
     waitedBefore = waited;
-    setTimeout(look, LOOK_MS).unref();
+    setTimeout(check, TIMER_MS).unref();
   };
-  look();
+  check();
 }
 
 const folder = process.env['WEIR_LOOP_DELAY_DIR'];

@@ -7,35 +7,35 @@ import type { StallCase } from './stall-case.js';
 import type { StallServer } from './stall-server.js';
 
 const INNOCENT_RATE = 200;
-/** So that with several workers each has some of them. */
+/** More than one, so that each worker gets some of the connections. */
 const INNOCENT_CONNECTIONS = 4;
 const WARM_UP_MS = 300;
-const BASELINE_LOOKS = 4;
+const BASELINE_SAMPLES = 4;
 const BASELINE_MS = 150;
-/** What the innocent caller can cost, in microseconds per second: more is a start that still goes on. */
-const MOST_BASELINE = 60_000;
-/** weir counts as done with an attack when it uses less than this share of a core. */
+/** Maximum cost of the innocent caller, in CPU microseconds per second. A higher value means weir is still starting. */
+const MAX_BASELINE = 60_000;
+/** weir has finished an attack when it uses less than this share of a core. */
 const IDLE_SHARE = 0.3;
-const LOOK_MS = 50;
-/** Longest wait for that; on a sound weir it is short. */
+const POLL_MS = 50;
+/** Maximum time until weir has finished an attack. */
 const SETTLE_MS = 3000;
 
 /** Effects of one attack on weir and on the innocent caller. */
 export interface Measurement {
   readonly name: string;
   readonly connections: number;
-  /** Of attack, as far as the kernel took it. */
+  /** Amount of attack data that the kernel accepted. */
   readonly kilobytes: number;
-  /** CPU time of weir that the innocent caller does not cause. */
+  /** CPU time of weir without the share of the innocent caller. */
   readonly cpuMicros: number;
   readonly microsPerKilobyte: number;
-  /** Longest delay of the event loop. */
+  /** Longest delay of the event loop, without the time in which the thread waited for a core. */
   readonly delayMs: number;
-  /** The same by the clock, with the time that the thread waited for a core. */
+  /** Longest delay of the event loop, including the time in which the thread waited for a core. */
   readonly delayWallMs: number;
   readonly innocent: InnocentResult;
   readonly answers: AttackResult['answers'];
-  /** Whether weir was done with the attack before its connections were closed. */
+  /** Whether weir had finished the attack before the attacker closed its connections. */
   readonly settled: boolean;
   readonly alive: boolean;
 }
@@ -46,27 +46,27 @@ export class StallBench {
   readonly #innocent = new InnocentCaller();
 
   /**
-   * CPU microseconds per second of a server that only the innocent caller asks: the least of some looks, as one that
-   * has just started does other things as well.
+   * Returns the CPU microseconds per second that a server needs for the innocent caller alone. Returns the lowest of
+   * several samples, because a server that has just started also does other work.
    */
   async baseline(server: StallServer): Promise<number> {
     await this.#begin(server);
     await pause(WARM_UP_MS);
     let least = Number.POSITIVE_INFINITY;
-    for (let look = 0; look < BASELINE_LOOKS; look++) {
+    for (let sample = 0; sample < BASELINE_SAMPLES; sample++) {
       const before = server.cpuMicros();
       const start = monotonicMs();
       await pause(BASELINE_MS);
       least = Math.min(least, (server.cpuMicros() - before) / ((monotonicMs() - start) / 1000));
     }
     await this.#innocent.end();
-    return Math.min(least, MOST_BASELINE);
+    return Math.min(least, MAX_BASELINE);
   }
 
-  /** Attacks for `ms`; resolves when all is answered and the attacker has gone. */
+  /** Attacks for `ms`. Resolves when the innocent caller has all answers and the attacker's connections are closed. */
   async measure(
     server: StallServer,
-    { name, attack, beside }: StallCase,
+    { name, attack, background }: StallCase,
     connections: number,
     ms: number,
     baseline: number,
@@ -75,23 +75,23 @@ export class StallBench {
     const start = monotonicMs();
     const cpuBefore = server.cpuMicros();
     let ended = false;
-    const besides = beside?.(server, () => ended);
+    const backgroundWork = background?.(server, () => ended);
     const order = attack?.();
     if (order !== undefined) {
       await this.#attacker.attack({ attack: order, connections, ms, port: portOf(server, order) });
     } else await pause(ms);
     ended = true;
-    const besideBytes = (await besides) ?? 0;
+    const backgroundBytes = (await backgroundWork) ?? 0;
     const settled = await settle(server);
-    const result = order === undefined ? { bytes: 0, opened: 0, answers: {} } : await this.#attacker.letGo();
+    const result = order === undefined ? { bytes: 0, opened: 0, answers: {} } : await this.#attacker.finish();
     const innocent = await this.#innocent.end();
-    // The look that ends the last delay comes behind the last answer.
+    // loop-delay.ts writes the last delay after the last answer.
     await pause(10);
     const seconds = (monotonicMs() - start) / 1000;
     const cpuMicros = Math.max(0, server.cpuMicros() - cpuBefore - baseline * seconds);
-    const kilobytes = (result.bytes + besideBytes) / 1024;
+    const kilobytes = (result.bytes + backgroundBytes) / 1024;
     const { ownMs, wallMs } = server.longestDelay(start);
-    // A blocked event loop has not written its delay yet.
+    // An event loop that is still blocked has not written its delay yet.
     const isStuck = innocent.unanswered > 0 && innocent.failure === undefined;
     const stuckMs = isStuck ? monotonicMs() - start : 0;
     return {
@@ -127,13 +127,13 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until weir has done what it was sent; false when that takes too long. */
+/** Waits until weir has finished its work. Returns false after SETTLE_MS. */
 async function settle(server: StallServer): Promise<boolean> {
   const last = monotonicMs() + SETTLE_MS;
   while (monotonicMs() < last) {
     const before = server.cpuMicros();
-    await pause(LOOK_MS);
-    if ((server.cpuMicros() - before) / 1000 < LOOK_MS * IDLE_SHARE) return true;
+    await pause(POLL_MS);
+    if ((server.cpuMicros() - before) / 1000 < POLL_MS * IDLE_SHARE) return true;
   }
   return false;
 }

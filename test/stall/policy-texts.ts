@@ -1,20 +1,17 @@
-/*
- * Policies that are legal, and as large or as costly as a policy may well be. Each is a file of its own with the domain
- * in its name.
- */
+/* Generates valid policies that are large or expensive to match. Each policy file is named after its domain. */
 
 export const INNOCENT = 'innocent';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** What the innocent caller asks about: a limit that it never reaches. */
+/** Returns the innocent caller's policy, whose limit it never reaches. */
 export function innocentPolicy(): string {
   return `domain: ${INNOCENT}
 descriptors: [{ key: caller, rate_limit: { unit: day, requests_per_unit: 4000000000 } }]
 `;
 }
 
-/** Rules of `derive` that make `group` of a path, and a limit for each group. */
+/** Returns a policy that derives `group` from a path with `count` rules, and limits each group. */
 export function pathPolicy(domain: string, count: number, pattern: (n: number) => string): string {
   const rules = numbers(count).map((n) => `      - { path: ${JSON.stringify(pattern(n))}, value: g${n} }`);
   return `domain: ${domain}
@@ -29,7 +26,7 @@ descriptors:
 `;
 }
 
-/** A level whose nodes have these values, one each. */
+/** Returns a policy with a node for each of these values. */
 export function valuesPolicy(
   domain: string,
   values: readonly string[],
@@ -43,7 +40,7 @@ export function valuesPolicy(
   return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
 }
 
-/** Keys that are looked up by their digest. */
+/** Returns a policy that derives the tenant from the digest of an API key. */
 export function keysPolicy(domain: string, count: number): string {
   const digests = numbers(count).map((n) => `        ${n.toString(16).padStart(64, '0')}: tenant${n}`);
   return `domain: ${domain}
@@ -58,15 +55,18 @@ descriptors:
 `;
 }
 
-/** Any value of `v` has a limit of its own. */
+/** Returns a policy with a separate limit for each value of `v`. */
 export function anyValuePolicy(domain: string): string {
   return `domain: ${domain}
 descriptors: [{ key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 } }]
 `;
 }
 
-/** Any value of `v` has four token buckets that a single request uses up, for longer than an attack lasts. */
-export function usedUpPolicy(domain: string): string {
+/**
+ * Returns a policy with four token buckets for each value of `v`. One request empties them for longer than an attack
+ * lasts.
+ */
+export function emptyBucketPolicy(domain: string): string {
   const limits = numbers(4).map(
     (n) => `      - { name: limit${n}, token_bucket: { max_tokens: 1, fill_interval: ${24 + n}h } }`,
   );
@@ -79,7 +79,8 @@ ${limits.join('\n')}
 }
 
 /**
- * `count` windows of calendars, in all zones that there are, one for each value of `v`. `more` makes the limits differ.
+ * Returns a policy with `count` calendar windows, one for each value of `v`, in all time zones. `more` is added to each
+ * limit, so that a reload changes it.
  */
 export function calendarPolicy(domain: string, count: number, more = 0): string {
   const zones = Intl.supportedValuesOf('timeZone');
@@ -94,12 +95,12 @@ export function calendarPolicy(domain: string, count: number, more = 0): string 
   return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
 }
 
-/** Ten expressions whose automata have many states, with values that visit them all (a and b at random). */
-export function costlyPatterns(): string[] {
+/** Returns ten regular expressions whose automata have many states. Random strings of a and b visit all states. */
+export function expensivePatterns(): string[] {
   return numbers(10).map((n) => `[ab]*a[ab]{${60 + n}}c[ab]*(a|ab|b)*d${n}`);
 }
 
-/** `rules` limits with names of their own. `comment` makes the file differ. */
+/** Returns a policy with `rules` named limits. `comment` changes the file without changing the policy. */
 export function largePolicy(domain: string, rules: number, comment = ''): string {
   const nodes = numbers(rules).map(
     (n) =>

@@ -4,14 +4,14 @@ import { repositoryRoot } from '../support/process/tools.js';
 import type { Measurement } from './measure-case.js';
 
 const FILE = join(repositoryRoot, 'test/stall/recorded.json');
-/** The event loop's own delay, in milliseconds, above which a case fails. */
-const MOST_DELAY_MS = 50;
-/** Maximum ratio of the CPU time per kilobyte to the recorded one. */
-const MOST_TIMES = 3;
-/** CPU time that is not told from noise, in microseconds: so much more than those times is let pass. */
+/** Maximum event-loop delay, in milliseconds. */
+const MAX_DELAY_MS = 50;
+/** Maximum ratio of the measured cost to the recorded cost. */
+const MAX_COST_RATIO = 3;
+/** CPU microseconds above that ratio that do not fail a case, because they may be noise. */
 const NOISE_MICROS = 50_000;
 
-/** CPU per kilobyte of each case, in millionths of the yardstick of its run (calibration.ts). */
+/** Cost of each case: CPU time per kilobyte, in millionths of the calibration loop's time (calibration.ts). */
 export type Recorded = Readonly<Record<string, number>>;
 
 export function readRecorded(): Recorded {
@@ -28,38 +28,39 @@ export function recordName({ name, connections }: Measurement): string {
   return `${name} (${connections})`;
 }
 
-/** What is recorded of a measurement: microseconds per kilobyte over the yardstick's milliseconds, in thousandths. */
-export function recordOf({ microsPerKilobyte }: Measurement, yardstick: number): number {
-  return Number(((microsPerKilobyte / yardstick) * 1000).toPrecision(3));
+/** Returns the cost to record: CPU time per kilobyte, in millionths of the calibration loop's time. */
+export function relativeCostOf({ microsPerKilobyte }: Measurement, calibrationMs: number): number {
+  return Number(((microsPerKilobyte / calibrationMs) * 1000).toPrecision(3));
 }
 
-/** Says what no further try will mend. */
-export const NOT_RECORDED = 'no cost is recorded: npm run stall -- --record';
+/** A failure that a repetition cannot fix. */
+export const NOT_RECORDED = 'no cost is recorded; run npm run stall -- --record';
 
-/**
- * Returns the failures of a measurement, in sentences; none if it passes. Without `recorded`, the CPU time is not
- * checked.
- */
-export function faultsOf(measured: Measurement, recorded: Recorded | undefined, yardstick: number): string[] {
+/** Returns a message for each failure of a measurement. Without `recorded`, the CPU time is not checked. */
+export function failuresOf(
+  measured: Measurement,
+  recorded: Recorded | undefined,
+  calibrationMs: number,
+): string[] {
   const { innocent, delayMs, kilobytes, microsPerKilobyte, alive } = measured;
-  const faults: string[] = [];
-  if (!alive) faults.push('weir has ended');
-  if (kilobytes === 0) faults.push('the attack sent nothing');
-  if (innocent.failure !== undefined) faults.push(`the innocent caller got ${innocent.failure}`);
+  const failures: string[] = [];
+  if (!alive) failures.push('weir has ended');
+  if (kilobytes === 0) failures.push('the attack sent no data');
+  if (innocent.failure !== undefined) failures.push(`the innocent caller received ${innocent.failure}`);
   else if (innocent.unanswered > 0)
-    faults.push(`${innocent.unanswered} calls of the innocent caller were not answered`);
-  if (delayMs > MOST_DELAY_MS)
-    faults.push(
-      `the event loop was held up for ${delayMs.toFixed(0)} ms at a stretch, more than ${MOST_DELAY_MS}`,
+    failures.push(`${innocent.unanswered} calls of the innocent caller were not answered`);
+  if (delayMs > MAX_DELAY_MS)
+    failures.push(
+      `one task blocked the event loop for ${delayMs.toFixed(0)} ms; the maximum is ${MAX_DELAY_MS} ms`,
     );
-  if (recorded === undefined) return faults;
+  if (recorded === undefined) return failures;
   const before = recorded[recordName(measured)];
-  const now = recordOf(measured, yardstick);
-  if (before === undefined) faults.push(NOT_RECORDED);
-  else if ((microsPerKilobyte * kilobytes * (now - MOST_TIMES * before)) / now > NOISE_MICROS)
-    faults.push(
-      `a kilobyte of it takes ${(now / before).toFixed(1)} times the CPU recorded (${now} against ` +
-        `${before} thousandths of the yardstick)`,
+  const now = relativeCostOf(measured, calibrationMs);
+  if (before === undefined) failures.push(NOT_RECORDED);
+  else if ((microsPerKilobyte * kilobytes * (now - MAX_COST_RATIO * before)) / now > NOISE_MICROS)
+    failures.push(
+      `a kilobyte of the attack takes ${(now / before).toFixed(1)} times the recorded CPU time (${now} ` +
+        `instead of ${before} millionths of the calibration loop's time)`,
     );
-  return faults;
+  return failures;
 }

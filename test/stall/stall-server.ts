@@ -10,7 +10,7 @@ import { encodeConfig } from '../support/xds/xds-server.js';
 import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from './loop-delay-log.js';
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
 
-/** Start options of a weir for some cases. */
+/** Start options of the server for a group of cases. */
 export interface ServerSetup {
   readonly name: string;
   /** Policy files by name, in addition to the innocent caller's. */
@@ -20,21 +20,21 @@ export interface ServerSetup {
   readonly redis?: boolean;
   /** Whether policies come from a management server instead of files. */
   readonly xds?: boolean;
-  /** Whether its standard output is not read. */
+  /** Whether the test reads weir's standard output. Defaults to true. */
   readonly readsOutput?: boolean;
-  /** Work before the first case, such as calls that create series. */
+  /** Prepares the server for the first case, for example with calls that create series. */
   prepare?(server: StallServer): Promise<void>;
 }
 
-/** Longest that a start may take: attacks before it may have left the machine busy. */
+/** Maximum time for a start. Long, because earlier attacks may keep the machine busy. */
 const START_MS = 60_000;
 
-/** A weir process whose event loop is watched from inside. */
+/** A weir server whose event loops are monitored from inside. */
 export class StallServer {
   readonly weir: WeirServer;
-  /** Policy files; a rewritten one is reloaded. */
+  /** Policy files. weir reloads a file after a change. */
   readonly policies: TempDir;
-  /** The management server, where the set-up asks for one. */
+  /** The management server, if `setup.xds` is true. */
   readonly ads: AdsServer | undefined;
   readonly redis: RedisServer | undefined;
   private readonly delays: TempDir;
@@ -86,7 +86,7 @@ export class StallServer {
     return server;
   }
 
-  /** CPU time of weir and its workers so far. */
+  /** Returns the CPU time of weir and its workers so far. */
   cpuMicros(): number {
     return recordedPids(this.delays.path).reduce((sum, pid) => sum + cpuOf(pid), 0);
   }
@@ -96,7 +96,7 @@ export class StallServer {
   }
 
   async stop(): Promise<void> {
-    // What it was asked to do is of no interest any more.
+    // The remaining work does not matter.
     await this.weir.stop('SIGKILL');
     this.ads?.stop();
     await this.redis?.stop();
@@ -120,7 +120,7 @@ export class StallServer {
   }
 }
 
-/** 0 for a process that has ended. */
+/** Returns the CPU microseconds of a process, or 0 if the process has ended. */
 function cpuOf(pid: number): number {
   try {
     return cpuMicrosOfAll(pid);

@@ -1,12 +1,12 @@
 import type { Measurement } from './measure-case.js';
 import { recordName } from './recorded.js';
 
-/** A row of the table: a measurement and what is wrong with it. */
+/** A row of the table: a measurement with its failures. */
 export interface Row {
   readonly measured: Measurement;
-  readonly faults: readonly string[];
-  /** How often it was measured. */
-  readonly tries: number;
+  readonly failures: readonly string[];
+  /** Number of times that the case was measured. */
+  readonly attempts: number;
 }
 
 const HEAD = [
@@ -16,7 +16,7 @@ const HEAD = [
 
 const digits = (value: number, count = 1): string => value.toFixed(value >= 100 ? 0 : count);
 
-/** `0 ×120, reset ×3`: most frequent first. */
+/** Returns the answers with their counts, most frequent first: `0 ×120, reset ×3`. */
 function answersOf(answers: Measurement['answers']): string {
   return Object.entries(answers)
     .sort(([, one], [, other]) => other - one)
@@ -25,12 +25,12 @@ function answersOf(answers: Measurement['answers']): string {
     .join(', ');
 }
 
-function cells({ measured, faults, tries }: Row): string[] {
+function cells({ measured, failures, attempts }: Row): string[] {
   const { kilobytes, cpuMicros, microsPerKilobyte, delayMs, delayWallMs, innocent, settled } = measured;
   const notes = [
-    ...(faults.length > 0 ? [`FAILS: ${faults.join('; ')}`] : []),
-    ...(tries > 1 ? [`best of ${tries}`] : []),
-    ...(settled ? [] : ['still busy when cut']),
+    ...(failures.length > 0 ? [`FAILS: ${failures.join('; ')}`] : []),
+    ...(attempts > 1 ? [`best of ${attempts}`] : []),
+    ...(settled ? [] : ['still busy when the connections closed']),
   ];
   return [
     recordName(measured),
@@ -47,13 +47,13 @@ function cells({ measured, faults, tries }: Row): string[] {
   ];
 }
 
-/** A row in one line, while others are to come. */
+/** Returns a row as a line of text, to print it before the table is complete. */
 export function rowLine(row: Row): string {
   const [name, ...figures] = cells(row);
   return `${name}: ${figures.map((figure, at) => (at < 8 ? `${HEAD[at + 1]} ${figure}` : figure)).join(', ')}`;
 }
 
-/** The table as text, for a terminal. */
+/** Returns the table as text for a terminal. */
 export function textTable(rows: readonly Row[]): string {
   const all = [HEAD, ...rows.map(cells)];
   const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
@@ -71,7 +71,7 @@ export function textTable(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** The table in Markdown. */
+/** Returns the table in Markdown. */
 export function markdownTable(rows: readonly Row[]): string {
   const line = (row: readonly string[]): string =>
     `| ${row.map((cell) => cell.replaceAll('|', '\\|').replaceAll('*', '\\*')).join(' | ')} |`;

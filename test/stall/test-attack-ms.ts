@@ -1,2 +1,2 @@
-/** How long each attack lasts in the tests: all of them together stay below two and a half minutes. */
-export const SHORT_MS = 300;
+/** Duration of each attack in the tests, which keeps all cases together below 150 seconds. */
+export const TEST_ATTACK_MS = 300;

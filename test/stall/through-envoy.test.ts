@@ -1,7 +1,7 @@
 /*
- * What an attacker outside has of it: behind a real Envoy that waits 0.25 s for a decision and lets through what comes
- * without one, 16 connections send what is dear to match, and a limited user asks all the while. It stands here, and
- * not in e2e, as 0.25 s are real time.
+ * Checks that an attack through Envoy does not raise another user's limit. Envoy waits 0.25 s for a decision and fails
+ * open. While 16 connections send values that are expensive to match, a limited user sends requests. The test belongs
+ * to this tier, not to e2e, because the timeout makes it depend on real time.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,17 +11,18 @@ import { seededRandom } from '../support/limiter/seeded-random.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { Attacker } from './attack/attacker.js';
-import { costlyPatterns } from './policy-texts.js';
+import { expensivePatterns } from './policy-texts.js';
 
 const LIMIT = 5;
 const CONNECTIONS = 16;
 const ATTACK_MS = 3000;
-const ASK_EVERY_MS = 50;
+const REQUEST_INTERVAL_MS = 50;
 /**
- * Where a busy machine makes a decision late, the user gets more without any attack: the best of so many tries counts.
+ * Maximum number of attempts; one must pass. On a busy machine, late decisions let more requests pass even without an
+ * attack.
  */
-const TRIES = 3;
-/** Below the largest header list that Envoy can be made to take. */
+const MAX_ATTEMPTS = 3;
+/** Below Envoy's highest limit for a header list. */
 const VALUE_BYTES = 58_000;
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
@@ -36,13 +37,13 @@ ${numbers(50)
   .map((n) => `      - { path: "/api/v1/*/things${n}", value: g${n} }`)
   .join('\n')}
 descriptors:
-  # The bucket refills so slowly that nothing comes back during the test.
+  # The bucket refills so slowly that no token is added during the test.
   - { key: user, rate_limit: { token_bucket: { max_tokens: ${LIMIT}, tokens_per_fill: 1, fill_interval: 1h } } }
   - { key: group, ${many} }
 ${numbers(200)
   .map((n) => `  - { key: wild, value: "*x${n}*", share_threshold: true, ${many} }`)
   .join('\n')}
-${costlyPatterns()
+${expensivePatterns()
   .map(
     (pattern) =>
       `  - { key: regex, value_regex: ${JSON.stringify(pattern)}, share_threshold: true, ${many} }`,
@@ -50,7 +51,7 @@ ${costlyPatterns()
   .join('\n')}
 `;
 
-/** Takes header lists as long as Envoy's. */
+/** Accepts header lists as large as Envoy's. */
 let upstream: Server;
 let weir: WeirServer;
 let envoy: Awaited<ReturnType<typeof startRouteEnvoy>>;
@@ -84,58 +85,58 @@ afterAll(async () => {
   });
 });
 
-/** A usual request of a user; whether it reached the upstream. */
+/** Sends an ordinary request of a user. Returns whether the request reached the upstream. */
 async function passes(user: string): Promise<boolean> {
   const { status } = await httpRequest(envoy.port, '/api/v1/a/things1', { headers: { 'x-user': user } });
-  if (status !== 200 && status !== 429) throw new Error(`Envoy answers ${status}`);
+  if (status !== 200 && status !== 429) throw new Error(`Envoy answered ${status}`);
   return status === 200;
 }
 
-/** How many requests of a fresh user pass while the attack goes on. */
-async function passesDuring(request: Buffer, user: string): Promise<number> {
-  let attacks = true;
+/** Returns the number of requests of a new user that pass during an attack. */
+async function countPassing(request: Buffer, user: string): Promise<number> {
+  let isAttacking = true;
   const attack = { kind: 'http', port: 'other', request, pipelined: 1 } as const;
   const attacking = attacker
     .attack({ attack, port: envoy.port, connections: CONNECTIONS, ms: ATTACK_MS })
     .then(() => {
-      attacks = false;
+      isAttacking = false;
     });
-  const asked: Promise<boolean>[] = [];
-  while (attacks) {
-    asked.push(passes(user));
-    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+  const results: Promise<boolean>[] = [];
+  while (isAttacking) {
+    results.push(passes(user));
+    await new Promise((resolve) => setTimeout(resolve, REQUEST_INTERVAL_MS));
   }
   await attacking;
-  const { answers } = await attacker.letGo();
-  // The attack is what it should be: requests that Envoy takes and asks weir about.
+  const { answers } = await attacker.finish();
+  // Checks that Envoy accepts the attacker's requests and asks weir about them.
   expect((answers[':200'] ?? 0) + (answers[':429'] ?? 0)).toBeGreaterThan(0);
   expect(Object.keys(answers).filter((what) => what !== ':200' && what !== ':429')).toEqual([]);
-  return (await Promise.all(asked)).filter((passed) => passed).length;
+  return (await Promise.all(results)).filter((passed) => passed).length;
 }
 
 function get(path: string, ...headers: string[]): Buffer {
   return Buffer.from(`${[`GET ${path} HTTP/1.1`, 'host: weir', ...headers].join('\r\n')}\r\n\r\n`);
 }
 
-function chance(length: number): string {
+function randomLetters(length: number): string {
   const random = seededRandom(1);
   return Array.from({ length }, () => (random() < 0.5 ? 'a' : 'b')).join('');
 }
 
 test.each([
   ['long paths', () => get(`/api/v1/x/${'y/'.repeat(VALUE_BYTES / 2)}`)],
-  ['long values for *x*', () => get('/', `x-wild: ${'x'.repeat(VALUE_BYTES)}`)],
-  ['long values for expressions', () => get('/', `x-regex: ${chance(VALUE_BYTES)}`)],
-  ['values of 3 KB for expressions', () => get('/', `x-regex: ${chance(3000)}`)],
+  ['long values for the wildcard *x*', () => get('/', `x-wild: ${'x'.repeat(VALUE_BYTES)}`)],
+  ['long values for regular expressions', () => get('/', `x-regex: ${randomLetters(VALUE_BYTES)}`)],
+  ['values of 3 KB for regular expressions', () => get('/', `x-regex: ${randomLetters(3000)}`)],
 ])(
-  '%s let no limited user pass more often than its limit says',
+  '%s do not let a limited user pass more often than the limit allows',
   async (name, request) => {
-    const found: number[] = [];
-    for (let tries = 0; tries < TRIES && !found.includes(LIMIT); tries++) {
-      found.push(await passesDuring(request(), `${name} ${tries}`));
+    const passed: number[] = [];
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && !passed.includes(LIMIT); attempt++) {
+      passed.push(await countPassing(request(), `${name} ${attempt}`));
     }
-    process.stdout.write(`${name}: ${found.join(', ')} of a limit of ${LIMIT} passed\n`);
-    expect(found).toContain(LIMIT);
+    process.stdout.write(`${name}: ${passed.join(', ')} requests passed; the limit is ${LIMIT}\n`);
+    expect(passed).toContain(LIMIT);
   },
   120_000,
 );

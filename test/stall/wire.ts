@@ -1,9 +1,9 @@
-/* RateLimitRequests as bytes, including some that no client library writes. */
+/* Encodes RateLimitRequests, including some that no client library sends. */
 import { gzipSync } from 'node:zlib';
 
-/** Largest message that weir takes by default (GRPC_MAX_MESSAGE_BYTES). */
+/** Largest message that weir accepts by default (GRPC_MAX_MESSAGE_BYTES). */
 export const MESSAGE_BYTES = 4_194_304;
-/** Largest header list that Envoy can be made to take, and so the largest value that comes through it: 60 KB. */
+/** Largest value that can arrive through Envoy: even the highest header limit allows only about 60 KB. */
 export const ENVOY_BYTES = 61_440;
 
 function varint(value: number): number[] {
@@ -14,39 +14,39 @@ function varint(value: number): number[] {
   }
 }
 
-/** A field with a length (protobuf wire type 2). */
+/** Encodes a length-delimited field (protobuf wire type 2). */
 export function field(number: number, content: Uint8Array | string): Buffer {
   const bytes = Buffer.from(content);
   return Buffer.concat([Buffer.from([...varint(number * 8 + 2), ...varint(bytes.length)]), bytes]);
 }
 
-/** So often that `total` bytes are not exceeded. */
+/** Repeats bytes as often as possible within `total` bytes. */
 export function repeat(bytes: Uint8Array, total: number): Buffer {
   return Buffer.alloc(Math.floor(total / bytes.length) * bytes.length, bytes);
 }
 
-/** An entry, as a field of a descriptor. */
+/** Encodes an entry as a field of a descriptor. */
 export function entry(key: string, value: string): Buffer {
   return field(1, Buffer.concat([field(1, key), field(2, value)]));
 }
 
-/** RateLimitDescriptor, as a field of the request. */
+/** Encodes a RateLimitDescriptor as a field of a request. */
 export function descriptor(...entries: (readonly [key: string, value: string])[]): Buffer {
   return field(2, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
 }
 
-/** RateLimitRequest of fields that are encoded already. */
+/** Encodes a RateLimitRequest whose fields are already encoded. */
 export function request(domain: string, ...fields: readonly Uint8Array[]): Buffer {
   return Buffer.concat([field(1, domain), ...fields]);
 }
 
-/** A request filled up to `total` bytes with one piece, again and again. */
+/** Encodes a request that repeats one encoded field up to `total` bytes. */
 export function filled(domain: string, piece: Uint8Array, total = MESSAGE_BYTES): Buffer {
   const head = field(1, domain);
   return Buffer.concat([head, repeat(piece, total - head.length)]);
 }
 
-/** A request whose one descriptor is filled up to `total` bytes with one piece, again and again. */
+/** Encodes a request with one descriptor, which repeats one encoded field up to `total` bytes. */
 export function filledDescriptor(domain: string, piece: Uint8Array, total = MESSAGE_BYTES): Buffer {
   return request(domain, field(2, repeat(piece, total - domain.length - 16)));
 }
@@ -55,17 +55,14 @@ export function gzip(message: Uint8Array): Buffer {
   return gzipSync(message, { level: 9 });
 }
 
-/**
- * A field without content: an empty descriptor in a request, an empty entry in a descriptor, an unknown field in
- * either.
- */
+/** Fields without content: a descriptor for a request, an entry for a descriptor, and an unknown field for either. */
 export const EMPTY = {
   descriptor: Buffer.of(0x12, 0),
   entry: Buffer.of(0x0a, 0),
   unknown: Buffer.of(0x7a, 0),
 };
 
-/** An HTTP/1.1 request, to a name that views and administration on loopback are shown to. */
+/** Encodes an HTTP/1.1 request with a Host header that the debug port accepts on loopback. */
 export function http(method: 'GET' | 'POST', path: string, body: Uint8Array | string = ''): Buffer {
   const bytes = Buffer.from(body);
   const head = [`${method} ${path} HTTP/1.1`, 'host: localhost'];

@@ -13,8 +13,11 @@ async function stop(): Promise<void> {
 
 afterEach(stop);
 
-/** What becomes of a request to a server that does `answer` once it was asked, with `ms` for the whole of it. */
-async function asked(ms: number, answer: (socket: Socket) => void): Promise<string> {
+/**
+ * Sends a request with a total timeout of `ms` to a server that runs `answer` when the request arrives. Returns the
+ * body of the answer, or the error message.
+ */
+async function send(ms: number, answer: (socket: Socket) => void): Promise<string> {
   server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => answer(socket));
@@ -36,7 +39,7 @@ async function asked(ms: number, answer: (socket: Socket) => void): Promise<stri
   });
 }
 
-/** Sends a text, a byte now and then. */
+/** Sends a text, one byte every 10 ms. */
 function drip(socket: Socket, text: string): void {
   let at = 0;
   const timer = setInterval(() => {
@@ -45,33 +48,31 @@ function drip(socket: Socket, text: string): void {
   }, 10);
 }
 
-test('an answer, also behind some informational ones, is read', async () => {
-  expect(await asked(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL) + OK))).toBe('ok');
+test('an answer after several informational answers is read', async () => {
+  expect(await send(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL) + OK))).toBe('ok');
 });
 
-test('informational answers have an end', async () => {
-  const sentence = 'too many informational answers (1xx)';
-  expect(await asked(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(
-    sentence,
-  );
+test('the number of informational answers is limited', async () => {
+  const message = 'too many informational answers (1xx)';
+  expect(await send(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(message);
 });
 
-test('a body may come in pieces, of which there are not more than readers can keep', async () => {
+test('a body may have several chunks, but their number is limited', async () => {
   const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
   const answer = (pieces: number) => `${head}${'1\r\na\r\n'.repeat(pieces)}0\r\n\r\n`;
-  expect(await asked(60_000, (socket) => socket.end(answer(1000)))).toBe('a'.repeat(1000));
+  expect(await send(60_000, (socket) => socket.end(answer(1000)))).toBe('a'.repeat(1000));
   await stop();
-  const many = await asked(60_000, (socket) => socket.end(answer(3 * MAX_BODY_PIECES)));
+  const many = await send(60_000, (socket) => socket.end(answer(3 * MAX_BODY_PIECES)));
   expect(many.slice(0, 20)).toBe('aborted');
 });
 
 test.each([
   ['heads', ''],
   ['bodies', 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n'],
-])('%s of which a byte comes now and then have an end', async (_, head) => {
-  const said = await asked(200, (socket) => {
+])('%s that arrive byte by byte end with the timeout', async (_, head) => {
+  const result = await send(200, (socket) => {
     socket.write(head);
     drip(socket, head === '' ? `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}` : 'a');
   });
-  expect(said).toMatch(head === '' ? /^no answer within 200 ms$/ : /^(?:no answer within 200 ms|aborted)$/);
+  expect(result).toMatch(head === '' ? /^no answer within 200 ms$/ : /^(?:no answer within 200 ms|aborted)$/);
 });

@@ -8,29 +8,29 @@ import { Decider, descriptor } from '../support/policy/decider.js';
 let end = (): void => {};
 afterEach(() => end());
 
-test('nothing comes of a state that holds', () => {
+test('a condition that holds has no effect', () => {
   invariant(true, 'this holds');
   expectState(true, 'this holds');
 });
 
-test('where nobody listens, the first failure ends what runs', () => {
+test('without a listener, every broken invariant throws', () => {
   expect(() => invariant(false, 'this holds')).toThrow(new BrokenInvariant('this holds'));
   expect(() => expectState(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
   expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow('a carry is between 0 and q');
 });
 
-test('a server hears of it, and what may go on goes on', () => {
-  const heard: string[] = [];
-  end = reportBrokenInvariants(({ message }) => heard.push(message));
+test('with a listener, expectState reports a broken invariant without throwing', () => {
+  const reported: string[] = [];
+  end = reportBrokenInvariants(({ message }) => reported.push(message));
   expect(() => invariant(false, 'this holds')).toThrow(BrokenInvariant);
   expectState(false, 'that holds');
-  expect(heard).toEqual(['this holds', 'that holds']);
+  expect(reported).toEqual(['this holds', 'that holds']);
 });
 
 test.each([
   ['allow', CODE.OK],
   ['deny', CODE.OVER_LIMIT],
-])('a store whose state is broken could not decide: on_store_failure: %s answers', (policy, code) => {
+])('on_store_failure: %s applies to a broken invariant in the store', (policy, code) => {
   end = reportBrokenInvariants(() => {});
   const store: BucketStore = {
     take: () => {

@@ -9,7 +9,7 @@ describe('the nearest name', () => {
     ['Active', ['monitoring', 'active'], 'active'],
     ['seconds', ['second', 'minute'], 'second'],
     ['CONFG_PATH', ['CONFIG_TYPE', 'CONFIG_PATH'], 'CONFIG_PATH'],
-    // Of two that are equally near the first.
+    // If two names are equally near, the first one is returned.
     ['bat', ['cat', 'hat'], 'cat'],
   ])('%s of %j is %s', (name, candidates, found) => {
     expect(nearest(name, candidates)).toBe(found);
@@ -18,13 +18,13 @@ describe('the nearest name', () => {
 
   test.each([
     ['too different', 'foo', ['key', 'value']],
-    ['nothing in common', 'a', ['b']],
-    ['no name', '', ['a', '']],
-    ['separators alone', '--', ['a', '__']],
+    ['no common letters', 'a', ['b']],
+    ['an empty name', '', ['a', '']],
+    ['only separators', '--', ['a', '__']],
     ['no candidates', 'key', []],
-    ['too long to be looked at', 'k'.repeat(61), ['k'.repeat(60)]],
+    ['a name that is too long', 'k'.repeat(61), ['k'.repeat(60)]],
     ['a candidate that is too long', 'k'.repeat(60), ['-'.repeat(80) + 'k'.repeat(60)]],
-  ])('there is none: %s', (_, name, candidates) => {
+  ])('does not exist: %s', (_, name, candidates) => {
     expect(nearest(name, candidates)).toBeUndefined();
   });
 });

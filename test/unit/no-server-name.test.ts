@@ -15,6 +15,6 @@ test.each([
   ['localhost:8081', undefined],
   ['127.0.0.1.test:8081', undefined],
   ['unix:/run/weir.sock', undefined],
-])('the IP address that %s names', (target, ip) => {
+])('the IP address in the target %s', (target, ip) => {
   expect(ipOfTarget(target)).toBe(ip);
 });

@@ -1,4 +1,4 @@
-/* package-lock.json lists every package of every platform with its checksum; `npm ci` refuses it otherwise. */
+/* Checks that package-lock.json lists every package for every platform with its checksum, as `npm ci` requires. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -15,7 +15,7 @@ const { packages } = JSON.parse(readFileSync(join(repositoryRoot, 'package-lock.
   readonly packages: Readonly<Record<string, LockedPackage>>;
 };
 
-/** Whether a package that lies at `path` finds another: beside its own, or in a folder above. */
+/** Returns whether the package at `path` finds another package in a node_modules folder of its path. */
 function isFound(path: string, name: string): boolean {
   for (let folder = path; ; folder = folder.slice(0, Math.max(folder.lastIndexOf('/node_modules/'), 0))) {
     if (packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`] !== undefined) return true;

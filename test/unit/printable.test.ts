@@ -4,7 +4,7 @@ import { printable, printableLine, printableLines, UNPRINTABLE } from '../../src
 
 const range = (first: number, last: number): string[] =>
   Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at));
-const STEERING = [
+const UNPRINTABLE_CHARACTERS = [
   ...range(0, 0x1f),
   ...range(0x7f, 0x9f),
   ...['\u00ad', '\u061c', '\u180e', '\ufeff', '\u2028', '\u2029', '\ue000', '\ud800', '\u{e0001}'],
@@ -13,8 +13,8 @@ const STEERING = [
   ...range(0x2060, 0x206f),
 ];
 
-test('no control, mark of direction, separator or invisible character is printed', () => {
-  for (const character of STEERING) {
+test('control, bidirectional, separator and invisible characters are not printed', () => {
+  for (const character of UNPRINTABLE_CHARACTERS) {
     expect(printable(`a${character}b`)).toBe('a\ufffdb');
     expect(printableLine(`a${character}b`)).toMatch(/^a(?:\\u[\da-f]{4}){1,2}b$/);
     expect(printableLines(`a${character}b`)).toBe(
@@ -23,16 +23,16 @@ test('no control, mark of direction, separator or invisible character is printed
   }
 });
 
-test('what is seen stays', () => {
+test('visible characters are not changed', () => {
   const text = 'plain, é, e\u0301, 日本, عربي, עברית, 🚀, "quoted" \\';
-  for (const made of [printable, printableLine, printableLines]) expect(made(text)).toBe(text);
+  for (const convert of [printable, printableLine, printableLines]) expect(convert(text)).toBe(text);
 });
 
-test('JSON stays the same JSON', () => {
-  const value = STEERING.join('x');
+test('JSON keeps its value', () => {
+  const value = UNPRINTABLE_CHARACTERS.join('x');
   expect(JSON.parse(printableLines(JSON.stringify({ [value]: value })))).toEqual({ [value]: value });
 });
 
-test('the page holds the same characters unseen', () => {
+test('the page hides the same characters', () => {
   expect(UNSEEN.source).toBe(UNPRINTABLE.source);
 });

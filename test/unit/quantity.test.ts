@@ -4,16 +4,16 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { describeRate } from '../../src/policy/describe.js';
 import { quantity } from '../../src/quantity.js';
 
-test('a noun is in the singular for 1 only', () => {
+test('a noun is singular only for 1', () => {
   expect([0, 1, 2].map((count) => quantity(count, 'rule'))).toEqual(['0 rules', '1 rule', '2 rules']);
   expect(quantity(2, 'is', 'are')).toBe('2 are');
 });
 
-test('a bucket of one token is described so', () => {
+test('the description of a bucket with one token uses the singular', () => {
   expect(describeRate(tokenBucketRate(1, 1, 3_600_000_000))).toBe('token bucket: 1 token, 1 every 1h');
 });
 
-test('a bound of one is told in the singular', () => {
+test('the message about a bound of 1 uses the singular', () => {
   expect([tooManyDescriptors(2, 1), tooManyLimits(1), moreDescriptorsThan(1)]).toEqual([
     'rate limit descriptor list holds 2 descriptors, more than the 1 that is allowed',
     'rate limit descriptor list asks for more limits than the 1 that is allowed',

@@ -14,15 +14,15 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 describe.each([
-  ['at once', async (path: string, maxBytes: number) => readRegularFile(path, maxBytes)],
-  ['in other threads', loadRegularFile],
+  ['synchronously', async (path: string, maxBytes: number) => readRegularFile(path, maxBytes)],
+  ['in the thread pool', loadRegularFile],
 ])('%s', (_, read) => {
-  test.each([0, 1, 65_536, 65_537, MAX_BYTES])('a file of %d bytes is read whole', async (size) => {
+  test.each([0, 1, 65_536, 65_537, MAX_BYTES])('a file of %d bytes is read completely', async (size) => {
     const text = 'weir '.repeat(size / 5 + 1).slice(0, size);
     expect((await read(folder.write('file', text), MAX_BYTES)).toString()).toBe(text);
   });
 
-  test('a file that says that it is empty is read to its end, if that is not too far', async () => {
+  test('a file with a reported size of 0 is read to its end, up to the maximum', async () => {
     expect((await read('/proc/self/status', MAX_BYTES)).toString()).toMatch(/^Name:.*\n$/s);
     await expect(read('/proc/self/status', 10)).rejects.toMatchObject({
       code: 'EFBIG',
@@ -31,7 +31,7 @@ describe.each([
   });
 
   test.each(Object.keys(STRANGE_FILES) as StrangeFile[])(
-    '%s is refused, and neither waited for nor read',
+    '%s is rejected immediately and not read',
     async (what) => {
       const path = folder.join('file');
       replaceBy(path, what);
@@ -43,7 +43,7 @@ describe.each([
     },
   );
 
-  test('a socket is refused', async () => {
+  test('a socket is rejected', async () => {
     const path = folder.join('socket');
     const server = createServer().listen(path);
     await new Promise((listening) => server.once('listening', listening));
@@ -51,13 +51,13 @@ describe.each([
     server.close();
   });
 
-  test('one byte too many is refused before it is read', async () => {
+  test('a file that is one byte too large is rejected before it is read', async () => {
     const path = folder.write('file', '');
     truncateSync(path, MAX_BYTES + 1);
     await expect(read(path, MAX_BYTES)).rejects.toThrow('has 200001 bytes, more than the maximum of 200000');
   });
 
-  test('what the file system says is left as it is', async () => {
+  test('errors of the file system are not changed', async () => {
     await expect(read(folder.join('none'), MAX_BYTES)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

@@ -13,14 +13,17 @@ const SECRET = { path: 'rl.env', content: 'REDIS_AUTH=geheim\n', mode: 0o600, no
 const modeOf = (name: string): number => statSync(folder.join(name)).mode & 0o777;
 const force = (): string | undefined => writeFiles(folder.path, [SECRET], 'remedy', { force: true });
 
-test.each([0o644, 0o666, 0o400])('a file of mode %o that is replaced does not hand its mode on', (mode) => {
-  chmodSync(folder.write('rl.env', 'old'), mode);
-  expect(force()).toBeUndefined();
-  expect([readFileSync(folder.join('rl.env'), 'utf8'), modeOf('rl.env')]).toEqual([SECRET.content, 0o600]);
-  expect(readdirSync(folder.path)).toEqual(['rl.env']);
-});
+test.each([0o644, 0o666, 0o400])(
+  'a new file does not inherit mode %o from the file that it replaces',
+  (mode) => {
+    chmodSync(folder.write('rl.env', 'old'), mode);
+    expect(force()).toBeUndefined();
+    expect([readFileSync(folder.join('rl.env'), 'utf8'), modeOf('rl.env')]).toEqual([SECRET.content, 0o600]);
+    expect(readdirSync(folder.path)).toEqual(['rl.env']);
+  },
+);
 
-test('what a link leads to, and another name of the file, stay as they were', () => {
+test('the target of a symbolic link and other hard links of the file do not change', () => {
   folder.write('elsewhere', 'old');
   symlinkSync('elsewhere', folder.join('rl.env'));
   expect(force()).toBeUndefined();
@@ -30,13 +33,13 @@ test('what a link leads to, and another name of the file, stay as they were', ()
   expect(readFileSync(folder.join('second'), 'utf8')).toBe(SECRET.content);
 });
 
-test('where a folder is in the way it is said, and nothing is left behind', () => {
+test('writing fails if a folder has the name of the file, and leaves no temporary file', () => {
   folder.write('rl.env/inside', 'old');
   expect(force()).toMatch(/^the files cannot be written: /);
   expect(readdirSync(folder.path)).toEqual(['rl.env']);
 });
 
-test('a link does not lead files out of the directory, but the directory itself may be one', () => {
+test('files are not written outside of the directory through a link, but the directory may be a link', () => {
   folder.write('elsewhere/old', '');
   folder.write('out/old', '');
   symlinkSync('../elsewhere', folder.join('out/policies'));

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import type { AttackConnection, Tally } from './attack.js';
 
-/** A server that ends connections is called again after so long. */
-const AGAIN_MS = 5;
+/** Time after which the attacker reconnects if the server has closed the connection. */
+const RECONNECT_MS = 5;
 
-/** A connection to 127.0.0.1 that is opened anew when the server ends it, until it is stopped. */
+/** A connection to 127.0.0.1 that reconnects whenever the server closes it, until it is stopped. */
 export abstract class AttackSocket implements AttackConnection {
   protected socket: Socket;
   protected stopped = false;
@@ -19,21 +19,22 @@ export abstract class AttackSocket implements AttackConnection {
     this.socket = this.open();
   }
 
-  /** The connection stands: everything begins anew. */
+  /** Starts the attack from the beginning on a new connection. */
   protected abstract begin(): void;
   protected abstract read(chunk: Buffer): void;
-  /** The socket takes more. */
+  /** Continues to send when the socket can accept more data. */
   protected abstract pump(): void;
 
   abstract get done(): boolean;
+  /** Whether the attack waits for no answer. */
   protected abstract get answered(): boolean;
 
-  get quiet(): boolean {
+  get idle(): boolean {
     return this.socket.destroyed || (this.socket.writableLength === 0 && this.answered);
   }
 
   get bytes(): number {
-    return this.bytesBefore + bytesTaken(this.socket);
+    return this.bytesBefore + acceptedBytes(this.socket);
   }
 
   stop(): void {
@@ -56,15 +57,15 @@ export abstract class AttackSocket implements AttackConnection {
     socket.on('close', () => {
       if (this.stopped) return;
       this.tally.add('closed');
-      this.bytesBefore += bytesTaken(socket);
+      this.bytesBefore += acceptedBytes(socket);
       setTimeout(() => {
         if (!this.stopped) this.socket = this.open();
-      }, AGAIN_MS);
+      }, RECONNECT_MS);
     });
     return socket;
   }
 }
 
-function bytesTaken(socket: Socket): number {
+function acceptedBytes(socket: Socket): number {
   return Math.max(0, socket.bytesWritten - socket.writableLength);
 }

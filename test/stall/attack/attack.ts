@@ -1,84 +1,86 @@
-/** Data of an attacker, prepared so that sending it uses little CPU. Bytes are passed to a separate thread. */
+/** Data that an attacker sends. The bytes are prepared in advance, so that the attacker's thread needs little CPU. */
 export type Attack = GrpcAttack | HttpAttack | FrameAttack;
 
-/** Calls of ShouldRateLimit by a client that obeys flow control; as one is answered, the next goes out. */
+/** ShouldRateLimit calls by a client that obeys flow control. A new call starts as soon as an earlier call ends. */
 export interface GrpcAttack {
   readonly kind: 'grpc';
-  /** Encoded requests, taken in turns. */
+  /** Encoded requests, sent in rotation. */
   readonly messages: readonly Uint8Array[];
-  /** The messages are compressed already. */
+  /** Whether the messages are already compressed. */
   readonly gzip?: boolean;
-  /** Calls under way on each connection. */
+  /** Number of concurrent calls on each connection. */
   readonly streams: number;
-  /** grpc-timeout, such as `1S`. */
+  /** Value of the grpc-timeout header, such as `1S`. */
   readonly timeout?: string;
-  /** Each call stops one byte before its end and stays as it is. */
+  /** Whether each call stops one byte before its end and stays open. */
   readonly incomplete?: boolean;
-  /** Calls on each connection; unlimited if absent. */
+  /** Maximum number of calls on each connection. Unlimited if absent. */
   readonly calls?: number;
 }
 
-/** HTTP/1.1 requests, so many at once on a connection; as all are answered, the next go out. */
+/** Pipelined HTTP/1.1 requests. The next batch is sent when all requests of a batch are answered. */
 export interface HttpAttack {
   readonly kind: 'http';
-  /** Of weir; `other` where the order alone says where it goes. */
+  /** weir's port, or `other` for the port in the AttackOrder. */
   readonly port: 'http' | 'debug' | 'other';
   readonly request: Uint8Array;
+  /** Number of requests in a batch. */
   readonly pipelined: number;
-  /** Answers are never read. */
+  /** Whether the attacker never reads the answers. */
   readonly unread?: boolean;
-  /** Batches on each connection; unlimited if absent. */
+  /** Maximum number of batches on each connection. Unlimited if absent. */
   readonly batches?: number;
 }
 
-/** HTTP/2 frames, repeated as fast as the socket takes them, by a client that obeys nothing. */
+/** HTTP/2 frames, repeated as fast as the socket accepts them, by a client that ignores flow control and settings. */
 export interface FrameAttack {
   readonly kind: 'frames';
-  /** After preface and SETTINGS. */
+  /** Frames that are sent once, after the preface and SETTINGS. */
   readonly once?: Uint8Array;
-  /** Whole frames; those of a stream get ids of their own in each repetition. */
+  /** Complete frames. Each repetition uses new stream ids. */
   readonly repeated: Uint8Array;
-  /** Repetitions on a connection; unlimited if absent. */
+  /** Maximum number of repetitions on a connection. Unlimited if absent. */
   readonly times?: number;
-  /** What comes back is never read. */
+  /** Whether the attacker never reads the server's frames. */
   readonly unread?: boolean;
 }
 
+/** An attack with its target and duration. */
 export interface AttackOrder {
   readonly attack: Attack;
   /** Target port on 127.0.0.1. */
   readonly port: number;
   readonly connections: number;
-  /** How long anything new is begun, unless all has been sent and answered before. */
+  /** Duration, unless all data is sent and answered earlier. */
   readonly ms: number;
 }
 
 /** Results of an attack. */
 export interface AttackResult {
-  /** That the kernel took. */
+  /** Number of bytes that the kernel accepted. */
   readonly bytes: number;
-  /** Connections opened; more than ordered where the server ended some. */
+  /** Number of opened connections, including those that replaced connections closed by the server. */
   readonly opened: number;
-  /** How often each grpc-status, HTTP status, `reset` or `closed` came. */
+  /** Count of each answer: a grpc-status, an HTTP status, `reset` or `closed`. */
   readonly answers: Readonly<Record<string, number>>;
 }
 
 /** One connection of an attacker. */
 export interface AttackConnection {
-  /** Sends nothing new from now on. */
+  /** Starts no new calls, requests or repetitions. */
   stop(): void;
   /** Closes the connection. */
   destroy(): void;
-  /** Bytes that the kernel took so far, over all times that it was opened anew. */
+  /** Number of bytes that the kernel accepted so far, including earlier connections that the server closed. */
   readonly bytes: number;
   readonly opened: number;
-  /** Whether all that was ordered is sent and answered. */
+  /** Whether the whole attack is sent and answered. */
   readonly done: boolean;
-  /** Whether nothing is under way: what was begun is sent and, where anybody waits for answers, answered. */
-  readonly quiet: boolean;
+  /** Whether all started data is sent and, if the attack waits for answers, answered. */
+  readonly idle: boolean;
 }
 
-/** Counts the answers. */
+/** Counts answers by their status. */
 export class Tally {
   readonly counts: Record<string, number> = {};
 

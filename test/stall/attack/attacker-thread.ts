@@ -1,6 +1,6 @@
 /*
- * The thread of an attacker: takes an AttackOrder at a time, says when nothing is under way any more, and lets go when
- * it is told to.
+ * The attacker's thread. After an AttackOrder, it attacks and replies when no data or answer is pending. After
+ * `finish`, it closes the connections and replies with the result.
  */
 import { parentPort } from 'node:worker_threads';
 import { type AttackConnection, type AttackOrder, type AttackResult, Tally } from './attack.js';
@@ -19,9 +19,9 @@ function connection({ attack, port }: AttackOrder, tally: Tally): AttackConnecti
   }
 }
 
-const LOOK_MS = 5;
-/** How long what is under way at the end may take. */
-const PATIENCE_MS = 3000;
+const POLL_MS = 5;
+/** Maximum wait for pending data and answers after the end of an attack. */
+const SETTLE_MS = 3000;
 
 let connections: AttackConnection[] = [];
 let tally = new Tally();
@@ -34,24 +34,24 @@ function result(): AttackResult {
   };
 }
 
-parentPort?.on('message', (order: AttackOrder | 'let go') => {
-  if (order === 'let go') {
-    const found = result();
+parentPort?.on('message', (order: AttackOrder | 'finish') => {
+  if (order === 'finish') {
+    const reply = { result: result() };
     for (const one of connections) one.destroy();
-    parentPort?.postMessage({ result: found });
+    parentPort?.postMessage(reply);
     return;
   }
   tally = new Tally();
   connections = Array.from({ length: order.connections }, () => connection(order, tally));
   const end = performance.now() + order.ms;
   let stopped = false;
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     const now = performance.now();
     if (now < end && !connections.every(({ done }) => done)) return;
     if (!stopped) for (const one of connections) one.stop();
     stopped = true;
-    if (now < end + PATIENCE_MS && !connections.every(({ quiet }) => quiet)) return;
-    clearInterval(look);
+    if (now < end + SETTLE_MS && !connections.every(({ idle }) => idle)) return;
+    clearInterval(poll);
     parentPort?.postMessage('stopped');
-  }, LOOK_MS);
+  }, POLL_MS);
 });

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { repositoryRoot } from '../../support/process/tools.js';
 import type { AttackOrder, AttackResult } from './attack.js';
 
-type Said = 'stopped' | { readonly result: AttackResult };
+type Reply = 'stopped' | { readonly result: AttackResult };
 
 /**
  * An attacker in a separate thread, so that the attacker and the measurement do not delay each other. Close it after
@@ -11,36 +11,36 @@ type Said = 'stopped' | { readonly result: AttackResult };
  */
 export class Attacker {
   readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/attack/attacker-thread.js'));
-  #heard: (said: Said) => void = () => {};
-  #failed: (error: Error) => void = () => {};
+  #onReply: (reply: Reply) => void = () => {};
+  #onError: (error: Error) => void = () => {};
 
   constructor() {
-    this.#thread.on('message', (said: Said) => this.#heard(said));
-    this.#thread.on('error', (error) => this.#failed(error as Error));
+    this.#thread.on('message', (reply: Reply) => this.#onReply(reply));
+    this.#thread.on('error', (error) => this.#onError(error as Error));
   }
 
   /**
-   * Attacks as ordered; resolves when nothing is under way any more, or that takes too long. Its connections stay open.
+   * Runs an attack. Resolves when all started data is sent and answered, or after a timeout. The connections stay open.
    */
   async attack(order: AttackOrder): Promise<void> {
-    await this.#ask(order);
+    await this.#send(order);
   }
 
-  /** Ends the connections; resolves with what the attack came to. */
-  async letGo(): Promise<AttackResult> {
-    const said = await this.#ask('let go');
-    if (said === 'stopped') throw new Error('the attacker stopped twice');
-    return said.result;
+  /** Closes the connections. Resolves with the result of the attack. */
+  async finish(): Promise<AttackResult> {
+    const reply = await this.#send('finish');
+    if (reply === 'stopped') throw new Error('the attacker stopped twice');
+    return reply.result;
   }
 
   async close(): Promise<void> {
     await this.#thread.terminate();
   }
 
-  #ask(order: AttackOrder | 'let go'): Promise<Said> {
+  #send(order: AttackOrder | 'finish'): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.#heard = resolve;
-      this.#failed = reject;
+      this.#onReply = resolve;
+      this.#onError = reject;
       this.#thread.postMessage(order);
     });
   }

@@ -5,11 +5,11 @@ import { H2Reader } from './h2-reader.js';
 
 const LAST_ID = 0x7fff_0000;
 
-/** Writes frames as fast as the socket takes them. */
+/** Sends frames as fast as the socket accepts them. */
 export class FrameFlood extends AttackSocket {
   private readonly attack: FrameAttack;
   private readonly repeated: Buffer;
-  /** Where stream ids stand in them, and which. */
+  /** Offsets and values of the stream ids in the repeated frames. */
   private readonly ids: readonly (readonly [at: number, id: number])[];
   private readonly stride: number;
   private reader!: H2Reader;
@@ -25,7 +25,7 @@ export class FrameFlood extends AttackSocket {
     if (this.stride % 2 === 1) this.stride++;
   }
 
-  /** Nobody counts the answers. */
+  /** Always false, because the attack does not count answers. */
   get done(): boolean {
     return false;
   }
@@ -64,7 +64,7 @@ export class FrameFlood extends AttackSocket {
     if (this.firstId >= LAST_ID) this.socket.destroy();
   }
 
-  /** The frames, with ids that were never used on this connection. */
+  /** Returns the frames with stream ids that this connection has not used. */
   private numbered(): Buffer {
     if (this.ids.length === 0) return this.repeated;
     const bytes = Buffer.from(this.repeated);

@@ -17,25 +17,25 @@ import { H2Reader } from './h2-reader.js';
 
 const FRAME_BYTES = 16_384;
 const WINDOW = 1 << 30;
-/** How long unfinished calls are left so. */
+/** Time after which a connection with only unfinished calls is replaced. */
 const HELD_MS = 100;
 
 interface Call {
   readonly id: number;
   readonly body: Buffer;
-  /** Bytes of the body that went out. */
+  /** Number of sent body bytes. */
   at: number;
   window: number;
 }
 
-/** Makes calls as a well-behaved client would, as many as it is told to at once. */
+/** Sends calls like an ordinary client that obeys flow control, with a fixed number of concurrent calls. */
 export class GrpcFlood extends AttackSocket {
   private readonly attack: GrpcAttack;
   private readonly bodies: readonly Buffer[];
   private readonly head: Buffer;
   private reader!: H2Reader;
   private calls = new Map<number, Call>();
-  /** Calls with something left to send, in their order. */
+  /** Calls whose bodies are not sent completely, in their order. */
   private sending: Call[] = [];
   private nextId = 1;
   private nextBody = 0;
@@ -126,18 +126,18 @@ export class GrpcFlood extends AttackSocket {
     this.sending.splice(0, sent);
     this.socket.uncork();
     const isHeld = this.attack.incomplete === true && this.sending.length === 0;
-    if (isHeld && this.attack.calls === undefined) this.beginAnew();
+    if (isHeld && this.attack.calls === undefined) this.reconnectLater();
   }
 
-  /** All that may be sent is sent: what the server holds of it by now goes with the connection, and all comes again. */
-  private beginAnew(): void {
+  /** Closes the connection after all calls are sent except their last bytes. A new connection sends the calls again. */
+  private reconnectLater(): void {
     const { socket } = this;
     setTimeout(() => {
       if (!this.stopped) socket.destroy();
     }, HELD_MS);
   }
 
-  /** Begins calls, as many as may be under way. */
+  /** Starts calls up to the maximum number of concurrent calls. */
   private beginCalls(): void {
     const most = Math.min(this.attack.streams, this.maxStreams);
     while (!this.stopped && this.calls.size < most && this.callsLeft > 0) {
@@ -151,7 +151,7 @@ export class GrpcFlood extends AttackSocket {
     }
   }
 
-  /** Sends what windows and socket allow of a call; true when all of it has gone. */
+  /** Sends as much of a call as flow control and the socket allow. Returns whether the call is sent completely. */
   private send(call: Call): boolean {
     const { body } = call;
     const end = this.attack.incomplete === true ? body.length - 1 : body.length;
@@ -171,7 +171,7 @@ export class GrpcFlood extends AttackSocket {
   }
 }
 
-/** gRPC's prefix of five bytes, and the message. */
+/** Returns the message with gRPC's five-byte prefix. */
 function prefixed(message: Uint8Array, compressed: boolean): Buffer {
   const bytes = Buffer.alloc(5 + message.length);
   bytes.writeUInt8(compressed ? 1 : 0, 0);

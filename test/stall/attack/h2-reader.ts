@@ -3,19 +3,19 @@ import { END_STREAM, TYPE } from '../../support/h2/h2-frames.js';
 
 const HEADER_BYTES = 9;
 
-/** What a client of an attack needs to know of a server's frames. */
+/** Events in a server's frames that an attacker needs. */
 export interface H2ReaderEvents {
   settings(name: number, value: number): void;
   settingsEnd(): void;
   windowUpdate(streamId: number, increment: number): void;
-  /** A stream has its answer; `what` is its grpc-status, else its HTTP status, or `reset`. */
+  /** The answer of a stream is complete. `what` is its grpc-status, otherwise its HTTP status, or `reset`. */
   ended(streamId: number, what: string): void;
   ping(payload: Buffer): void;
-  /** Bytes of DATA, which windows are to be opened for again. */
+  /** Number of received DATA bytes, which the client must acknowledge with WINDOW_UPDATE. */
   received(bytes: number): void;
 }
 
-/** Reads a server's frames, as far as a client of an attack needs them. */
+/** Reads the parts of a server's frames that an attacker needs. */
 export class H2Reader {
   private readonly events: H2ReaderEvents;
   private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });

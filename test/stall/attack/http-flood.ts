@@ -4,7 +4,7 @@ import { AttackSocket } from './attack-socket.js';
 const MARK = Buffer.from('HTTP/1.1 ');
 const STATUS_END = MARK.length + 3;
 
-/** Sends requests, so many at once, and again when all are answered. */
+/** Sends batches of pipelined requests, each batch after the answers to the previous batch. */
 export class HttpFlood extends AttackSocket {
   private readonly batch: Buffer;
   private readonly attack: HttpAttack;
@@ -35,7 +35,7 @@ export class HttpFlood extends AttackSocket {
     this.pump();
   }
 
-  /** Answers are told by their status lines, which nothing else in them looks like. */
+  /** Counts answers by their status lines. No other part of these answers looks like a status line. */
   protected read(chunk: Buffer): void {
     const text = this.rest + chunk.toString('latin1');
     let at = text.indexOf('HTTP/1.1 ');

@@ -1,4 +1,4 @@
-/* Changes during calls: reloads, updates of a management server, and a log that is not read. */
+/* Changes during calls: reloads and xDS updates. Also contains a debug log without a reader. */
 import { RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
 import { encodeConfig } from '../../support/xds/xds-server.js';
 import type { Attack } from '../attack/attack.js';
@@ -11,7 +11,7 @@ const PAUSE_MS = 300;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
-const usualCalls = (domain: string): Attack => ({
+const ordinaryCalls = (domain: string): Attack => ({
   kind: 'grpc',
   messages: Array.from({ length: 100 }, (_, n) => request(domain, descriptor(['v', `v${n}`]))),
   streams: 2,
@@ -21,13 +21,13 @@ export const RELOAD_GROUP: StallGroup = {
   setup: { name: '10,000 rules', files: { 'large.yaml': largePolicy('large', RULES) } },
   cases: [
     {
-      name: 'reload of 10,000 rules beside calls',
-      attack: () => usualCalls('large'),
+      name: 'reload of 10,000 rules during calls',
+      attack: () => ordinaryCalls('large'),
       connections: [1],
-      beside: async ({ policies }, ended) => {
+      background: async ({ policies }, ended) => {
         let bytes = 0;
-        for (let turn = 0; !ended(); turn++) {
-          const text = largePolicy('large', RULES - (turn % 2), String(turn));
+        for (let reload = 0; !ended(); reload++) {
+          const text = largePolicy('large', RULES - (reload % 2), String(reload));
           policies.write('large.yaml', text);
           bytes += text.length;
           await pause();
@@ -38,14 +38,14 @@ export const RELOAD_GROUP: StallGroup = {
   ],
 };
 
-/** google.protobuf.Any, as a field of DiscoveryResponse. */
+/** Encodes a google.protobuf.Any as a field of a DiscoveryResponse. */
 const resource = (config: Uint8Array): Buffer =>
   field(2, Buffer.concat([field(1, RATE_LIMIT_CONFIG_TYPE), field(2, config)]));
 
 const EMPTY_RESOURCE = Buffer.of(0x12, 0);
 const UPDATE_BYTES = 4_194_000;
 
-/** DiscoveryResponse of resources that are encoded already. */
+/** Encodes a DiscoveryResponse whose resources are already encoded. */
 function update(version: string, resources: Uint8Array): Buffer {
   return Buffer.concat([
     ...[field(1, version), resources],
@@ -60,31 +60,31 @@ const innocentConfig = (): Buffer =>
     descriptors: [{ key: 'caller', rate_limit: { unit: 'DAY', requests_per_unit: 4_000_000_000 } }],
   }).bytes;
 
-/** Sends an update again and again, each as a version of its own, but never more than one that was not acknowledged. */
-function updates(resources: () => Uint8Array): NonNullable<StallGroup['cases'][number]['beside']> {
+/** Sends an update repeatedly, each time with a new version. Waits for weir's answer to each update. */
+function updates(resources: () => Uint8Array): NonNullable<StallGroup['cases'][number]['background']> {
   return async ({ ads }, ended) => {
     const peer = ads?.peers.at(-1);
-    if (peer === undefined) throw new Error('weir asks no management server');
+    if (peer === undefined) throw new Error('weir is not connected to the management server');
     const all = resources();
     let bytes = 0;
-    for (let turn = 0; !ended(); turn++) {
-      const asked = peer.requests.length;
-      const message = update(`${turn}`, all);
+    for (let version = 0; !ended(); version++) {
+      const received = peer.requests.length;
+      const message = update(`${version}`, all);
       peer.sendBytes(message);
       bytes += message.length;
-      while (!ended() && peer.requests.length === asked) await pause();
+      while (!ended() && peer.requests.length === received) await pause();
     }
     return bytes;
   };
 }
 
 export const XDS_GROUP: StallGroup = {
-  setup: { name: 'policies of a management server', files: {}, xds: true },
+  setup: { name: 'policies from a management server', files: {}, xds: true },
   cases: [
     {
       name: 'xDS, 10,000 resources',
       connections: [1],
-      beside: updates(() =>
+      background: updates(() =>
         Buffer.concat([
           resource(innocentConfig()),
           ...Array.from({ length: RULES }, (_, n) =>
@@ -94,9 +94,9 @@ export const XDS_GROUP: StallGroup = {
       ),
     },
     {
-      name: 'xDS, 20,000 bad resources',
+      name: 'xDS, 20,000 invalid resources',
       connections: [1],
-      beside: updates(() =>
+      background: updates(() =>
         Buffer.concat([
           resource(innocentConfig()),
           ...Array.from({ length: 20_000 }, (_, n) =>
@@ -108,25 +108,25 @@ export const XDS_GROUP: StallGroup = {
     {
       name: 'xDS, 4 MB of empty resources',
       connections: [1],
-      beside: updates(() => repeat(EMPTY_RESOURCE, UPDATE_BYTES)),
+      background: updates(() => repeat(EMPTY_RESOURCE, UPDATE_BYTES)),
     },
   ],
 };
 
 export const LOG_GROUP: StallGroup = {
   setup: {
-    name: 'a debug log that nobody reads',
+    name: 'debug log without a reader',
     files: { 'any.yaml': anyValuePolicy('any') },
     env: { LOG_LEVEL: 'debug' },
     readsOutput: false,
   },
   cases: [
     {
-      name: 'debug log, nobody reads',
-      attack: () => ({ ...usualCalls('any'), streams: 64 }) as Attack,
+      name: 'debug log without a reader',
+      attack: () => ({ ...ordinaryCalls('any'), streams: 64 }) as Attack,
     },
     {
-      name: 'debug log, nobody reads, values of 60 KB',
+      name: 'debug log without a reader, values of 60 KB',
       attack: () => ({
         kind: 'grpc',
         messages: [request('any', descriptor(['v', 'v'.repeat(61_440)]))],

@@ -19,11 +19,12 @@ const HEAD = [
   ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
   ...['content-type: application/grpc', 'te: trailers'],
 ];
-const UNIT = 200;
+const CALLS_PER_WRITE = 200;
 
 const head = (id: number, flags = END_HEADERS, ...more: string[]): Buffer =>
   frame(TYPE.HEADERS, flags, id, block(...HEAD, ...more));
 
+/** Concatenates the frames of `count` streams. `one` returns the frames of a stream id. */
 function times(count: number, one: (id: number) => Uint8Array): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, n) => one(2 * n + 1)));
 }
@@ -51,8 +52,11 @@ export const FLOOD_CASES: readonly StallCase[] = [
       streams: 256,
     }),
   },
-  { name: 'tiny calls without measure', attack: frames(times(UNIT, tinyCall)) },
-  { name: 'tiny calls whose answers nobody reads', attack: frames(times(UNIT, tinyCall), { unread: true }) },
+  { name: 'tiny calls without flow control', attack: frames(times(CALLS_PER_WRITE, tinyCall)) },
+  {
+    name: 'tiny calls with unread answers',
+    attack: frames(times(CALLS_PER_WRITE, tinyCall), { unread: true }),
+  },
   {
     name: 'header lists of 16 KB, one field',
     attack: frames(times(20, (id) => head(id, END_HEADERS | END_STREAM, `x: ${'y'.repeat(15_500)}`))),
@@ -64,7 +68,7 @@ export const FLOOD_CASES: readonly StallCase[] = [
   {
     name: 'CONTINUATION in small pieces',
     attack: frames(
-      times(UNIT, (id) =>
+      times(CALLS_PER_WRITE, (id) =>
         Buffer.concat([
           head(id, 0),
           ...Array.from({ length: 30 }, () => frame(TYPE.CONTINUATION, 0, id, block('x: y'))),
@@ -73,17 +77,20 @@ export const FLOOD_CASES: readonly StallCase[] = [
       ),
     ),
   },
-  { name: 'SETTINGS', attack: frames(times(UNIT, () => settings([4, 70_000], [1, 0], [1, 4096]))) },
+  {
+    name: 'SETTINGS',
+    attack: frames(times(CALLS_PER_WRITE, () => settings([4, 70_000], [1, 0], [1, 4096]))),
+  },
   { name: 'PING', attack: frames(times(1000, () => ping())) },
   { name: 'WINDOW_UPDATE', attack: frames(times(1000, () => frame(TYPE.WINDOW_UPDATE, 0, 0, words(1)))) },
-  { name: 'frames of no known type', attack: frames(times(1000, () => frame(0x20, 0, 0))) },
+  { name: 'frames of an unknown type', attack: frames(times(1000, () => frame(0x20, 0, 0))) },
   {
-    name: 'calls begun and reset',
-    attack: frames(times(UNIT, (id) => Buffer.concat([head(id), rst(id, CANCEL)]))),
+    name: 'calls reset after the headers',
+    attack: frames(times(CALLS_PER_WRITE, (id) => Buffer.concat([head(id), rst(id, CANCEL)]))),
   },
   {
-    name: 'calls made and reset',
-    attack: frames(times(UNIT, (id) => Buffer.concat([tinyCall(id), rst(id, CANCEL)]))),
+    name: 'calls reset after the message',
+    attack: frames(times(CALLS_PER_WRITE, (id) => Buffer.concat([tinyCall(id), rst(id, CANCEL)]))),
   },
   {
     name: 'half-received messages of 4 MB',

@@ -1,14 +1,14 @@
-/* Values of the maximum length for every matcher. */
+/* Long values for every matcher. */
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import type { Attack } from '../attack/attack.js';
-import { anyValuePolicy, costlyPatterns, keysPolicy, pathPolicy, valuesPolicy } from '../policy-texts.js';
+import { anyValuePolicy, expensivePatterns, keysPolicy, pathPolicy, valuesPolicy } from '../policy-texts.js';
 import type { StallCase } from '../stall-case.js';
 import { descriptor, ENVOY_BYTES, gzip, MESSAGE_BYTES, request } from '../wire.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 const octet = (n: number): number => n & 255;
 
-/** Policies that the cases below ask. */
+/** Policy files for the cases below. */
 export const MATCHER_FILES: Readonly<Record<string, string>> = {
   'paths50.yaml': pathPolicy('paths50', 50, (n) => `/api/v1/*/things${n}`),
   'paths200.yaml': pathPolicy('paths200', 200, (n) => `/api/v1/*/things${n}`),
@@ -22,9 +22,9 @@ export const MATCHER_FILES: Readonly<Record<string, string>> = {
     'stars',
     numbers(200).map((n) => `a*b*a*c*b*d${n}`),
   ),
-  'regexes.yaml': valuesPolicy('regexes', costlyPatterns(), 'value_regex'),
-  'blocks.yaml': valuesPolicy(
-    'blocks',
+  'regexes.yaml': valuesPolicy('regexes', expensivePatterns(), 'value_regex'),
+  'ranges.yaml': valuesPolicy(
+    'ranges',
     numbers(1000).map((n) => `10.${octet(n >> 8)}.${octet(n)}.0/24`),
     'value_cidr',
   ),
@@ -36,8 +36,8 @@ export const MATCHER_FILES: Readonly<Record<string, string>> = {
   'any.yaml': anyValuePolicy('any'),
 };
 
-/** a and b by chance, which automata have no states prepared for. */
-function chance(length: number, seed: number): string {
+/** Returns random letters a and b, for which an automaton has no cached states. */
+function randomLetters(length: number, seed: number): string {
   const random = seededRandom(seed);
   return Array.from({ length }, () => (random() < 0.5 ? 'a' : 'b')).join('');
 }
@@ -104,33 +104,39 @@ export const VALUE_CASES: readonly StallCase[] = [
     attack: calls([one('stars', 'v', fill('ab', MESSAGE_BYTES - 64))], 1),
   },
   {
-    name: '10 costly expressions, 3 KB',
+    name: '10 expensive regular expressions, 3 KB',
     attack: () => ({
       kind: 'grpc',
-      messages: numbers(32).map((n) => one('regexes', 'v', chance(3000, n))),
+      messages: numbers(32).map((n) => one('regexes', 'v', randomLetters(3000, n))),
       streams: 32,
       timeout: '1S',
     }),
   },
   {
-    name: '10 costly expressions, 60 KB',
-    attack: calls(numbers(8).map((n) => one('regexes', 'v', chance(ENVOY_BYTES, n)))),
+    name: '10 expensive regular expressions, 60 KB',
+    attack: calls(numbers(8).map((n) => one('regexes', 'v', randomLetters(ENVOY_BYTES, n)))),
   },
   {
-    name: '10 costly expressions, 1,000 values',
-    attack: calls([request('regexes', ...numbers(1000).map((n) => descriptor(['v', chance(1000, n)])))], 2),
+    name: '10 expensive regular expressions, 1,000 values',
+    attack: calls(
+      [request('regexes', ...numbers(1000).map((n) => descriptor(['v', randomLetters(1000, n)])))],
+      2,
+    ),
   },
   {
-    name: '1,000 blocks of addresses, 60 KB',
-    attack: calls([one('blocks', 'v', fill('1.1.', ENVOY_BYTES))]),
+    name: '1,000 address ranges, 60 KB',
+    attack: calls([one('ranges', 'v', fill('1.1.', ENVOY_BYTES))]),
   },
   {
-    name: '1,000 blocks of addresses, 60 KB of :',
-    attack: calls([one('blocks', 'v', fill('::', ENVOY_BYTES))]),
+    name: '1,000 address ranges, 60 KB of colons',
+    attack: calls([one('ranges', 'v', fill('::', ENVOY_BYTES))]),
   },
   { name: '1,000 exact values, 60 KB', attack: calls([one('exact', 'v', fill('value1', ENVOY_BYTES))]) },
-  { name: 'keys by digest, 60 KB', attack: calls([one('keys', 'api_key', fill('k', ENVOY_BYTES))]) },
-  { name: 'keys by digest, 4 MB', attack: calls([one('keys', 'api_key', fill('k', MESSAGE_BYTES - 64))], 1) },
+  { name: 'API keys by digest, 60 KB', attack: calls([one('keys', 'api_key', fill('k', ENVOY_BYTES))]) },
+  {
+    name: 'API keys by digest, 4 MB',
+    attack: calls([one('keys', 'api_key', fill('k', MESSAGE_BYTES - 64))], 1),
+  },
   { name: 'any value, 60 KB', attack: calls([one('any', 'v', fill('v', ENVOY_BYTES))]) },
   { name: 'any value, 4 MB', attack: calls([one('any', 'v', fill('v', MESSAGE_BYTES - 64))], 1) },
 ];

@@ -1,4 +1,4 @@
-/* One message: as many of everything as it may hold, plain and compressed, over gRPC and as JSON. */
+/* Messages with the maximum number of entries, descriptors or other elements, in plain and gzip gRPC and in JSON. */
 import type { Attack } from '../attack/attack.js';
 import type { StallCase } from '../stall-case.js';
 import {
@@ -23,20 +23,20 @@ function zipped(message: () => Uint8Array): () => Attack {
   return () => ({ kind: 'grpc', messages: [gzip(message())], gzip: true, streams: 8 });
 }
 
-function wide(descriptors: number, entries: number): Buffer {
+function requestWith(descriptors: number, entries: number): Buffer {
   const all = numbers(descriptors).map((n) =>
     descriptor(...numbers(entries).map((at) => [at === 0 ? 'v' : `k${at}`, `value${n}`] as const)),
   );
   return request('any', ...all);
 }
 
-const notText = (): Buffer =>
+const invalidUtf8 = (): Buffer =>
   request(
     'any',
     field(2, field(1, Buffer.concat([field(1, 'v'), field(2, Buffer.alloc(MESSAGE_BYTES - 64, 0xff))]))),
   );
 
-/** Cases for either codec. */
+/** Cases for both codecs. */
 export const MESSAGE_CASES: readonly StallCase[] = [
   { name: '4 MiB of empty entries', attack: plain(() => filledDescriptor('any', EMPTY.entry)) },
   { name: '4 MiB of empty descriptors', attack: plain(() => filled('any', EMPTY.descriptor)) },
@@ -46,7 +46,7 @@ export const MESSAGE_CASES: readonly StallCase[] = [
   },
   { name: '4 MiB of descriptors', attack: plain(() => filled('any', descriptor(['a', 'b']))) },
   { name: '4 MiB of unknown fields', attack: plain(() => filled('any', EMPTY.unknown)) },
-  { name: '4 MiB of no UTF-8', attack: plain(notText) },
+  { name: '4 MiB of invalid UTF-8', attack: plain(invalidUtf8) },
   {
     name: '4 MiB of empty entries in 4 KB of gzip',
     attack: zipped(() => filledDescriptor('any', EMPTY.entry)),
@@ -59,10 +59,10 @@ export const MESSAGE_CASES: readonly StallCase[] = [
     name: '256 KB of empty entries in gzip',
     attack: zipped(() => filledDescriptor('any', EMPTY.entry, 262_000)),
   },
-  { name: '9,999 descriptors', attack: plain(() => wide(9999, 1)) },
-  { name: '1,000 descriptors', attack: plain(() => wide(1000, 1), 2) },
-  { name: '1,000 descriptors of 10 entries', attack: plain(() => wide(1000, 10), 2) },
-  { name: 'one descriptor of 10,000 entries', attack: plain(() => wide(1, 10_000), 2) },
+  { name: '9,999 descriptors', attack: plain(() => requestWith(9999, 1)) },
+  { name: '1,000 descriptors', attack: plain(() => requestWith(1000, 1), 2) },
+  { name: '1,000 descriptors with 10 entries', attack: plain(() => requestWith(1000, 10), 2) },
+  { name: 'one descriptor with 10,000 entries', attack: plain(() => requestWith(1, 10_000), 2) },
 ];
 
 function json(body: string, pipelined = 1): () => Attack {
@@ -115,7 +115,7 @@ export const JSON_CASES: readonly StallCase[] = [
     attack: () => ({ kind: 'http', port: 'http', request: http('GET', '/healthcheck'), pipelined: 1800 }),
   },
   {
-    name: 'an Expect that nobody knows, 1,200 pipelined',
+    name: 'unknown Expect header, 1,200 pipelined',
     attack: () => ({
       kind: 'http',
       port: 'http',

@@ -1,25 +1,25 @@
-/* Requests that make Redis work, for one process and for two. */
+/* Large requests to servers with Redis, with one worker and with two. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import type { Attack } from '../attack/attack.js';
-import { anyValuePolicy, calendarPolicy, usedUpPolicy } from '../policy-texts.js';
+import { anyValuePolicy, calendarPolicy, emptyBucketPolicy } from '../policy-texts.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
 import { descriptor, EMPTY, field, filledDescriptor, gzip, request } from '../wire.js';
 import { MATCHER_FILES, PATH_CASES } from './matchers.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-function wideRequest(domain: string, descriptors: number, value: string): Buffer {
+function largeRequest(domain: string, descriptors: number, value: string): Buffer {
   return request(domain, ...numbers(descriptors).map((n) => descriptor(['v', `${value}${n}`])));
 }
 
-function wide(descriptors: number, streams = 4): () => Attack {
-  const message = wideRequest('any', descriptors, 'value');
+function largeAttack(descriptors: number, streams = 4): () => Attack {
+  const message = largeRequest('any', descriptors, 'value');
   return () => ({ kind: 'grpc', messages: [message], streams, timeout: '1S' });
 }
 
-/** RateLimitOverride of 1 an hour (unit 3). */
+/** RateLimitOverride of 1 request per hour (unit 3). */
 const OVERRIDE = field(2, Buffer.of(8, 1, 16, 3));
 
 function overrides(entries: number): Buffer {
@@ -29,12 +29,12 @@ function overrides(entries: number): Buffer {
   return request('any', field(2, Buffer.concat([...all, OVERRIDE])));
 }
 
-const WIDE: readonly StallCase[] = [
-  { name: 'Redis, 9,999 descriptors', attack: wide(9999) },
-  { name: 'Redis, 1,000 descriptors', attack: wide(1000) },
-  { name: 'Redis, 500 descriptors, 30 calls at once', attack: wide(500, 30) },
+const LARGE: readonly StallCase[] = [
+  { name: 'Redis, 9,999 descriptors', attack: largeAttack(9999) },
+  { name: 'Redis, 1,000 descriptors', attack: largeAttack(1000) },
+  { name: 'Redis, 500 descriptors, 30 calls at once', attack: largeAttack(500, 30) },
   {
-    name: 'Redis, an override over 9,000 entries',
+    name: 'Redis, an override for 9,000 entries',
     attack: () => ({ kind: 'grpc', messages: [overrides(9000)], streams: 2, timeout: '1S' }),
   },
   {
@@ -48,28 +48,28 @@ const WIDE: readonly StallCase[] = [
   },
 ];
 
-/** Requests by turns, so that what is remembered of one does not answer the next. */
-const USED_UP = numbers(4).map((n) => wideRequest('used', 1000, `value${n} `));
+/** Requests in rotation, so that cached denials of one request do not decide the next. */
+const DENIED_REQUESTS = numbers(4).map((n) => largeRequest('empty', 1000, `value${n} `));
 
 const DENIED: StallCase = {
-  name: 'Redis, 1,000 descriptors of 4 denied limits each',
-  attack: () => ({ kind: 'grpc', messages: USED_UP, streams: 4, timeout: '1S' }),
+  name: 'Redis, 1,000 descriptors with 4 denied limits each',
+  attack: () => ({ kind: 'grpc', messages: DENIED_REQUESTS, streams: 4, timeout: '1S' }),
 };
 
 const files = { 'any.yaml': anyValuePolicy('any') };
 
-export const REDIS_GROUP: StallGroup = { setup: { name: 'Redis', files, redis: true }, cases: WIDE };
+export const REDIS_GROUP: StallGroup = { setup: { name: 'Redis', files, redis: true }, cases: LARGE };
 
 export const DENIED_GROUP: StallGroup = {
   setup: {
-    name: 'Redis, used up buckets',
-    files: { 'used.yaml': usedUpPolicy('used') },
+    name: 'Redis, empty buckets',
+    files: { 'empty.yaml': emptyBucketPolicy('empty') },
     redis: true,
     prepare: async ({ weir }) => {
       const client = new RlsClient(weir.grpcPort);
-      for (const message of USED_UP) {
+      for (const message of DENIED_REQUESTS) {
         const { code, details } = await client.send(message);
-        if (code !== 0) throw new Error(`the calls that use the buckets up fail: ${code} ${details}`);
+        if (code !== 0) throw new Error(`a call that empties the buckets failed: ${code} ${details}`);
       }
       client.close();
     },
@@ -77,7 +77,7 @@ export const DENIED_GROUP: StallGroup = {
   cases: [DENIED],
 };
 
-/** A little more than a reload takes. */
+/** Slightly longer than a reload. */
 const RELOAD_MS = 400;
 
 export const CALENDAR_GROUP: StallGroup = {
@@ -91,15 +91,15 @@ export const CALENDAR_GROUP: StallGroup = {
       name: 'Redis, 1,000 calendars in all time zones, reloaded',
       attack: () => ({
         kind: 'grpc',
-        messages: [wideRequest('calendars', 1000, 'value')],
+        messages: [largeRequest('calendars', 1000, 'value')],
         streams: 4,
         timeout: '1S',
       }),
-      // Rates that are new know nothing of what the ones before them computed.
-      beside: async ({ policies }, ended) => {
+      // Each reload creates new rates, which must compute their windows again.
+      background: async ({ policies }, ended) => {
         let bytes = 0;
-        for (let turn = 1; !ended(); turn++) {
-          const text = calendarPolicy('calendars', 1000, turn);
+        for (let reload = 1; !ended(); reload++) {
+          const text = calendarPolicy('calendars', 1000, reload);
           policies.write('calendars.yaml', text);
           bytes += text.length;
           await pause(RELOAD_MS);
@@ -120,7 +120,7 @@ export const WORKERS_GROUP: StallGroup = {
     env: { WORKERS: '2' },
   },
   cases: [
-    ...WIDE.filter(({ name }) => /1,000 desc|500 desc|override/.test(name)),
+    ...LARGE.filter(({ name }) => /1,000 desc|500 desc|override/.test(name)),
     ...PATH_CASES.slice(1, 2),
     {
       name: '4 MiB of empty entries in 4 KB of gzip',

@@ -1,4 +1,4 @@
-/* Views of a server with 10,000 rules and as many series as it may keep. */
+/* Views of a server with 10,000 rules and the maximum number of metric series. */
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import type { Attack } from '../attack/attack.js';
 import { largePolicy } from '../policy-texts.js';
@@ -6,8 +6,8 @@ import type { StallCase, StallGroup } from '../stall-case.js';
 import { http } from '../wire.js';
 
 const RULES = 10_000;
-/** Descriptors in one call, below any bound. */
-const AT_ONCE = 500;
+/** Number of descriptors in a call, below all bounds. */
+const DESCRIPTORS_PER_CALL = 500;
 
 function get(port: 'http' | 'debug', path: string, pipelined: number): () => Attack {
   return () => ({ kind: 'http', port, request: http('GET', path), pipelined });
@@ -32,18 +32,18 @@ export const VIEW_GROUP: StallGroup = {
     name: '10,000 rules, 100,000 series',
     files: { 'large.yaml': largePolicy('large', RULES) },
     env: { METRICS_MAX_SERIES: '100000', USE_PROMETHEUS: 'true', PROMETHEUS_ADDR: '127.0.0.1:0' },
-    // Each rule is met once, which makes its series.
+    // Matches each rule once, which creates its series.
     prepare: async ({ weir }) => {
       const client = new RlsClient(weir.grpcPort);
-      for (let first = 0; first < RULES; first += AT_ONCE) {
-        const descriptors = Array.from({ length: AT_ONCE }, (_, n) => ({
+      for (let first = 0; first < RULES; first += DESCRIPTORS_PER_CALL) {
+        const descriptors = Array.from({ length: DESCRIPTORS_PER_CALL }, (_, n) => ({
           entries: [{ key: 'v', value: `v${first + n}` }],
           limit: undefined,
           hitsAddend: undefined,
           isNegativeHits: false,
         }));
         const { code, details } = await client.ask('large', descriptors);
-        if (code !== 0) throw new Error(`the calls that make series fail: ${code} ${details}`);
+        if (code !== 0) throw new Error(`a call that creates series failed: ${code} ${details}`);
       }
       client.close();
     },

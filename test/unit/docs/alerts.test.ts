@@ -1,4 +1,4 @@
-/* What alerts and dashboards name: severities, pages, and metrics that weir has. */
+/* Checks alerts and dashboards: severities, runbooks, and metrics that weir exports. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -11,7 +11,7 @@ import { type AlertRule, metricsIn, RULES, shippedAlerts } from '../../support/p
 const alerts = shippedAlerts();
 const PAGES = 'docs/runbooks';
 
-/** Names that a query may use: those of the manual's table, and the parts of histograms. */
+/** Names that a query may use: the metrics in the manual's table, and the series of histograms. */
 const known = new Set(
   describeMetrics().flatMap(({ name, type }) =>
     type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : [name],
@@ -20,24 +20,24 @@ const known = new Set(
 const unknownIn = (query: string): readonly string[] =>
   metricsIn(query).filter((name) => !known.has(name) && !/^(?:process|nodejs)_/.test(name));
 
-/** `weir-store-down` for `WeirStoreDown`. */
+/** Returns the page name of an alert: `weir-store-down` for `WeirStoreDown`. */
 const pageOf = (alert: string): string =>
   alert.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
 
-test('the table of the manual has the metrics that queries may use', () => {
+test("the manual's table lists all metrics that queries may use", () => {
   const page = pageText('docs/reference/metrics.md');
   for (const { name } of describeMetrics()) expect(page).toContain(`| \`${name}\` |`);
 });
 
 describe('the alerts', () => {
-  test('are there, each once', () => {
+  test('have unique names', () => {
     const names = alerts.map(({ alert }) => alert);
     expect(names.length).toBeGreaterThan(25);
     expect(new Set(names).size).toBe(names.length);
   });
 
   test.each(alerts.map((rule) => [rule.alert, rule] as const))(
-    '%s has a severity, a wait, texts and a page',
+    '%s has a severity, a duration, texts and a runbook',
     (alert: string, rule: AlertRule) => {
       const { labels, annotations } = rule;
       expect(alert).toMatch(/^Weir[A-Z]\w+$/);
@@ -60,18 +60,20 @@ describe('the alerts', () => {
     },
   );
 
-  test('have the reason of the threshold beside them', () => {
+  test('have a comment with the reason for the threshold', () => {
     const lines = readFileSync(RULES, 'utf8').split('\n');
-    const bare = lines.filter((line, at) => /^ +- alert:/.test(line) && !/^ +# /.test(lines[at - 1] ?? ''));
-    expect(bare).toEqual([]);
+    const uncommented = lines.filter(
+      (line, at) => /^ +- alert:/.test(line) && !/^ +# /.test(lines[at - 1] ?? ''),
+    );
+    expect(uncommented).toEqual([]);
   });
 
-  test('are what the pages are about', () => {
+  test('have one runbook each', () => {
     const pages = readdirSync(join(repositoryRoot, PAGES)).sort();
     expect(pages).toEqual(alerts.map(({ alert }) => `${pageOf(alert)}.md`).sort());
   });
 
-  test('have pages whose queries name metrics that there are', () => {
+  test('have runbooks whose queries use existing metrics', () => {
     for (const name of [...readdirSync(join(repositoryRoot, PAGES)).map((one) => `${PAGES}/${one}`)]) {
       const blocks = [...pageText(name).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
       expect([name, blocks.length]).toEqual([name, 1]);
@@ -84,7 +86,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
   const panels = dashboard.panels.filter(({ type }) => type !== 'row');
   const all = (panel: Panel) => panel.targets ?? [];
 
-  test('has rows, and variables that show everything', () => {
+  test('has rows, and variables that select everything by default', () => {
     expect(dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
       'Overview',
       'By rule',
@@ -94,7 +96,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
     const [source, ...variables] = dashboard.templating.list;
     expect(source).toMatchObject({ name: 'datasource', type: 'datasource', query: 'prometheus' });
     expect(variables.map(({ name }) => name)).toEqual(['namespace', 'domain', 'rule']);
-    // `.*` matches series without the label, too.
+    // `.*` also matches series without the label.
     for (const variable of variables)
       expect(variable).toMatchObject({
         type: 'query',
@@ -108,7 +110,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
   });
 
   test.each(panels.map((panel) => [panel.title, panel] as const))(
-    '%s says what it shows',
+    '%s has a description, a unit and queries of existing metrics',
     (_title, panel) => {
       expect(panel.description).toMatch(/\.$/);
       expect(panel.fieldConfig?.defaults.unit).toMatch(/\S/);
@@ -122,7 +124,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
     },
   );
 
-  test('has a place of its own for each panel, and a number', () => {
+  test('has panels with unique ids that do not overlap', () => {
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     const taken = new Set<string>();
     for (const { title, gridPos } of dashboard.panels) {
@@ -137,7 +139,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
     }
   });
 
-  test('shows every metric of weir', () => {
+  test('shows every metric that weir exports', () => {
     const shown = new Set(panels.flatMap((panel) => all(panel).flatMap(({ expr }) => metricsIn(expr))));
     const hidden = describeMetrics()
       .map(({ name }) => name)

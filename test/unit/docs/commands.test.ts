@@ -1,6 +1,6 @@
 /*
- * Every command that the manual shows is run by a test, or stands here with the reason why not. Commands in blocks of
- * language `console` are run by the examples and the walkthroughs themselves.
+ * Checks that a test runs every command in the manual's `sh` blocks, or that this file lists the reason why not. The
+ * tests of page examples and the walkthroughs run commands in `console` blocks.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import { describe, expect, test } from '@jest/globals';
 import { manualPages, pageText } from '../../support/docs/pages.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
-/** Commands, by what they begin with, and the test that runs them. */
-const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
+/** Patterns for the beginning of a command, each with the test that runs the command. */
+const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
   [/^npm start\b/, 'test/e2e/walkthroughs.test.ts'],
   [/^npm run demo\b/, 'test/e2e/demo.test.ts'],
   [
@@ -33,28 +33,34 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   ],
 ];
 
-/** Commands that no test runs, and why. */
-const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
-  [/^npm (?:test$|run test)/, 'it is what runs the tests'],
-  [/^npm run mutate\b/, 'it takes up to an hour; test/unit/mutation/ holds how it draws and changes'],
+/** Patterns for the beginning of a command that no test runs, each with the reason. */
+const UNTESTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [/^npm (?:test$|run test)/, 'it runs the tests'],
+  [
+    /^npm run mutate\b/,
+    'it takes up to an hour; test/unit/mutation/ tests how it selects and applies mutations',
+  ],
   [
     /^npm run messages\b/,
-    'it may change the source; test/integration/messages.test.ts runs it on small files',
+    'it may change the source; test/integration/messages.test.ts runs it with small files',
   ],
-  [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
+  [/^npm run bench:compare/, 'it needs two revisions and takes minutes; .ci/run has only one revision'],
   [
     /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,
-    'it needs a container engine; the steps of the Dockerfile are run without one',
+    'it needs a container engine; a test runs the steps of the Dockerfile without one',
   ],
-  [/^(?:kubectl|helm) /, 'it needs a cluster; the manifests are checked by kubernetes-validate'],
-  [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it asks through kubectl port-forward'],
-  [/^(?:npm install @grpc|go mod init |go get |pip install )/, 'it fetches packages'],
-  [/^redis-cli /, 'it belongs to Redis; test/integration/tuning-page.test.ts asks the same without it'],
-  [/^printf 'REDIS_AUTH=/, 'it writes passwords; test/integration/deploy/variables.test.ts reads its names'],
-  [/^git (?:tag|reset) /, 'it undoes a release by hand'],
+  [/^(?:kubectl|helm) /, 'it needs a cluster; kubernetes-validate checks the manifests'],
+  [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it needs kubectl port-forward'],
+  [/^(?:npm install @grpc|go mod init |go get |pip install )/, 'it downloads packages'],
+  [
+    /^redis-cli /,
+    'redis-cli may be missing; test/integration/tuning-page.test.ts sends the same commands without redis-cli',
+  ],
+  [/^printf 'REDIS_AUTH=/, 'it writes passwords; test/integration/deploy/variables.test.ts checks the names'],
+  [/^git (?:tag|reset) /, 'it undoes a release'],
 ];
 
-/** Commands of the blocks of language `sh` of a page: comments cut off, continued lines joined. */
+/** Returns the commands in a page's `sh` blocks, without comments and with continued lines joined. */
 function commandsIn(page: string): string[] {
   return [...pageText(page).matchAll(/^( *)```sh\n(.*?)^\1```/gms)]
     .flatMap(([, , block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
@@ -64,27 +70,27 @@ function commandsIn(page: string): string[] {
 
 const commands = manualPages().flatMap((page) => commandsIn(page).map((command) => ({ page, command })));
 
-test('the manual shows commands', () => expect(commands.length).toBeGreaterThan(30));
+test('the manual contains commands', () => expect(commands.length).toBeGreaterThan(30));
 
-test('every command is run by a test, or stands on the list with the reason why not', () => {
-  const known = [...RUN_BY, ...NOT_RUN];
-  const unknown = commands.filter(({ command }) => !known.some(([begins]) => begins.test(command)));
-  expect(unknown).toEqual([]);
+test('a test runs every command, or the list of untested commands contains it', () => {
+  const listed = [...TESTED, ...UNTESTED];
+  const unlisted = commands.filter(({ command }) => !listed.some(([pattern]) => pattern.test(command)));
+  expect(unlisted).toEqual([]);
 });
 
 describe('the list', () => {
-  test.each(RUN_BY)('%s is run by %s, which is there', (_, path) => {
+  test.each(TESTED)('%s refers to an existing test, %s', (_, path) => {
     expect(existsSync(join(repositoryRoot, path))).toBe(true);
   });
 
-  test('has nothing that no page shows', () => {
-    const unused = [...RUN_BY, ...NOT_RUN].filter(
-      ([begins]) => !commands.some(({ command }) => begins.test(command)),
+  test('has only patterns that match a command', () => {
+    const unused = [...TESTED, ...UNTESTED].filter(
+      ([pattern]) => !commands.some(({ command }) => pattern.test(command)),
     );
     expect(unused).toEqual([]);
   });
 
-  test('names scripts that package.json has', () => {
+  test('uses only scripts in package.json', () => {
     const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
     const named = commands.flatMap(({ command }) => /\bnpm run ([\w:]+)/.exec(command)?.[1] ?? []);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);

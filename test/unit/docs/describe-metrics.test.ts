@@ -8,7 +8,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 const described = new Map(describeMetrics().map((metric) => [metric.name, metric]));
 
-/** Labels by the name of their metric, of a text for Prometheus. */
+/** Returns the label names of each metric in a Prometheus exposition. */
 function labelsIn(text: string): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const [, name = '', labels = ''] of text.matchAll(/^(weir_\w+)(?:\{(.*)\})? \S+$/gm)) {
@@ -21,8 +21,8 @@ function labelsIn(text: string): Map<string, readonly string[]> {
   return found;
 }
 
-describe('the metrics that the manual lists', () => {
-  test('are all that the source names', () => {
+describe('the metrics in the manual', () => {
+  test('are all metrics in the source', () => {
     const names = new Set<string>();
     for (const path of readdirSync(join(repositoryRoot, 'src'), { recursive: true, encoding: 'utf8' })) {
       if (!path.endsWith('.ts')) continue;
@@ -32,7 +32,7 @@ describe('the metrics that the manual lists', () => {
     expect([...described.keys()].sort()).toEqual([...names].sort());
   });
 
-  test('have the labels that series have, and each says what it means', async () => {
+  test('have the same labels as the exported series, each with a description', async () => {
     const stats = () => ({ size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 });
     const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
     metrics.decided('d', 'r', true, true);
@@ -71,7 +71,7 @@ describe('the metrics that the manual lists', () => {
     }
   });
 
-  test('of the reference have their names for Prometheus, and labels that say what they mean', () => {
+  test('include the metrics of the reference with their Prometheus names and label descriptions', () => {
     const metrics = describeReference().map(({ metric }) => metric);
     expect(metrics.find(({ name }) => name === 'ratelimit_service_rate_limit_over_limit')).toMatchObject({
       type: 'counter',

@@ -1,4 +1,4 @@
-/* What every page of the manual keeps: links that lead somewhere, and a length that can be read. */
+/* Checks every page of the manual: its links, its length and its line width. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -7,42 +7,42 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 const pages = manualPages();
 const MAX_LINES = 400;
-/** Most of these is printed from the source. */
-const PRINTED = /^(?:docs\/reference\/.*|CHANGELOG)\.md$/;
+/** Pages that are mostly generated from the source. */
+const GENERATED = /^(?:docs\/reference\/.*|CHANGELOG)\.md$/;
 
-/** Links of a page that lead nowhere, each with its line. */
+/** Returns the broken links of a page, each with its line number. */
 function brokenLinks(page: string): string[] {
   const text = withoutBlocks(pageText(page)).replaceAll(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(({ 1: link = '', index }) => {
     if (/^(?:https?|mailto):/.test(link)) return [];
     const [path = '', anchor] = link.split('#');
     const target = path === '' ? page : normalize(join(dirname(page), path));
-    const there = existsSync(join(repositoryRoot, target));
-    const anchored =
-      anchor === undefined || (there && target.endsWith('.md') && anchorsOf(pageText(target)).has(anchor));
-    return there && anchored ? [] : [`${page}:${text.slice(0, index).split('\n').length}: ${link}`];
+    const exists = existsSync(join(repositoryRoot, target));
+    const hasAnchor =
+      anchor === undefined || (exists && target.endsWith('.md') && anchorsOf(pageText(target)).has(anchor));
+    return exists && hasAnchor ? [] : [`${page}:${text.slice(0, index).split('\n').length}: ${link}`];
   });
 }
 
-/** The text without what is printed from the source, every line in its place. */
-const withoutPrinted = (text: string) =>
+/** Removes the generated parts of a page, but keeps the line numbers. */
+const withoutGenerated = (text: string) =>
   text.replaceAll(/<!-- (\w+): printed by .*?<!-- \1 end -->/gs, (part) => part.replaceAll(/[^\n]/g, ''));
 
 test('the manual has pages', () => expect(pages.length).toBeGreaterThan(20));
 
-test('links of the manual lead to files and headings that are there', () => {
+test('links lead to existing files and headings', () => {
   expect(pages.flatMap(brokenLinks)).toEqual([]);
 });
 
-test('pages that people write have at most 400 lines, and README 250', () => {
+test('hand-written pages have at most 400 lines, and README at most 250', () => {
   const long = pages.filter((page) => {
     const lines = pageText(page).split('\n').length - 1;
-    return lines > (page === 'README.md' ? 250 : MAX_LINES) && !PRINTED.test(page);
+    return lines > (page === 'README.md' ? 250 : MAX_LINES) && !GENERATED.test(page);
   });
   expect(long).toEqual([]);
 });
 
-test('fences of code and the lines below the heads of tables stand on lines of their own', () => {
+test('code fences and the delimiter rows of tables are on separate lines', () => {
   const joined = pages.flatMap((page) =>
     pageText(page)
       .split('\n')
@@ -55,13 +55,13 @@ test('fences of code and the lines below the heads of tables stand on lines of t
   expect(joined).toEqual([]);
 });
 
-test('prose of the manual is wrapped at 120 characters', () => {
+test('prose is wrapped at 120 characters', () => {
   const wide = pages
     .filter((page) => page !== 'CHANGELOG.md')
     .flatMap((page) =>
-      withoutPrinted(withoutBlocks(pageText(page)))
+      withoutGenerated(withoutBlocks(pageText(page)))
         .split('\n')
-        // Tables cannot be wrapped, nor can a line that is one link or one picture.
+        // Tables, and lines that consist of one link or one picture, cannot be wrapped.
         .flatMap((line, at) =>
           line.length > 120 && !/^(?:\||<!--|!\[|\S+$)/.test(line)
             ? [`${page}:${at + 1}: ${line.length}`]
@@ -72,7 +72,7 @@ test('prose of the manual is wrapped at 120 characters', () => {
 });
 
 describe('docs/README.md', () => {
-  test('names every page of docs/', () => {
+  test('links to every page below docs/', () => {
     const text = pageText('docs/README.md');
     const missing = pages.filter(
       (page) =>
@@ -81,7 +81,7 @@ describe('docs/README.md', () => {
     expect(missing).toEqual([]);
   });
 
-  test('is found from README.md', () => {
+  test('is linked in README.md', () => {
     expect(pageText('README.md')).toContain('](docs/README.md');
     expect(statSync(join(repositoryRoot, 'docs')).isDirectory()).toBe(true);
   });

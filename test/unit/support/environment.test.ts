@@ -1,8 +1,8 @@
-/* Tests see nothing of the terminal, the locale and the shell that they are started from; nor does what they start. */
+/* Checks that the terminal, locale and shell do not affect the tests or the processes that they start. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
 
-/** Some of what changes what programs print or do; integration/test-environment.test.ts sets each of them. */
+/** Some variables that change the output or behavior of programs. integration/test-environment.test.ts sets them. */
 const UNWANTED = [
   ...[
     'FORCE_COLOR',
@@ -19,8 +19,8 @@ const UNWANTED = [
 ];
 const FIXED = { TZ: 'UTC', NODE_ENV: 'test', LANG: 'C.UTF-8', HOME: expect.stringMatching(/^\//) };
 
-/** What a process that is started without an environment of its own finds. */
-function ofChild(): { env: NodeJS.ProcessEnv; umask: number; stdout: string } {
+/** Returns the environment, umask and output of a process that inherits its environment from this process. */
+function childEnvironment(): { env: NodeJS.ProcessEnv; umask: number; stdout: string } {
   const script =
     'console.log(JSON.stringify({ env: process.env, umask: process.umask() })); console.log([1])';
   const [json = '', ...rest] = execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }).split(
@@ -36,14 +36,14 @@ test('the environment of tests is the same everywhere', () => {
   expect(new Date(0).getTimezoneOffset()).toBe(0);
 });
 
-test('so is that of the processes that they start', () => {
-  const { env, umask, stdout } = ofChild();
+test('processes that tests start have the same environment', () => {
+  const { env, umask, stdout } = childEnvironment();
   expect(Object.keys(env).filter((name) => UNWANTED.includes(name))).toEqual([]);
   expect(env).toMatchObject(FIXED);
   expect(umask).toBe(0o022);
   expect(stdout).toBe('[ 1 ]\n');
 });
 
-test('a proxy is not asked for what is on this machine', () => {
+test('connections to this machine do not use a proxy', () => {
   expect(process.env['no_proxy']).toMatch(/^127\.0\.0\.1,localhost,::1,/);
 });

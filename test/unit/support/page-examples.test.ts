@@ -39,7 +39,7 @@ $ weir diff old.yaml new.yaml
 const sections = pageSections('docs/page.md', PAGE);
 
 describe('finds', () => {
-  test('sections, and how many examples stand in them', () => {
+  test('sections and their examples', () => {
     expect(sections.map(({ page, title, examples }) => [page, title, examples.length])).toEqual([
       ['docs/page.md', '', 0],
       ['docs/page.md', 'weir', 0],
@@ -50,7 +50,7 @@ describe('finds', () => {
     ]);
   });
 
-  test('policies, and the commands below them with their answers', () => {
+  test('policies, and the commands below them with their output', () => {
     expect(sections[3]?.examples).toEqual([
       {
         page: 'docs/page.md',
@@ -72,7 +72,7 @@ describe('finds', () => {
     ]);
   });
 
-  test('policies that no command is about', () => {
+  test('policies that no command uses', () => {
     expect(sections.flatMap(unusedExamples)).toEqual([]);
     expect(pageSections('docs/page.md', PAGE.replace('old.yaml', '')).flatMap(unusedExamples)).toEqual([
       'docs/page.md:23: no command in a console block stands below example old',
@@ -80,21 +80,25 @@ describe('finds', () => {
   });
 });
 
-describe('refuses', () => {
+describe('rejects', () => {
   test.each([
     [
-      'a name twice',
+      'a duplicate name',
       PAGE.replace('example: old', 'example: one'),
       'docs/page.md:24: there is another example one',
     ],
-    ['a block without end', `${PAGE}\`\`\`yaml\n`, 'docs/page.md:34: this block is not closed'],
-    ['an answer first', PAGE.replace('$ weir diff', 'weir diff'), 'docs/page.md:32: no command above this'],
+    ['a block that is not closed', `${PAGE}\`\`\`yaml\n`, 'docs/page.md:34: this block is not closed'],
+    [
+      'output without a command',
+      PAGE.replace('$ weir diff', 'weir diff'),
+      'docs/page.md:32: no command above this',
+    ],
   ])('%s', (_, text, problem) => {
     expect(() => pageSections('docs/page.md', text)).toThrow(problem);
   });
 });
 
-test('writes answers below their commands', () => {
+test('writes output below the commands', () => {
   const [first, second] = sections[3]?.examples[0]?.commands ?? [];
   if (first === undefined || second === undefined) throw new Error('no commands');
   const answers = new Map([
@@ -106,7 +110,7 @@ test('writes answers below their commands', () => {
   expect(withAnswers(PAGE, new Map())).toBe(PAGE);
 });
 
-describe("an answer with the page's own digits", () => {
+describe('withShown', () => {
   const shown = [
     '"durationUntilReset": "3600s"',
     '"key": "x-ratelimit-reset",',
@@ -123,7 +127,7 @@ describe("an answer with the page's own digits", () => {
     .replace('3f2a9c0d1e4b5a67', '00112233445566ff')
     .replace('for 1.2s', 'for 0s');
 
-  test('equals the page where what is measured differs, and ids', () => {
+  test('ignores measured values and ids', () => {
     expect(withShown(shown, again)).toEqual(shown);
   });
 
@@ -131,12 +135,12 @@ describe("an answer with the page's own digits", () => {
     ['a duration', '"3600s"', '"0s"'],
     ['the value of a header', '1795233601', '1795233602'],
     ['the time in a header', 't=10', 't=7'],
-    ['what is left', 'r=5', 'r=4'],
+    ['the remaining requests', 'r=5', 'r=4'],
     ['a time', '10:00:00Z', '10:00:07.5Z'],
     ['a name', 'ratelimit-reset', 'ratelimit-remaining'],
-    ['a further line', '"micros":97}', '"micros":97}\nmore'],
+    ['an additional line', '"micros":97}', '"micros":97}\nmore'],
     ['a missing line', '"durationUntilReset": "3600s"\n', ''],
-  ])('shows a difference in %s', (_what, from, to) => {
+  ])('finds a difference in %s', (_what, from, to) => {
     expect(withShown(shown, again.replace(from, to))).not.toEqual(shown);
   });
 });

@@ -6,7 +6,7 @@ import { optionalToolPath, toolPath } from '../../support/process/tools.js';
 
 const node = process.execPath;
 
-test('waits for a line and stops by its own process id', async () => {
+test('waitForLine waits for a line, and stop ends the process', async () => {
   const started = startProcess(node, ['-e', "console.log('ready'); setInterval(() => {}, 1000)"]);
   await expect(started.waitForLine(/^ready$/)).resolves.toBe('ready');
   expect(started.isRunning()).toBe(true);
@@ -23,16 +23,16 @@ test('a process that ignores SIGTERM is killed after the grace time', async () =
   await expect(started.stop('SIGTERM', 50)).resolves.toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('a process that ends before the awaited line is told with what it printed', async () => {
+test('waitForLine rejects with the output if the process ends earlier', async () => {
   const started = startProcess(node, ['-e', "console.error('no such thing')"]);
   await expect(started.waitForLine(/ready/)).rejects.toThrow(/ended without a line like .*\n.*no such thing/);
 });
 
-test('a program that does not exist ends with 127', async () => {
+test('a program that does not exist returns exit code 127', async () => {
   await expect(runToEnd('/no/such/program', [])).resolves.toMatchObject({ code: 127 });
 });
 
-test('a module whose path holds spaces and quotes is run first', async () => {
+test('preloading supports paths with spaces and quotes', async () => {
   const folder = new TempDir();
   try {
     const env = { NODE_OPTIONS: preloading(folder.write('a "b c.js', "console.log('first')")) };
@@ -44,13 +44,13 @@ test('a module whose path holds spaces and quotes is run first', async () => {
   }
 });
 
-test('stopAllProcesses leaves nothing running', async () => {
+test('stopAllProcesses stops every process', async () => {
   const started = startProcess(node, ['-e', 'setInterval(() => {}, 1000)']);
   await stopAllProcesses();
   expect(started.isRunning()).toBe(false);
 });
 
-test('toolPath finds programs on PATH and says how to get a missing one', () => {
+test('toolPath finds programs on PATH, and explains how to install a missing program', () => {
   expect(optionalToolPath('sh')).toMatch(/\/sh$/);
   expect(() => toolPath('no-such-tool')).toThrow(
     'no-such-tool is missing: run `node .ci/tools.mjs no-such-tool`, or set WEIR_TEST_NO_SUCH_TOOL to the path of one',

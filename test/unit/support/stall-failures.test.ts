@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Measurement } from '../../stall/measure-case.js';
-import { faultsOf, recordName, recordOf } from '../../stall/recorded.js';
+import { failuresOf, recordName, relativeCostOf } from '../../stall/recorded.js';
 import { markdownTable, textTable } from '../../stall/table.js';
 
-const YARDSTICK_MS = 20;
-const good: Measurement = {
+const CALIBRATION_MS = 20;
+const passing: Measurement = {
   name: 'PING',
   connections: 16,
   kilobytes: 1000,
@@ -19,56 +19,60 @@ const good: Measurement = {
 };
 const recorded = { 'PING (16)': 5000 };
 
-function faults(
+function failures(
   changes: Partial<Measurement>,
   costs: Record<string, number> | undefined = recorded,
 ): string[] {
-  return faultsOf({ ...good, ...changes }, costs, YARDSTICK_MS);
+  return failuresOf({ ...passing, ...changes }, costs, CALIBRATION_MS);
 }
 
 describe('a measurement', () => {
-  test('is recorded by name and connections, as a multiple of the yardstick', () => {
-    expect(recordName(good)).toBe('PING (16)');
-    expect(recordOf(good, YARDSTICK_MS)).toBe(5000);
-    expect(recordOf(good, 2 * YARDSTICK_MS)).toBe(2500);
+  test('is recorded by case name and number of connections, as a multiple of the calibration time', () => {
+    expect(recordName(passing)).toBe('PING (16)');
+    expect(relativeCostOf(passing, CALIBRATION_MS)).toBe(5000);
+    expect(relativeCostOf(passing, 2 * CALIBRATION_MS)).toBe(2500);
   });
 
-  test('is good at the bounds, however late the kernel made it', () => {
-    expect(faults({})).toEqual([]);
-    expect(faults({ microsPerKilobyte: 349 })).toEqual([]);
+  test('passes at the bounds, even if the thread waited long for a core', () => {
+    expect(failures({})).toEqual([]);
+    expect(failures({ microsPerKilobyte: 349 })).toEqual([]);
   });
 
   test.each<[string, Partial<Measurement>, RegExp]>([
-    ['whose loop was held up', { delayMs: 50.6 }, /held up for 51 ms/],
-    ['that costs more', { microsPerKilobyte: 360 }, /3\.6 times the CPU recorded \(18000 against 5000/],
-    ['of a weir that has ended', { alive: false }, /weir has ended/],
-    ['of an attack that was none', { kilobytes: 0 }, /sent nothing/],
+    ['with a blocked event loop', { delayMs: 50.6 }, /blocked the event loop for 51 ms/],
     [
-      'with calls without an answer',
-      { innocent: { ...good.innocent, unanswered: 7 } },
+      'with a higher cost',
+      { microsPerKilobyte: 360 },
+      /3\.6 times the recorded CPU time \(18000 instead of 5000/,
+    ],
+    ['after which weir has ended', { alive: false }, /weir has ended/],
+    ['whose attack sent no data', { kilobytes: 0 }, /sent no data/],
+    [
+      'with unanswered calls',
+      { innocent: { ...passing.innocent, unanswered: 7 } },
       /7 calls of the innocent caller were not answered/,
     ],
     [
-      'whose innocent caller was refused',
-      { innocent: { ...good.innocent, failure: '"GOAWAY, code 11"' } },
-      /innocent caller got "GOAWAY, code 11"/,
+      'whose innocent caller lost its connection',
+      { innocent: { ...passing.innocent, failure: '"GOAWAY, code 11"' } },
+      /innocent caller received "GOAWAY, code 11"/,
     ],
-    ['that nobody recorded', { name: 'PONG' }, /no cost is recorded/],
-  ])('%s fails', (_name, changes, sentence) => {
-    expect(faults(changes)).toEqual([expect.stringMatching(sentence)]);
+    ['without a recorded cost', { name: 'PONG' }, /no cost is recorded/],
+  ])('%s fails', (_name, changes, message) => {
+    expect(failures(changes)).toEqual([expect.stringMatching(message)]);
   });
 
-  test('that costs next to nothing is not held against what is recorded', () => {
-    expect(faults({ kilobytes: 10, microsPerKilobyte: 5000 })).toEqual([]);
+  test('passes if its total CPU time may be noise', () => {
+    expect(failures({ kilobytes: 10, microsPerKilobyte: 5000 })).toEqual([]);
   });
 
-  test('is not held against anything while costs are recorded', () => {
-    expect(faultsOf({ ...good, microsPerKilobyte: 5000 }, undefined, YARDSTICK_MS)).toEqual([]);
+  test('passes at any cost while costs are being recorded', () => {
+    expect(failuresOf({ ...passing, microsPerKilobyte: 5000 }, undefined, CALIBRATION_MS)).toEqual([]);
   });
 });
 
-test('the table says what fails, and how often it was tried', () => {
-  const rows = [{ measured: { ...good, name: '*x*' }, faults: ['too slow'], tries: 3 }];
+test('the table shows the failures and the number of attempts', () => {
+  const rows = [{ measured: { ...passing, name: '*x*' }, failures: ['too slow'], attempts: 3 }];
   expect(textTable(rows)).toMatch(
     /\*x\* \(16\) +1000 +100 +100 +50\.0 +300 .*closed ×3 +FAILS: too slow; best of 3$/,
   );
