@@ -45,8 +45,8 @@ const CHECK_MS = 1.1;
 
 /**
  * Returns a percentile of the event-loop delays since `sinceMs` on the clock of {@link monotonicMs}. `share` is 0.99
- * for the 99th percentile. Returns the highest percentile of all processes in milliseconds, without the time in which the
- * thread waited for a core, or 0 if the delay is too short to be recorded.
+ * for the 99th percentile. Returns the highest percentile of all processes, in milliseconds, without the time in which
+ * the thread waited for a core. Returns 0 if the delay is too short to be recorded.
  */
 export function delayAt(folder: string, sinceMs: number, share: number): number {
   return Math.max(

@@ -77,9 +77,8 @@ export const ADMINISTRATION_GROUP: StallGroup = {
     name: 'administration, 10,000 rules, a million buckets',
     files: { 'tenants.yaml': tenantsPolicy() },
     env: { MEMORY_MAX_BUCKETS: String(2 * BUCKETS) },
-    // Creates a bucket in each of a hundred groups for each tenant. Then repeats calls for the first tenant until V8 has
-    // collected or promoted the garbage of the new buckets. Otherwise, V8 would do this work during the first
-    // administrative requests.
+    // Creates a bucket in each of a hundred groups for each tenant. Then repeats the first calls until V8 has collected
+    // or promoted the garbage of the new buckets, so that V8 does not do this work during administrative requests.
     prepare: async ({ weir }) => {
       // Sends encoded requests and does not decode answers, because both would take longer than weir's work.
       const client = new RawClient(`127.0.0.1:${weir.grpcPort}`);
