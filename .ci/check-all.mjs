@@ -16,15 +16,15 @@ const manifest = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8
 function checkLockFile() {
   const lock = readFileSync(join(root, 'package-lock.json'), 'utf8');
   if (/"resolved":|https?:\/\/[^"]*\.tgz/.test(lock))
-    throw new Impossible('package-lock.json names a registry host');
+    throw new Impossible('package-lock.json contains registry URLs; remove its "resolved" fields');
 }
 
 const CHECKS = [
   ['lint', () => npm('run', '--silent', 'lint')],
   ['types', () => npm('run', '--silent', 'typecheck')],
-  ['the lock file names no registry', checkLockFile],
+  ['the lock file contains no registry URLs', checkLockFile],
   [
-    'the shipped policies are good',
+    'the bundled policies are valid',
     () =>
       must('weir check-config', process.execPath, ['build/src/main.js', 'check-config', 'deploy/policies']),
   ],
@@ -51,7 +51,7 @@ const total = nothingYet();
 try {
   requireNode();
   if (
-    (await check(total, 'packages install', install)) &&
+    (await check(total, 'npm packages can be installed', install)) &&
     (await check(total, 'the sources compile', build))
   ) {
     for (const [name, body] of CHECKS) await check(total, name, body);

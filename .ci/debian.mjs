@@ -114,7 +114,9 @@ export async function fetchDebianProgram(folder, packages, program) {
     );
     wanted = needed.filter((_, index) => !present[index]);
     if (wanted.length === 0)
-      throw new Impossible(`${program} lacks ${lacking.map((line) => line.trim()).join(', ')}`);
+      throw new Impossible(
+        `shared libraries for ${program} are missing: ${lacking.map((line) => line.trim()).join(', ')}`,
+      );
   }
-  throw new Impossible(`${program} needs packages nested deeper than expected`);
+  throw new Impossible(`the package dependencies of ${program} are nested too deeply`);
 }

@@ -41,7 +41,7 @@ const inRows = (all) =>
 const known = SETTINGS.filter(({ reference }) => reference !== undefined);
 const differs = (setting) => setting.reference.differs !== undefined || !hasReferenceDefault(setting);
 const reference = [
-  '| variable | default of envoyproxy/ratelimit | default of weir | what differs |',
+  '| variable | default in envoyproxy/ratelimit | default in weir | difference |',
   '|---|---|---|---|',
   ...known
     .filter(differs)
@@ -61,7 +61,7 @@ const reference = [
 
 /** Returns a table. Each group has its own title row. */
 const bounds = [
-  '| what | bound | beyond it |',
+  '| what | bound | when the bound is reached |',
   '|---|---|---|',
   ...BOUNDS.flatMap(({ title, bounds }) => [
     `| **${title}** | | |`,
@@ -104,7 +104,7 @@ const metrics = [
 
 const stats = describeReference();
 const statistics = [
-  '| statistic | type | for Prometheus | labels there | meaning |',
+  '| statistic | type | Prometheus metric | Prometheus labels | meaning |',
   '|---|---|---|---|---|',
   ...stats.map(
     ({ name, type, meaning, metric }) =>
@@ -155,7 +155,7 @@ for (const [page, after] of texts) write(page, after);
 function write(path, after) {
   if (after === readFileSync(join(root, path), 'utf8')) return;
   if (process.argv.includes('--check')) {
-    console.error(`${path} is out of date; run npm run docs and commit it`);
+    console.error(`${path} is out of date; run npm run docs, and commit the file`);
     process.exitCode = 1;
   } else writeFileSync(join(root, path), after);
 }
@@ -167,7 +167,7 @@ function replace(page, text, name, content) {
   const from = text.indexOf(begin);
   const to = text.indexOf(end);
   if (from === -1 || to === -1) {
-    console.error(`${page} must hold the lines ${begin} and ${end}`);
+    console.error(`${page} must contain the lines ${begin} and ${end}`);
     process.exit(1);
   }
   return `${text.slice(0, from)}${begin}\n${content}\n${text.slice(to)}`;

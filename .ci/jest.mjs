@@ -39,7 +39,8 @@ export async function jest(node, args, env) {
     doneAt ??= Date.now();
     if (Date.now() - doneAt < EXIT_GRACE_MS || child.killed) return;
     fail(
-      'jest did not end by itself: a test leaves a timer, socket or process open (--detectOpenHandles finds it)',
+      'jest did not exit, because a test left a timer, socket or process open; run jest with ' +
+        '--detectOpenHandles to find the cause',
     );
     child.kill('SIGKILL');
   }, 500);
@@ -58,7 +59,7 @@ export async function jest(node, args, env) {
     result.notes.push(...left.map(({ name }) => `skipped: ${name}`));
   }
   rmSync(folder, { recursive: true, force: true });
-  if (result.passed + result.failed === 0) fail('no test ran');
-  else if (code !== 0 && result.failed === 0) fail(`jest ended with ${code}`);
+  if (result.passed + result.failed === 0) fail('no tests ran');
+  else if (code !== 0 && result.failed === 0) fail(`jest exited with code ${code}`);
   return result;
 }

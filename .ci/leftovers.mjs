@@ -45,7 +45,7 @@ export async function endLeftovers(mark) {
   for (let waited = 0; waited < END_MS && marked(mark).length > 0; waited += POLL_MS) await wait(POLL_MS);
   const left = marked(mark);
   kill(left);
-  return left.map(({ pid, command }) => `left behind by the tests: process ${pid}: ${command}`);
+  return left.map(({ pid, command }) => `the tests left process ${pid} running: ${command}`);
 }
 
 /**

@@ -18,7 +18,7 @@ export function nodeOfNpm(pins, about) {
   const fetch = async (folder) => {
     if (integrity === undefined) throw new Impossible(`no version for ${machine} is pinned`);
     if (platform() === 'linux' && process.report.getReport().header.glibcVersionRuntime === undefined)
-      throw new Impossible('the packages of Node.js on npm need glibc');
+      throw new Impossible('the Node.js packages on npm need glibc');
     const name = `node-${machine}`;
     const top = { name: 'node-of-npm', version: pin, dependencies: { [name]: pin } };
     const packages = { '': top, [`node_modules/${name}`]: { version: pin, integrity } };
@@ -28,7 +28,7 @@ export function nodeOfNpm(pins, about) {
     // With a lock file, npm rejects a package with another checksum.
     const lock = { ...top, lockfileVersion: 3, requires: true, packages };
     writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
-    await must(`npm ci of ${name}@${pin}`, 'npm', ['ci', ...NPM, ...RETRIES], { cwd: folder });
+    await must(`npm ci for ${name}@${pin}`, 'npm', ['ci', ...NPM, ...RETRIES], { cwd: folder });
     return join(folder, 'node_modules', name, 'bin/node');
   };
   return { pin, fetch, ...about };

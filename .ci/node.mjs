@@ -21,10 +21,10 @@ async function chosenNode() {
   if (!isTooOld()) return process.execPath;
   try {
     const { provideTools } = await import('./tools.mjs');
-    say(`Node.js ${HERE} is older than ${OLDEST}: going on with Node.js 24 from npm`);
+    say(`Node.js ${HERE} is older than ${OLDEST}; continuing with Node.js 24 from npm`);
     return (await provideTools(['node24'])).env.WEIR_TEST_NODE24;
   } catch (error) {
-    say(`${error.message}\nweir: going on with Node.js ${HERE}, with which weir is not tested`);
+    say(`${error.message}\nweir: continuing with Node.js ${HERE}, although weir is not tested with it`);
     return process.execPath;
   }
 }
@@ -33,7 +33,8 @@ async function chosenNode() {
 export function requireNode() {
   if (isTooOld())
     throw new Impossible(
-      `tests need Node.js ${OLDEST} or later, and this is ${HERE}: install Node.js 24, or let \`npm test\` fetch it`,
+      `tests need Node.js ${OLDEST} or later, but this is Node.js ${HERE}; install Node.js 24, or run ` +
+        '`npm test`, which downloads it',
     );
   const paths = (process.env.PATH ?? '').split(delimiter);
   const named = paths.map((folder) => join(folder, 'node')).find((path) => existsSync(path));

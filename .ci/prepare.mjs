@@ -85,14 +85,14 @@ async function installAll() {
   // NODE_ENV or npm settings may exclude these packages, but the build needs them.
   const args = ['--include=dev', '--include=optional', ...QUIET];
   await saying(
-    'installing npm packages (node_modules is missing or not what package-lock.json says)',
+    'installing npm packages (node_modules is missing or does not match package-lock.json)',
     async () => {
       if ((await npm(['ci', ...args])).code === 0) return;
       await must('installing the npm packages', 'npm', ['install', '--no-save', ...args], {
         interruptible: true,
       });
       if (!isInstalled())
-        throw new Impossible('npm has not installed the versions of package-lock.json: run `npm ci`');
+        throw new Impossible('npm did not install the versions in package-lock.json; run `npm ci`');
     },
   );
 }
@@ -131,7 +131,7 @@ async function installOnly(lock) {
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
   writeFileSync(join(folder, 'package.json'), JSON.stringify(lock.packages['']));
   const count = Object.values(lock.packages).filter(({ optional }) => optional !== true).length - 1;
-  const what = `first start: installing the ${count} npm packages that serving needs`;
+  const what = `first start: installing the ${count} npm packages that the server needs`;
   const args = ['ci', '--include=optional', ...QUIET];
   if ((await saying(what, () => npm(args, folder))).code !== 0) return false;
   renameSync(join(folder, 'node_modules'), MODULES);
@@ -157,7 +157,7 @@ export async function build(...args) {
 if (isProgram(import.meta.url)) {
   await main(async () => {
     if (Number(process.versions.node.split('.')[0]) < 20) {
-      throw new Impossible(`Node.js 20 or later is needed, this is ${process.versions.node}`);
+      throw new Impossible(`weir needs Node.js 20 or later, but this is Node.js ${process.versions.node}`);
     }
     const [first, ...others] = process.argv.slice(2);
     const serving = first === '--serving' && !isInstalled() && (await installForServing());

@@ -25,11 +25,11 @@ const PLATFORMS = 'linux/amd64,linux/arm64';
 const NAMING = ['README.md', 'docs', 'deploy', 'test'];
 const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z> [--dry-run] [--without-chart]
 
-Sets the version, dates the changelog, builds what is published into dist/, commits and tags. Prints the commands that
-publish it; pushes nothing itself.
+Sets the version, dates the changelog, builds the files to publish in dist/, commits and tags. Prints the commands that
+publish the release, and pushes nothing.
 
-  --dry-run        check whether a release is possible and show what it would change; change nothing
-  --without-chart  leave the Helm chart out of dist/, where Helm is not installed
+  --dry-run        check whether the release is possible, and show the changes without making them
+  --without-chart  omit the Helm chart from dist/, if Helm is not installed
 `;
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
@@ -41,21 +41,21 @@ async function obstacles(version, helm, withoutChart) {
   const found = [];
   const branch = (await git('rev-parse', '--abbrev-ref', 'HEAD')).trim();
   if (branch !== BRANCH)
-    found.push(`the branch is ${branch}: releases are made of ${BRANCH}, so run \`git switch ${BRANCH}\``);
+    found.push(
+      `the current branch is ${branch}, but releases are made from ${BRANCH}; run \`git switch ${BRANCH}\``,
+    );
   const changes = (await git('status', '--porcelain')).trimEnd();
   if (changes !== '')
-    found.push(
-      `the working tree has changes: commit them or put them away\n${changes.replaceAll(/^/gm, '    ')}`,
-    );
+    found.push(`the working tree has changes; commit or stash them\n${changes.replaceAll(/^/gm, '    ')}`);
   if ((await git('tag', '--list', `v${version}`)).trim() !== '')
-    found.push(`the tag v${version} exists: choose a later version`);
+    found.push(`the tag v${version} already exists; choose a later version`);
   const changelog = read('CHANGELOG.md');
   if (changelog.includes(`## [${version}]`))
-    found.push(`CHANGELOG.md has a part ${version} already: choose a later version`);
+    found.push(`CHANGELOG.md already has a section ${version}; choose a later version`);
   if (unreleasedNotes(changelog) === '')
-    found.push('CHANGELOG.md has nothing under "## [Unreleased]": write down what the release changes');
+    found.push('CHANGELOG.md has no entries under "## [Unreleased]"; describe the changes in the release');
   if (hasChart() && helm === undefined && !withoutChart)
-    found.push('helm is missing: run `node .ci/tools.mjs helm`, or add --without-chart');
+    found.push('Helm is not installed; run `node .ci/tools.mjs helm`, or add --without-chart');
   return found;
 }
 
@@ -132,7 +132,9 @@ function publishing(version, withChart) {
     ...(withChart ? ['CHARTS=oci://registry.example.com/charts # yours'] : []),
     `git push origin ${BRANCH} v${version}`,
     image.join(' \\\n  '),
-    ...(manifest.private === true ? [`# npm refuses this one while package.json says "private": true`] : []),
+    ...(manifest.private === true
+      ? [`# npm rejects the next command while package.json contains "private": true`]
+      : []),
     `npm publish ${DIST}/npm/${name}-${version}.tgz`,
     ...(withChart ? [`helm push ${DIST}/helm/${basename(CHART)}-${version}.tgz "$CHARTS"`] : []),
   ].join('\n');
@@ -159,14 +161,14 @@ async function release(version, helm) {
     throw error;
   }
   say(`${version} is committed and tagged as v${version}`);
-  for (const path of made) say(`made ${path}`);
+  for (const path of made) say(`created ${path}`);
 }
 
 async function showPlan(version) {
   const texts = await changedTexts(version);
   process.stdout.write(`# would change ${[...texts.keys()].sort().join(', ')}\n`);
   process.stdout.write(`# would commit "Release ${version}", tag v${version} and fill ${DIST}/\n`);
-  process.stdout.write(`# notes of ${version}:\n${unreleasedNotes(read('CHANGELOG.md'))}\n\n`);
+  process.stdout.write(`# release notes for ${version}:\n${unreleasedNotes(read('CHANGELOG.md'))}\n\n`);
 }
 
 await main(async () => {
@@ -183,10 +185,10 @@ await main(async () => {
   if (version === undefined || more.length > 0 || unknown !== undefined) {
     const reason =
       unknown !== undefined
-        ? `there is no ${unknown}`
+        ? `unknown option ${unknown}`
         : wanted === undefined || more.length > 0
-          ? 'name one version'
-          : `${wanted} is not major, minor, patch or a version after ${current}`;
+          ? 'specify one version'
+          : `${wanted} is not valid; write major, minor, patch or a version later than ${current}`;
     process.stderr.write(`weir: ${reason}\n\n${USAGE}`);
     process.exitCode = 2;
     return;
@@ -195,9 +197,7 @@ await main(async () => {
   const helm = withoutChart ? undefined : presentTool('helm');
   const found = await obstacles(version, helm, withoutChart);
   if (found.length > 0)
-    throw new Impossible(
-      `there is no release of ${version}:\n${found.map((one) => `  - ${one}`).join('\n')}`,
-    );
+    throw new Impossible(`${version} cannot be released:\n${found.map((one) => `  - ${one}`).join('\n')}`);
   if (flags.includes('--dry-run')) await showPlan(version);
   else await release(version, helm);
   process.stdout.write(`${publishing(version, helm !== undefined && hasChart())}\n`);

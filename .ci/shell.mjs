@@ -86,7 +86,9 @@ export async function must(what, command, args, options) {
   const { code, output } = await run(command, args, options);
   if (code === 0) return output;
   const tail = output.trim().split('\n').slice(-5).join('\n  ');
-  throw new Impossible(`${what} failed (${command} ended with ${code})${tail === '' ? '' : `:\n  ${tail}`}`);
+  throw new Impossible(
+    `${what} failed (${command} exited with code ${code})${tail === '' ? '' : `:\n  ${tail}`}`,
+  );
 }
 
 /** Contains the process id of the command that prepares this checkout. */
@@ -125,7 +127,7 @@ export async function alone(body) {
   while (!takeTurn()) {
     if (isStale()) rmSync(PREPARING, { force: true });
     else {
-      if (!told) say('another command installs or builds here: waiting for it');
+      if (!told) say('waiting for another command that installs or builds in this checkout');
       told = true;
       await wait(200);
     }

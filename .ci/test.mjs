@@ -20,8 +20,8 @@ const TIERS = [...TOGETHER, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
-  'not in this run: chaos, memory, page and stall, the image, alerts and dashboard, and signs of life of ' +
-  'benchmarks, which npm run test:matrix and .ci/run have';
+  'not in this run: the chaos, memory, page and stall tiers, the tests of the image, alerts and ' +
+  'dashboard, and short benchmarks; npm run test:matrix and .ci/run include these tests';
 /** Slow tests from outside: the image, alerts and dashboard, and short runs of benchmarks. */
 const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
 /** Tests that also run on Node.js 22: contracts, HTTP/2, the codec, and the life cycle of a server. */
@@ -93,7 +93,7 @@ export function planOf(args) {
   const isTier = (word) => TIERS.includes(word);
   if (start > 0 && !isTier(words[start])) {
     throw new Impossible(
-      `--selectProjects: '${words[start] ?? ''}' is not a tier; tiers are ${TIERS.join(', ')}`,
+      `--selectProjects: '${words[start] ?? ''}' is not a tier; the tiers are ${TIERS.join(', ')}`,
     );
   }
   let end = start;
@@ -143,16 +143,17 @@ export async function runMatrix() {
     say(what);
     add(total, await jest(node, args, { ...env, ...more }));
   };
-  for (const tier of MEASURING) await run(`by itself, since it measures: ${tier}`, alone(tier));
+  for (const tier of MEASURING)
+    await run(`running alone, because it takes measurements: ${tier}`, alone(tier));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
   const waiting = ['--maxWorkers', WAITING_WORKERS, '--selectProjects'];
-  await run('in a browser: page', [...waiting, 'page']);
+  await run('running in a browser: page', [...waiting, 'page']);
   await run(
-    `in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
+    `running in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
     { WEIR_TEST_CONTAINER: '512' },
   );
-  await run(`not in npm test: ${NOT_IN_NPM_TEST.join(', ')}`, [
+  await run(`running the tests that npm test omits: ${NOT_IN_NPM_TEST.join(', ')}`, [
     ...several,
     'integration',
     '--testPathPatterns',
@@ -161,7 +162,7 @@ export async function runMatrix() {
   if (env.WEIR_TEST_NODE22 !== undefined) {
     const tiers = ['unit', 'property', 'contract', 'integration'];
     await run(
-      `on Node.js 22: ${ON_NODE22.join(', ')}`,
+      `running on Node.js 22: ${ON_NODE22.join(', ')}`,
       [...several, ...tiers, '--testPathPatterns', ...ON_NODE22],
       {},
       env.WEIR_TEST_NODE22,
@@ -182,7 +183,9 @@ const AMONG_ODD_THINGS = [
 export async function runAmongOddThings() {
   const total = nothingYet();
   const { env, skipped } = await provideTools(['redis-server']);
-  say(`among odd variables, with a umask of 077 and a space in the path: ${AMONG_ODD_THINGS.join(', ')}`);
+  say(
+    `running with unusual variables, a umask of 077 and a space in the path: ${AMONG_ODD_THINGS.join(', ')}`,
+  );
   const args = ['--maxWorkers', WORKERS, '--selectProjects', 'unit', 'integration'];
   const patterns = ['--testPathPatterns', ...AMONG_ODD_THINGS];
   add(total, await jestAmongOddThings(process.execPath, [...args, ...patterns], env));

@@ -42,7 +42,7 @@ function* lineWidth() {
         path,
         index + 1,
         `${line.length} columns`,
-        `break the line: ${MAX_COLUMNS} are seen on every screen`,
+        `break the line after at most ${MAX_COLUMNS} columns`,
       ];
     }
   }
@@ -52,7 +52,7 @@ function* fileLength() {
   for (const path of sources) {
     const count = scanned.get(path).lines.length - 1;
     if (count > MAX_LINES)
-      yield [path, count, `${count} lines`, `split it: ${MAX_LINES} are enough for one subject`];
+      yield [path, count, `${count} lines`, `split the file into files of at most ${MAX_LINES} lines`];
   }
 }
 
@@ -67,7 +67,7 @@ function* folderSize() {
         folder,
         1,
         `${count} files`,
-        `give what belongs together a folder: ${MAX_FILES} are seen at a glance`,
+        `move related files to a subfolder; a folder may contain at most ${MAX_FILES} files`,
       ];
   }
 }
@@ -113,8 +113,8 @@ function* unused() {
   for (const path of all) {
     if (used.has(path) || /^(\.ci|deploy)\//.test(path)) continue;
     if (isSource(path) && tested.has(path))
-      yield [path, 1, 'only tests import it', 'delete it, or move it to test/support'];
-    else if (!tested.has(path)) yield [path, 1, 'nothing imports it', 'delete it'];
+      yield [path, 1, 'only tests import this file', 'delete it, or move it to test/support'];
+    else if (!tested.has(path)) yield [path, 1, 'no file imports this file', 'delete it'];
   }
 }
 
@@ -129,7 +129,12 @@ function* docstrings() {
     for (const [index, line] of lines.entries()) {
       const name = FUNCTION_OR_CLASS.exec(line)?.[1];
       if (name === undefined || /\*\/\s*$/.test(lines[index - 1] ?? '')) continue;
-      yield [path, index + 1, `${name} has no docstring`, 'say what it is, its units, and what it throws'];
+      yield [
+        path,
+        index + 1,
+        `${name} has no doc comment`,
+        'describe its purpose, its units and the errors that it throws',
+      ];
     }
   }
 }
@@ -171,15 +176,15 @@ function* references() {
           paths.some((one) => one === named || one.endsWith(`/${named}`)) ||
           existsSync(join(root, dirname(path), named));
         if (!exists && !/https?:\/\/\S*$/.test(text.slice(0, match.index)))
-          yield [path, lineOf(match.index), `there is no file ${named}`, 'follow the file that has moved'];
+          yield [path, lineOf(match.index), `the file ${named} does not exist`, 'correct the path'];
       }
       // A reference to a page by its capitalized name and a section, without a file extension.
       for (const match of text.matchAll(/\b([A-Z]{3,}) sections? \d/g)) {
         yield [
           path,
           lineOf(match.index),
-          `there is no file ${match[1]}`,
-          'name a page and a section of docs/',
+          `the file ${match[1]} does not exist`,
+          'refer to a page and a section in docs/',
         ];
       }
       for (const match of text.matchAll(/([\w/-]+\.md), "([^"]+)"/g)) {
@@ -190,14 +195,14 @@ function* references() {
             path,
             lineOf(match.index),
             `${page} has no section "${title}"`,
-            'name the section that is there',
+            'refer to an existing section',
           ];
       }
       for (const match of text.matchAll(/\{@link (\w+)/g)) {
         const [, name] = match;
         const inCode = code.replaceAll(text, '');
         if (!exported.has(name) && !new RegExp(`\\b${name}\\b`).test(inCode))
-          yield [path, lineOf(match.index), `there is no ${name}`, 'link what is there'];
+          yield [path, lineOf(match.index), `${name} does not exist`, 'link to an existing name'];
       }
     }
   }
@@ -220,8 +225,16 @@ function* fileReaders() {
       const opening = names.find((name) => OPENS_FILES.test(name));
       if (opening === undefined) continue;
       const line = text.slice(0, match.index).split('\n').length;
-      const what = opening === 'default' ? 'it takes all of node:fs' : `it takes ${opening} of node:fs`;
-      yield [path, line, what, `read files through ${FILE_READER}, which waits for no pipe and is bounded`];
+      const what =
+        opening === 'default'
+          ? 'this file imports all of node:fs'
+          : `this file imports ${opening} from node:fs`;
+      yield [
+        path,
+        line,
+        what,
+        `read files with ${FILE_READER}, which never waits for a pipe and limits the file size`,
+      ];
     }
   }
 }
@@ -244,9 +257,9 @@ function exceptions() {
   if (all.length > MAX_EXCEPTIONS)
     bad.push(`${EXCEPTIONS}: ${all.length} exceptions; at most ${MAX_EXCEPTIONS} are allowed`);
   for (const { rule, path: of, reason } of all) {
-    if (RULES[rule] === undefined) bad.push(`${EXCEPTIONS}: there is no rule ${rule}`);
-    if (/[*?]/.test(of ?? '')) bad.push(`${EXCEPTIONS}: ${of}: name each file, without wildcards`);
-    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: say why, in a sentence`);
+    if (RULES[rule] === undefined) bad.push(`${EXCEPTIONS}: the rule ${rule} does not exist`);
+    if (/[*?]/.test(of ?? '')) bad.push(`${EXCEPTIONS}: ${of}: list each file, without wildcards`);
+    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: give the reason in a sentence`);
   }
   return { all, bad };
 }
@@ -263,7 +276,9 @@ for (const [rule, find] of Object.entries(RULES)) {
 }
 for (const one of all)
   if (!used.has(one))
-    findings.push(`${EXCEPTIONS}: ${one.path}: ${one.rule} finds nothing there; take it out`);
+    findings.push(
+      `${EXCEPTIONS}: ${one.path}: ${one.rule} reports nothing for this file; remove the exception`,
+    );
 for (const finding of findings) process.stdout.write(`${finding}\n`);
 process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} to tidy\n`);
 process.exitCode = findings.length === 0 ? 0 : 1;

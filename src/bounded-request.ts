@@ -21,7 +21,8 @@ export function boundRequest(request: ClientRequest, ms: number): void {
   let informational = 0;
   request.on('information', () => {
     informational++;
-    if (informational > MAX_INFORMATIONAL) request.destroy(new Error('too many informational answers (1xx)'));
+    if (informational > MAX_INFORMATIONAL)
+      request.destroy(new Error('the server sent too many informational responses (1xx)'));
   });
   request.once('response', (answer) => {
     let pieces = 0;

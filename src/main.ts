@@ -48,7 +48,8 @@ for (const stream of [process.stdout, process.stderr]) {
     // command continues and returns its own exit code.
     unread.add(stream);
     if (error.code === 'EPIPE') return;
-    if (stream === process.stdout) print(process.stderr, `weir: standard output: ${error.message}\n`);
+    if (stream === process.stdout)
+      print(process.stderr, `weir: cannot write to standard output: ${error.message}\n`);
     process.exit(1);
   });
 }
@@ -74,7 +75,8 @@ async function exit(code: number): Promise<never> {
 }
 
 function failureText(error: unknown): string {
-  if (isWorkingDirectoryGone(error)) return 'the working directory was removed; change to one that is there';
+  if (isWorkingDirectoryGone(error))
+    return 'the working directory was removed; change to an existing directory';
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

@@ -7,10 +7,10 @@ import { isAbsolute, normalize, resolve } from 'node:path';
 export function whereLooked(path: string): string {
   if (isAbsolute(path)) return '';
   try {
-    return `: it was looked for in the working directory "${process.cwd()}", as "${resolve(path)}"`;
+    return `: the path is relative to the working directory "${process.cwd()}", so weir tried "${resolve(path)}"`;
   } catch (error) {
     if (!isWorkingDirectoryGone(error)) throw error;
-    return ': it is looked for in the working directory, which was removed, so start weir again in one that is there';
+    return ': the path is relative to the working directory, which was removed; restart weir in an existing directory';
   }
 }
 
@@ -22,7 +22,7 @@ export function isWorkingDirectoryGone(error: unknown): boolean {
 /** Returns the reason why a thread ended. Node.js cannot start threads if the working directory was removed. */
 export function threadError(error: Error): Error {
   if (!isWorkingDirectoryGone(error)) return error;
-  return new Error('the working directory of weir was removed; start weir again in one that is there');
+  return new Error('the working directory of weir was removed; restart weir in an existing directory');
 }
 
 /** Returns a path for comparisons: absolute, or unchanged if the working directory was removed. */

@@ -26,18 +26,18 @@ export function writeFiles(
   const kept = new Set(keep.map(realPath));
   const own = files.find(({ path }) => kept.has(realPath(join(directory, path))));
   if (own !== undefined) {
-    return `"${join(directory, own.path)}" is a file that was read and is never written over; name another directory`;
+    return `"${join(directory, own.path)}" is an input file and is never overwritten; choose another directory`;
   }
   const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
   if (outside !== undefined) {
     return (
-      `nothing was written, as a link leads from "${join(directory, outside.path)}" out of "${directory}"; ` +
-      'name another directory'
+      `no files were written, because a link leads from "${join(directory, outside.path)}" out of ` +
+      `"${directory}"; choose another directory`
     );
   }
   const there = files.filter(({ path }) => isThere(join(directory, path))).map(({ path }) => path);
   if (there.length > 0 && !force) {
-    return `nothing was written, as "${directory}" has ${there.join(', ')} already; ${remedy}`;
+    return `no files were written, because "${directory}" already contains ${there.join(', ')}; ${remedy}`;
   }
   try {
     for (const { path, content, mode = 0o666 } of files) {

@@ -33,5 +33,5 @@ if (values.rename === undefined) {
 } else {
   const { places, files, complaints } = rename(root, readTable(readFileSync(values.rename, 'utf8')), format);
   for (const complaint of complaints) console.log(complaint);
-  console.log(`replaced in ${places} places of ${files} files; ${complaints.length} to look at`);
+  console.log(`replaced ${places} texts in ${files} files; ${complaints.length} to check by hand`);
 }

@@ -47,9 +47,9 @@ export function rename(root, table, format) {
   const add = (path, edit) => edits.set(path, [...(edits.get(path) ?? []), edit]);
   const seen = new Map();
   for (const [from, to, ...rest] of table) {
-    if (to === undefined || rest.length > 0) complaints.push(`no line of two columns: ${from}`);
+    if (to === undefined || rest.length > 0) complaints.push(`the line does not have two columns: ${from}`);
     else if (seen.has(from) && seen.get(from) !== to)
-      complaints.push(`ambiguous, as it is given twice: ${from}`);
+      complaints.push(`the text has two different replacements: ${from}`);
     else if (!byText.has(from)) complaints.push(`not found: ${from}`);
     else if (from !== to && !seen.has(from)) {
       for (const text of byText.get(from)) {
@@ -59,11 +59,11 @@ export function rename(root, table, format) {
           /\{[a-z][A-Za-z\d]*\}/g,
         ) ?? []) {
           if (!from.includes(name))
-            complaints.push(`${text.path}:${text.line}: no placeholder ${name}: ${to}`);
+            complaints.push(`${text.path}:${text.line}: unknown placeholder ${name}: ${to}`);
         }
         for (const { name } of placeholders) {
           if (!to.includes(`{${name}}`))
-            complaints.push(`${text.path}:${text.line}: without {${name}} now: ${to}`);
+            complaints.push(`${text.path}:${text.line}: placeholder {${name}} is missing: ${to}`);
         }
         add(text.path, text.use === 'plain' ? { text, plain: parts.join('') } : { text, parts });
         if (text === byText.get(from)[0]) renamings.push({ ...renaming(text.parts, parts), old: from });
@@ -120,7 +120,7 @@ function quotesInTests(root, renamings, kept, complaints) {
     const source = readFileSync(join(root, path), 'utf8');
     const { texts, regexps } = textsOfCode(path, source);
     const say = (place, { quote }, { old }) =>
-      complaints.push(`${path}:${place.line}: quotes "${quote}" of: ${old}`);
+      complaints.push(`${path}:${place.line}: cannot rewrite the quote "${quote}" from: ${old}`);
     for (const text of texts) {
       if (NAMES.has(text.use) || (text.use === 'key' && !text.shown.includes(' '))) continue;
       const now = requoted(withHoles(text.parts), renamings, kept, (...what) => say(text, ...what));

@@ -9,7 +9,7 @@ export const SPEAKING = ['.ci', 'deploy', 'src'];
 
 /** Strings that look like texts for people, and the reasons to exclude them. */
 const NO_TEXTS = [
-  [/redis\.call|^(?:GET|PING|CLIENT|SCRIPT|EVALSHA) [a-z]+:|^~\* ?weir/, 'commands and scripts of Redis'],
+  [/redis\.call|^(?:GET|PING|CLIENT|SCRIPT|EVALSHA) [a-z]+:|^~\* ?weir/, 'Redis commands and scripts'],
   [/^HTTP\/1\.1 |^event: |^[a-z]+\/[a-z-]+; charset=/, 'parts of HTTP messages'],
   [/^\\n?#!\/|^#!\/|^<\?xml|^--[a-z-]+(?:=\S*)? \S+$|^env [A-Z_]+=/, 'programs, and options of commands'],
   [/^[|:]?[- |:]+$|^sum by \(/, 'lines of tables, and queries'],

@@ -38,7 +38,7 @@ for node in "$@"; do
   until is_ready "$node" $#; do
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then
-      echo "$node does not see all of the cluster, or is not in step with its master" >&2
+      echo "$node does not know all nodes of the cluster, or is not in sync with its master" >&2
       exit 1
     fi
     sleep 1

@@ -39,14 +39,17 @@ function shortMessage({ message }: Error, known: readonly string[]): string {
   const [sentence = ''] = message.split(/\. |\n/);
   const [, withoutValue, why] =
     /^Option '(?:-\w, )?(--[^\s']+)(?: <value>)?' argument (missing|is ambiguous)/.exec(sentence) ?? [];
-  if (why === 'missing') return `${withoutValue} has no value; write one after it`;
+  if (why === 'missing') return `${withoutValue} needs a value; write the value after the option`;
   if (why !== undefined)
-    return `${withoutValue} has no value; write one after it, or ${withoutValue}=… where it begins with -`;
+    return (
+      `${withoutValue} needs a value; write the value after the option, or as ${withoutValue}=… if it ` +
+      'begins with -'
+    );
   const unknown = /^Unknown option '(--?(.+))'$/s.exec(sentence);
   if (unknown === null) return sentence;
   const [, option, word = ''] = unknown;
   const meant = nearest(word, known);
-  return `there is no option ${option}${meant === undefined ? '' : ` (did you mean --${meant}?)`}`;
+  return `unknown option ${option}${meant === undefined ? '' : ` (did you mean --${meant}?)`}`;
 }
 
 /** A descriptor entry, as given on the command line. */
@@ -73,12 +76,12 @@ export function readEntries(command: string, words: readonly string[]): readonly
     const entry = readEntry(word);
     if (word === '+') {
       return (
-        `weir ${command}: a + begins another descriptor, and weir ${command} takes one; ` +
-        'call it once for each descriptor of the request\n'
+        `weir ${command}: "+" begins another descriptor, but weir ${command} accepts only one; run the ` +
+        'command once for each descriptor\n'
       );
     }
     if (entry === undefined) {
-      const order = 'write the path of the policy first, and then entries such as user=ann';
+      const order = 'write the policy path first, and then entries such as user=ann';
       return `weir ${command}: argument ${i + 2} is not of the form key=value; ${order}\n`;
     }
     entries.push(entry);

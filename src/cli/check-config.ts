@@ -14,7 +14,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : 'weir check-config: name at least one policy file or directory; see weir check-config --help\n',
+        : 'weir check-config: specify at least one policy file or directory; see weir check-config --help\n',
     );
     return EXIT.USAGE;
   }
@@ -58,7 +58,7 @@ function domainStateLines(loaded: LoadedPolicies): readonly string[] {
   const invalid = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
   const valid = validDomains(loaded);
   return [
-    ...(valid.length === 0 ? [] : [`domains that weir serve would load: ${valid.join(', ')}`]),
-    ...(invalid.length === 0 ? [] : [`domains that weir serve would not load: ${invalid.join(', ')}`]),
+    ...(valid.length === 0 ? [] : [`domains that would load: ${valid.join(', ')}`]),
+    ...(invalid.length === 0 ? [] : [`domains that would fail to load: ${invalid.join(', ')}`]),
   ];
 }

@@ -98,8 +98,8 @@ function parse(args: readonly string[], environment: Io['environment']): CheckAr
     return {
       kind: 'failed',
       messages: [
-        `GRPC_CLIENT_TLS_CACERT is set, so ${target.address} wants a client certificate; name one with --cert ` +
-          'and --key',
+        `GRPC_CLIENT_TLS_CACERT is set, so ${target.address} requires a client certificate; specify one ` +
+          'with --cert and --key',
       ],
     };
   }
@@ -107,14 +107,14 @@ function parse(args: readonly string[], environment: Io['environment']): CheckAr
 }
 
 function descriptors(words: readonly string[]): Descriptor[] {
-  if (words.length === 0) throw new UsageError('name at least one entry as key=value');
+  if (words.length === 0) throw new UsageError('specify at least one entry as key=value');
   const groups: DescriptorEntry[][] = [[]];
   for (const word of words) {
     if (word === '+') groups.push([]);
     else groups.at(-1)?.push(entry(word));
   }
   if (groups.some((group) => group.length === 0)) {
-    throw new UsageError('a + stands between two descriptors; each needs at least one key=value');
+    throw new UsageError('"+" separates two descriptors; write at least one key=value before and after it');
   }
   return groups.map((entries) => ({
     entries,
@@ -128,7 +128,7 @@ function entry(word: string): DescriptorEntry {
   const read = readEntry(word);
   if (read === undefined) {
     const meant = /^[^:]+:[^:]/.test(word) ? word.replace(/: */, '=') : 'key=value';
-    throw new UsageError(`"${word}" is no entry; write ${meant}`);
+    throw new UsageError(`"${word}" is not an entry; write ${meant}`);
   }
   return read;
 }
@@ -136,7 +136,7 @@ function entry(word: string): DescriptorEntry {
 function debugAddress(text: string | undefined): string | undefined {
   if (text === undefined || (isAddress(text) && !text.startsWith('unix:'))) return text;
   throw new UsageError(
-    `--debug "${text}" is not host:port, with IPv6 addresses in brackets as in [::1]:6070`,
+    `--debug "${text}" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:6070)`,
   );
 }
 

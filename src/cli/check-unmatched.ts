@@ -64,16 +64,19 @@ async function reasonLookup(options: CheckOptions): Promise<ReasonLookup> {
 }
 
 const HINT =
-  'name the policy with --policy <path>, or the debug port of the server with --debug <host:port>, to learn why';
+  'to find the reason, specify the policy with --policy <path>, or the debug port of the server with ' +
+  '--debug <host:port>';
 
 const OTHER_CAUSES =
-  'the server has another policy, another rule replaces this one, or its store is away and on_store_failure lets ' +
-  'requests pass';
+  'the server has a different policy, another rule replaces this rule, or the store is unavailable and ' +
+  'on_store_failure allows requests';
 
 function reasonsFromPolicy({ domain, descriptors }: CheckOptions, path: string): ReasonLookup {
   const { policySet, errors } = loadPolicies([path]);
   if (errors.length > 0) {
-    return () => [`the policy at ${path} is bad, so it tells nothing; see weir check-config`];
+    return () => [
+      `the policy at ${path} is invalid, so weir check cannot show the reason; run weir check-config`,
+    ];
   }
   return (at) => {
     const { rules, result, toMatch } = explain(
@@ -83,7 +86,9 @@ function reasonsFromPolicy({ domain, descriptors }: CheckOptions, path: string):
       Date.now() * 1000,
     );
     if (!rules.some(({ rule }) => !rule.candidate)) return [result, ...toMatch];
-    return [`${result.replace(/\.$/, '')} in ${path}: ${OTHER_CAUSES}.`];
+    return [
+      `${result.replace(/\.$/, '')} in ${path}, but not on the server. Possible causes: ${OTHER_CAUSES}.`,
+    ];
   };
 }
 
@@ -122,11 +127,14 @@ function reasonsFromDebugPort(
   if (policy === undefined) {
     const names = loaded.map((one) => one.domain);
     const known =
-      didYouMean(domain, names) || `it has ${names.slice(0, 5).map(shellText).join(', ') || 'no domain'}`;
-    return () => [`the server whose debug port is ${address} has no domain ${shellText(domain)}: ${known}`];
+      didYouMean(domain, names) || `it has ${names.slice(0, 5).map(shellText).join(', ') || 'no domains'}`;
+    return () => [`the server with the debug port ${address} has no domain ${shellText(domain)}: ${known}`];
   }
   if (policy.derive.length > 0) {
-    return () => ['the domain derives entries before they are matched: name the policy with --policy <path>'];
+    return () => [
+      'the domain derives entries before matching, so the debug port cannot show the reason; specify ' +
+        'the policy with --policy <path>',
+    ];
   }
   const paths = policy.rules.flatMap(({ keys, candidate }) =>
     keys === undefined || candidate ? [] : [keys],
@@ -136,7 +144,7 @@ function reasonsFromDebugPort(
     const keys = descriptors[at]?.entries.map(({ key }) => key) ?? [];
     const hasRule = paths.some((path) => pathId(path) === pathId(keys));
     const why = whyUnmatched(keys, distinct(shortestFirst));
-    return hasRule ? [`${why}; else ${OTHER_CAUSES}`] : [why];
+    return hasRule ? [`${why}. Other possible causes: ${OTHER_CAUSES}`] : [why];
   };
 }
 
@@ -164,7 +172,7 @@ function defaultDebugAddress(address: string): string | undefined {
  * to the server of this environment and uses TLS, so any certificate is accepted.
  */
 function readConfig(address: string, isOwnServer: boolean): Promise<ShownConfig | string> {
-  const failed = (why: string): string => `the debug port at ${address} shows no policy (${why})`;
+  const failed = (why: string): string => `the debug port at ${address} returned no policies (${why})`;
   return new Promise((resolve) => {
     const [scheme, ask] = isOwnServer ? ['https', getOverTls] : ['http', get];
     const request = ask(
@@ -175,11 +183,13 @@ function readConfig(address: string, isOwnServer: boolean): Promise<ShownConfig 
         let bytes = 0;
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length;
-          if (bytes > MAX_CONFIG_BYTES) request.destroy(new Error('it is too long'));
+          if (bytes > MAX_CONFIG_BYTES) request.destroy(new Error('the answer is too long'));
           else chunks.push(chunk);
         });
         response.on('error', (error) => resolve(failed(error.message)));
-        response.on('end', () => resolve(parseConfig(Buffer.concat(chunks)) ?? failed('it is no weir')));
+        response.on('end', () =>
+          resolve(parseConfig(Buffer.concat(chunks)) ?? failed('the server is not weir')),
+        );
       },
     );
     boundRequest(request, DEBUG_TIMEOUT_MS);

@@ -59,7 +59,7 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
   const why = await failureAdvice(tally.failure, options.target, {
     method: SHOULD_RATE_LIMIT_PATH,
     timeoutMs: options.timeoutMs,
-    whenLate: 'look at the server, or raise --timeout',
+    whenLate: 'check the server, or raise --timeout',
   });
   io.err(`weir check: ${tally.failures} of ${options.count} calls failed: ${why}\n`);
   return EXIT.FAILED;

@@ -19,7 +19,9 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
   }
   const [before, after, ...more] = parsed.positionals;
   if (before === undefined || after === undefined || more.length > 0) {
-    io.err('weir diff: name two policy files or directories, the old and the new; see weir diff --help\n');
+    io.err(
+      'weir diff: specify two policy files or directories, the old one and the new one; see weir diff --help\n',
+    );
     return EXIT.USAGE;
   }
   const options = readLoadOptions('diff', parsed.values, io);

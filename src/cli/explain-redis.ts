@@ -27,8 +27,8 @@ export function redisSettings(
   if (read.settings.redisUrl !== '') return read.settings;
   return {
     sentences: [
-      'REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; set it as for the ' +
-        'server, or leave out --redis',
+      'REDIS_URL is not set, so a server with these variables keeps its buckets in memory; set ' +
+        'REDIS_URL as for the server, or remove --redis',
     ],
   };
 }
@@ -53,7 +53,7 @@ export async function findPlaces(
     return lookup;
   };
   const progress = setInterval(
-    () => io.err('weir explain: Redis has not said yet where buckets lie\n'),
+    () => io.err('weir explain: still waiting for Redis to return the locations of the buckets\n'),
     PROGRESS_MS,
   );
   const places = new Map<ExplainedRule, BucketPlace>();

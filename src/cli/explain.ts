@@ -27,7 +27,7 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
   const domains = [...policies.domains.keys()];
   return domains.length === 0
     ? 'weir explain: the policy has no domain, so there is nothing to explain\n'
-    : `weir explain: the policy has several domains; name one with --domain: ${domains.map(shellText).join(', ')}\n`;
+    : `weir explain: the policy has several domains; specify one with --domain: ${domains.map(shellText).join(', ')}\n`;
 }
 
 /** Runs `weir explain`. Resolves with exit code 0 if a rule matches and, with `--redis`, every lookup succeeded. */
@@ -40,7 +40,8 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   const [path, ...words] = parsed.positionals;
   const entries = readEntries('explain', words);
   if (path === undefined || typeof entries === 'string' || entries.length === 0) {
-    const missing = 'weir explain: name a policy file and at least one key=value; see weir explain --help\n';
+    const missing =
+      'weir explain: specify a policy file and at least one key=value; see weir explain --help\n';
     io.err(typeof entries === 'string' ? entries : missing);
     return EXIT.USAGE;
   }

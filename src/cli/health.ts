@@ -17,14 +17,18 @@ const TIMEOUT_MS = 2000;
 const CALL_OPTIONS = {
   method: HEALTH_CHECK_PATH,
   timeoutMs: TIMEOUT_MS,
-  whenLate: 'it hangs, or has more to do than it can',
+  whenLate: 'the server hangs or is overloaded',
 };
 
 /** Runs `weir health`. Resolves with exit code 0 if the server reports SERVING. */
 export async function runHealth(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('health', args, TARGET_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length > 0) {
-    io.err(typeof parsed === 'string' ? parsed : 'weir health: takes options only; see weir health --help\n');
+    io.err(
+      typeof parsed === 'string'
+        ? parsed
+        : 'weir health: this command accepts only options; see weir health --help\n',
+    );
     return EXIT.USAGE;
   }
   const found = readTarget(parsed.values, io.environment);
@@ -96,7 +100,7 @@ function checkHttp(address: string): Promise<string | undefined> {
     });
     boundRequest(outgoing, TIMEOUT_MS);
     outgoing.on('error', (error) => {
-      resolve(`no answer came from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
+      resolve(`no answer from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
     });
     outgoing.end();
   });

@@ -18,8 +18,8 @@ const SCHEMA_LINE = /^# yaml-language-server: .*\n/;
 
 /** Description of each file in the output of the command. */
 const NOTES: Readonly<Record<string, string>> = {
-  'policies/my-api.yaml': 'a policy: who may ask how often',
-  'envoy.yaml': 'Envoy that asks weir, with a placeholder for your service',
+  'policies/my-api.yaml': 'a policy with example limits',
+  'envoy.yaml': 'an Envoy configuration that calls weir, with a placeholder for your service',
   'docker-compose.yaml': 'Envoy, weir and Redis',
 };
 
@@ -27,16 +27,18 @@ const NOTES: Readonly<Record<string, string>> = {
 export async function runInit(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('init', args, {});
   if (typeof parsed === 'string' || parsed.positionals.length > 1) {
-    io.err(typeof parsed === 'string' ? parsed : 'weir init: name one folder; see weir init --help\n');
+    io.err(
+      typeof parsed === 'string' ? parsed : 'weir init: specify only one folder; see weir init --help\n',
+    );
     return EXIT.USAGE;
   }
   const folder = parsed.positionals[0] ?? '.';
   if (folder === '') {
-    io.err('weir init: the name of the folder is empty; write one, or none at all for this folder\n');
+    io.err('weir init: the folder name is empty; specify a folder, or omit it to use the current folder\n');
     return EXIT.USAGE;
   }
   const files = templates();
-  const refused = writeFiles(folder, files, 'name another folder');
+  const refused = writeFiles(folder, files, 'choose another folder');
   if (refused !== undefined) {
     io.err(`weir init: ${printableLine(refused)}\n`);
     return EXIT.FAILED;
@@ -60,15 +62,12 @@ function templates(): readonly WrittenFile[] {
 function nextSteps(folder: string): string {
   const policies = shellWord(join(folder, 'policies'));
   const steps = [
-    [`weir check-config ${policies}`, 'find mistakes after a change'],
-    [`weir explain ${policies} user=ann`, 'which rule a request of ann meets'],
-    [`CONFIG_PATH=${policies} weir serve`, 'weir alone, with buckets in memory'],
-    [
-      `docker compose -f ${shellWord(join(folder, 'docker-compose.yaml'))} up`,
-      'all three, with the image of weir',
-    ],
-    ['curl -i http://127.0.0.1:10000/', 'ask Envoy then'],
+    [`weir check-config ${policies}`, 'check the policy after a change'],
+    [`weir explain ${policies} user=ann`, 'show which rule matches user=ann'],
+    [`CONFIG_PATH=${policies} weir serve`, 'run weir alone, with buckets in memory'],
+    [`docker compose -f ${shellWord(join(folder, 'docker-compose.yaml'))} up`, 'run Envoy, weir and Redis'],
+    ['curl -i http://127.0.0.1:10000/', 'then send a request to Envoy'],
   ] as const;
   const width = Math.max(...steps.map(([command]) => command.length));
-  return `What to do next\n${steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}\n`).join('')}`;
+  return `Next steps\n${steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}\n`).join('')}`;
 }

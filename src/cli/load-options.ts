@@ -26,7 +26,7 @@ export function readLoadOptions(
   if (asked === undefined) return common;
   const defaultAlgorithm = ALGORITHMS.find((algorithm) => algorithm === asked);
   if (defaultAlgorithm === undefined) {
-    return `weir ${command}: --default-algorithm is one of ${ALGORITHMS.join(', ')}; see weir ${command} --help\n`;
+    return `weir ${command}: --default-algorithm must be one of ${ALGORITHMS.join(', ')}; see weir ${command} --help\n`;
   }
   return { ...common, defaultAlgorithm };
 }

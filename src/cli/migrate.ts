@@ -33,7 +33,7 @@ const OPTIONS = {
 } as const;
 
 /** Advice if a file to be written already exists. */
-const OVERWRITE_ADVICE = 'name another directory, or write over them with --force';
+const OVERWRITE_ADVICE = 'choose another directory, or overwrite the files with --force';
 
 /**
  * Runs `weir migrate`: reports what changes if weir replaces an installation of envoyproxy/ratelimit. Contacts no
@@ -48,23 +48,23 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   const { positionals, values } = parsed;
   const envFiles = values.env ?? [];
   if (positionals.length + envFiles.length === 0) {
-    io.err('weir migrate: name the files of the installation, or a directory; see weir migrate --help\n');
+    io.err('weir migrate: specify the files of the installation, or a directory; see weir migrate --help\n');
     return EXIT.USAGE;
   }
   if (values.write === undefined && (values.image !== undefined || values.force === true)) {
-    io.err('weir migrate: --image and --force go with --write; see weir migrate --help\n');
+    io.err('weir migrate: --image and --force require --write; see weir migrate --help\n');
     return EXIT.USAGE;
   }
   if (values.service !== undefined && values.service.length > 1) {
     const services = values.service.map(shellText).join(', ');
     io.err(
-      `weir migrate: --service names one service; run weir migrate once for each of ${services}, ` +
-        'with a folder for each --write; see weir migrate --help\n',
+      `weir migrate: --service accepts only one service; run weir migrate once for each of ${services}, ` +
+        'with a different folder in --write; see weir migrate --help\n',
     );
     return EXIT.USAGE;
   }
   if (values.write === '') {
-    io.err('weir migrate: the folder of --write is empty; write its name; see weir migrate --help\n');
+    io.err('weir migrate: the folder name in --write is empty; specify a folder; see weir migrate --help\n');
     return EXIT.USAGE;
   }
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);
@@ -112,7 +112,9 @@ function reportConversion(
 /** Advice if no file sets a variable. */
 const NO_VARIABLES: Finding = {
   about: 'variables',
-  text: 'no named file sets any, so all are taken for unset. Where the service has some, name their file with --env.',
+  text:
+    'the given files set no variables, so weir migrate treats all variables as unset. If the service has ' +
+    'variables, specify their file with --env.',
 };
 
 interface ReportWithSettings {
@@ -168,7 +170,7 @@ function writeDeployment(
     decide: [...deployment.decide, ...made.report.decide.filter(({ about }) => !decided.has(about))],
   };
   const page = nextSteps({ directory, installation, deployment, target, report, settings });
-  const files = [...deployment.files, { path: 'README.md', content: page, note: 'what to do next' }];
+  const files = [...deployment.files, { path: 'README.md', content: page, note: 'next steps' }];
   const keep = [...installation.inputs.map(({ file }) => file), ...report.files];
   const refused = writeFiles(directory, files, OVERWRITE_ADVICE, { force, keep });
   return refused ?? { ...report, written: { directory, files, isAdded: deployment.isAdded } };
@@ -236,7 +238,8 @@ function findingsOf(
       return {
         ...NO_FINDINGS,
         heading:
-          'Policies come from the management server that CONFIG_GRPC_XDS_SERVER_URL names; they are not looked at.',
+          'The policies come from the management server in CONFIG_GRPC_XDS_SERVER_URL. weir migrate ' +
+          'does not read them.',
         files: [],
       };
     case 'not-found': {

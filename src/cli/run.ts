@@ -134,7 +134,7 @@ export async function run(args: readonly string[], process: Io): Promise<number>
     io.err(
       name === undefined
         ? mainHelp()
-        : `weir: there is no command ${JSON.stringify(name)}${didYouMean(name)}; see weir --help\n`,
+        : `weir: unknown command ${JSON.stringify(name)}${didYouMean(name)}; see weir --help\n`,
     );
     return EXIT.USAGE;
   }

@@ -30,8 +30,8 @@ export async function runServe(
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : `weir serve: ${JSON.stringify(parsed.positionals[0])} has no setting before it; write --config-path ` +
-            'before it if it is the policy, and see weir serve --help\n',
+        : `weir serve: unexpected argument ${JSON.stringify(parsed.positionals[0])}; to specify the ` +
+            'policy, write --config-path before it; see weir serve --help\n',
     );
     return EXIT.USAGE;
   }
@@ -80,6 +80,6 @@ export async function runServe(
     return EXIT.OK;
   }
   const code = fail(ended);
-  await started.drain('it cannot go on');
+  await started.drain('weir cannot continue');
   return code;
 }

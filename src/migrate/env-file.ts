@@ -66,14 +66,15 @@ type Line =
 /** Parses one line. Returns an error message if it sets no variable. */
 function readLine(line: string): Line | string {
   const [, name, rest] = /^(?:export\s+)?([A-Za-z_][\w.-]*)\s*(?:=(.*))?$/.exec(line) ?? [];
-  if (name === undefined) return 'it is not of the form KEY=VALUE';
+  if (name === undefined) return 'the line is not of the form KEY=VALUE';
   const unknown = (problem: string): Line => ({ name, problem });
   if (rest === undefined)
-    return unknown(`${name} has no "=", so its value comes from elsewhere; write it here`);
+    return unknown(`${name} has no "=", so its value is not in this file; add the value`);
   const value = readValue(rest.trim());
-  if (value === undefined) return unknown(`the quotes of ${name} do not close on this line`);
+  if (value === undefined)
+    return unknown(`the quoted value of ${name} does not end on this line; write the value on one line`);
   if (!value.refersToVariables) return { name, value: value.text };
-  return unknown(`the value of ${name} names another variable; write what it stands for`);
+  return unknown(`the value of ${name} refers to another variable; replace the reference with its value`);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };

@@ -12,17 +12,17 @@ import type { judgeByReference } from './read/reference-verdicts.js';
 const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 
 const NOT_LOADED =
-  'weir does not load this policy until its errors, above, are mended, but loads the others.';
-const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
-const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit takes it as it is.`;
+  'weir does not load this policy until the errors above are corrected, but loads all other policies.';
+const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then loads no policies.`;
+const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit accepts this policy.`;
 
 /** Finding that applies to every installation. */
 const GENERAL_FINDING: Finding = {
   about: 'every installation',
   text:
-    'where a policy file is bad, its own domains stay as they were and all others are read again; several ' +
-    'descriptors are decided in one step; and calls that are running are answered before a stop. docs/migrate.md has ' +
-    'the whole list.',
+    'if a policy file is invalid, its domains keep their previous version, and weir reloads all other ' +
+    'domains. weir decides several descriptors in one step. Before weir stops, it answers current calls. ' +
+    'docs/migrate.md lists all differences.',
 };
 
 /** Reports how weir handles the policy files of an installation of envoyproxy/ratelimit. */
@@ -50,14 +50,16 @@ export function findInPolicies(
     const count = quantity(rules.length, 'rule');
     same.push({
       about: `domain ${domain}`,
-      text: `${count}, which weir answers as envoyproxy/ratelimit does.`,
+      text: `${count} with the same decisions in weir as in envoyproxy/ratelimit.`,
     });
     for (const rule of rules) {
       if (windowMicros(rule) > MAX_SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
       if (rule.metadata !== undefined && rule.statName === '') {
         better.push({
           about: `${domain}: ${rule.path}`,
-          text: 'keeps its metadata, which envoyproxy/ratelimit drops under detailed_metric and value_to_metric.',
+          text:
+            'keeps its metadata in weir. envoyproxy/ratelimit drops the metadata of rules with ' +
+            'detailed_metric or value_to_metric.',
         });
       }
     }
@@ -67,7 +69,9 @@ export function findInPolicies(
     if (rules.length < 2) continue;
     better.push({
       about: rules.join(' and '),
-      text: 'share a counter in envoyproxy/ratelimit, which joins keys and values with "_"; in weir each has its own.',
+      text:
+        'share a counter in envoyproxy/ratelimit, which joins keys and values with "_". In weir, each ' +
+        'rule has its own counter.',
     });
   }
   if (policySet.domains.size > 0) addCounterFinding(long, advice, same);
@@ -117,9 +121,9 @@ function findJoinedKeys(
       advice.push({
         about: `${domain}: ${node.key}`,
         text:
-          `envoyproxy/ratelimit also applies this rule to an entry with the key ${key} and the value ${value}, as it ` +
-          `joins both with "_"; weir applies it to the key ${node.key} only. Where Envoy sends that entry, ` +
-          'add a rule for it.',
+          `envoyproxy/ratelimit also applies this rule to an entry with the key ${key} and the value ` +
+          `${value}, because it joins keys and values with "_". weir applies the rule only to the key ` +
+          `${node.key}. If Envoy sends that entry, add a rule for it.`,
       });
     }
     findJoinedKeys(node, counter, domain, counters, advice);
@@ -131,7 +135,7 @@ function addCounterFinding(long: readonly string[], advice: Finding[], same: Fin
   if (long.length === 0) {
     same.push({
       about: 'counters',
-      text: 'begin at zero with the switch; no window is longer than a minute, so that few notice.',
+      text: 'start at zero after the switch. No window is longer than a minute, so the effect is short.',
     });
     return;
   }
@@ -140,7 +144,8 @@ function addCounterFinding(long: readonly string[], advice: Finding[], same: Fin
   advice.push({
     about: 'counters',
     text:
-      'begin at zero with the switch, so that up to twice a limit can pass, once, in the window that runs at that ' +
-      `time. These rules have windows of more than a minute: ${shown}${more}. Switch when that does the least harm.`,
+      'start at zero after the switch, so callers can use up to twice their limit in the window in which ' +
+      `you switch. These rules have windows longer than a minute: ${shown}${more}. Switch when this does ` +
+      'the least harm.',
   });
 }

@@ -30,13 +30,13 @@ const TITLES = [
   ['advice', 'Good to know'],
   ['same', 'Behaves the same'],
   ['better', 'Better in weir'],
-  ['unused', 'Changes nothing in weir'],
+  ['unused', 'Has no effect in weir'],
 ] as const;
 
 /** Formats the report as text. */
 export function reportText(report: Report): string {
   const { service, policies, keep, written } = report;
-  const found = service && `Picked: ${service.title} in ${service.file}, as ${service.because}\n`;
+  const found = service && `Selected ${service.title} in ${service.file}, because ${service.because}\n`;
   const parts = [`${found ?? ''}${policies}\n`];
   for (const [list, title] of TITLES) {
     const findings = report[list];
@@ -47,8 +47,8 @@ export function reportText(report: Report): string {
   if (variables.length > 0) {
     const title =
       written?.isAdded !== true
-        ? 'To be set, so that what is unset keeps its meaning'
-        : 'Set in what was written, so that what is unset keeps its meaning';
+        ? 'Variables to set, so that weir behaves like envoyproxy/ratelimit'
+        : 'Variables set in the written files, so that weir behaves like envoyproxy/ratelimit';
     parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
   if (written !== undefined) parts.push(writtenText(written.directory, written.files));

@@ -72,7 +72,7 @@ export function findInVariables(
       if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCH_ROOT_TEXT });
       else if (name === STOP_INCREMENT && settings[setting.key] === true)
         better.push({ about: name, text: STOP_INCREMENT_TEXT });
-      else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
+      else same.push({ about: name, text: 'has the same meaning in weir.' });
     } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(defaultFinding(setting));
@@ -87,7 +87,7 @@ export function findInVariables(
   );
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
-    if (NODE_VARIABLE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
+    if (NODE_VARIABLE.test(name)) advice.push({ about: name, text: 'configures Node.js, which runs weir.' });
     else if (CA_VARIABLE.test(name)) decide.push({ about: name, text: CA_TEXT });
     else {
       const isSame =
@@ -179,31 +179,33 @@ function defaultFinding({ name, default: ours, reference }: Setting): Finding {
   return {
     about: name,
     text:
-      `is not set. Its default is ${theirs || 'empty'} in envoyproxy/ratelimit, and ${ours || 'empty'} in weir.` +
-      `${differs} Set ${name}=${theirs} to keep what you have.`,
+      `is not set. Its default is ${theirs || 'empty'} in envoyproxy/ratelimit, and ${ours || 'empty'} in ` +
+      `weir.${differs} Set ${name}=${theirs} to keep the current behavior.`,
   };
 }
 
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const PROXY_ADDRESS = /nutcracker|twemproxy/i;
 const CA_TEXT =
-  'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +
-  'name them in REDIS_TLS_CACERT for Redis, and in CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
+  'tells envoyproxy/ratelimit, a Go program, which CAs to trust. weir does not read this variable. Set ' +
+  'REDIS_TLS_CACERT for Redis, and CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
 
 const STOP_INCREMENT = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
 const STOP_INCREMENT_TEXT =
-  'holds exactly in weir, which decides in one step. envoyproxy/ratelimit looks first and counts later, so that two ' +
-  'callers at once may both pass.';
+  'is exact in weir, which checks and counts in one step. envoyproxy/ratelimit checks first and counts ' +
+  'later, so it may allow two concurrent requests when only one hit remains.';
 const WATCH_ROOT_TEXT =
-  'says in weir, too, whether files such as config.yaml beside the directory of the policies count. weir sees a ' +
-  'change of the files in either way.';
+  'also determines in weir whether files next to the policy directory, such as config.yaml, are read. ' +
+  'weir detects changed files with either value.';
 
 function foreignVariableText(name: string): string {
-  if (MOGRIFIER_VARIABLE.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
-  if (GO_VARIABLE.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
+  if (MOGRIFIER_VARIABLE.test(name))
+    return 'belongs to USE_DOG_STATSD_MOGRIFIERS and has the same meaning in weir.';
+  if (GO_VARIABLE.test(name))
+    return 'configures the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
   if (TRACING_VARIABLE.test(name))
-    return 'is for the libraries of OpenTelemetry, which weir uses where TRACING_ENABLED=true.';
-  return 'weir does not know it, and ignores it.';
+    return 'configures the OpenTelemetry libraries, which weir uses only if TRACING_ENABLED=true.';
+  return 'is unknown to weir, and ignored.';
 }
 
 function addCombinations(
@@ -220,24 +222,24 @@ function addCombinations(
     decide.push({
       about: destinations.join(', '),
       text:
-        'are on together. envoyproxy/ratelimit does not start with more than one of them; weir sends its metrics to ' +
-        'all of them. Turn off those that nobody reads.',
+        'are all enabled. envoyproxy/ratelimit does not start with more than one of them, but weir sends ' +
+        'its metrics to all of them. Disable the ones that you do not use.',
     });
   }
   if (given.has('CACHE_KEY_PREFIX')) {
     decide.push({
       about: 'CACHE_KEY_PREFIX',
       text:
-        'begins every key in Redis, with weir as with envoyproxy/ratelimit, but the rest of a key is another one. ' +
-        'Where scripts, or the rights of a Redis user, name whole keys, change them to the keys of weir, which ' +
-        'docs/operate/redis.md shows.',
+        'is the prefix of every Redis key in weir and in envoyproxy/ratelimit, but the rest of the key is ' +
+        'different. If scripts or ACL rules contain whole keys, replace these keys with the keys in ' +
+        'docs/operate/redis.md.',
     });
   } else if (/^[^:]+:/.test(settings.redisAuth)) {
     decide.push({
       about: 'REDIS_AUTH',
       text:
-        'names a user of Redis. weir uses other keys and commands than envoyproxy/ratelimit: give that user the ' +
-        'rights that docs/operate/redis.md lists.',
+        'contains a Redis user. weir uses different keys and commands than envoyproxy/ratelimit, so grant ' +
+        'this user the permissions in docs/operate/redis.md.',
     });
   }
   const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
@@ -245,8 +247,9 @@ function addCombinations(
     advice.push({
       about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
       text:
-        'is on, and the headers have the names that Envoy gives its own. Where enable_x_ratelimit_headers is on in ' +
-        'Envoy, clients see each header twice, with weir as with envoyproxy/ratelimit.',
+        "is enabled, and the headers have the same names as Envoy's own headers. If " +
+        'enable_x_ratelimit_headers is set in Envoy, clients receive each header twice, as they do with ' +
+        'envoyproxy/ratelimit.',
     });
   }
   for (const { prefix, url, type } of [
@@ -257,16 +260,18 @@ function addCombinations(
     decide.push({
       about: `${prefix}_TYPE`,
       text:
-        `${prefix}_URL looks like the address of twemproxy (nutcracker), which spreads keys over several servers: ` +
-        `set ${prefix}_TYPE=PROXY, or name Redis itself.`,
+        `${prefix}_URL looks like an address of twemproxy (nutcracker), which distributes keys over ` +
+        `several servers. Set ${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis ` +
+        'server.',
     });
   }
   if (settings.redisUrl !== '') {
     better.push({
       about: 'Redis',
       text:
-        'weir asks it once for all calls that arrive at the same moment. While Redis is away, weir answers each call ' +
-        'before its deadline, as on_store_failure in the policy says.',
+        'weir sends one Redis call for all requests that arrive at the same time. While Redis is ' +
+        'unavailable, weir answers each request before its deadline, according to on_store_failure in the ' +
+        'policy.',
     });
   }
 }

@@ -11,7 +11,7 @@ import { isSecretKey, redactedDigest } from './redact.js';
 export function identityOf(policy: DomainPolicy, given: readonly Entry[]): readonly IdentityPart[] | string {
   const entries = policy.derived(given);
   if (typeof entries === 'symbol') return 'deriving entries from these values takes too long';
-  if (entries.length === 0) return 'no entries given: name at least one, such as tenant=acme';
+  if (entries.length === 0) return 'no entries given: specify at least one, such as tenant=acme';
   const parts: IdentityPart[] = [];
   for (const { key, value } of entries) {
     const secret = isSecretKey(key, policy.secretKeys);

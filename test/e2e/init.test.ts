@@ -28,7 +28,7 @@ test('never overwrites files', async () => {
   const { code, stdout, stderr } = await weir('init', 'taken');
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(
-    'weir init: nothing was written, as "taken" has envoy.yaml already; name another folder\n',
+    'weir init: no files were written, because "taken" already contains envoy.yaml; choose another folder\n',
   );
   expect(readFileSync(root.join('taken/envoy.yaml'), 'utf8')).toBe('mine');
   expect(existsSync(root.join('taken/policies'))).toBe(false);

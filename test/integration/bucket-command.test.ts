@@ -61,7 +61,7 @@ describe('a server with tokens and TLS', () => {
     const other = await bucket([...show, ...withToken()], { ...own, DEBUG_SERVER_TLS_CERT: tls.clientCert });
     expect(other).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('it shows another certificate than'),
+      stderr: expect.stringContaining('the server certificate differs from the certificate in'),
     });
   });
 
@@ -70,11 +70,11 @@ describe('a server with tokens and TLS', () => {
     expect(trusted).toMatchObject({ code: 0, stderr: '' });
     const unknown = await bucket([...show, ...withToken(), ...address('https://')]);
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('is not accepted') });
-    expect(unknown.stderr).toContain('name the file with its issuer with --tls-ca');
+    expect(unknown.stderr).toContain('set --tls-ca to the file with the CA certificate');
     const clear = await bucket([...show, ...withToken(), ...address()]);
     expect(clear).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('speaks TLS, and it was asked in'),
+      stderr: expect.stringContaining('speaks TLS, but weir connected without TLS'),
     });
   });
 
@@ -117,7 +117,7 @@ test('new-token explains what it creates, and from what', async () => {
   const made = await bucket(['new-token', 'bob@shop', 'write']);
   expect(made).toMatchObject({ code: 0, stderr: '' });
   expect(made.stdout).toMatch(
-    /^The token.*\n {2}weir_[\w-]{43}\nIts line.*:\n {2}bob@shop write sha256:[\da-f]{64}\n$/,
+    /^The token.*\n {2}weir_[\w-]{43}\nThe line.*:\n {2}bob@shop write sha256:[\da-f]{64}\n$/,
   );
   expect(await bucket(['new-token', 'a b', 'write'])).toMatchObject({ code: 2, stdout: '' });
   expect(await bucket(['new-token', 'ann', 'all'])).toMatchObject({ code: 2, stdout: '' });
@@ -131,7 +131,7 @@ test('recognises other ports of weir by name', async () => {
   });
   expect(await ask(weir.httpPort)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/not the debug port of one/),
+    stderr: expect.stringMatching(/or this is not its debug port/),
   });
 });
 
@@ -140,6 +140,6 @@ test('reads entries from a file, so that no process list shows an API key', asyn
   const asked = await bucket(['show', 'shop', '--entries', entries, '--address', '127.0.0.1:1']);
   expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens') });
   const bad = await bucket(['show', 'shop', '--entries', folder.write('bad', 'a=b\nsekrit\n')]);
-  expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('line 2 of --entries is not') });
+  expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('line 2 in --entries is not') });
   expect(bad.stderr).not.toContain('sekrit');
 });

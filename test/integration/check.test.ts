@@ -162,11 +162,11 @@ descriptors:
         return JSON.parse(out).unmatched[0].why;
       };
       expect(await ask('tenant=a', 'group=chat')).toContain(
-        'The nearest value is group=chats: did you mean that value?',
+        'The nearest value is group=chats: did you mean this value?',
       );
       expect(await ask('tenant=a', 'group=chats')).toEqual([
         expect.stringMatching(
-          /^The rule at tenant\/group=chats applies in .*: the server has another policy, .*\.$/,
+          /^The rule at tenant\/group=chats applies in .*, but not on the server\. Possible causes: .*\.$/,
         ),
       ]);
       dir.remove();
@@ -175,15 +175,19 @@ descriptors:
     test('says which option to set if the policy is not known', async () => {
       const address = await start(() => passed);
       const { out } = await check('--address', address, 'a=b');
-      expect(out).toContain('descriptor 1: name the policy with --policy <path>, or the debug port');
+      expect(out).toContain(
+        'descriptor 1: to find the reason, specify the policy with --policy <path>, or the debug port',
+      );
       const [port] = await freePorts(1);
       const away = await check('--address', address, '--debug', `127.0.0.1:${port}`, 'a=b');
-      expect(away.out).toContain(`the debug port at 127.0.0.1:${port} shows no policy (connect ECONNREFUSED`);
+      expect(away.out).toContain(
+        `the debug port at 127.0.0.1:${port} returned no policies (connect ECONNREFUSED`,
+      );
       const odd = ['<html>', 'null', '{"domains":[null]}', '{"domains":[{"domain":"d","policy":null}]}'];
       const debug = await debugPort(...odd);
       for (const _ of odd) {
         const other = await check('--address', address, '--debug', debug, 'a=b');
-        expect(other.out).toContain('shows no policy (it is no weir)');
+        expect(other.out).toContain('returned no policies (the server is not weir)');
       }
       expect(await check('--debug', 'unix:/x', 'a=b')).toMatchObject({ code: 2 });
     });
@@ -231,7 +235,7 @@ descriptors:
     const address = await start(() => new Promise(() => {}));
     const { code, err } = await check('--address', address, '--timeout', '50ms', 'a=b');
     expect(code).toBe(1);
-    expect(err).toContain(`no answer from ${address} within 50 ms; look at the server, or raise --timeout`);
+    expect(err).toContain(`no answer from ${address} within 50 ms; check the server, or raise --timeout`);
   });
 
   test('names the store as the likely cause of UNAVAILABLE', async () => {
@@ -273,7 +277,7 @@ descriptors:
     expect(await check('nothing')).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringMatching(/^weir check: "nothing" is no entry; .*\nTry weir check --help\.\n$/),
+      err: expect.stringMatching(/^weir check: "nothing" is not an entry; .*\nTry weir check --help\.\n$/),
     });
   });
 });

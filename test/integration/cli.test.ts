@@ -74,16 +74,22 @@ describe('weir', () => {
     ],
     [
       ['explain', BUNDLED, 'tenant=a', '+', 'tenant=b'],
-      'a + begins another descriptor, and weir explain takes one; call it once for each descriptor of the request',
+      '"+" begins another descriptor, but weir explain accepts only one; run the command once for each',
     ],
-    [['init', ''], 'the name of the folder is empty; write one, or none at all for this folder'],
-    [['migrate', BUNDLED, '--write', ''], 'the folder of --write is empty; write its name'],
-    [['check', 'a\n\u001b[31m'], 'weir check: "a\\u000a\\u001b[31m" is no entry; write key=value'],
+    [['init', ''], 'the folder name is empty; specify a folder, or omit it to use the current folder'],
+    [['migrate', BUNDLED, '--write', ''], 'the folder name in --write is empty; specify a folder'],
+    [['check', 'a\n\u001b[31m'], 'weir check: "a\\u000a\\u001b[31m" is not an entry; write key=value'],
     [['check'], 'key=value'],
-    [['health', '--cert', 'a'], '--cert and --key go together'],
-    [['health', 'now'], 'takes options only'],
-    [['health', '--address', ''], 'is neither host:port, with IPv6'],
-    [['health', '--address', 'localhost:99999'], 'is neither host:port, with IPv6'],
+    [['health', '--cert', 'a'], '--cert and --key must be set together'],
+    [['health', 'now'], 'this command accepts only options'],
+    [
+      ['health', '--address', ''],
+      'is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>',
+    ],
+    [
+      ['health', '--address', 'localhost:99999'],
+      'is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>',
+    ],
   ])('rejects %j with exit code 2 and nothing on standard output', async (args, message) => {
     const { code, stdout, stderr } = await weir(...args);
     expect([code, stdout]).toEqual([2, '']);
@@ -114,13 +120,13 @@ test('reports that the working directory was removed', async () => {
   const { stdout } = await shell(`mkdir gone; cd gone; rmdir ../gone
     for command in 'check-config p.yaml' 'init' 'serve --config-path p.yaml'; do weir $command 2>&1; done`);
   const where =
-    '"p.yaml" does not exist: it is looked for in the working directory, which was removed, so start weir again in ' +
-    'one that is there; check the path\n';
+    '"p.yaml" does not exist: the path is relative to the working directory, which was removed; restart weir in ' +
+    'an existing directory; check the path\n';
   expect(stdout).toContain(`p.yaml: ${where}1 error\n`);
-  expect(stdout).toContain(`weir: the working directory was removed; change to one that is there\n`);
+  expect(stdout).toContain('weir: the working directory was removed; change to an existing directory\n');
   expect(stdout).toContain(
-    'weir: the policies could not be loaded: the working directory of weir was removed; start weir again in one that ' +
-      'is there',
+    'weir: the policies could not be loaded: the working directory of weir was removed; restart weir in ' +
+      'an existing directory',
   );
   expect(stdout).not.toMatch(/uv_cwd| at /);
 });
@@ -162,7 +168,7 @@ describe('weir check-config', () => {
       /^shop-b\.yaml:1:9: domain: the domain "shop" is already defined in shop-a\.yaml:1:9/,
     );
     expect(stderr).toMatch(
-      /\ndomains that weir serve would load: mail \(1 rule\)\ndomains that weir serve would not load: shop\n1 error\n$/,
+      /\ndomains that would load: mail \(1 rule\)\ndomains that would fail to load: shop\n1 error\n$/,
     );
     expect(await weir('check-config', '--merge-domains', ...files)).toMatchObject({
       code: 0,
@@ -207,7 +213,8 @@ describe('weir check-config', () => {
     expect(await weir('check-config', 'burst.yaml', '--default-algorithm', 'window')).toMatchObject({
       code: 2,
       stderr:
-        'weir check-config: --default-algorithm is one of fixed_window, token_bucket; see weir check-config --help\n',
+        'weir check-config: --default-algorithm must be one of fixed_window, token_bucket; see weir ' +
+        'check-config --help\n',
     });
   });
 
@@ -221,8 +228,8 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/^two\.yaml:\d+:\d+: /m);
     // An error about a relative path also shows the directory.
     expect(stderr).toContain(
-      `three.yaml: "three.yaml" does not exist: it was looked for in the working directory "${folder}", ` +
-        `as "${join(folder, 'three.yaml')}"; check the path\n`,
+      'three.yaml: "three.yaml" does not exist: the path is relative to the working directory ' +
+        `"${folder}", so weir tried "${join(folder, 'three.yaml')}"; check the path\n`,
     );
   });
 });

@@ -123,7 +123,10 @@ describe('a Redis Cluster', () => {
     const { REDIS_AUTH: _, ...others } = environment;
     const env = { ...others, REDIS_AUTH_COMMAND: '["sh","-c","sleep 2.5; echo secret"]' };
     const { code, stdout, stderr } = await explain(env, 'tenant=acme');
-    expect([code, stderr]).toEqual([0, 'weir explain: Redis has not said yet where buckets lie\n']);
+    expect([code, stderr]).toEqual([
+      0,
+      'weir explain: still waiting for Redis to return the locations of the buckets\n',
+    ]);
     expect(stdout).toMatch(/^node: {7}127/m);
   });
 
@@ -165,7 +168,7 @@ test('with Sentinels, names the master that they announce', async () => {
 test.each<[Record<string, string>, RegExp]>([
   [
     {},
-    /^weir explain: REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; .*\n$/,
+    /^weir explain: REDIS_URL is not set, so a server with these variables keeps its buckets in memory; .*\n$/,
   ],
   [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: it contains several addresses; .*\n$/],
   [

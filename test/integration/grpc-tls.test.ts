@@ -181,7 +181,7 @@ describe('weir health and weir check', () => {
     expect(await weir(['health', ...flags], own)).toMatchObject({ code: 0 });
     const unnamed = {
       code: 1,
-      stderr: expect.stringMatching(/wants a client certificate; name one with --cert/),
+      stderr: expect.stringMatching(/requires a client certificate; specify one with --cert/),
     };
     expect(await weir(['health'], own)).toMatchObject(unnamed);
     expect(await weir(['check', ...entries], own)).toMatchObject(unnamed);
@@ -217,7 +217,7 @@ describe('weir health and weir check', () => {
     expect(await weir(['check', '--tls', ...entries], { GRPC_UDS: path })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        `unix:${path} speaks clear text, and it was asked over TLS; leave out --tls`,
+        `unix:${path} does not speak TLS, but weir connected with TLS; remove --tls`,
       ),
     });
     expect(await weir(['check', '--address', `unix:${path}`, ...entries])).toMatchObject({ code: 0 });

@@ -70,7 +70,7 @@ test('ends an export with endless informational answers', async () => {
     createServer((socket) => socket.once('data', () => flood(socket, EARLY))),
     'http',
   );
-  expect(await reason()).toBe('too many informational answers (1xx)');
+  expect(await reason()).toBe('the server sent too many informational responses (1xx)');
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
 });
 

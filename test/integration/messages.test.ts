@@ -73,7 +73,7 @@ throw new Error('short enough');
       ['did you mean {near}?', 'Did you mean {near}?'],
       ['short enough', `${sentence}and "so" it's broken in two lines`],
     ),
-  ).toEqual(['replaced in 3 places of 1 files; 0 to look at']);
+  ).toEqual(['replaced 3 texts in 1 files; 0 to check by hand']);
   expect(read('src/a.ts')).toBe(
     `throw new Error(\`\${unit} is not a valid unit. \${near ? \`Did you mean \${near}?\` : 'write a unit'}\`);
 throw new Error(
@@ -88,9 +88,9 @@ test('reports rows of a table that cannot be applied', () => {
   folder.write('src/a.ts', `say(\`\${key} is empty\`);\n`);
   expect(rename(['no such text', 'other text'], ['{key} is empty', 'it has no {name}'])).toEqual([
     'not found: no such text',
-    'src/a.ts:1: no placeholder {name}: it has no {name}',
-    'src/a.ts:1: without {key} now: it has no {name}',
-    'replaced in 1 places of 1 files; 3 to look at',
+    'src/a.ts:1: unknown placeholder {name}: it has no {name}',
+    'src/a.ts:1: placeholder {key} is missing: it has no {name}',
+    'replaced 1 texts in 1 files; 3 to check by hand',
   ]);
 });
 
@@ -120,8 +120,8 @@ test('updates a partial quote if its place in the new text is certain', () => {
   expect(
     rename(['the policy file is very empty, so write one', 'The file is empty. Write a policy']),
   ).toEqual([
-    'test/a.test.ts:3: quotes "very empty, so" of: the policy file is very empty, so write one',
-    'replaced in 3 places of 2 files; 1 to look at',
+    'test/a.test.ts:3: cannot rewrite the quote "very empty, so" from: the policy file is very empty, so write one',
+    'replaced 3 texts in 2 files; 1 to check by hand',
   ]);
   expect(read('test/a.test.ts')).toBe("f('The file is');\nf('Write a policy');\nf(/very empty, so/);\n");
 });
@@ -130,8 +130,8 @@ test('leaves quotes alone that can belong to another text', () => {
   folder.write('src/a.ts', "say('this file is not empty');\nsay('this file is not empty or broken');\n");
   folder.write('test/a.test.ts', "f('this file is not empty or broken');\nf('this file is not');\n");
   expect(rename(['this file is not empty', 'the file has content'])).toEqual([
-    'test/a.test.ts:2: quotes "this file is not" of: this file is not empty',
-    'replaced in 1 places of 1 files; 1 to look at',
+    'test/a.test.ts:2: cannot rewrite the quote "this file is not" from: this file is not empty',
+    'replaced 1 texts in 1 files; 1 to check by hand',
   ]);
   expect(read('test/a.test.ts')).toBe("f('this file is not empty or broken');\nf('this file is not');\n");
 });

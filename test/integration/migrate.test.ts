@@ -62,7 +62,7 @@ test('exits with 0 for an installation that needs no decision', async () => {
   );
   expect(stdout).toMatch(/\nBetter in weir\n/);
   expect(stdout).toMatch(
-    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: says in weir, too, whether files /,
+    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: also determines in weir whether files /,
   );
   expect(stdout).not.toContain('Good to know');
   expect(code).toBe(0);
@@ -94,13 +94,19 @@ test('exits with 1 if invalid files and unset variables need a decision; long wi
   expect(decide).toEqual(
     expect.arrayContaining([
       { about: expect.stringMatching(/^bad\/config\/b\.yaml:2:\d+$/), text: expect.stringContaining('key') },
-      { about: 'bad/config/b.yaml', text: expect.stringContaining('envoyproxy/ratelimit rejects it, too') },
-      { about: 'LOG_LEVEL', text: expect.stringContaining('Set LOG_LEVEL=WARN to keep what you have') },
+      {
+        about: 'bad/config/b.yaml',
+        text: expect.stringContaining('envoyproxy/ratelimit also rejects this policy'),
+      },
+      {
+        about: 'LOG_LEVEL',
+        text: expect.stringContaining('Set LOG_LEVEL=WARN to keep the current behavior'),
+      },
     ]),
   );
   expect(same).toContainEqual({
     about: 'domain a',
-    text: '1 rule, which weir answers as envoyproxy/ratelimit does.',
+    text: '1 rule with the same decisions in weir as in envoyproxy/ratelimit.',
   });
   expect(advice).toContainEqual({
     about: 'counters',
@@ -186,7 +192,7 @@ describe('with a management server', () => {
   test('says that there are no files to convert', async () => {
     write({ 'xds.env': `${ENV}CONFIG_TYPE=GRPC_XDS_SOTW\nCONFIG_GRPC_XDS_SERVER_URL=gateway:18001\n` });
     const { code, stdout } = await migrate('--env', 'xds.env');
-    expect(stdout).toMatch(/^Policies come from the management server/);
+    expect(stdout).toMatch(/^The policies come from the management server/);
     expect(code).toBe(0);
   });
 });
@@ -228,7 +234,7 @@ test('a limit of zero needs no note, however long its window is', async () => {
   write({ 'none/config/a.yaml': none, 'none.env': ENV });
   expect(await migrate('none', '--env', 'none.env')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/no window is longer than a minute/),
+    stdout: expect.stringMatching(/No window is longer than a minute/),
   });
 });
 
@@ -263,15 +269,15 @@ describe('--write', () => {
     const { code, stdout, stderr } = await writeOut();
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      /^Picked: service ratelimit in moving\/docker-compose\.yaml, as its image is envoyproxy/,
+      /^Selected service ratelimit in moving\/docker-compose\.yaml, because its image is envoyproxy/,
     );
     expect(stdout).toMatch(
-      /\nNeeds a decision\n {2}nothing\n[\s\S]*\n\nSet in what was written, so that .*\n {2}LOG_FORMAT=text\n/,
+      /\nNeeds a decision\n {2}nothing\n[\s\S]*\n\nVariables set in the written .*\n {2}LOG_FORMAT=text\n/,
     );
     expect(stdout).toMatch(
       /\nWritten to out\n {2}docker-compose\.yaml +image weir:\d\S+, 1 variable added\n/,
     );
-    expect(stdout).toMatch(/\n {2}policies\/shop +as it was\n {2}README\.md +what to do next\n$/);
+    expect(stdout).toMatch(/\n {2}policies\/shop +unchanged\n {2}README\.md +next steps\n$/);
     expect(written('docker-compose.yaml')).toMatch(/image: weir:\d+\.\d+\.\d+\S* # pinned\n/);
     expect(written('docker-compose.yaml')).toContain('      - LOG_FORMAT=text\n      - REDIS_AUTH=geheim\n');
     expect(written('policies/shop')).toBe(POLICY);
@@ -289,21 +295,21 @@ describe('--write', () => {
     const { code, stdout, stderr } = await writeOut();
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(
-      /^weir migrate: nothing was written, as "out" has .*README\.md already; name another directory/,
+      /^weir migrate: no files were written, because "out" already contains .*README\.md; choose another directory/,
     );
     expect(existsSync(join(folder, 'out/docker-compose.yaml'))).toBe(false);
     expect(written('README.md')).toBe('mine');
     expect(await writeOut('--force')).toMatchObject({ code: 0 });
     expect(written('README.md')).toMatch(/^# From envoyproxy\/ratelimit to weir\n/);
     const own = await migrate('moving/docker-compose.yaml', '--write', 'moving', '--force');
-    expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
+    expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('is never overwritten') });
     // The link gives the same files another name.
     symlinkSync('moving', join(folder, 'same'));
     mkdirSync(join(folder, 'links'));
     symlinkSync('../moving/docker-compose.yaml', join(folder, 'links/docker-compose.yaml'));
     for (const other of ['same', 'links']) {
       const link = await migrate('moving/docker-compose.yaml', '--write', other, '--force');
-      expect(link).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
+      expect(link).toMatchObject({ code: 1, stderr: expect.stringContaining('is never overwritten') });
     }
     expect(readFileSync(join(folder, 'moving/docker-compose.yaml'), 'utf8')).toBe(COMPOSE);
     // weir writes all files or none.
@@ -356,10 +362,10 @@ describe('--write', () => {
     write({ 'pod.yaml': pod });
     const { code, stdout } = await migrate('pod.yaml', '--write', 'pod');
     expect(code).toBe(1);
-    expect(stdout).toContain('pod.yaml: image and variables are written in a way');
-    expect(stdout).toContain('\nTo be set, so that what is unset keeps its meaning\n');
+    expect(stdout).toContain('pod.yaml: weir migrate cannot change the image and the variables in this file');
+    expect(stdout).toContain('\nVariables to set, so that weir behaves like envoyproxy/ratelimit\n');
     const page = readFileSync(join(folder, 'pod/README.md'), 'utf8');
-    expect(page).toContain('Add them so that nothing changes');
+    expect(page).toContain('Set the old defaults, so that the behavior does not change');
     expect(page).not.toContain('kubectl');
   });
 });

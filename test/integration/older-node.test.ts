@@ -105,7 +105,7 @@ describe('the Node.js that commands run on', () => {
       const path = first.stdout.trim();
       expect(path).toMatch(/\/\.tools\/node24\/node_modules\/node-\w+-\w+\/bin\/node$/);
       expect(first.stderr).toMatch(
-        /^weir: Node\.js 20\.\S+ is older than 22\.15: going on with Node\.js 24 /,
+        /^weir: Node\.js 20\.\S+ is older than 22\.15; continuing with Node\.js 24 /,
       );
       const { packages } = JSON.parse(readFileSync(clone.join('.tools/node24/package-lock.json'), 'utf8'));
       expect(Object.values(packages)).toContainEqual({
@@ -129,7 +129,9 @@ describe('the Node.js that commands run on', () => {
       const { code, stdout, stderr } = await ask(older);
       expect({ code, stdout }).toEqual({ code: 0, stdout: `${older}\n` });
       expect(stderr).toContain(reason);
-      expect(stderr).toMatch(/^weir: going on with Node\.js 20\.\S+, with which weir is not tested$/m);
+      expect(stderr).toMatch(
+        /^weir: continuing with Node\.js 20\.\S+, although weir is not tested with it$/m,
+      );
       expect(existsSync(clone.join('.tools/node24/.fetched'))).toBe(false);
     });
 
@@ -145,7 +147,7 @@ describe('the Node.js that commands run on', () => {
       const tests = await runOn(older, scripts.test);
       expect(tests.code).toBe(1);
       expect(tests.stdout).toMatch(
-        /^tests need Node\.js 22\.15 or later, and this is 20\.[^\n]*\n0 passed, 1 failed\n$/,
+        /^tests need Node\.js 22\.15 or later, but this is Node\.js 20\.[^\n]*\n0 passed, 1 failed\n$/,
       );
     });
 

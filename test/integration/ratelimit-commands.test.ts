@@ -38,8 +38,8 @@ describe('/bin/ratelimit', () => {
     expect(await server.process.stop()).toEqual({ code: 0, signal: null });
     const log = server.process.lines().join('\n');
     expect(log).toContain(
-      'the arguments of ratelimit are ignored, as envoyproxy/ratelimit ignores them: --config-dir, --redis-url, --x, ' +
-        'argument 4; set environment variables, or start weir serve, which reads flags',
+      'ratelimit ignores its arguments, as envoyproxy/ratelimit does: --config-dir, --redis-url, --x, ' +
+        'argument 4; set environment variables, or run weir serve, which accepts flags',
     );
     expect(log).not.toMatch(/s3cret|nowhere|word/);
   });
@@ -131,8 +131,8 @@ describe('/bin/ratelimit_client', () => {
     [['-descriptors', 'a'], '-descriptors: write key=value'],
     [['-descriptors', 'a=b=c'], '-descriptors: write key=value'],
     [['-oltp-protocol', 'grpc'], 'this client records no traces'],
-    [['-grpc-cert-file', 'cert.pem'], 'go together'],
-    [['-hits', '1'], 'there is no flag -hits'],
+    [['-grpc-cert-file', 'cert.pem'], 'must be set together'],
+    [['-hits', '1'], 'unknown flag -hits'],
   ])('rejects %j with exit code 2', async (args, message) => {
     const { code, stdout, stderr } = await run('ratelimit_client', ...args);
     expect([code, stdout]).toEqual([2, '']);

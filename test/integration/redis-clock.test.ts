@@ -94,7 +94,7 @@ describe.each(SERVERS)('%s', (tool) => {
     const warnings = log.filter((line) => line.startsWith('warn:'));
     expect(warnings).toEqual([
       expect.stringMatching(
-        /does not let scripts read the time; weir passes .* REDIS_CLOCK=caller \(NOTIME .+\)$/,
+        /does not allow scripts to read the time; weir passes .* REDIS_CLOCK=caller \(NOTIME .+\)$/,
       ),
       expect.stringMatching(/does not report the time; weir uses the clock of this machine; keep .*\)$/),
     ]);
@@ -106,7 +106,7 @@ describe.each(SERVERS)('%s', (tool) => {
     const { log, faults, take } = open(port, 'server', LOGIN);
     await waitFor('the fault', () => faults.includes('no_time'));
     expect(await take()).toMatch(/breaker_open|disconnected/);
-    expect(log[0]).toMatch(/does not let scripts read the time \(TIME\); set REDIS_CLOCK=caller/);
+    expect(log[0]).toMatch(/does not allow scripts to read the time \(TIME\); set REDIS_CLOCK=caller/);
   });
 
   test('with REDIS_CLOCK=caller: asks Redis for its time at the start, and not while there are no calls', async () => {
@@ -142,7 +142,7 @@ test('survives a Redis that begins to refuse TIME: no call fails, and no bucket 
   expect(await Promise.all(Array.from({ length: 4 }, () => take(10)))).toEqual(Array(4).fill('passed'));
   expect(await take(10)).toBe('limited');
   expect(faults).toEqual([]);
-  expect(log.filter((line) => line.includes('does not let scripts read the time'))).toHaveLength(1);
+  expect(log.filter((line) => line.includes('does not allow scripts to read the time'))).toHaveLength(1);
 });
 
 test('servers with and without the time share a bucket in any order', async () => {

@@ -160,7 +160,7 @@ describe('a command', () => {
     await waitFor('the loss', () => faults.includes('lost'));
     await expectDecided(store);
     program('echo weir:s3cret');
-    await logged(/^info: Redis .* accepts a new login again$/);
+    await logged(/^info: a login for Redis .* is available again$/);
     expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
   });
 
@@ -310,7 +310,7 @@ describe('a file', () => {
     await expectDecided(store);
     folder.write('password', 'weir:s3cret-wrong');
     await logged(
-      /^warn: Redis .* refuses the new login: correct .* in the file of REDIS_AUTH_FILE.*; the connection keeps/,
+      /^warn: Redis .* refuses the new login: correct .* in the file in REDIS_AUTH_FILE.*; the connection keeps/,
     );
     folder.write('password', 'weir:s3cret-worse');
     await waitFor('another refusal', () => faults.filter((fault) => fault === 'wrongpass').length === 2);

@@ -95,7 +95,7 @@ describe('passwords', () => {
 
   test.each<[given: Record<string, string>, words: string]>([
     [{ REDIS_AUTH: 'wr0ng' }, 'password in REDIS_AUTH, which is read as user:password'],
-    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file of REDIS_AUTH_FILE, which'],
+    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file in REDIS_AUTH_FILE, which'],
     [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH, which'],
     [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
     [

@@ -197,7 +197,7 @@ describe('misleading Sentinels', () => {
     [
       'what is named is a Redis',
       ({ redis }) => `mymaster,127.0.0.1:${redis}`,
-      /Sentinel 127\S+ is a Redis server, not a Sentinel; name the port of the Sentinel in REDIS_URL/,
+      /Sentinel 127\S+ is a Redis server, not a Sentinel; use the port of the Sentinel in REDIS_URL/,
     ],
   ])('%s', async (_, url, says) => {
     const [nowhere] = (await freePorts(1)) as [number];

@@ -91,12 +91,24 @@ beforeEach(async () => {
 });
 
 test.each([
-  ['without a version', [], 'name one version'],
-  ['with a word that is none', ['big'], 'big is not major, minor, patch or a version after'],
-  ['with the version that is there', [current], `${current} is not major, minor, patch or a version after`],
-  ['with an earlier version', ['0.0.1'], '0.0.1 is not major, minor, patch or a version after'],
-  ['with two versions', ['minor', 'patch'], 'name one version'],
-  ['with an unknown option', ['minor', '--force'], 'there is no --force'],
+  ['without a version', [], 'specify one version'],
+  [
+    'with a word that is none',
+    ['big'],
+    'big is not valid; write major, minor, patch or a version later than',
+  ],
+  [
+    'with the version that is there',
+    [current],
+    `${current} is not valid; write major, minor, patch or a version later than`,
+  ],
+  [
+    'with an earlier version',
+    ['0.0.1'],
+    '0.0.1 is not valid; write major, minor, patch or a version later than',
+  ],
+  ['with two versions', ['minor', 'patch'], 'specify one version'],
+  ['with an unknown option', ['minor', '--force'], 'unknown option --force'],
 ])('refuses to start %s', async (_, args, reason) => {
   const ended = await release(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '' });
@@ -113,11 +125,11 @@ test('refuses another branch, a changed tree and an existing tag in one message,
     const ended = await release('minor');
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toContain(
-      'the branch is other: releases are made of main, so run `git switch main`',
+      'the current branch is other, but releases are made from main; run `git switch main`',
     );
-    expect(ended.stderr).toContain('the working tree has changes: commit them or put them away');
+    expect(ended.stderr).toContain('the working tree has changes; commit or stash them');
     expect(ended.stderr).toContain('?? docs/note.md');
-    expect(ended.stderr).toContain(`the tag v${next} exists: choose a later version`);
+    expect(ended.stderr).toContain(`the tag v${next} already exists; choose a later version`);
     expect(await state()).toBe(before);
   } finally {
     await git('clean', '--quiet', '--force', 'docs');
@@ -136,7 +148,9 @@ test('refuses to leave the chart out, unless asked, if Helm is not installed', a
   const script = ['.ci/release.mjs', 'minor'];
   const ended = await runToEnd(process.execPath, script, { cwd: folder.path, env });
   expect(ended.code).toBe(1);
-  expect(ended.stderr).toContain('helm is missing: run `node .ci/tools.mjs helm`, or add --without-chart');
+  expect(ended.stderr).toContain(
+    'Helm is not installed; run `node .ci/tools.mjs helm`, or add --without-chart',
+  );
   await git('checkout', '--quiet', '--', '.');
   await git('clean', '--quiet', '--force', '-d', 'deploy');
 });
@@ -146,7 +160,7 @@ test('refuses a changelog without new entries', async () => {
   folder.write('CHANGELOG.md', read('CHANGELOG.md').replace(ENTRIES, '### Added\n'));
   const ended = await release('minor');
   expect(ended.code).toBe(1);
-  expect(ended.stderr).toContain('CHANGELOG.md has nothing under "## [Unreleased]"');
+  expect(ended.stderr).toContain('CHANGELOG.md has no entries under "## [Unreleased]"');
   await git('checkout', '--quiet', '--', 'CHANGELOG.md');
 });
 

@@ -56,7 +56,7 @@ test('npm start in a fresh clone installs and builds only what serving needs; np
     npm.signal('SIGTERM');
     await npm.exited;
     const printed = npm.lines().join('\n');
-    expect(printed).toMatch(/^weir: first start: installing the \d+ npm packages that serving needs$/m);
+    expect(printed).toMatch(/^weir: first start: installing the \d+ npm packages that the server needs$/m);
     expect(printed).toContain('drained');
     const unneeded = [
       'node_modules/jest',
@@ -152,7 +152,7 @@ test('of two concurrent first starts, the second waits for the first, unless tha
     const first = start();
     await first.waitForLine(/^alone/);
     const second = start();
-    await second.waitForLine(/another command installs or builds here: waiting for it/);
+    await second.waitForLine(/waiting for another command that installs or builds in this checkout/);
     expect(second.stdout()).toBe('');
     first.signal('SIGUSR2');
     await second.waitForLine(/^alone/);

@@ -115,12 +115,12 @@ describe('the terminal is restored', () => {
     ['SIGQUIT', 131],
   ])('after %s', async (signal, code) => {
     const script = inTerminal('bucket blocks --watch');
-    await script.until('nobody is blocked');
+    await script.until('no callers are blocked');
     process.kill(pidOf(script), signal);
     await script.ended;
     expect(script.output()).toContain(`code ${code}`);
     // The last screen stays visible.
-    expect(script.output().split(LEAVE)[1]).toContain('nobody is blocked');
+    expect(script.output().split(LEAVE)[1]).toContain('no callers are blocked');
     expectAsBefore(script);
   });
 

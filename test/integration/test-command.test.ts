@@ -137,7 +137,7 @@ describe('npm test with arguments', () => {
     const words = ['test', '--', '--selectProjects', 'unti'];
     const ended = await runToEnd('npm', words, { cwd: repositoryRoot });
     expect(ended.code).toBe(1);
-    expect(ended.stdout).toContain("--selectProjects: 'unti' is not a tier; tiers are unit, property, ");
+    expect(ended.stdout).toContain("--selectProjects: 'unti' is not a tier; the tiers are unit, property, ");
   });
 });
 

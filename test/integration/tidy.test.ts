@@ -53,7 +53,7 @@ test.each([
 test('file-length', () => {
   folder.write('src/used.ts', MANY_LINES);
   expect(findings()).toEqual([
-    'src/used.ts:401: file-length: 401 lines; split it: 400 are enough for one subject',
+    'src/used.ts:401: file-length: 401 lines; split the file into files of at most 400 lines',
   ]);
 });
 
@@ -61,7 +61,7 @@ test('folder-size', () => {
   const names = Array.from({ length: 19 }, (_, i) => `f${i}`);
   for (const name of names) folder.write(`src/${name}.ts`, '');
   folder.write('src/main.ts', ['used', ...names].map((name) => `import './${name}.js';\n`).join(''));
-  expect(findings()).toEqual([expect.stringMatching(/^src:1: folder-size: 21 files; give/)]);
+  expect(findings()).toEqual([expect.stringMatching(/^src:1: folder-size: 21 files; move/)]);
 });
 
 test('unused: files that nothing imports, or only tests import', () => {
@@ -73,9 +73,9 @@ test('unused: files that nothing imports, or only tests import', () => {
   folder.write('test/support/helper.ts', '');
   folder.write('test/support/lost.ts', '');
   expect(findings().sort()).toEqual([
-    'src/forgotten.ts:1: unused: nothing imports it; delete it',
-    'src/tested.ts:1: unused: only tests import it; delete it, or move it to test/support',
-    'test/support/lost.ts:1: unused: nothing imports it; delete it',
+    'src/forgotten.ts:1: unused: no file imports this file; delete it',
+    'src/tested.ts:1: unused: only tests import this file; delete it, or move it to test/support',
+    'test/support/lost.ts:1: unused: no file imports this file; delete it',
   ]);
 });
 
@@ -86,16 +86,16 @@ test('docstrings: exported functions and classes have one', () => {
       'function own() {}\n',
   );
   expect(findings()).toEqual([
-    expect.stringMatching(/^src\/used\.ts:4: docstrings: two has no docstring; say what/),
-    expect.stringMatching(/^src\/used\.ts:5: docstrings: Three has no docstring; say what/),
+    expect.stringMatching(/^src\/used\.ts:4: docstrings: two has no doc comment; describe/),
+    expect.stringMatching(/^src\/used\.ts:5: docstrings: Three has no doc comment; describe/),
   ]);
 });
 
 test.each([
-  ['a file', '// See limiter/gone.ts.\n', 'there is no file limiter/gone.ts'],
-  ['a page', '/** The way of it, PLAN section 6. */\n', 'there is no file PLAN'],
+  ['a file', '// See limiter/gone.ts.\n', 'the file limiter/gone.ts does not exist'],
+  ['a page', '/** The way of it, PLAN section 6. */\n', 'the file PLAN does not exist'],
   ['a section', '/** See docs/page.md, "Nowhere". */\n', 'docs/page.md has no section "Nowhere"'],
-  ['a name', '/** As {@link Nobody} does. */\n', 'there is no Nobody'],
+  ['a name', '/** As {@link Nobody} does. */\n', 'Nobody does not exist'],
 ])('references: %s that does not exist', (_, text, what) => {
   folder.write('docs/page.md', '## Somewhere\n');
   folder.write('src/used.ts', `// See main.ts and docs/page.md, "Somewhere".\n${text}`);
@@ -105,22 +105,27 @@ test.each([
 test('references: those of the page that shows the rooms', () => {
   folder.write('docs/internals/architecture.md', 'The way begins in `main.ts` and goes to `gone.ts`.\n');
   expect(findings()).toEqual([
-    expect.stringContaining('docs/internals/architecture.md:1: references: there is no file gone.ts; '),
+    expect.stringContaining(
+      'docs/internals/architecture.md:1: references: the file gone.ts does not exist; ',
+    ),
   ]);
 });
 
 test.each([
-  ["import { readFileSync } from 'node:fs';", 'it takes readFileSync of node:fs'],
-  ["import { readFile } from 'node:fs/promises';", 'it takes readFile of node:fs'],
-  ["import {\n  createReadStream,\n  statSync,\n} from 'fs';", 'it takes createReadStream of node:fs'],
-  ["import { openSync as mine } from 'node:fs';", 'it takes openSync of node:fs'],
-  ["import * as fs from 'node:fs';", 'it takes all of node:fs'],
-  ["const fs = require('node:fs');", 'it takes all of node:fs'],
-  ["process.loadEnvFile('.env');", 'it takes all of node:fs'],
+  ["import { readFileSync } from 'node:fs';", 'this file imports readFileSync from node:fs'],
+  ["import { readFile } from 'node:fs/promises';", 'this file imports readFile from node:fs'],
+  [
+    "import {\n  createReadStream,\n  statSync,\n} from 'fs';",
+    'this file imports createReadStream from node:fs',
+  ],
+  ["import { openSync as mine } from 'node:fs';", 'this file imports openSync from node:fs'],
+  ["import * as fs from 'node:fs';", 'this file imports all of node:fs'],
+  ["const fs = require('node:fs');", 'this file imports all of node:fs'],
+  ["process.loadEnvFile('.env');", 'this file imports all of node:fs'],
 ])('file-readers: %s', (text, what) => {
   folder.write('src/used.ts', `${text}\n`);
   expect(findings()).toEqual([
-    expect.stringMatching(`^src/used.ts:1: file-readers: ${what}; read files through`),
+    expect.stringMatching(`^src/used.ts:1: file-readers: ${what}; read files with`),
   ]);
 });
 
@@ -145,11 +150,11 @@ test('exceptions are few, and each names one file, has a reason and is used', ()
     { rule: 'none', path: 'src/*.ts', reason: '' },
   );
   expect(findings()).toEqual([
-    '.ci/tidy-exceptions.json: there is no rule none',
-    '.ci/tidy-exceptions.json: src/*.ts: name each file, without wildcards',
-    '.ci/tidy-exceptions.json: src/*.ts: say why, in a sentence',
-    '.ci/tidy-exceptions.json: src/used.ts: file-length finds nothing there; take it out',
-    '.ci/tidy-exceptions.json: src/*.ts: none finds nothing there; take it out',
+    '.ci/tidy-exceptions.json: the rule none does not exist',
+    '.ci/tidy-exceptions.json: src/*.ts: list each file, without wildcards',
+    '.ci/tidy-exceptions.json: src/*.ts: give the reason in a sentence',
+    '.ci/tidy-exceptions.json: src/used.ts: file-length reports nothing for this file; remove the exception',
+    '.ci/tidy-exceptions.json: src/*.ts: none reports nothing for this file; remove the exception',
   ]);
   except(...Array.from({ length: 11 }, (_, i) => ({ rule: 'names', path: `src/f${i}.ts`, reason })));
   expect(findings()[0]).toBe('.ci/tidy-exceptions.json: 11 exceptions; at most 10 are allowed');

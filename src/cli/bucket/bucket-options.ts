@@ -117,7 +117,7 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
 
 function unsupportedOptionMessage(action: BucketAction, name: string): string {
   const takers = BUCKET_ACTIONS.filter((one) => ACTION_OPTIONS[one].includes(name as Option));
-  return `--${name} says nothing to ${action}; it belongs to weir bucket ${takers.join(', ')}${SEE_HELP}`;
+  return `--${name} has no effect on ${action}; use it with weir bucket ${takers.join(', ')}${SEE_HELP}`;
 }
 
 /** Reads the optional domain and the entries. Returns an error message if an argument is invalid. */
@@ -128,7 +128,7 @@ function readWords(
   const [first, ...others] = words;
   const isDomain = first !== undefined && !first.includes('=') && first !== '+';
   if (isDomain && option !== undefined) {
-    return `the domain is named twice, as an argument and with --domain; leave one of them out${SEE_HELP}`;
+    return `the domain is specified twice, as an argument and with --domain; remove one of them${SEE_HELP}`;
   }
   const rest = isDomain ? others : words;
   const entries: ArgumentEntry[] = [];
@@ -136,7 +136,10 @@ function readWords(
     const entry = readEntry(word);
     const place = words.indexOf(word) + 1;
     if (word === '+') {
-      return `a + begins another descriptor, and weir bucket takes one; call it once for each${SEE_HELP}`;
+      return (
+        '"+" begins another descriptor, but weir bucket accepts only one; run the command once for each ' +
+        `descriptor${SEE_HELP}`
+      );
     }
     // The message gives the position, because the text may be a mistyped secret.
     if (entry === undefined) {
@@ -161,7 +164,7 @@ function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
   for (const [at, line] of text.split(/\r?\n/).entries()) {
     if (line === '') continue;
     const entry = readEntry(line);
-    if (entry === undefined) return `line ${at + 1} of --entries is not of the form key=value`;
+    if (entry === undefined) return `line ${at + 1} in --entries is not of the form key=value`;
     entries.push(entry);
   }
   return entries;
@@ -181,26 +184,29 @@ function entriesText(path: string): string {
 function combinationError(action: BucketAction, values: Values, entries: number): string | undefined {
   const takesId = ACTION_OPTIONS[action].includes('id');
   if (takesId && entries > 0 && values.id !== undefined)
-    return 'name it by --id or by its entries, not by both';
+    return 'specify the block or exemption by --id or by its entries, not by both';
   if (takesId && entries === 0 && values.id === undefined) {
-    return `say which one to end, by its entries (key=value) or by --id; weir bucket blocks lists them`;
+    return (
+      'specify the block or exemption to remove, by its entries (key=value) or by --id; weir bucket ' +
+      'blocks lists all of them'
+    );
   }
-  if (!takesId && action !== 'blocks' && entries === 0) return 'name at least one entry as key=value';
+  if (!takesId && action !== 'blocks' && entries === 0) return 'specify at least one entry as key=value';
   switch (action) {
     case 'blocks':
       return entries === 0
         ? undefined
-        : 'blocks lists all of them, or those of a domain, and takes no entries';
+        : 'this action accepts no entries; it lists all blocks and exemptions, or those in one domain';
     case 'grant':
-      if (values.tokens === undefined) return 'say how many, with --tokens <n>';
-      return isWholeNumber(values.tokens) ? undefined : '--tokens must be a whole number from 1 on';
+      if (values.tokens === undefined) return 'specify the number of tokens with --tokens <n>';
+      return isWholeNumber(values.tokens) ? undefined : '--tokens must be a whole number of 1 or more';
     case 'block':
     case 'allow': {
-      if (values.for === undefined) return 'say for how long, with --for <duration> such as 10m or 1h30m';
+      if (values.for === undefined) return 'specify the duration with --for <duration>, such as 10m or 1h30m';
       const nanos = parseGoDuration(values.for);
       return nanos !== undefined && nanos > 0n
         ? undefined
-        : '--for must be a duration such as 30s, 10m or 1h30m; it ends by itself then';
+        : '--for must be a duration, such as 30s, 10m or 1h30m';
     }
     default:
       return undefined;

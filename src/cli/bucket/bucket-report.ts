@@ -44,7 +44,7 @@ export function bucketLines(answer: BucketAnswer, maxColumns?: number): readonly
 
 function headLines({ action, domain, entries, store, dry_run }: BucketAnswer): readonly string[] {
   const lines: string[] = [];
-  if (dry_run) lines.push(`dry run of ${action}: nothing is changed`);
+  if (dry_run) lines.push(`dry run of ${action}: no changes were made`);
   if (domain !== null) lines.push(`domain   ${shellText(domain)}`);
   if (entries.length > 0) lines.push(`entries  ${entriesText(entries)}`);
   lines.push(`store    ${printable(store)}`);
@@ -92,7 +92,7 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
   return [
     ...lines,
     // A bucket without a level is not a bucket yet, because the values of some entries are unknown.
-    ...(bucket.now === undefined || own === asked || own === '' ? [] : [`of ${own}`]),
+    ...(bucket.now === undefined || own === asked || own === '' ? [] : [`for ${own}`]),
     // The key is shown in full, because users copy it to redis-cli.
     ...(key === null ? [] : [`Redis key ${printable(key)}${slot === null ? '' : `, slot ${slot}`}`]),
     ...(note === undefined ? [] : wrapped(printable(note), WIDTH - 6)),
@@ -101,10 +101,10 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
 
 function controlsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {
   const { action, controls, more_controls, dry_run } = answer;
-  if (controls.length === 0) return action === 'blocks' ? ['nobody is blocked or exempted'] : [];
+  if (controls.length === 0) return action === 'blocks' ? ['no callers are blocked or exempt'] : [];
   const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow), maxColumns);
   const ends = action === 'unblock' || action === 'disallow';
-  const lines = ends ? [dry_run ? 'Would be ended:' : 'Ended:', '', head] : [head];
+  const lines = ends ? [dry_run ? 'Would be removed:' : 'Removed:', '', head] : [head];
   for (const [at, { reason }] of controls.entries()) {
     lines.push(rows[at] ?? '');
     if (reason !== '')

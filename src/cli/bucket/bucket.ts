@@ -107,7 +107,9 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
   }
   if (server.kind !== 'found' || access.kind !== 'found') return EXIT.FAILED;
   if (sendsTokenInClear(server.found, access.found)) {
-    fail([`the token goes to ${debugName(server.found)} in clear text; https:// keeps it secret`]);
+    fail([
+      `the token is sent to ${debugName(server.found)} in plain text; use https:// to protect the token`,
+    ]);
   }
   const ask = (): Promise<DebugResult<BucketAnswer>> => askBuckets(server.found, access.found, options);
   const first = await ask();
@@ -121,10 +123,10 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
 }
 
 function unknownActionMessage(action: string): string {
-  if (action === '') return `weir bucket: say what to do: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
+  if (action === '') return `weir bucket: specify an action: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
   const meant = nearest(action, ACTIONS);
   const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
-  return `weir bucket: there is no action ${JSON.stringify(action)}${hint}; see weir bucket --help\n`;
+  return `weir bucket: unknown action ${JSON.stringify(action)}${hint}; see weir bucket --help\n`;
 }
 
 function askBuckets(

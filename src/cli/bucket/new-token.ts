@@ -17,17 +17,18 @@ export function runNewToken(args: readonly string[], { out, err }: Pick<Io, 'out
     return EXIT.USAGE;
   }
   const [name, right, ...others] = parsed.positionals;
-  if (name === undefined || others.length > 0) return usage('write a name for the token, and read or write');
+  if (name === undefined || others.length > 0)
+    return usage('specify a name for the token, and its permission: read or write');
   const fault = tokenNameFault(name);
   if (fault !== undefined) return usage(fault);
   if (right !== 'read' && right !== 'write') {
-    return usage('say after the name what the token may do: read, or write, which includes it');
+    return usage('specify the permission after the name: read, or write, which includes read');
   }
   const { token, line } = newAdminToken(name, right);
   out(
     parsed.values.json === true
       ? `${JSON.stringify({ token, line })}\n`
-      : `The token, which is shown only this once:\n  ${token}\nIts line for ADMIN_TOKENS_FILE:\n  ${line}\n`,
+      : `The token, which is shown only once:\n  ${token}\nThe line for ADMIN_TOKENS_FILE:\n  ${line}\n`,
   );
   return EXIT.OK;
 }

@@ -47,7 +47,7 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
     resized: () => draw(),
   });
   const draw = (): void => {
-    const failed = failure === '' ? [] : [`no answer since then: ${failure}`];
+    const failed = failure === '' ? [] : [`no answer since this time: ${failure}`];
     const head = `weir bucket ${question.action}, every ${watchMs / 1000} s   ${at}   q or Ctrl-C quits`;
     screen.draw(
       fitToRows([emphasis(head), ...failed, '', ...bucketLines(answer, screen.columns - 1)], screen.rows),
@@ -83,5 +83,5 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
 function fitToRows(lines: readonly string[], rows: number): readonly string[] {
   if (lines.length <= rows) return lines;
   const shown = lines.slice(0, rows - 1);
-  return [...shown, `… ${quantity(lines.length - shown.length, 'more line')}, for which there is no room`];
+  return [...shown, `… ${quantity(lines.length - shown.length, 'more line')} not shown`];
 }

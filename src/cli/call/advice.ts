@@ -29,10 +29,10 @@ export async function failureAdvice(
   const { address } = target;
   const details = plainDetails(error);
   if (/ECONNREFUSED|ENOENT/.test(details)) {
-    return `nothing listens on ${address}; start weir serve, or name the server with --address`;
+    return `nothing listens on ${address}; start weir serve, or specify the server with --address`;
   }
   if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {
-    return `the host name of ${address} is unknown; correct it, and name the server with --address`;
+    return `the host name in ${address} cannot be resolved; specify the correct address with --address`;
   }
   const certificate = certificateAdvice(details, target);
   if (certificate !== undefined) return certificate;
@@ -44,9 +44,9 @@ export async function failureAdvice(
     case status.DEADLINE_EXCEEDED:
       return `no answer from ${address} within ${timeoutMs} ms; ${whenLate}`;
     case status.UNIMPLEMENTED:
-      return `${address} does not serve ${method}; name the server's gRPC port with --address`;
+      return `${address} does not serve ${method}; specify the server's gRPC port with --address`;
     case status.UNAVAILABLE:
-      return `${details}; check that ${address} is the server's gRPC port and that its store is up`;
+      return `${details}; check that ${address} is the server's gRPC port and that its store is available`;
     default:
       return `${status[error.code] ?? error.code}: ${details}`;
   }
@@ -56,43 +56,40 @@ export async function failureAdvice(
 function certificateAdvice(details: string, { address, channel }: ServerTarget): string | undefined {
   if (!channel.tls) return undefined;
   if (/altnames/.test(details)) {
-    return (
-      `the certificate of ${address} is for another name (${details}); name the server with --address as ` +
-      'its certificate does'
-    );
+    return `the certificate of ${address} is for another name (${details}); set --address to a name in the certificate`;
   }
   if (
     /self[- ]signed certificate|unable to (?:verify|get)|certificate has expired|not yet valid/.test(details)
   ) {
     const remedy =
       channel.ca === undefined
-        ? 'name the file with its issuer with --ca'
-        : 'the file of --ca must hold its issuer, and the certificate must be valid now';
+        ? 'set --ca to the file with the CA certificate'
+        : 'check that the --ca file contains the CA of this certificate, and that the certificate has not expired';
     return `the certificate of ${address} is not accepted (${certificateFault(details)}); ${remedy}`;
   }
   // TLS reports a missing client certificate as an alert, and HTTP/2 as INADEQUATE_SECURITY.
   if (!/certificate required|handshake failure|Protocol not secure enough/.test(details)) return undefined;
   return channel.cert === undefined
-    ? `${address} wants a client certificate; name one with --cert and --key`
-    : `${address} does not accept the certificate of --cert; its log says why`;
+    ? `${address} requires a client certificate; specify one with --cert and --key`
+    : `${address} rejects the client certificate in --cert; see the server log for the reason`;
 }
 
 /** Returns advice if the listener uses another protocol than the call, else undefined. */
 async function protocolMismatch({ address, channel, own }: ServerTarget): Promise<string | undefined> {
   const protocol = await detectProtocol(address);
   if (protocol === 'HTTP/1.1') {
-    return `${address} speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address`;
+    return `${address} speaks HTTP/1.1, not gRPC; specify the server's gRPC port (GRPC_PORT) with --address`;
   }
   if (protocol === 'TLS' && !channel.tls) {
     return (
-      `${address} speaks TLS, and it was asked in clear text; name the file with the issuer of its ` +
-      'certificate with --ca, or use --tls if Node.js knows the issuer' +
-      (own ? '; GRPC_SERVER_USE_TLS is not on in this environment' : '')
+      `${address} speaks TLS, but weir connected without TLS; set --ca to the file with the CA ` +
+      'certificate, or use --tls if Node.js trusts the CA' +
+      (own ? '; GRPC_SERVER_USE_TLS is not true in this environment' : '')
     );
   }
   if (protocol === 'HTTP/2' && channel.tls) {
     return (
-      `${address} speaks clear text, and it was asked over TLS; leave out --tls, --ca, --cert and --key` +
+      `${address} does not speak TLS, but weir connected with TLS; remove --tls, --ca, --cert and --key` +
       (own ? ', and GRPC_SERVER_USE_TLS' : '')
     );
   }

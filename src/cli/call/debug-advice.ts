@@ -15,13 +15,13 @@ interface FailedCall {
 }
 
 const OUTCOME_UNKNOWN =
-  '; it is not known whether it was done: look with weir bucket show before you do it again';
+  '; the server may have made the change: check with weir bucket show before you try again';
 
 /** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
 const MAX_MESSAGE_CHARACTERS = 2000;
 
 const GRPC_PORT_ADVICE =
-  'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
+  'speaks HTTP/2, so this may be the gRPC port; specify the debug port (DEBUG_PORT) with --address';
 
 /**
  * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
@@ -36,20 +36,20 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   switch (error.code) {
     case 'ECONNREFUSED':
       return (
-        `nothing listens on ${name}; start weir serve, or name the debug port of the server with --address ` +
-        '(DEBUG_HOST and DEBUG_PORT; from afar through kubectl port-forward or ssh -L)'
+        `nothing listens on ${name}; start weir serve, or specify the server's debug port with --address ` +
+        '(DEBUG_HOST and DEBUG_PORT; for a remote server, use kubectl port-forward or ssh -L)'
       );
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `the host name of ${name} is unknown; correct it, and name the server with --address`;
+      return `the host name in ${name} cannot be resolved; specify the correct address with --address`;
     case 'ETIMEDOUT':
-      return `no answer from ${name} within ${access.timeoutMs} ms; look at the server, or raise --timeout`;
+      return `no answer from ${name} within ${access.timeoutMs} ms; check the server, or raise --timeout`;
     case 'EOTHERCERT':
-      return `${name}: ${error.message}; start the server again, or name it with --address and --tls-ca`;
+      return `${name}: ${error.message}; restart the server, or specify it with --address and --tls-ca`;
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return (
-        `the certificate of ${name} is for another name (${error.message}); name the server with --address as ` +
-        'its certificate does'
+        `the certificate of ${name} is for another name (${error.message}); set --address to a name in ` +
+        'the certificate'
       );
   }
   if (
@@ -59,14 +59,14 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   ) {
     const remedy =
       access.ca === undefined
-        ? 'name the file with its issuer with --tls-ca'
-        : 'the file of --tls-ca must hold its issuer, and the certificate must be valid now';
+        ? 'set --tls-ca to the file with the CA certificate'
+        : 'check that the --tls-ca file contains the CA of this certificate, and that the certificate has not expired';
     return `the certificate of ${name} is not accepted (${certificateFault(error.message)}); ${remedy}`;
   }
   const other = sent && server.tls ? undefined : await protocolMismatch(server, name);
   return (
     other ??
-    `no answer from ${name}: ${error.message}; look at the server, and check that this is its debug port`
+    `no answer from ${name}: ${error.message}; check the server, and check that this is its debug port`
   );
 }
 
@@ -79,12 +79,12 @@ async function protocolMismatch(server: DebugServer, name: string): Promise<stri
   }
   if (protocol === 'TLS' && !server.tls) {
     return (
-      `${name} speaks TLS, and it was asked in clear text; write https:// before the address, and name the file ` +
-      'with the issuer of its certificate with --tls-ca'
+      `${name} speaks TLS, but weir connected without TLS; write https:// before the address, and set ` +
+      '--tls-ca to the file with the CA certificate'
     );
   }
   if (protocol === 'HTTP/1.1' && server.tls) {
-    return `${name} speaks clear text, and it was asked over TLS; write http:// before the address`;
+    return `${name} does not speak TLS, but weir connected with TLS; write http:// before the address`;
   }
   return undefined;
 }
@@ -110,20 +110,20 @@ function errorAnswerReason(path: string, status: number, serverMessage: string |
   if (serverMessage !== undefined) {
     const tokenMissing = status === 401 && !serverMessage.includes('--token-file');
     return tokenMissing
-      ? `${serverMessage}; name the file that holds it with --token-file, or set WEIR_ADMIN_TOKEN`
+      ? `${serverMessage}; set --token-file to the file that contains the token, or set WEIR_ADMIN_TOKEN`
       : serverMessage;
   }
   switch (status) {
     case 404:
       return (
-        `there is no ${path}: it is an older weir, or not the debug port of one; name that with --address ` +
-        '(DEBUG_HOST and DEBUG_PORT)'
+        `${path} does not exist: the server is an older version of weir, or this is not its debug port; ` +
+        'specify the debug port (DEBUG_HOST and DEBUG_PORT) with --address'
       );
     case 505:
       return GRPC_PORT_ADVICE;
     case 200:
-      return `${path} answered something that is none of weir's answers; name the debug port of a weir with --address`;
+      return `the answer to ${path} does not come from weir; specify the debug port of a weir server with --address`;
     default:
-      return `${path} answered HTTP status ${status}; look at the server, and check that this is its debug port`;
+      return `${path} returned HTTP status ${status}; check the server, and check that this is its debug port`;
   }
 }

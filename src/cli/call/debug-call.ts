@@ -169,7 +169,7 @@ function certificateMismatch(socket: TLSSocket, path: string): Error | undefined
   try {
     const expected = new X509Certificate(readNamedFile('DEBUG_SERVER_TLS_CERT', path));
     if (socket.getPeerX509Certificate()?.fingerprint256 === expected.fingerprint256) return undefined;
-    return Object.assign(new Error(`it shows another certificate than ${path} holds`), {
+    return Object.assign(new Error(`the server certificate differs from the certificate in ${path}`), {
       code: 'EOTHERCERT',
     });
   } catch (error) {

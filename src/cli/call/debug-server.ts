@@ -69,8 +69,8 @@ export function readDebugServer(text: string, tls: boolean): DebugServer | strin
   const isHost = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address);
   const hint = isHost ? `; write ${address}:${defaultOf('debugPort')}` : '';
   return (
-    `${JSON.stringify(text)} is neither host:port, with IPv6 addresses in brackets as in [::1]:6070, nor ` +
-    `http:// or https:// before it${hint}`
+    `${JSON.stringify(text)} is not of the form host:port, http://host:port or https://host:port (IPv6 ` +
+    `addresses in brackets, as in [::1]:6070)${hint}`
   );
 }
 
@@ -86,14 +86,15 @@ export function readDebugTarget(values: DebugTarget, environment: Io['environmen
   const read = readSettings(environment);
   if (!read.ok) {
     const advice =
-      'without --address the server of this environment is asked; correct the variables, or name a server ' +
-      'with --address';
+      'without --address, weir uses the server in the environment variables; correct the variables, or ' +
+      'specify a server with --address';
     return { kind: 'failed', messages: [...read.errors, advice] };
   }
   const { debugHost, debugPort, debugServerTlsCert: certificate } = read.settings;
   if (debugPort === 0) {
     const message =
-      'DEBUG_PORT is 0, so the server chose a free port; its log line "weir serves" has it: name it with --address';
+      'DEBUG_PORT is 0, so the server chose a free port; find the port in its log line "weir serves", ' +
+      'and specify it with --address';
     return { kind: 'failed', messages: [message] };
   }
   const server = { host: hostOf(loopbackAddress(debugHost, debugPort)), port: debugPort };
@@ -126,10 +127,10 @@ function readToken(path: string | undefined, environment: Io['environment']): st
   const token = (path === undefined ? variable : readNamedFile('--token-file', path).toString()).trim();
   if (/\bsha256:[\da-f]{64}\b/i.test(token)) {
     throw new Error(
-      `${source} holds the hash of a token, which belongs into ADMIN_TOKENS_FILE; put the token there that ` +
-        'weir bucket new-token printed with it',
+      `${source} contains a token hash, which belongs in ADMIN_TOKENS_FILE; use the token that weir ` +
+        'bucket new-token printed with this hash',
     );
   }
   if (/^[\x21-\x7e]+$/.test(token) && token.length <= MAX_TOKEN_CHARACTERS) return token;
-  throw new Error(`${source} holds no token: a token is one word of printable ASCII characters`);
+  throw new Error(`${source} does not contain a token; a token is one word of printable ASCII characters`);
 }

@@ -50,8 +50,8 @@ export function readTarget(
   return {
     kind: 'usage',
     message:
-      `--address ${JSON.stringify(address)} is neither host:port, with IPv6 addresses in brackets as in ` +
-      `[::1]:8081, nor unix:<path>${hint}`,
+      `--address ${JSON.stringify(address)} is not of the form host:port (IPv6 addresses in brackets, as ` +
+      `in [::1]:8081) or unix:<path>${hint}`,
   };
 }
 
@@ -60,8 +60,8 @@ function environmentTarget(channel: ChannelOptions, environment: Io['environment
   if (!read.ok) {
     const messages = [
       ...read.errors,
-      'without --address the server of this environment is asked; correct the variables, or name a server ' +
-        'with --address',
+      'without --address, weir uses the server in the environment variables; correct the variables, or ' +
+        'specify a server with --address',
     ];
     return { kind: 'failed', messages };
   }
@@ -81,7 +81,8 @@ function environmentTarget(channel: ChannelOptions, environment: Io['environment
     return {
       kind: 'failed',
       messages: [
-        'GRPC_PORT is 0, so the server chose a free port; its log line "weir serves" has it: name it with --address',
+        'GRPC_PORT is 0, so the server chose a free port; find the port in its log line "weir serves", ' +
+          'and specify it with --address',
       ],
     };
   }

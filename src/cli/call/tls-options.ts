@@ -27,7 +27,7 @@ export function readTlsOptions(values: {
   readonly key?: string | undefined;
 }): ChannelOptions | string {
   const { ca, cert, key } = values;
-  if ((cert === undefined) !== (key === undefined)) return '--cert and --key go together';
+  if ((cert === undefined) !== (key === undefined)) return '--cert and --key must be set together';
   const tls = values.tls === true || ca !== undefined || cert !== undefined;
   return { tls, ca, cert, key };
 }

@@ -35,17 +35,17 @@ export function readGoFlags(args: readonly string[], flags: readonly GoFlag[]): 
     const [, name, given] = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(word) ?? [];
     if (name === undefined) {
       if (word === '-' || !word.startsWith('-')) break;
-      return usage(`${JSON.stringify(word)} is no flag`);
+      return usage(`${JSON.stringify(word)} is not a flag`);
     }
     const flag = flags.find((one) => one.name === name);
     if (flag === undefined) {
       if (name === 'help' || name === 'h') return { kind: 'help' };
-      return usage(`there is no flag -${name}`);
+      return usage(`unknown flag -${name}`);
     }
     let value = given;
     if (flag.boolean) {
       value = readBoolean(value ?? 'true');
-      if (value === undefined) return usage(`-${name} is true or false, not ${JSON.stringify(given)}`);
+      if (value === undefined) return usage(`-${name} must be true or false, not ${JSON.stringify(given)}`);
     } else if (value === undefined) {
       value = args[++i];
       if (value === undefined) return usage(`-${name} needs a value`);

@@ -34,7 +34,9 @@ export async function runRatelimitClient(args: readonly string[], io: Io): Promi
     return EXIT.USAGE;
   }
   if (flags.rest.length > 0)
-    io.err(`${COMMAND}: ${JSON.stringify(flags.rest[0])} is no flag: it and what follows are left out\n`);
+    io.err(
+      `${COMMAND}: ${JSON.stringify(flags.rest[0])} is not a flag; it and all arguments after it are ignored\n`,
+    );
   for (const { name } of FLAGS) io.out(`Flag: --${name}=${JSON.stringify(shown(flags, name, call))}\n`);
   let client: Client;
   try {
@@ -68,10 +70,10 @@ function last({ values }: Given, name: string): string | undefined {
 
 function callOf(flags: Given): Call | string {
   if (last(flags, 'oltp-protocol') !== undefined) {
-    return '-oltp-protocol: this client records no traces; leave the flag out';
+    return '-oltp-protocol: this client records no traces; remove the flag';
   }
   if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined)) {
-    return '-grpc-cert-file and -grpc-key-file go together';
+    return '-grpc-cert-file and -grpc-key-file must be set together';
   }
   const descriptors: Descriptor[] = [];
   for (const text of flags.values.get('descriptors') ?? []) {

@@ -27,11 +27,13 @@ export function readReplicas(text: string, tls: boolean): ReplicaList | string {
     const isDnsName = word.startsWith('dns:');
     const server = readDebugServer(isDnsName ? word.slice('dns:'.length) : word, tls);
     if (typeof server === 'string') {
-      return `--all ${server}; write the debug ports of all replicas with commas between them, or dns:<name>:<port>`;
+      return `--all ${server}; write the debug ports of all replicas, separated by commas, or dns:<name>:<port>`;
     }
     named.push({ server, isDnsName });
   }
-  return named.length > 0 ? named : '--all names no replica; write such as 10.0.0.1:6070,10.0.0.2:6070';
+  return named.length > 0
+    ? named
+    : '--all contains no address; write addresses such as 10.0.0.1:6070,10.0.0.2:6070';
 }
 
 /** Replicas found by looking up the names. */
@@ -54,7 +56,7 @@ export async function findReplicas(list: ReplicaList, timeoutMs: number): Promis
   }
   const all = [...servers.values()];
   if (all.length > MAX_REPLICAS) {
-    problems.push(`there are ${all.length} replicas, and ${MAX_REPLICAS} of them are asked`);
+    problems.push(`there are ${all.length} replicas, but weir top calls only ${MAX_REPLICAS} of them`);
   }
   return { servers: all.slice(0, MAX_REPLICAS), problems };
 }
@@ -70,7 +72,7 @@ async function addressesOf(
   };
   try {
     const addresses = await withTimeout(timeoutMs, lookup(host, { all: true }), onTimeout);
-    if (addresses.length === 0) throw new Error('it has none');
+    if (addresses.length === 0) throw new Error('the host name has no addresses');
     const first = addresses.find(({ family }) => family === 4)?.family ?? 6;
     // A replica with IPv4 and IPv6 addresses counts once and may listen on one family only, so only one family is used.
     return addresses

@@ -40,17 +40,17 @@ export function readTopOptions(args: readonly string[], live: boolean): TopOptio
   if (typeof parsed === 'string') return parsed;
   const { values, positionals } = parsed;
   const wrong = (sentence: string): string => `weir top: ${sentence}; see weir top --help\n`;
-  if (positionals.length > 0) return wrong('takes options only');
+  if (positionals.length > 0) return wrong('this command accepts only options');
   const { by, of, domain, rule } = values;
-  if (by !== 'denied' && by !== 'used') return wrong('--by is denied or used');
-  if (of !== 'minute' && of !== 'hour') return wrong('--of is minute or hour');
+  if (by !== 'denied' && by !== 'used') return wrong('--by must be denied or used');
+  if (of !== 'minute' && of !== 'hour') return wrong('--of must be minute or hour');
   const once = values.once === true || values.json === true || !live;
   const limit = Number(values.limit ?? (once ? PRINTED_ROWS : LIVE_ROWS));
   if (!/^\d+$/.test(values.limit ?? '1') || limit < 1 || limit > MAX_TOP_ROWS) {
     return wrong(`--limit must be a whole number from 1 to ${MAX_TOP_ROWS}`);
   }
   if (values.all !== undefined && values.address !== undefined) {
-    return wrong('--all names all replicas, so leave out --address');
+    return wrong('--all and --address cannot be combined; remove --address');
   }
   const everyMs = goMilliseconds('--every', values.every, MAX_EVERY_MS);
   if (typeof everyMs === 'string') return wrong(everyMs);

@@ -45,16 +45,18 @@ export function errorText({ error, sampled, covers, of }: TopAnswer): string {
   const parts = [
     error.denied === 0 && error.used === 0
       ? 'exact'
-      : `at most ${shortNumber(error.denied)} denied and ${shortNumber(error.used)} used too high`,
-    ...(sampled > 1 ? [`estimated from 1 decision in ${sampled}`] : []),
-    ...(covers < whole * 0.95 ? [`counted for ${secondsText(covers)} so far`] : []),
+      : `too high by at most ${shortNumber(error.denied)} denied and ${shortNumber(error.used)} used`,
+    ...(sampled > 1 ? [`estimated from 1 in ${sampled} decisions`] : []),
+    ...(covers < whole * 0.95 ? [`only ${secondsText(covers)} of data so far`] : []),
   ];
   return parts.join('; ');
 }
 
 /** Returns the line shown if there are no rows. */
 export function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
-  return by === 'denied' ? `nobody was denied in the last ${of}` : `nothing was used in the last ${of}`;
+  return by === 'denied'
+    ? `no requests were denied in the last ${of}`
+    : `no hits were used in the last ${of}`;
 }
 
 /** Returns whether the domain, rule or entries of a bucket contain a text, ignoring case. */

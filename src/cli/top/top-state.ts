@@ -148,7 +148,7 @@ export function topScreen(
   // All rows determine the column widths, so that the columns do not move while the user scrolls.
   const [heading = '', ...table] = topRows(all, columns);
   const seen = table.slice(offset, offset + room);
-  if (all.length === 0) seen.push(state.filter === '' ? nothingText(question) : 'no row has that text');
+  if (all.length === 0) seen.push(state.filter === '' ? nothingText(question) : 'no row contains this text');
   const filling = Array.from({ length: Math.max(0, room - seen.length) }, () => '');
   return [...lines, emphasis(heading), ...seen, ...filling, lastLine(state, all.length, offset, seen.length)];
 }

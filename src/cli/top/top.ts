@@ -37,7 +37,9 @@ export async function runTop(args: readonly string[], io: Io): Promise<number> {
   const servers = target.kind === 'one' ? [target.server] : target.list.map(({ server }) => server);
   const clear = servers.find((server) => sendsTokenInClear(server, access));
   if (clear !== undefined) {
-    io.err(`weir top: the token goes to ${debugName(clear)} in clear text; https:// keeps it secret\n`);
+    io.err(
+      `weir top: the token is sent to ${debugName(clear)} in plain text; use https:// to protect the token\n`,
+    );
   }
   const first = await askTop(target, access, options.question);
   if (options.once || first.answer === undefined) return printTop(first, target, options, io);

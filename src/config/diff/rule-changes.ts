@@ -253,8 +253,8 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   const is = after.name !== '' && context.replacedAfter.has(after.name);
   const enforced = isEnforced(after, context.nowMicros);
   const reasons = [
-    was && !is ? 'no rule replaces it under this name' : '',
-    !was && is ? 'other rules replace it under this name' : '',
+    was && !is ? 'no rule replaces it under the new name' : '',
+    !was && is ? 'other rules replace it under the new name' : '',
     before.statSuffix === after.statSuffix ? '' : 'its bucket starts over',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');

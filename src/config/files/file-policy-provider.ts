@@ -202,8 +202,8 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private unfinishedLoad(error: unknown): LoadedPolicies {
     const why = error instanceof Error ? error.message : String(error);
     const message =
-      `the policies could not be loaded: ${why}; the active policies stay in force, and weir tries again ` +
-      'soon';
+      `the policies could not be loaded: ${why}; the previous policies stay in effect, and weir tries ` +
+      'again soon';
     const file = this.places.map(pathOfPlace).join(', ');
     const errors = [{ file, ...WHOLE_FILE, path: '', message }];
     return { ...this.loaded, errors, warnings: [], fingerprint: '' };

@@ -151,7 +151,8 @@ export function readPolicies(
     if (tables.has(resolve(file))) return false;
     if (!isKeyTable) return true;
     // No readable policy names this table. If there is an error, it belongs to the policy that should.
-    const message = 'no policy uses this key table; name it as "sha256_file" in a policy, or remove it';
+    const message =
+      'no policy uses this key table; refer to it with "sha256_file" in a policy, or remove the file';
     warnings.push({ file, ...WHOLE_FILE, path: '', message });
     return false;
   });

@@ -153,8 +153,8 @@ const SHOWN_NAMES = 5;
 function noPolicyFilesMessage(directory: string, lacking: string): string {
   const entries = entriesOf(directory);
   const remedy = entries.some(({ name }) => name.endsWith('.json'))
-    ? 'rename JSON policies to end in .yaml (JSON is valid YAML), or name the directory that holds the policies'
-    : 'name the directory that holds the policies';
+    ? 'rename JSON policies to *.yaml (JSON is valid YAML), or specify the directory that contains the policies'
+    : 'specify the directory that contains the policies';
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
   const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
   const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';
@@ -200,7 +200,8 @@ export function* walkLayout(
   for (const entry of beside) yield* addEntry(parent, entry, layout, walk);
   if (walk.entries > mostEntries)
     throw new Error(
-      `the directory holds more than ${mostEntries} files and directories; name the directory that holds the policies`,
+      `the directory contains more than ${mostEntries} files and directories; specify the directory ` +
+        'that contains the policies',
     );
   return walk;
 }
@@ -246,7 +247,7 @@ function* addEntry(
     walk.errors.push(problemAt(path, messageOf(error, path)));
     return;
   }
-  const message = 'links to directories are not followed; put the directory here, or link to its files';
+  const message = 'weir does not follow links to directories; move the directory here, or link to its files';
   walk.warnings.push(problemAt(path, message));
 }
 
@@ -316,7 +317,8 @@ export function messageOf(error: unknown, file?: string): string {
   const name = file ?? path;
   if (code === 'ENOENT') return `"${name}" does not exist${whereLooked(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  if (code === 'EISDIR' || code === 'ENOTREG') return `"${name}" is not a regular file; name a regular file`;
+  if (code === 'EISDIR' || code === 'ENOTREG')
+    return `"${name}" is not a regular file; specify a regular file`;
   if (code === 'EFBIG') return `"${name}" ${message}; split it into several files`;
   return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

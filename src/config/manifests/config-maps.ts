@@ -34,8 +34,12 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
     const found =
       maps.length === 0
         ? `the file has no ConfigMap, only manifests of kind ${kinds}`
-        : 'no key of "data" in its ConfigMaps holds a policy';
-    problems.error(WHOLE_FILE, '', `${found}; name the manifest of the ConfigMap that holds the policies`);
+        : 'no "data" key in its ConfigMaps contains a policy';
+    problems.error(
+      WHOLE_FILE,
+      '',
+      `${found}; specify the manifest of the ConfigMap that contains the policies`,
+    );
   }
   return [{ name: file, opened: unopened(problems) }, ...parts];
 }
@@ -60,7 +64,7 @@ export function openData(
       if (opened.source !== undefined || (isMeant && !opened.isNotPolicy))
         return [{ name: `${problems.file} ${within}`, opened }];
     }
-    problems.warn(value.at, within, 'this key does not hold a policy and is skipped');
+    problems.warn(value.at, within, 'this key does not contain a policy, and is skipped');
     return [];
   });
 }

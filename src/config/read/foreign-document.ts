@@ -10,7 +10,7 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
   if (fields.has('apiVersion') && kind?.kind === 'scalar' && /^[A-Z][A-Za-z]{1,60}$/.test(kind.text)) {
     const remedy =
       kind.text === 'ConfigMap'
-        ? 'mount it as a directory and name that directory, or save each text under its "data" as a ' +
+        ? 'mount it as a directory and specify that directory, or save each text under its "data" as a ' +
           'separate policy file'
         : 'a policy file begins with "domain: <name>"; move this one elsewhere';
     return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;

@@ -52,7 +52,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       reader.problems.error(
         reader.map.at,
         reader.path,
-        'an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
+        'an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
       );
       continue;
     }

@@ -26,7 +26,7 @@ export function triedNodes(
     (node) => node.value !== '' && node.wildcard === undefined && node.matcher === undefined,
   );
   if (found !== undefined && exact.includes(found)) {
-    return [{ node: found.label, matched: true, why: 'the value is equal' }];
+    return [{ node: found.label, matched: true, why: 'the value matches' }];
   }
   const fail = (failed: readonly PolicyNode[], why: string): void => {
     if (failed.length === 0) return;
@@ -34,7 +34,7 @@ export function triedNodes(
     const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : '';
     tried.push({ node: names.join(', ') + more, matched: false, why });
   };
-  fail(exact, 'no listed value is equal');
+  fail(exact, 'the value does not match');
   const byBlock = nodes.filter((node) => node.matcher?.kind === 'cidr');
   if (found?.matcher?.kind === 'cidr') {
     const why = `${longestBlock(found.matcher.items, entry.value)} contains the address`;

@@ -24,7 +24,7 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
     found.push(`the rules with these keys are ${named}${others.length > MAX_PATHS_SHOWN ? ' and more' : ''}`);
   }
   const near = end.missed === undefined ? undefined : nearValue(end.node, end.missed);
-  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean that value?`);
+  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean this value?`);
   const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
   if (end.missed === undefined && keys.length > 0 && isLeaf) {
     const candidate = end.node.rules.length > 0 ? ' in addition to its candidate, which never denies' : '';

@@ -89,7 +89,7 @@ export class FieldReader {
         this.vocabulary.checkIgnored(field, path, this.problems);
         continue;
       }
-      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, as it may be a secret)';
+      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, because it may be a secret)';
       // Later problems are only counted, and comparing names is most of the work.
       const isKept = this.problems.errorCount < MAX_PROBLEMS;
       const remedy = isKept ? this.remedyFor(field.key, known, elsewhere) : '';

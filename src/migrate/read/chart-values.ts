@@ -79,8 +79,8 @@ function chartAt(
         {
           about: input.file,
           text:
-            "a chart's templates set variables that its values do not show: `helm get manifest <release>` prints " +
-            'what is deployed; run this command with that as well.',
+            "the chart's templates may set variables that the values do not contain. Save the output of " +
+            '`helm get manifest <release>`, and pass that file to `weir migrate`, too.',
         },
         ...registryFindings(input.file, image),
       ],
@@ -102,7 +102,9 @@ function chartAt(
 function registryFindings(file: string, image: YamlValue): readonly Finding[] {
   const registry = textAt(image, 'registry');
   if (registry === '') return [];
-  const text = `"image.registry" is ${registry}: push the image of weir there, or change it, too.`;
+  const text =
+    `"image.registry" is ${registry}. Push the weir image to this registry, or change "image.registry" as ` +
+    'well.';
   return [{ about: file, text }];
 }
 

@@ -102,7 +102,7 @@ export function servicesIn(
       withBases({ service: part.service, root: part.root, file: part.file.file, folder }, inputs, unresolved),
     );
     if (files.some(({ text }) => /!(?:reset|override)\b/.test(text)))
-      unresolved.push('"!reset" and "!override" are not followed');
+      unresolved.push('"!reset" and "!override" are not supported');
     const own = layers.find(({ service }) => service === first.service);
     return own === undefined ? [] : [{ name, layers, own, unresolved }];
   });
@@ -118,9 +118,12 @@ function withBases(
   const written = valueAt(layer.service, 'extends');
   if (written === undefined) return [layer];
   const name = written.kind === 'scalar' ? written.text : textAt(written, 'service');
-  const base = depth < MAX_EXTENDS ? baseOf(layer, name, textAt(written, 'file'), inputs) : 'it never ends';
+  const base =
+    depth < MAX_EXTENDS
+      ? baseOf(layer, name, textAt(written, 'file'), inputs)
+      : 'the chain of "extends" does not end';
   if (typeof base !== 'string') return [...withBases(base, inputs, unresolved, depth + 1), layer];
-  unresolved.push(`"extends" takes a part from the service ${JSON.stringify(name)}, and ${base}`);
+  unresolved.push(`"extends" refers to the service ${JSON.stringify(name)}, but ${base}`);
   return [layer];
 }
 
@@ -130,14 +133,16 @@ function baseOf(layer: Layer, name: string, file: string, inputs: readonly Input
     const service = valueAt(root, 'services', name);
     return service?.kind === 'map'
       ? { service, root, file: at, folder }
-      : `${JSON.stringify(at)} has no such service`;
+      : `${JSON.stringify(at)} does not contain this service`;
   };
   if (file === '') return find(layer.root, layer.file, layer.folder);
   const path = isAbsolute(file) ? file : join(layer.folder, file);
   const input = inputs.find((one) => resolve(one.file) === resolve(path)) ?? readInput(path);
   if (typeof input === 'string') return `its file cannot be read: ${input}`;
   const root = input.documents.find((document): document is YamlMap => document.kind === 'map');
-  return root === undefined ? `${JSON.stringify(path)} is no compose file` : find(root, path, dirname(path));
+  return root === undefined
+    ? `${JSON.stringify(path)} is not a compose file`
+    : find(root, path, dirname(path));
 }
 
 function servicesOf(

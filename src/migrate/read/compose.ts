@@ -67,7 +67,12 @@ function readService(
     same:
       override === undefined
         ? []
-        : [{ about: override.file, text: 'is put over the other file, as docker compose does by itself.' }],
+        : [
+            {
+              about: override.file,
+              text: 'overrides the other compose file, as docker compose does by default.',
+            },
+          ],
     decide: [
       ...memoryFindings(`service ${name}`, limit, 'compose', environment),
       ...healthFindings(
@@ -99,8 +104,9 @@ function readService(
 }
 
 const RESOLVE_ADVICE =
-  'So it is not known which variables are set, and none is added: run `docker compose config > resolved.yaml`, and ' +
-  'name that file alone. It then holds the values of all variables, secrets, too.';
+  'Therefore, the variables of the service are unknown, and weir migrate adds none. Run `docker compose ' +
+  'config > resolved.yaml`, and pass only that file. The file then contains the values of all ' +
+  'variables, including secrets.';
 
 function words(service: YamlMap, ...path: readonly string[]): readonly string[] {
   const list = itemsAt(service, ...path).flatMap((item) => (item.kind === 'scalar' ? [item.text] : []));
@@ -114,8 +120,8 @@ function evictionFindings(document: YamlValue): readonly Finding[] {
     const policy = /--maxmemory-policy[\s=]+(?!noeviction\b)([\w-]+)/.exec(command)?.[1];
     if (policy === undefined) return [];
     const text =
-      `its Redis has the maxmemory-policy ${policy}, so that it may throw counters away, which hands callers their ` +
-      'limits again; set noeviction.';
+      `Redis has maxmemory-policy ${policy}, so Redis may evict counters, and the affected callers get ` +
+      'their full limits again. Set maxmemory-policy noeviction.';
     return [{ about: `service ${name}`, text }];
   });
 }
@@ -143,8 +149,9 @@ function readEnvironment(layers: readonly Layer[], about: string, dotEnv: Variab
       if (!file.required) continue;
       gathered.hideAll();
       const text =
-        `the file of "env_file" cannot be read (${(error as Error).message}), so it is not known which variables it ` +
-        'sets, and none is added: put it there, or a copy of the one that is deployed, and run this again.';
+        `this file in "env_file" cannot be read (${(error as Error).message}), so its variables are ` +
+        'unknown, and weir migrate adds none. Copy the deployed file to this path, and run weir migrate ' +
+        'again.';
       gathered.decide.push({ about: file.path, text });
     }
   }
@@ -154,11 +161,11 @@ function readEnvironment(layers: readonly Layer[], about: string, dotEnv: Variab
     if (value !== undefined) continue;
     const from =
       written === undefined
-        ? 'takes its value from the variable of its name in the shell'
+        ? 'takes its value from the shell variable with the same name'
         : `takes its value from ${unsetVariables(written, dotEnv).join(' and ')}`;
     const remedy =
-      'which no file sets, so the value is not known; write it into .env beside the compose file, which ' +
-      'docker compose reads, too';
+      'which no file sets, so the value is unknown; set it in .env next to the compose file, where ' +
+      'docker compose also reads it';
     gathered.decide.push({ about, text: `${name} ${from}, ${remedy}.` });
   }
   return gathered;

@@ -27,8 +27,7 @@ class ContainerReader extends GatheredVariables {
     const prefix = textAt(source, 'prefix');
     const secret = textAt(source, 'secretRef', 'name');
     if (secret !== '') {
-      const text =
-        'the container takes its variables from it as before; weir migrate does not look at their values.';
+      const text = 'provides variables to the container as before; weir migrate does not read their values.';
       this.same.push({ about: `Secret ${secret}`, text });
       const manifest = this.find('Secret', secret);
       if (manifest === undefined) this.miss(`Secret ${secret}`);
@@ -60,7 +59,7 @@ class ContainerReader extends GatheredVariables {
     this.set(name, undefined);
     if (secret !== '') {
       const key = textAt(from, 'secretKeyRef', 'key');
-      const text = `comes from the Secret ${secret} (key ${key}) as before; weir migrate does not look at its value.`;
+      const text = `comes from the Secret ${secret} (key ${key}) as before; weir migrate does not read its value.`;
       this.same.push({ about: name, text });
     } else if (map !== '') {
       const value = textAt(
@@ -90,8 +89,8 @@ class ContainerReader extends GatheredVariables {
   private miss(about: string): void {
     this.hideUnset();
     const text =
-      'is not among the files, so it is not known which variables it sets, and which are unset; name its manifest, ' +
-      'too, or look up in docs/migrate.md which defaults differ.';
+      'is not in the given files, so its variables are unknown; pass its manifest, too, or check in ' +
+      'docs/migrate.md which defaults differ.';
     this.decide.push({ about, text });
   }
 
@@ -106,4 +105,4 @@ function keysOf(secret: Manifest | undefined): readonly string[] {
   );
 }
 
-const MISSING = 'which is not among the files, so its value is not known; name its manifest, too.';
+const MISSING = 'but the value is not in the given files; pass the manifest of the ConfigMap, too.';

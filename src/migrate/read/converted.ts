@@ -60,7 +60,7 @@ export function limitFields(
   const unknown = [...item.fields.keys()].find((key) => !known.includes(key));
   if (unknown === undefined) return item;
   const remedy = remedies.get(unknown) ?? 'write the rule by hand';
-  return refuse(`its field ${JSON.stringify(unknown)} has no equal in weir`, remedy);
+  return refuse(`weir has no equivalent for its field ${JSON.stringify(unknown)}`, remedy);
 }
 
 /** Separates converted limits from findings about limits that weir cannot express. */
@@ -101,6 +101,6 @@ const MAX_REQUESTS = 4_294_967_295;
 
 /** Returns why a policy cannot match a value exactly, as a clause; undefined if it can. */
 export function unmatchableReason(value: string): string | undefined {
-  if (value === '') return 'is empty, which stands for any value in a policy of weir';
-  return value.includes('*') ? 'holds a *, which stands for any text in a policy of weir' : undefined;
+  if (value === '') return 'is empty, which matches any value in a weir policy';
+  return value.includes('*') ? 'contains a *, which matches any text in a weir policy' : undefined;
 }

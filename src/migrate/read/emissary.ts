@@ -19,9 +19,9 @@ const FIELDS = ['name', 'action', 'pattern', 'rate', 'unit'];
 /** Advice for fields that weir cannot express. */
 const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['burstFactor', 'write the rule by hand, with algorithm: token_bucket and burst'],
-  ['injectRequestHeaders', 'leave it out, or write headers of its own into Envoy'],
-  ['injectResponseHeaders', 'leave it out, and write response_headers'],
-  ['errorResponse', 'leave it out, and write denied_response'],
+  ['injectRequestHeaders', 'remove the field, or configure the headers in Envoy'],
+  ['injectResponseHeaders', 'remove the field, and set response_headers in the policy'],
+  ['errorResponse', 'remove the field, and set denied_response in the policy'],
 ]);
 
 const UNITS = ['second', 'minute', 'hour', 'day'];
@@ -46,17 +46,18 @@ export function convertEmissary(input: Input): Conversion | undefined {
     {
       about: 'labels',
       text:
-        'a pattern of Emissary also matches a label group that goes on after it. weir applies a limit to a ' +
-        'descriptor that has exactly its entries: let each label group end where its pattern ends.',
+        'in Emissary, a pattern also matches label groups with more labels after it. weir applies a limit ' +
+        'only to descriptors with exactly its entries. Configure label groups that end where the pattern ' +
+        'ends.',
     },
     {
       about: 'RateLimitService',
-      text: 'name the address of weir in its spec.service, with protocol_version: v3; Mappings stay as they are.',
+      text: 'set spec.service to the address of weir, and protocol_version to v3. Mappings stay unchanged.',
     },
   ];
   return {
     from: input,
-    source: `the RateLimits of Emissary in ${input.file}`,
+    source: `the Emissary RateLimits in ${input.file}`,
     ...separateLimits(read),
     advice,
   };
@@ -67,7 +68,8 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
   const item = limitFields(given, FIELDS, about, REMEDIES);
   if ('text' in item) return item;
   const refuse = conversionFailure(about);
-  if (domain === '') return refuse('its RateLimit has no domain', 'a policy of weir needs one');
+  if (domain === '')
+    return refuse('its RateLimit has no domain', 'set spec.domain, because every weir policy needs a domain');
   const requests = textAt(item, 'rate');
   if (wholeNumber(requests, 0) === undefined)
     return refuse(`its rate ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
@@ -84,14 +86,14 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
     const [field] = fields;
     if (field === undefined || fields.length > 1) {
       return refuse(
-        'an item of its pattern has not exactly one key, and several keys match in the place of each other',
-        'write a limit for each of them',
+        'an item of its pattern does not have exactly one key; in Emissary, several keys are alternatives',
+        'write one limit for each key',
       );
     }
     if (field.value.kind !== 'scalar') {
       return refuse(
         `the value of ${JSON.stringify(field.key)} is not a text`,
-        'write a limit for each value',
+        'write one limit for each value',
       );
     }
     const { text } = field.value;
@@ -101,7 +103,8 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
       return refuse(`the value of ${JSON.stringify(field.key)} ${clause}`, 'write the rule by hand');
     entries.push({ key: field.key, value });
   }
-  if (entries.length === 0) return refuse('its pattern is empty', 'a rule of weir needs an entry');
+  if (entries.length === 0)
+    return refuse('its pattern is empty', 'add an item, because a weir rule needs at least one entry');
   const name = textAt(item, 'name');
   return { about, domain, entries, requests, unit, multiplier: 1, name, shadowMode: action === 'logonly' };
 }

@@ -113,14 +113,15 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
   const findings: Finding[] = [];
   if (textAt(configuration, 'rateLimit', 'backend', 'redis', 'url') === '') {
     const text =
-      'it has no rateLimit.backend.redis.url, so Envoy Gateway runs no rate limit service; add that, and nothing ' +
-      'else has to be moved.';
+      'rateLimit.backend.redis.url is not set, so Envoy Gateway does not run a rate limit service. Set ' +
+      'this field; you do not have to migrate anything else.';
     findings.push({ about: file, text });
   }
   const patch = valueAt(configuration, ...DEPLOYMENT, 'patch');
   if (patch !== undefined) {
     const text =
-      'changes the deployment of the service in ways that are not looked at; see that it names no image.';
+      'changes the deployment of the service. weir migrate does not read this patch; check that the ' +
+      'patch does not set an image.';
     findings.push({ about: `${file}: rateLimitDeployment.patch`, text });
   }
   return findings;
@@ -130,7 +131,7 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
 export function gatewayPolicies(input: Input): readonly Finding[] {
   return manifestsOf(input.documents).flatMap(({ kind, name, fields }): readonly Finding[] => {
     if (kind === 'EnvoyProxy')
-      return [{ about: `EnvoyProxy ${name}`, text: 'is about Envoy, not about the rate limit service.' }];
+      return [{ about: `EnvoyProxy ${name}`, text: 'configures Envoy, not the rate limit service.' }];
     if (kind !== 'BackendTrafficPolicy') return [];
     const about = `BackendTrafficPolicy ${name}`;
     const global = itemsAt(fields, 'spec', 'rateLimit', 'global', 'rules').length;
@@ -140,7 +141,7 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${quantity(global, 'rule')}, which Envoy Gateway sends over xDS, and weir answers as before.`,
+              text: `${quantity(global, 'rule')}, which Envoy Gateway sends over xDS. weir enforces them as before.`,
             },
           ]
         : []),
@@ -148,7 +149,7 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${quantity(local, 'rule')} that Envoy decides by itself (local), without a rate limit service.`,
+              text: `${quantity(local, 'rule')} that Envoy enforces locally, without a rate limit service.`,
             },
           ]
         : []),

@@ -46,8 +46,8 @@ export function readInputText(file: string, text: string): Input | string {
   // A Helm template is not valid YAML until it is rendered.
   if (problems.errorCount > 0 && TEMPLATE.test(text)) {
     return (
-      `"${file}" is a template of a Helm chart; save what it becomes, and name that file: ` +
-      '`helm get manifest <release> > manifest.yaml`, or `helm template <chart> > manifest.yaml`'
+      `"${file}" is a Helm chart template; save the rendered manifest, and pass that file: \`helm get ` +
+      'manifest <release> > manifest.yaml`, or `helm template <chart> > manifest.yaml`'
     );
   }
   if (maps.length === 0 && documents.some(isLimits)) return { ...input, format: 'limits', documents };

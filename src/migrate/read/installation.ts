@@ -44,13 +44,13 @@ export function readInstallation(
   service: string | undefined,
 ): Installation | string {
   const directories = paths.filter(isDirectory);
-  if (directories.length > 1) return `name one directory only, not ${directories.join(' and ')}`;
+  if (directories.length > 1) return `specify only one directory, not ${directories.join(' and ')}`;
   const inputs: Input[] = [];
   for (const file of new Set([...paths.filter((path) => !isDirectory(path)), ...envFiles])) {
     const input = readInput(file);
     if (typeof input === 'string') return input;
     if (input.format === 'policy' && envFiles.includes(file)) {
-      return `--env: "${file}" is a policy and holds no variables; name it without --env`;
+      return `--env: "${file}" is a policy and contains no variables; pass it without --env`;
     }
     inputs.push(input);
   }
@@ -70,7 +70,10 @@ export function readInstallation(
   const beside = root === undefined || inputs.length > 0 ? undefined : composeFileIn(root);
   if (root !== undefined && beside !== undefined) {
     const path = join(root, beside);
-    return `"${root}" has the compose file ${beside}, which says more than the directory: weir migrate ${path}`;
+    return (
+      `"${root}" contains the compose file ${beside}, which describes the installation better than the ` +
+      `directory; run weir migrate ${path}`
+    );
   }
   const workloads: Workload[] = [];
   for (const input of inputs) {
@@ -80,12 +83,16 @@ export function readInstallation(
   }
   const pick = workloads.length === 0 ? undefined : chooseWorkload(workloads, service);
   if (typeof pick === 'string') return pick;
-  if (pick === undefined && service !== undefined) return 'there is no service for --service in these files';
+  if (pick === undefined && service !== undefined)
+    return (
+      'the files contain no service, so --service has no effect; remove --service, or pass a file with ' +
+      'the service'
+    );
   const nothing = inputs.find(({ format }) => format === 'values' && workloads.length === 0);
   if (nothing !== undefined) {
     return (
-      `"${nothing.file}" is nothing that is known here: a compose file, manifests of Kubernetes, values of a chart ` +
-      'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
+      `"${nothing.file}" has an unknown format; pass a compose file, Kubernetes manifests, Helm values ` +
+      'with an image, an Envoy Gateway configuration, variables (KEY=VALUE lines), or a policy'
     );
   }
   const unrelated = root === undefined && pick === undefined ? inputs.find(lacksConfigMap) : undefined;
@@ -95,8 +102,8 @@ export function readInstallation(
   ) {
     const kinds = [...new Set(manifestsOf(unrelated.documents).map(({ kind }) => kind))];
     return (
-      `"${unrelated.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
-      'manifests of its Deployment and its ConfigMap'
+      `"${unrelated.file}" contains only ${kinds.join(', ')}, but neither policies nor the workload that ` +
+      'runs the service; pass the manifests of the Deployment and the ConfigMap'
     );
   }
   return {
@@ -124,8 +131,8 @@ function chartOfTemplates(folder: string): readonly string[] {
 export function chartSourceMessage(folder: string): string {
   const render = `helm template ${shellWord(folder)} > manifest.yaml`;
   return (
-    `"${folder}" is the source of a Helm chart, whose templates are not policies; save what it deploys, and name ` +
-    `that file: \`helm get manifest <release> > manifest.yaml\`, or \`${render}\``
+    `"${folder}" is the source of a Helm chart, whose templates are not policies; save the rendered ` +
+    `manifest, and pass that file: \`helm get manifest <release> > manifest.yaml\`, or \`${render}\``
   );
 }
 
@@ -137,9 +144,10 @@ function otherSoftware({ file, documents }: Input): string | undefined {
   );
   if (manifest !== undefined) {
     return (
-      `"${file}" is a RateLimitConfig of Gloo, which is not converted; write spec.raw.descriptors as a policy with a ` +
-      'domain, and rate_limit, unit and requests_per_unit in the place of rateLimit, unit and requestsPerUnit; ' +
-      'actions of spec.raw.rateLimits stay with Envoy, and setDescriptors has no equal'
+      `"${file}" is a Gloo RateLimitConfig, which weir migrate does not convert. Write ` +
+      'spec.raw.descriptors as a policy with a domain, and replace rateLimit and requestsPerUnit with ' +
+      'rate_limit and requests_per_unit. Keep the actions in spec.raw.rateLimits in Envoy. setDescriptors ' +
+      'has no equivalent'
     );
   }
   const isChart = documents.some(

@@ -47,17 +47,18 @@ export function convertLimitador(input: Input): Conversion | undefined {
     {
       about: 'windows',
       text:
-        'begin with the first request in Limitador, and at whole multiples of their length in weir. For windows ' +
-        'that glide, write algorithm: token_bucket.',
+        'start with the first request in Limitador, and at whole multiples of their length in weir. For a ' +
+        'limit that works like a sliding window, set algorithm: token_bucket.',
     },
     {
       about: 'descriptors',
       text:
-        'Limitador takes entries in any order, and leaves others aside. weir applies a limit to a descriptor that ' +
-        'has exactly its entries, in the order of the policy: let Envoy send them so.',
+        'Limitador accepts entries in any order, and ignores additional entries. weir applies a limit ' +
+        'only to descriptors with exactly its entries, in the order of the policy. Configure Envoy to ' +
+        'send such descriptors.',
     },
   ];
-  const source = `the limits of Limitador in ${input.file}`;
+  const source = `the Limitador limits in ${input.file}`;
   return { from: input, source, limits: withSameKeyOrder(limits), decide, advice };
 }
 
@@ -67,13 +68,14 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
   if ('text' in item) return item;
   const refuse = conversionFailure(about);
   const domain = textAt(item, 'namespace');
-  if (domain === '') return refuse('its namespace is empty', 'a policy of weir needs a domain');
+  if (domain === '')
+    return refuse('its namespace is empty', 'set a namespace, which becomes the domain of the policy');
   const requests = textAt(item, 'max_value');
   if (wholeNumber(requests, 0) === undefined) {
     return refuse(`its max_value ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
   }
   const seconds = wholeNumber(textAt(item, 'seconds'), 1);
-  if (seconds === undefined) return refuse('its "seconds" is not a number of at least 1', 'correct it');
+  if (seconds === undefined) return refuse('its "seconds" is not a whole number of 1 or more', 'correct it');
   const text = ['conditions', 'variables'].find((key) => {
     const field = item.fields.get(key);
     return field !== undefined && field.value.kind !== 'list';
@@ -91,12 +93,9 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
       if (entry === undefined) {
         const clause =
           list === 'condition'
-            ? `its condition ${JSON.stringify(text)} is more than key == 'value'`
-            : `its variable ${JSON.stringify(text)} is more than the key of an entry`;
-        return refuse(
-          clause,
-          'write the rule by hand, with value_regex, value_cidr or derive where one fits',
-        );
+            ? `its condition ${JSON.stringify(text)} is not of the form key == 'value'`
+            : `its variable ${JSON.stringify(text)} is not the key of an entry`;
+        return refuse(clause, 'write the rule by hand, if possible with value_regex, value_cidr or derive');
       }
       const clause = entry.value === undefined ? undefined : unmatchableReason(entry.value);
       if (clause !== undefined)
@@ -106,7 +105,9 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
       if (known === undefined) entries.set(entry.key, { key: entry.key, value: entry.value });
       // A variable that a condition also fixes has only one value, and a repeated condition adds nothing.
       else if (list === 'condition' && known.value !== entry.value && places.size === 1) {
-        const clause = `it never applies, as its conditions ask for two values of ${JSON.stringify(entry.key)}`;
+        const clause =
+          'it never applies, because its conditions require two different values of ' +
+          `${JSON.stringify(entry.key)}`;
         return refuse(clause, 'correct it, or remove it');
       }
     }
@@ -114,13 +115,14 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
   if (entries.size === 0) {
     return refuse(
       'it has neither conditions nor variables, so it counts every descriptor of its namespace',
-      'let Envoy send a descriptor of its own for it, such as generic_key, and write a rule for that',
+      'configure Envoy to send a separate descriptor for this limit, such as generic_key, and write a ' +
+        'rule for that descriptor',
     );
   }
   if (places.size > 1) {
     return refuse(
-      'it compares several descriptors of a request, and weir decides each by itself',
-      'let Envoy send one descriptor with all these entries',
+      'it compares several descriptors of a request, but weir decides each descriptor separately',
+      'configure Envoy to send one descriptor with all of these entries',
     );
   }
   return {
@@ -188,9 +190,9 @@ function differentKeyFindings(limits: readonly ConvertedLimit[], file: string): 
     const shown = [...known].slice(0, SHOWN_LISTS).map((keys) => `[${keys}]`);
     const more = known.size > SHOWN_LISTS ? ` and ${known.size - SHOWN_LISTS} more` : '';
     const text =
-      `its limits have different entries: ${shown.join(', ')}${more}. Limitador counts a descriptor in each limit ` +
-      'whose entries it has, weir in the one limit that has all its entries: let Envoy send a descriptor for each of ' +
-      'these lists.';
+      `its limits have different entries: ${shown.join(', ')}${more}. Limitador counts a descriptor in ` +
+      'every limit whose entries it contains. weir counts it only in the limit with exactly its entries. ' +
+      'Configure Envoy to send a descriptor for each of these lists.';
     return [{ about: `${file}: namespace ${domain}`, text }];
   });
 }

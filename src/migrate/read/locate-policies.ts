@@ -60,9 +60,10 @@ export function locatePolicies(
   if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
   const text =
     root === undefined
-      ? `the service reads its policies from ${placeText(placeInContainer(settings))}, and no file says what lies ` +
-        'there; name the directory of this machine that holds them, too'
-      : `${JSON.stringify(root)} holds no policies; name the directory that RUNTIME_ROOT names, or the one with them`;
+      ? `the service reads its policies from ${placeText(placeInContainer(settings))}, but the given ` +
+        'files do not contain them; pass the local directory that contains the policies, too'
+      : `${JSON.stringify(root)} contains no policies; pass the directory in RUNTIME_ROOT, or the ` +
+        'directory that contains the policies';
   return { kind: 'not-found', text };
 }
 
@@ -70,14 +71,14 @@ export function locatePolicies(
 function placeText(place: PolicyPlace): string {
   const directory = JSON.stringify(pathOfPlace(place));
   if (typeof place === 'string' || !place.beside) return directory;
-  return `${directory} and from files beside it such as ${JSON.stringify(`${place.directory}.yaml`)}`;
+  return `${directory} and from files next to it, such as ${JSON.stringify(`${place.directory}.yaml`)}`;
 }
 
 function policiesInValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
   if (parts.length > 0) return { kind: 'parts', parts, of: workload.input.file };
   return {
     kind: 'not-found',
-    text: `the values hold no policies; name the directory, or the ConfigMap's manifest, that has them`,
+    text: 'the values contain no policies; pass the directory or the ConfigMap manifest that contains the policies',
   };
 }
 
@@ -99,7 +100,7 @@ function policiesInMounts(
   const mounts = [...nearest, ...within];
   const elsewhere = mounts.find(({ source }) => source.kind === 'elsewhere');
   if (elsewhere?.source.kind === 'elsewhere') {
-    const text = `the policies lie in ${elsewhere.source.what}; copy them to a directory, and name it, too`;
+    const text = `the policies are in ${elsewhere.source.what}; copy them to a directory, and pass that directory, too`;
     return { kind: 'not-found', text };
   }
   const paths = [
@@ -156,8 +157,8 @@ function policiesInTexts(
   const configs = texts.map(({ name, file }) => `config ${name} of ${file}`).join(' and the ');
   if (!hasFiles) return { kind: 'parts', parts: texts.map(({ part }) => part), of: `the ${configs}` };
   const text =
-    `some policies are files, and others the text of the ${configs}; ` +
-    'copy all to a directory, and name it, too';
+    `some policies are files, and others are text in the ${configs}; copy all policies to a directory, ` +
+    'and pass that directory, too';
   return { kind: 'not-found', text };
 }
 
@@ -189,8 +190,8 @@ function policiesInMountedConfigMaps(
   const missing = names.find((name) => !maps.some(({ map }) => map.name === name));
   if (missing !== undefined) {
     const text =
-      `the policies are in the ConfigMap ${missing}, which is not among the files; save it with ` +
-      `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and name that file, too`;
+      `the policies are in the ConfigMap ${missing}, which is not in the given files; save it with ` +
+      `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and pass that file, too`;
     return { kind: 'not-found', text };
   }
   return policiesInConfigMaps(
@@ -200,7 +201,7 @@ function policiesInMountedConfigMaps(
         const path = files === undefined ? key : files.get(key);
         return name === map && path !== undefined && isPolicyFile(place, posix.join(target, path));
       }),
-    `, as they are mounted, where the service reads them: ${placeText(place)}`,
+    ` at the path where the service reads them (${placeText(place)})`,
   );
 }
 
@@ -229,8 +230,8 @@ function policiesInConfigMaps(
   const names = maps.map(({ map, input }) => `ConfigMap ${map.name} of ${input.file}`);
   if (parts.length > maps.length) return { kind: 'parts', parts, of: `the ${names.join(' and the ')}` };
   const text =
-    `the ${names.join(' and the ')} hold no policies${where}; name the manifest, or the directory, ` +
-    'that has them';
+    `no policies were found in the ${names.join(' and the ')}${where}; pass the manifest or the directory ` +
+    'that contains the policies';
   return { kind: 'not-found', text };
 }
 

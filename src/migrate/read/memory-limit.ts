@@ -40,11 +40,13 @@ export function memoryFindings(
   const [enough, roomy] = writtenFor === 'compose' ? ['256m', '512m'] : ['256Mi', '512Mi'];
   const bound = 'set NODE_OPTIONS=--max-old-space-size=160';
   if (bytes < MIN_BYTES) {
-    const remedy = `raise it to ${enough}${bounded ? '' : ` and ${bound}`}, or to ${roomy}`;
-    const why = 'and weir takes about 100 MB before its first call';
-    return [{ about, text: `may have ${limit} of memory, ${why}: ${remedy}.` }];
+    const remedy = `raise the limit to ${enough}${bounded ? '' : ` and ${bound}`}, or to ${roomy}`;
+    const why = 'but weir uses about 100 MB before its first call';
+    return [{ about, text: `has a memory limit of ${limit}, ${why}; ${remedy}.` }];
   }
   if (bounded) return [];
-  const why = 'and Node.js would let its heap alone grow to 256 MiB';
-  return [{ about, text: `may have ${limit} of memory, ${why}: ${bound}, or raise it to ${roomy}.` }];
+  const why = 'but the heap of Node.js alone can grow to 256 MiB';
+  return [
+    { about, text: `has a memory limit of ${limit}, ${why}; ${bound}, or raise the limit to ${roomy}.` },
+  ];
 }

@@ -10,7 +10,7 @@ export function healthFindings(about: string, words: readonly string[]): readonl
   )?.[1];
   if (program === undefined) return [];
   const text =
-    `runs ${program}, which the image of weir does not have, so it would fail; ` +
-    'run `weir health` in its place.';
+    `runs ${program}, which the weir image does not contain, so the check would fail. Run \`weir health\` ` +
+    'instead.';
   return [{ about, text }];
 }

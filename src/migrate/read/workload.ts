@@ -139,9 +139,12 @@ export function chooseWorkload(
   if (wantedName !== undefined) {
     const named = workloads.filter(({ names }) => names.includes(wantedName));
     const [workload] = named;
-    if (workload !== undefined && named.length === 1) return { workload, because: '--service names it' };
-    const found = workload === undefined ? 'there is no service' : 'several services have the name';
-    return `${found} ${JSON.stringify(wantedName)}; --service takes ${nameList(named.length > 0 ? named : workloads)}`;
+    if (workload !== undefined && named.length === 1) return { workload, because: '--service selects it' };
+    const found = workload === undefined ? 'there is no service' : 'there are several services with the name';
+    return (
+      `${found} ${JSON.stringify(wantedName)}; set --service to one of ` +
+      `${nameList(named.length > 0 ? named : workloads)}`
+    );
   }
   const evidence = workloads.map((workload) => ({ workload, ...evidenceOf(workload) }));
   const most = Math.max(...evidence.map(({ weight }) => weight));
@@ -150,9 +153,10 @@ export function chooseWorkload(
   if (most > 0 && pick !== undefined && best.length === 1)
     return { workload: pick.workload, because: pick.because };
   return most > 0
-    ? `several services may be the rate limit service; name one with ` +
-        `--service: ${nameList(best.map(({ workload }) => workload))}`
-    : `no service runs ratelimit by its image or command; name one with --service: ${nameList(workloads)}`;
+    ? 'several services may be the rate limit service; set --service to one of ' +
+        `${nameList(best.map(({ workload }) => workload))}`
+    : 'the rate limit service cannot be detected by its image or command; set --service to one of ' +
+        `${nameList(workloads)}`;
 }
 
 function evidenceOf({ image, command, environment, names }: Workload): {
@@ -165,7 +169,7 @@ function evidenceOf({ image, command, environment, names }: Workload): {
   const own = SERVICE_VARIABLES.find((name) => environment.variables[name] !== undefined);
   if (own !== undefined) return { weight: 2, because: `it has the variable ${own}` };
   if (image === '' && names.some((name) => /rate-?limit/i.test(name)))
-    return { weight: 1, because: 'its name says so' };
+    return { weight: 1, because: 'its name suggests a rate limit service' };
   return { weight: 0, because: '' };
 }
 

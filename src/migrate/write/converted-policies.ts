@@ -52,11 +52,14 @@ export function convertedReport(
       ...conversions.flatMap(({ advice }) => advice),
       ...inputs
         .filter((input) => !conversions.some(({ from }) => from === input))
-        .map(({ file }) => ({ about: file, text: 'is not looked at beside limits that are converted.' })),
+        .map(({ file }) => ({
+          about: file,
+          text: 'is ignored, because other files contain limits to convert.',
+        })),
     ],
     same: domains.map((domain) => {
       const { length } = limits.filter((limit) => limit.domain === domain);
-      const text = `${quantity(length, 'rule')}, which --write writes as a policy.`;
+      const text = `${quantity(length, 'rule')}; with --write, weir migrate writes a policy.`;
       return { about: `domain ${domain}`, text };
     }),
     better: [],

@@ -51,7 +51,7 @@ export function makeDeployment(
       : editWorkload(pick.workload, inputs, target);
   const overlay = pick === undefined || text !== undefined ? undefined : overlayOf(pick.workload, target);
   if (pick !== undefined && overlay !== undefined) {
-    const note = `${noteOf(target)}; to be put over your ${inputs.length === 1 ? 'file' : 'files'}`;
+    const note = `${noteOf(target)}; overrides your ${inputs.length === 1 ? 'file' : 'files'}`;
     files.push({ path: overlay.name, content: overlay.text, note });
     isAdded = true;
   }
@@ -71,11 +71,11 @@ export function makeDeployment(
         path: name,
         content: withVariables(plainLines(input.text), isAdded ? {} : target.variables),
         mode: modeOf(input.file),
-        note: isAdded ? 'its lines' : noteOf(target, false),
+        note: isAdded ? 'the same variables' : noteOf(target, false),
       });
       isAdded = true;
     } else {
-      files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'as it was' });
+      files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'unchanged' });
     }
     names.set(input, name);
   }
@@ -97,7 +97,7 @@ export function makeDeployment(
       path: join(place, below),
       content: readConfigFile(file),
       mode: modeOf(file),
-      note: 'as it was',
+      note: 'unchanged',
     });
   }
   const written = policies.files.length > 0 ? place : undefined;
@@ -138,7 +138,7 @@ function freeName(name: string, taken: readonly string[]): string {
 function withVariables(text: string, variables: Target['variables']): string {
   const added = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
   if (added.length === 0) return text;
-  const comment = '# What these variables are in envoyproxy/ratelimit where they are unset.\n';
+  const comment = '# Defaults of envoyproxy/ratelimit for unset variables.\n';
   return `${text}${text.endsWith('\n') || text === '' ? '' : '\n'}${comment}${added.join('')}`;
 }
 
@@ -153,7 +153,7 @@ function manualEditFinding({ file }: Input, { image, variables }: Target): Findi
   const added = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const also = added.length === 0 ? '' : `, and add ${added.join(', ')}`;
   const text =
-    'image and variables are written in a way that this command does not change, such as an alias; in a copy of ' +
-    `the file, set the image ${image}${also}.`;
+    'weir migrate cannot change the image and the variables in this file, because they are written in an ' +
+    `unsupported form, such as an alias. In a copy of the file, set the image ${image}${also}.`;
   return { about: file, text };
 }

@@ -28,35 +28,35 @@ export function nextSteps(written: Written): string {
   const sources = [...inputs.map(({ file }) => file), ...(root === undefined ? [] : [root])];
   const added = Object.entries(target.variables).map(([name, value]) => `- \`${name}=${value}\``);
   const image =
-    pick &&
-    `- \`${target.image}\` takes the place of \`${pick.workload.image || 'the image that was built'}\`.`;
+    pick && `- \`${target.image}\` replaces \`${pick.workload.image || 'the locally built image'}\`.`;
   const unset =
-    `These variables were unset, and weir has other defaults than envoyproxy/ratelimit. ${
-      deployment.isAdded ? 'They are added so that nothing changes; ' : 'Add them so that nothing changes; '
-    }` +
-    `${deployment.isAdded ? 'remove' : 'leave out'} a line to have the default of weir (\`docs/migrate.md\` has both):`;
+    'These variables were unset, and their defaults in weir and envoyproxy/ratelimit differ. ' +
+    (deployment.isAdded
+      ? 'The written files set the old defaults, so that the behavior does not change. Remove'
+      : 'Set the old defaults, so that the behavior does not change. Omit') +
+    " a line to use weir's default (`docs/migrate.md` lists both defaults):";
   const steps = [
-    'Make the image in the sources of weir:\n' +
-      `   \`docker build -f deploy/Dockerfile -t ${target.image} .\`\n` +
-      `   ${pushOf(target.image)}${pullNote(pick?.workload.deployed)}`,
+    'Build the image in a checkout of the weir repository:\n   `docker build -f deploy/Dockerfile -t ' +
+      `${target.image} .\`\n   ${pushOf(target.image)}${pullNote(pick?.workload.deployed)}`,
     ...stepsOf(written),
   ];
   const paragraphs = [
     '# From envoyproxy/ratelimit to weir',
-    `\`weir migrate\` ${version()} made these files from ${sources.map(code).join(', ')}. It deployed nothing.`,
-    '## What is different',
+    `\`weir migrate\` ${version()} created these files from ${sources.map(code).join(', ')}. Nothing ` +
+      'has been deployed.',
+    '## Changes',
     [
       ...(image === undefined ? [] : [image]),
       ...deployment.files.map(({ path, note }) => `- \`${path}\`: ${note}.`),
     ].join('\n'),
     ...(added.length === 0 ? [] : [unset, added.join('\n')]),
-    '## What is left to decide',
+    '## Open decisions',
     listOf(report.decide) || 'Nothing.',
     ...(report.advice.length === 0 ? [] : ['## Good to know', listOf(report.advice)]),
-    '## What to do next',
+    '## Next steps',
     ...(report.decide.length === 0
       ? []
-      : ['First look at what is left to decide, above, and change what it names.']),
+      : ['Make the decisions in "Open decisions" above, and change the files accordingly.']),
     steps.map((step, i) => `${i + 1}. ${step}`).join('\n'),
   ];
   return `${paragraphs.join('\n\n')}\n`;
@@ -67,17 +67,17 @@ function pullNote(deployed: Deployed | undefined): string {
   const policy = deployed?.by === 'compose' ? deployed.pullPolicy : '';
   if (policy === '' || /^(?:missing|if_not_present|never)$/.test(policy)) return '';
   return (
-    ` Your compose file has \`pull_policy: ${policy}\`, with which docker compose takes no image that was only ` +
-    'made on this machine: push it, or remove that line.'
+    ` Your compose file has \`pull_policy: ${policy}\`, so docker compose does not use an image that ` +
+    'exists only on this machine. Push the image, or remove that line.'
   );
 }
 
 /** An image name without a registry host refers to Docker Hub, where users cannot push `weir`. */
 function pushOf(image: string): string {
   return /^[^/]*[.:][^/]*\//.test(image)
-    ? `Push it: \`docker push ${image}\`.`
-    : 'Where it is pulled from a registry, run `weir migrate` again with `--force` and ' +
-        '`--image <registry>/weir:<version>`, and push it under that name.';
+    ? `Push the image: \`docker push ${image}\`.`
+    : 'If the image is pulled from a registry, run `weir migrate` again with `--force` and `--image ' +
+        '<registry>/weir:<version>`, and push the image under that name.';
 }
 
 function listOf(findings: readonly Finding[]): string {
@@ -103,8 +103,8 @@ function checkSteps(written: Written): readonly string[] {
     return [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
   const merge = written.settings.mergeDomains ? ' -merge_domain_configs=true' : '';
   return [
-    'Check the policies, every file that the server will load: ' +
-      `\`weir ratelimit-config-check -config_dir ${shellWord(checked)}${merge}\`.`,
+    'Check all policy files that the server will load: `weir ratelimit-config-check -config_dir ' +
+      `${shellWord(checked)}${merge}\`.`,
   ];
 }
 
@@ -128,8 +128,7 @@ function deploySteps(written: Written): readonly string[] {
   const { deployed, input } = workload;
   const name = deployment.overlay ?? deployment.names.get(input);
   // Without a written file, there is no command to deploy it.
-  if (name === undefined)
-    return ['Make the changes by hand, as said above, and deploy the result as you always do.'];
+  if (name === undefined) return ['Make the changes above by hand, and deploy the result as usual.'];
   const file = join(directory, name);
   switch (deployed.by) {
     case 'compose':
@@ -139,18 +138,19 @@ function deploySteps(written: Written): readonly string[] {
         ...(deployment.overlay === undefined
           ? applySteps(directory, deployment)
           : [
-              'Change image and variables, and nothing else: ' +
-                `\`kubectl patch ${deployed.owner} --patch-file ${shellWord(file)}\`. To see the result first, add ` +
-                '`--dry-run=server -o yaml`.',
+              `Change only the image and the variables: \`kubectl patch ${deployed.owner} --patch-file ` +
+                `${shellWord(file)}\`. To preview the result, add \`--dry-run=server -o yaml\`.`,
             ]),
         ...(deployed.isPatchable
           ? [
-              `Wait until it serves: \`kubectl rollout status ${deployed.owner}\`.` +
-                (deployed.probes === 'requests' ? ' Its probes ask `/healthcheck`, as before.' : '') +
-                (deployed.probes === 'none' ? ' It has no probes: add one that asks `/healthcheck`.' : ''),
-              `Back again: \`kubectl rollout undo ${deployed.owner}\`.`,
+              `Wait until weir is ready: \`kubectl rollout status ${deployed.owner}\`.` +
+                (deployed.probes === 'requests' ? ' The probes call `/healthcheck`, as before.' : '') +
+                (deployed.probes === 'none'
+                  ? ' The container has no probes. Add a readinessProbe that calls `/healthcheck`.'
+                  : ''),
+              `To roll back, run \`kubectl rollout undo ${deployed.owner}\`.`,
             ]
-          : ['Back again: the same with the old file.']),
+          : ['To roll back, repeat these steps with the old file.']),
       ];
     case 'chart':
       return chartSteps(file);
@@ -160,14 +160,15 @@ function deploySteps(written: Written): readonly string[] {
         ...(deployed.as === 'manifest' ? applySteps(directory, deployment) : []),
         ...(deployed.as === 'file'
           ? [
-              `Give ${code(file)} to the controller: as \`envoy-gateway.yaml\` of its ConfigMap ` +
-                '`envoy-gateway-config`, or below `config.envoyGateway` in the values of its chart.',
+              `Add ${code(file)} to the configuration of the controller: as \`envoy-gateway.yaml\` in ` +
+                'its ConfigMap `envoy-gateway-config`, or below `config.envoyGateway` in the values of ' +
+                'its chart.',
             ]
           : []),
-        'The controller reads its configuration when it starts: ' +
-          '`kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway`. It then runs weir in the ' +
-          'place of the other service; policies stay as they are.',
-        'Back again: the same with the old configuration.',
+        'Restart the controller, which reads its configuration only when it starts: `kubectl -n ' +
+          'envoy-gateway-system rollout restart deployment/envoy-gateway`. The controller then runs weir ' +
+          'instead of envoyproxy/ratelimit. Policies stay unchanged.',
+        'To roll back, repeat these steps with the old configuration.',
       ];
   }
 }
@@ -175,13 +176,13 @@ function deploySteps(written: Written): readonly string[] {
 /** Each file is named, because kubectl would read a policy in the directory as a manifest. */
 function applySteps(directory: string, { names }: Deployment): readonly string[] {
   const all = [...names.values()].map((name) => ` -f ${shellWord(join(directory, name))}`).join('');
-  return [`See what would change, and change it: \`kubectl diff${all}\`, \`kubectl apply${all}\`.`];
+  return [`Review the changes, and apply them: \`kubectl diff${all}\`, \`kubectl apply${all}\`.`];
 }
 
 function chartSteps(file: string): readonly string[] {
   return [
-    `Give the values to your release: \`helm upgrade <release> <chart> -f ${shellWord(file)}\`.`,
-    'Back again: `helm rollback <release>`.',
+    `Upgrade your release with the new values: \`helm upgrade <release> <chart> -f ${shellWord(file)}\`.`,
+    'To roll back, run `helm rollback <release>`.',
   ];
 }
 
@@ -199,18 +200,19 @@ function composeSteps(
   const used =
     report.files.length === 0
       ? ''
-      : ` It mounts the policies of ${[report.directory ?? report.files].flat().map(code).join(', ')}, as before; ` +
-        'those that were written are a copy.';
+      : ' The service mounts the policies in ' +
+        `${[report.directory ?? report.files].flat().map(code).join(', ')}, as before. The written ` +
+        'policies are a copy.';
   return [
     (isOverlay
-      ? 'Replace the service, and it alone: the written file is put over yours, which stay as they are.'
-      : 'Replace the service, and it alone. `--project-directory` keeps its project, networks and relative paths.') +
+      ? 'Replace only this service. The written file overrides yours, which stay unchanged.'
+      : 'Replace only this service. `--project-directory` keeps its project, networks and relative paths.') +
       `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
       `   ${up(isOverlay ? [...files, file] : [file])}`,
     healthStep(settings.port, ports, command(isOverlay ? [...files, file] : [file]), service),
-    `When all is well, ${
-      isOverlay ? 'keep that file beside the others' : `put that file in the place of ${code(original)}`
-    }. Back again: ${up(files)}`,
+    'If the service works as expected, ' +
+      `${isOverlay ? 'keep that file next to the others' : `replace ${code(original)} with that file`}. ` +
+      `To roll back, run ${up(files)}`,
   ];
 }
 
@@ -225,8 +227,8 @@ function dockerSteps({ directory, deployment, settings, target }: Written): read
       ? ''
       : ` -v ${shellWord(resolve(directory, place))}:${policyDirectoryInContainer(settings)}:ro`;
   return [
-    'Start weir where the other service was started, with these variables and policies. With Docker alone:\n' +
-      `   \`docker run${env.join('')}${mount} ${published(settings)} ${target.image} /bin/ratelimit\``,
+    'Start weir instead of the other service, with these variables and policies. With Docker:\n   ' +
+      `\`docker run${env.join('')}${mount} ${published(settings)} ${target.image} /bin/ratelimit\``,
     healthStep(settings.port, undefined),
   ];
 }
@@ -235,7 +237,7 @@ function published({ grpcPort, port }: Settings): string {
   return [grpcPort, port].map((one) => `-p ${one}:${one}`).join(' ');
 }
 
-const ONCE = 'answers `OK` once Redis is reached';
+const ONCE = 'returns `OK` as soon as weir has reached Redis';
 
 /**
  * Returns the step that checks the health. `ports` are the published ports; undefined means that all ports are
@@ -251,16 +253,16 @@ function healthStep(
   if (ports === undefined || found?.published !== undefined) {
     const host = /^(?:|0\.0\.0\.0|::)$/.test(found?.host ?? '') ? '127.0.0.1' : (found?.host ?? '');
     const address = `${host.includes(':') ? `[${host}]` : host}:${found?.published ?? port}`;
-    return `Ask it: \`curl http://${address}/healthcheck\` ${ONCE}.`;
+    return `Check the health: \`curl http://${address}/healthcheck\` ${ONCE}.`;
   }
   if (found !== undefined) {
     return (
-      `Ask it: \`curl http://$(${compose} port ${shellWord(service)} ${port})/healthcheck\` ${ONCE}; ` +
-      'Docker chooses the port.'
+      `Check the health: \`curl http://$(${compose} port ${shellWord(service)} ${port})/healthcheck\` ` +
+      `${ONCE}. Docker chooses the port.`
     );
   }
   return (
-    `Ask it. Its HTTP port ${port} is not published, so ask within the container: ` +
-    `\`${compose} exec ${shellWord(service)} weir health\` succeeds once Redis is reached.`
+    `Check the health. The HTTP port ${port} is not published, so run the check in the container: ` +
+    `\`${compose} exec ${shellWord(service)} weir health\` succeeds as soon as weir has reached Redis.`
   );
 }

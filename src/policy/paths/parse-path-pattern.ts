@@ -41,7 +41,7 @@ function expandBraces(text: string): string[] | string {
   let open = -1;
   for (let i = 0; i < text.length && open < 0; i = skipAtom(text, i)) {
     if (text[i] === '{') open = i;
-    else if (text[i] === '}') return 'a "}" has no "{" before it; write "\\}" for the character';
+    else if (text[i] === '}') return 'a "}" has no "{" before it; write "\\}" to match a literal "}"';
   }
   if (open < 0) return [text];
   const options: string[] = [];
@@ -56,10 +56,10 @@ function expandBraces(text: string): string[] | string {
       start = i + 1;
     }
   }
-  if (close < 0) return 'a "{" is not closed; add "}", or write "\\{" for the character';
+  if (close < 0) return 'a "{" is not closed; add "}", or write "\\{" to match a literal "{"';
   options.push(text.slice(start, close));
   if (options.length === 1)
-    return 'braces must contain alternatives, as in {v4,v5}; write "\\{" for the character';
+    return 'braces must contain alternatives, as in {v4,v5}; write "\\{" to match a literal "{"';
   const expanded: string[] = [];
   for (const option of options) {
     const rest = expandBraces(text.slice(0, open) + option + text.slice(close + 1));
@@ -93,7 +93,7 @@ function parseSegments(text: string): Segment[] | string {
       if (escaped === undefined) return 'the pattern ends with "\\"; add the character to escape';
       tokens.push({ kind: 'char', unit: escaped.charCodeAt(0) });
     } else if (char === '[') {
-      if (end > text.length) return 'a "[" is not closed; add "]", or write "\\[" for the character';
+      if (end > text.length) return 'a "[" is not closed; add "]", or write "\\[" to match a literal "["';
       const set = parseSet(text.slice(i + 1, end - 1));
       if (typeof set === 'string') return set;
       tokens.push(set);
@@ -146,12 +146,13 @@ function parseSet(body: string): Token | string {
   const chars: string[] = [];
   const dashes = new Set<number>();
   for (let i = negated ? 1 : 0; i < body.length; i++) {
-    if (body[i] === '/') return 'a set of characters cannot contain "/", which would never match';
+    if (body[i] === '/') return 'a character set cannot contain "/", because "/" would never match';
     if (body[i] === '\\' && i + 1 < body.length) i++;
     else if (body[i] === '-') dashes.add(chars.length);
     chars.push(body[i] as string);
   }
-  if (chars.length === 0) return 'a set of characters is empty; write "\\[" for the character';
+  if (chars.length === 0)
+    return 'a character set is empty; add characters, or write "\\[" to match a literal "["';
   const ranges: [number, number][] = [];
   for (let i = 0; i < chars.length; i++) {
     const low = chars[i] as string;

@@ -67,7 +67,8 @@ export class ControlLog {
     });
     if (answer instanceof StorageError) return answer;
     return (
-      readPolled(answer) ?? new StorageError('rejected', 'the script of controls answered in an unknown form')
+      readPolled(answer) ??
+      new StorageError('rejected', 'the controls script returned an answer in an unknown format')
     );
   }
 
@@ -91,7 +92,7 @@ export class ControlLog {
     if (answer instanceof StorageError) return answer;
     return (
       readChanged(answer, changes.length) ??
-      new StorageError('timeout', 'the script of controls answered in an unknown form')
+      new StorageError('timeout', 'the controls script returned an answer in an unknown format')
     );
   }
 }

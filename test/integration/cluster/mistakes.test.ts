@@ -76,7 +76,7 @@ describe('set-ups that are refused', () => {
     await logged(
       /cannot be used, and weir keeps retrying: 127\S+ is not a node of a Redis Cluster \(cluster mode is off/,
     );
-    expect(log[0]).toMatch(/name cluster nodes in REDIS_URL, or, for a single Redis, remove its type/);
+    expect(log[0]).toMatch(/list cluster nodes in REDIS_URL, or remove its type for a single Redis/);
     expect(await take(store, 'a')).toBe('disconnected');
     expect(faults[0]).toBe('no_cluster');
     // Health and metrics report the named servers until the nodes are known.
@@ -86,7 +86,7 @@ describe('set-ups that are refused', () => {
     log = [];
     const beside = await openWhole({ REDIS_URL: `127.0.0.1:${redis.port},${node.address}` });
     await logged(
-      /^warn: 127\S+ is not a node of a Redis Cluster \(cluster mode is off\); name cluster nodes/,
+      /^warn: 127\S+ is not a node of a Redis Cluster \(cluster mode is off\); list cluster nodes/,
     );
     expect(beside.nodes).toHaveLength(3);
   });
@@ -98,7 +98,7 @@ describe('set-ups that are refused', () => {
     closers.push(() => sentinel.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await logged(
-      /127\S+ does not support CLUSTER, and may be a proxy or a Sentinel; name nodes of a Redis Cluster in REDIS_URL/,
+      /127\S+ does not support CLUSTER, and may be a proxy or a Sentinel; list nodes of a Redis Cluster in REDIS_URL/,
     );
     expect(await take(store, 'a')).toBe('disconnected');
   });
@@ -106,7 +106,7 @@ describe('set-ups that are refused', () => {
   test('a node of a cluster and REDIS_TYPE=SINGLE', async () => {
     const store = open({ REDIS_TYPE: 'single', REDIS_URL: node.address });
     await logged(
-      /it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL/,
+      /it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or set REDIS_URL to a single Redis server/,
     );
     expect(await take(store, await tenantOn(node))).not.toBe('decided');
     expect(store.everReached).toBe(false);
@@ -127,7 +127,7 @@ describe('set-ups that are refused', () => {
     expect(await take(store, 'a')).toBe('disconnected');
     open({ REDIS_URL: url, REDIS_TYPE: 'proxy' });
     await logged(
-      /this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and name cluster nodes/,
+      /this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and list cluster nodes/,
     );
     open({ REDIS_URL: url, REDIS_TYPE: 'proxy', REDIS_TLS: 'true' });
     await logged(/it does not speak TLS, but weir connected with TLS/);
@@ -161,7 +161,7 @@ describe('set-ups that are refused', () => {
     closers.push(() => second.stop());
     const both = open({ REDIS_URL: `${node.address},${second.url}` });
     await logged(
-      /cannot be used.*REDIS_URL names nodes of two Redis Clusters: 127\S+ belongs to one, 127\S+ to another/,
+      /cannot be used.*REDIS_URL lists nodes of two Redis Clusters: 127\S+ belongs to one, 127\S+ to another/,
     );
     expect(await take(both, 'a')).toBe('disconnected');
     expect(both.everReached).toBe(false);

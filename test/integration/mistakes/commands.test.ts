@@ -24,25 +24,25 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'chekc',
     code: 2,
-    prints: `weir: there is no command "chekc" (did you mean check?); see weir --help
+    prints: `weir: unknown command "chekc" (did you mean check?); see weir --help
 `,
   },
   {
     command: 'start',
     code: 2,
-    prints: `weir: there is no command "start" (did you mean serve?); see weir --help
+    prints: `weir: unknown command "start" (did you mean serve?); see weir --help
 `,
   },
   {
     command: 'serve shop.yaml',
     code: 2,
-    prints: `weir serve: "shop.yaml" has no setting before it; write --config-path before it if it is the policy, and see weir serve --help
+    prints: `weir serve: unexpected argument "shop.yaml"; to specify the policy, write --config-path before it; see weir serve --help
 `,
   },
   {
     command: 'serve --grpc-prot 9000',
     code: 2,
-    prints: `weir serve: there is no option --grpc-prot (did you mean --grpc-port?); see weir serve --help
+    prints: `weir serve: unknown option --grpc-prot (did you mean --grpc-port?); see weir serve --help
 `,
   },
   {
@@ -54,37 +54,37 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'check-config',
     code: 2,
-    prints: `weir check-config: name at least one policy file or directory; see weir check-config --help
+    prints: `weir check-config: specify at least one policy file or directory; see weir check-config --help
 `,
   },
   {
     command: 'check-config --strict shop.yaml',
     code: 2,
-    prints: `weir check-config: there is no option --strict; see weir check-config --help
+    prints: `weir check-config: unknown option --strict; see weir check-config --help
 `,
   },
   {
     command: 'explain shop.yaml',
     code: 2,
-    prints: `weir explain: name a policy file and at least one key=value; see weir explain --help
+    prints: `weir explain: specify a policy file and at least one key=value; see weir explain --help
 `,
   },
   {
     command: 'explain customer=ann shop.yaml',
     code: 2,
-    prints: `weir explain: argument 2 is not of the form key=value; write the path of the policy first, and then entries such as user=ann
+    prints: `weir explain: argument 2 is not of the form key=value; write the policy path first, and then entries such as user=ann
 `,
   },
   {
     command: 'explain two customer=ann',
     code: 2,
-    prints: `weir explain: the policy has several domains; name one with --domain: edge, shop
+    prints: `weir explain: the policy has several domains; specify one with --domain: edge, shop
 `,
   },
   {
     command: 'check --address localhost customer=ann',
     code: 2,
-    prints: `weir check: --address "localhost" is neither host:port, with IPv6 addresses in brackets as in [::1]:8081, nor unix:<path>; write localhost:8081
+    prints: `weir check: --address "localhost" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>; write localhost:8081
 Try weir check --help.
 `,
   },
@@ -105,33 +105,33 @@ Try weir check --help.
   {
     command: 'check customer=ann --domain',
     code: 2,
-    prints: `weir check: --domain has no value; write one after it
+    prints: `weir check: --domain needs a value; write the value after the option
 Try weir check --help.
 `,
   },
   {
     command: 'bucket grant shop customer=ann --tokens -5',
     code: 2,
-    prints: `weir bucket: --tokens has no value; write one after it, or --tokens=… where it begins with -; see weir bucket --help
+    prints: `weir bucket: --tokens needs a value; write the value after the option, or as --tokens=… if it begins with -; see weir bucket --help
 `,
   },
   {
     command: 'check customer:ann',
     code: 2,
-    prints: `weir check: "customer:ann" is no entry; write customer=ann
+    prints: `weir check: "customer:ann" is not an entry; write customer=ann
 Try weir check --help.
 `,
   },
   {
     command: 'diff shop.yaml',
     code: 2,
-    prints: `weir diff: name two policy files or directories, the old and the new; see weir diff --help
+    prints: `weir diff: specify two policy files or directories, the old one and the new one; see weir diff --help
 `,
   },
   {
     command: 'migrate',
     code: 2,
-    prints: `weir migrate: name the files of the installation, or a directory; see weir migrate --help
+    prints: `weir migrate: specify the files of the installation, or a directory; see weir migrate --help
 `,
   },
 ];
@@ -140,7 +140,7 @@ const PATHS: readonly BadCommand[] = [
   {
     command: 'check-config shop.yml',
     code: 1,
-    prints: `shop.yml: "shop.yml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/shop.yml"; check the path
+    prints: `shop.yml: "shop.yml" does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/shop.yml"; check the path
 1 error
 `,
   },
@@ -169,7 +169,7 @@ decision metadata: off, unless DECISION_METADATA is set
   {
     command: 'diff old.yaml shop.yaml',
     code: 1,
-    prints: `old.yaml: "old.yaml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/old.yaml"; check the path
+    prints: `old.yaml: "old.yaml" does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/old.yaml"; check the path
 `,
   },
   {
@@ -181,19 +181,19 @@ decision metadata: off, unless DECISION_METADATA is set
   {
     command: 'migrate two --env ratelimit.env',
     code: 1,
-    prints: `weir migrate: "ratelimit.env" does not exist: it was looked for in the working directory "<folder>", as "<folder>/ratelimit.env"; check the path
+    prints: `weir migrate: "ratelimit.env" does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/ratelimit.env"; check the path
 `,
   },
   {
     command: 'migrate two --env shop.yaml',
     code: 1,
-    prints: `weir migrate: --env: "shop.yaml" is a policy and holds no variables; name it without --env
+    prints: `weir migrate: --env: "shop.yaml" is a policy and contains no variables; pass it without --env
 `,
   },
   {
     command: 'check --address 127.0.0.1:<tls> --ca ca.pem customer=ann',
     code: 1,
-    prints: `weir check: --ca: cannot read ca.pem: the file does not exist: it was looked for in the working directory "<folder>", as "<folder>/ca.pem"; correct the path
+    prints: `weir check: --ca: cannot read ca.pem: the file does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/ca.pem"; correct the path
 `,
   },
 ];
@@ -205,7 +205,7 @@ const SERVERS: readonly BadCommand[] = [
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:<nobody>; start weir serve, or name the server with --address
+weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:<nobody>; start weir serve, or specify the server with --address
 `,
   },
   {
@@ -214,7 +214,7 @@ weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:<nobody>; start we
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address
+weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1, not gRPC; specify the server's gRPC port (GRPC_PORT) with --address
 `,
   },
   {
@@ -223,7 +223,7 @@ weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1 and no gRPC; n
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<tls> speaks TLS, and it was asked in clear text; name the file with the issuer of its certificate with --ca, or use --tls if Node.js knows the issuer
+weir check: 1 of 1 calls failed: 127.0.0.1:<tls> speaks TLS, but weir connected without TLS; set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
 `,
   },
   {
@@ -232,7 +232,7 @@ weir check: 1 of 1 calls failed: 127.0.0.1:<tls> speaks TLS, and it was asked in
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: the certificate of 127.0.0.1:<tls> is not accepted (unable to verify the first certificate); name the file with its issuer with --ca
+weir check: 1 of 1 calls failed: the certificate of 127.0.0.1:<tls> is not accepted (unable to verify the first certificate); set --ca to the file with the CA certificate
 `,
   },
   {
@@ -241,7 +241,7 @@ weir check: 1 of 1 calls failed: the certificate of 127.0.0.1:<tls> is not accep
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<clear> speaks clear text, and it was asked over TLS; leave out --tls, --ca, --cert and --key
+weir check: 1 of 1 calls failed: 127.0.0.1:<clear> does not speak TLS, but weir connected with TLS; remove --tls, --ca, --cert and --key
 `,
   },
   {
@@ -250,25 +250,25 @@ weir check: 1 of 1 calls failed: 127.0.0.1:<clear> speaks clear text, and it was
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: the host name of weir.invalid:8081 is unknown; correct it, and name the server with --address
+weir check: 1 of 1 calls failed: the host name in weir.invalid:8081 cannot be resolved; specify the correct address with --address
 `,
   },
   {
     command: 'health --address 127.0.0.1:<nobody>',
     code: 1,
-    prints: `weir health: nothing listens on 127.0.0.1:<nobody>; start weir serve, or name the server with --address
+    prints: `weir health: nothing listens on 127.0.0.1:<nobody>; start weir serve, or specify the server with --address
 `,
   },
   {
     command: 'health --address 127.0.0.1:<http>',
     code: 1,
-    prints: `weir health: 127.0.0.1:<http> speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address
+    prints: `weir health: 127.0.0.1:<http> speaks HTTP/1.1, not gRPC; specify the server's gRPC port (GRPC_PORT) with --address
 `,
   },
   {
     command: 'health --address 127.0.0.1:<tls>',
     code: 1,
-    prints: `weir health: 127.0.0.1:<tls> speaks TLS, and it was asked in clear text; name the file with the issuer of its certificate with --ca, or use --tls if Node.js knows the issuer
+    prints: `weir health: 127.0.0.1:<tls> speaks TLS, but weir connected without TLS; set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
 `,
   },
 ];

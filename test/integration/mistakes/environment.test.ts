@@ -100,7 +100,7 @@ describe('Redis', () => {
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica, which does not accept writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica, which does not accept writes; set REDIS_URL to the address of its primary (READONLY You can't write against a read only replica.)
 `,
     },
     {
@@ -112,7 +112,7 @@ describe('Redis', () => {
     {
       what: 'a database that it has not',
       url: 'redis://127.0.0.1:<evicting>/99',
-      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps retrying: it does not have database 99; name another one in REDIS_URL (ERR DB index is out of range)
+      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps retrying: it does not have database 99; choose another database in REDIS_URL (ERR DB index is out of range)
 `,
     },
     {
@@ -169,7 +169,7 @@ describe('weir', () => {
     });
     const prints = `warning: PROMETHEUS_ADDR changes nothing: the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.
 warning: LOG_LEVL is no setting of weir, so it changes nothing: did you mean LOG_LEVEL?
-warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, only notes.txt; name the directory that holds the policies`;
+warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, only notes.txt; specify the directory that contains the policies`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

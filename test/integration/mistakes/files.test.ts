@@ -24,7 +24,7 @@ const FILES: readonly BadPolicy[] = [
     what: 'line ends of Windows',
     policy: `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}`.replaceAll('\n', '\r\n'),
     prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
-domains that weir serve would not load: shop
+domains that would fail to load: shop
 1 error
 `,
   },
@@ -46,29 +46,29 @@ ok: 1 file, '\${DOMAIN}' (1 rule)
   {
     what: 'a policy in JSON',
     policy: { 'shop.json': '{ "domain": "shop" }' },
-    prints: `.: the directory has no file that ends in .yaml or .yml, only shop.json; rename JSON policies to end in .yaml (JSON is valid YAML), or name the directory that holds the policies
+    prints: `.: the directory has no file that ends in .yaml or .yml, only shop.json; rename JSON policies to *.yaml (JSON is valid YAML), or specify the directory that contains the policies
 1 error
 `,
   },
   {
     what: 'a Deployment',
     policy: 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: weir }\n',
-    prints: `shop.yaml: the file has no ConfigMap, only manifests of kind Deployment; name the manifest of the ConfigMap that holds the policies
+    prints: `shop.yaml: the file has no ConfigMap, only manifests of kind Deployment; specify the manifest of the ConfigMap that contains the policies
 1 error
 `,
   },
   {
     what: 'a ConfigMap without a policy',
     policy: 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: weir }\ndata: { REDIS_URL: "redis:6379" }\n',
-    prints: `warning: shop.yaml:4:20: data["REDIS_URL"]: this key does not hold a policy and is skipped
-shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest of the ConfigMap that holds the policies
+    prints: `warning: shop.yaml:4:20: data["REDIS_URL"]: this key does not contain a policy, and is skipped
+shop.yaml: no "data" key in its ConfigMaps contains a policy; specify the manifest of the ConfigMap that contains the policies
 1 error
 `,
   },
   {
     what: 'a directory without policies',
     policy: { 'README.md': '# Policies\n' },
-    prints: `.: the directory has no file that ends in .yaml or .yml, only README.md; name the directory that holds the policies
+    prints: `.: the directory has no file that ends in .yaml or .yml, only README.md; specify the directory that contains the policies
 1 error
 `,
   },
@@ -76,7 +76,7 @@ shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest 
     what: 'one domain in two files',
     policy: { 'a.yaml': `${CUSTOMER}${LIMIT}`, 'b.yaml': `${CUSTOMER.replace('customer', 'path')}${LIMIT}` },
     prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is loaded; put each domain into one file, or set MERGE_DOMAIN_CONFIG=true
-domains that weir serve would not load: shop
+domains that would fail to load: shop
 1 error
 `,
   },

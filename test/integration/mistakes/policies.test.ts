@@ -11,7 +11,7 @@ const POLICIES: readonly BadPolicy[] = [
     policy: `domain: shop\ndescriptors:\n  - kye: customer\n${LIMIT}`,
     prints: `shop.yaml:3:5: descriptors[0].kye: unknown key "kye"; did you mean "key"?
 shop.yaml:3:5: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches
-domains that weir serve would not load: shop
+domains that would fail to load: shop
 2 errors
 `,
   },

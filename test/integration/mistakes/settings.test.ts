@@ -57,7 +57,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://a:6379,b:6379', REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: a cluster address must not contain URLs or a login; write <host:port of a node>,<host:port of another one>, the login in REDIS_AUTH, and REDIS_TLS=true for TLS
+    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: a cluster address must not contain URLs or a login; write <host:port of a node>,<host:port of another node>, and set REDIS_AUTH to the login, and REDIS_TLS=true for TLS
 `,
   },
   {
@@ -70,7 +70,7 @@ const VALUES: readonly BadSettings[] = [
 const ADDRESSES: readonly BadSettings[] = [
   {
     environment: { REDIS_URL: 'redis:6379/0' },
-    prints: `weir: REDIS_URL: Redis address: only a URL can name a database; write redis://redis:6379/0
+    prints: `weir: REDIS_URL: Redis address: only a URL can contain a database; write redis://redis:6379/0
 `,
   },
   {
@@ -110,7 +110,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://:p@ss/w0rd@localhost:6379' },
-    prints: `weir: REDIS_URL: Redis address: the user or the password contains a character that ends it in a URL; percent-encode it (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
+    prints: `weir: REDIS_URL: Redis address: the user or the password contains a character with a special meaning in URLs; percent-encode this character (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
 `,
   },
   {
@@ -123,7 +123,7 @@ const ADDRESSES: readonly BadSettings[] = [
 const FILES: readonly BadSettings[] = [
   {
     environment: { CONFIG_PATH: 'policies/shop.yaml' },
-    prints: `weir: policies/shop.yaml: "policies/shop.yaml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/policies/shop.yaml"; check the path
+    prints: `weir: policies/shop.yaml: "policies/shop.yaml" does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/policies/shop.yaml"; check the path
 weir: no policy of CONFIG_PATH (policies/shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
 `,
   },
@@ -136,7 +136,7 @@ weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what
   },
   {
     environment: { ...TLS, GRPC_SERVER_TLS_KEY: 'tls/tls.key' },
-    prints: `weir: GRPC_SERVER_TLS_KEY: cannot read tls/tls.key: the file does not exist: it was looked for in the working directory "<folder>", as "<folder>/tls/tls.key"; correct the path
+    prints: `weir: GRPC_SERVER_TLS_KEY: cannot read tls/tls.key: the file does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/tls/tls.key"; correct the path
 `,
   },
   {

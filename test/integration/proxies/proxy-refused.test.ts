@@ -74,8 +74,9 @@ for (const kind of PROXY_KINDS) {
           `Redis redis://127.0.0.1:${port} cannot be used, and weir keeps retrying: `,
         );
         expect(sentence).toContain(
-          'this server distributes keys over several servers, as twemproxy and the redis_proxy of Envoy ' +
-            'do; set REDIS_TYPE=PROXY, or name Redis itself in REDIS_URL (a proxy answers there: ',
+          "this server distributes keys over several servers, as twemproxy and Envoy's redis_proxy do; " +
+            'set REDIS_TYPE=PROXY, or set REDIS_URL to the address of the Redis server (a proxy answers ' +
+            'there: ',
         );
       }
     });

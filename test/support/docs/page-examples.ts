@@ -98,7 +98,7 @@ export function commandsOf(page: string, block: readonly string[], from: number)
  */
 const MEASURED: readonly RegExp[] = [
   /("micros":)\d+()/g,
-  /(\bcounted for )[\d.]+(s so far)/g,
+  /(\bonly )[\d.]+(s of data so far)/g,
   // Ids of blocks and exemptions are random.
   /^((?:block|allow)\b.* )[\da-f]{16}( )/gm,
 ];

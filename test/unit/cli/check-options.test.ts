@@ -82,12 +82,12 @@ describe('parseCheckArguments', () => {
   );
 
   test.each<[environment: Record<string, string>, messages: RegExp[]]>([
-    [{ GRPC_PORT: 'abc' }, [/^GRPC_PORT: "abc" is not a port/, /name a server with --address$/]],
-    [{ GRPC_PORT: '0' }, [/^GRPC_PORT is 0, .* name it with --address$/]],
+    [{ GRPC_PORT: 'abc' }, [/^GRPC_PORT: "abc" is not a port/, /specify a server with --address$/]],
+    [{ GRPC_PORT: '0' }, [/^GRPC_PORT is 0, .* specify it with --address$/]],
     [
       { GRPC_SERVER_USE_TLS: 'true', GRPC_CLIENT_TLS_CACERT: '/ca.pem' },
       [
-        /^GRPC_CLIENT_TLS_CACERT is set, so 127\.0\.0\.1:8081 wants a client certificate; .*--cert and --key$/,
+        /^GRPC_CLIENT_TLS_CACERT is set, so 127\.0\.0\.1:8081 requires a client certificate; .*--cert and --key$/,
       ],
     ],
   ])('an environment that names no server that can be asked: %j', (environment, messages) => {
@@ -125,10 +125,10 @@ describe('parseCheckArguments', () => {
 
   test.each([
     [[], /at least one entry/],
-    [['acme'], /"acme" is no entry/],
-    [['=acme'], /"=acme" is no entry/],
-    [['a=1', '+'], /each needs at least one/],
-    [['+', 'a=1'], /each needs at least one/],
+    [['acme'], /"acme" is not an entry/],
+    [['=acme'], /"=acme" is not an entry/],
+    [['a=1', '+'], /write at least one/],
+    [['+', 'a=1'], /write at least one/],
     [['--count', '0', 'a=b'], /--count "0" is not a whole number from 1 /],
     [['--count', '1.5', 'a=b'], /--count "1.5"/],
     [['--concurrency', 'all', 'a=b'], /--concurrency "all"/],
@@ -136,7 +136,7 @@ describe('parseCheckArguments', () => {
     [['--timeout', '5', 'a=b'], /--timeout "5" is not a duration/],
     [['--timeout', '0s', 'a=b'], /--timeout "0s"/],
     [['--timeout', '2h', 'a=b'], /--timeout "2h"/],
-    [['--address', 'localhost', 'a=b'], /--address "localhost" is neither host:port/],
+    [['--address', 'localhost', 'a=b'], /--address "localhost" is not of the form host:port/],
     [['--address', '::1:8081', 'a=b'], /in brackets/],
     [['--address', 'h:0', 'a=b'], /--address/],
     [['--address', 'h:65536', 'a=b'], /--address/],

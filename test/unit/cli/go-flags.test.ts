@@ -31,10 +31,10 @@ describe('flags as Go reads them', () => {
   ])('%j', (args, expected) => expect(read(...args)).toEqual(expected));
 
   test.each([
-    [['-domains', 'd'], 'there is no flag -domains'],
+    [['-domains', 'd'], 'unknown flag -domains'],
     [['-domain'], '-domain needs a value'],
-    [['---domain'], '"---domain" is no flag'],
-    [['-=d'], '"-=d" is no flag'],
-    [['-grpc-use-tls=yes'], '-grpc-use-tls is true or false, not "yes"'],
+    [['---domain'], '"---domain" is not a flag'],
+    [['-=d'], '"-=d" is not a flag'],
+    [['-grpc-use-tls=yes'], '-grpc-use-tls must be true or false, not "yes"'],
   ])('%j makes no sense', (args, message) => expect(read(...args)).toEqual({ kind: 'usage', message }));
 });

@@ -32,11 +32,11 @@ test('comments and empty lines are nothing', () => {
 
 test.each([
   ['A', 'A has no "="'],
-  ['A="b', 'quotes of A do not close'],
-  ["A='b' c", 'quotes of A do not close'],
-  ['A=$\x7bB}', 'names another variable'],
-  ['A=$B', 'names another variable'],
-  ['A="x$\x7bB:-c}"', 'names another variable'],
+  ['A="b', 'quoted value of A does not end'],
+  ["A='b' c", 'quoted value of A does not end'],
+  ['A=$\x7bB}', 'refers to another variable'],
+  ['A=$B', 'refers to another variable'],
+  ['A="x$\x7bB:-c}"', 'refers to another variable'],
 ])('the value of %j is not known', (line, message) => {
   const { variables, unknown, problems } = readEnvFile(`\n${line}\n`);
   expect([variables, [...unknown]]).toEqual([{}, ['A']]);
@@ -47,6 +47,6 @@ test.each(['a: b', '- A=b', '1A=b', '{'])('%j is no variable', (line) => {
   expect(readEnvFile(line)).toEqual({
     variables: {},
     unknown: new Set(),
-    problems: [{ line: 1, message: 'it is not of the form KEY=VALUE' }],
+    problems: [{ line: 1, message: 'the line is not of the form KEY=VALUE' }],
   });
 });

@@ -45,7 +45,7 @@ test('an installation that sets everything that differs needs no decision', () =
       about:
         'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
         'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
-      text: 'means in weir what it means in envoyproxy/ratelimit.',
+      text: 'has the same meaning in weir.',
     },
   ]);
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
@@ -83,12 +83,12 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
   expect(same).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',
-    text: expect.stringContaining('in either way'),
+    text: expect.stringContaining('with either value'),
   });
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
   expect(unused).toContainEqual({
     about: 'GRPC_SERVER_TLS_CA_CERT',
-    text: 'weir does not know it, and ignores it.',
+    text: 'is unknown to weir, and ignored.',
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -96,7 +96,7 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
   expect(same).toContainEqual({
     about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
-    text: expect.stringContaining('means the same'),
+    text: expect.stringContaining('has the same meaning in weir'),
   });
 });
 
@@ -118,7 +118,7 @@ test('what Node.js reads is not said to change nothing', () => {
     { ...COMPLETE, NODE_OPTIONS: '--max-old-space-size=160', NODE_NAME: 'a' },
     new Set(),
   );
-  expect(advice).toContainEqual({ about: 'NODE_OPTIONS', text: 'is for Node.js, on which weir runs.' });
+  expect(advice).toContainEqual({ about: 'NODE_OPTIONS', text: 'configures Node.js, which runs weir.' });
   expect(unused.map(({ about }) => about)).toEqual(['NODE_NAME']);
 });
 
@@ -135,14 +135,14 @@ describe('needs a decision', () => {
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
-      /^USE_STATSD, USE_PROMETHEUS: are on together\. envoyproxy\/ratelimit does not start/,
+      /^USE_STATSD, USE_PROMETHEUS: are all enabled\. envoyproxy\/ratelimit does not start/,
     ],
-    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: begins every key in Redis/],
+    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: is the prefix of every Redis key/],
     [
       { REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_SOCKET_TYPE: 'unix' },
-      /^REDIS_TYPE: REDIS_URL looks like the address of twemproxy .* set REDIS_TYPE=PROXY, or name Redis itself/,
+      /^REDIS_TYPE: REDIS_URL looks like an address of twemproxy .* Set REDIS_TYPE=PROXY, or set REDIS_URL/,
     ],
-    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
+    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: contains a Redis/],
     [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
   ])('%j', (variables, expected) => {
     const lines = decide(variables);
@@ -219,7 +219,7 @@ test('what is doubled in both is good to know, and no decision', () => {
   const doubled = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' };
   const { advice, decide: undecided } = findInVariables({ ...COMPLETE, ...doubled });
   expect(advice).toEqual([
-    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^is on/) },
+    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^is enabled/) },
   ]);
   expect(undecided).toEqual([]);
 });
@@ -268,6 +268,6 @@ test("variables of Go's runtime change nothing, those of its issuers need a deci
   });
   expect(unused).toContainEqual({ about: 'GOMAXPROCS', text: expect.stringContaining('Go runtime') });
   expect(undecided).toEqual([
-    { about: 'SSL_CERT_FILE', text: expect.stringContaining('name them in REDIS_TLS_CACERT') },
+    { about: 'SSL_CERT_FILE', text: expect.stringContaining('Set REDIS_TLS_CACERT') },
   ]);
 });

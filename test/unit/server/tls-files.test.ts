@@ -79,7 +79,7 @@ describe('TLS settings', () => {
       'a relative path',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: 'no/such.crt' }),
       [
-        /^GRPC_SERVER_TLS_CERT: cannot read no\/such\.crt: .*: it was looked for in .*, as "\/.*no\/such\.crt"; /,
+        /^GRPC_SERVER_TLS_CERT: cannot read no\/such\.crt: .*: the path is relative to .*, so weir tried "\/.*"; /,
       ],
     ],
     [

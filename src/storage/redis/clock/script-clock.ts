@@ -69,7 +69,7 @@ export class ScriptClock {
     if (!this.#gives) {
       this.#gives = true;
       const means = 'weir passes the time to scripts from now on, as with REDIS_CLOCK=caller';
-      this.#warn(`does not let scripts read the time; ${means} (${error.message})`);
+      this.#warn(`does not allow scripts to read the time; ${means} (${error.message})`);
     }
     if (!this.#clock.isSet && this.#time.seenMicros === 0) await this.#ask(send);
     return true;

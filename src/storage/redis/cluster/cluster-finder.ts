@@ -201,8 +201,8 @@ export class ClusterFinder {
     }
     this.#foreignNodeIds = other.ids;
     const sentence =
-      `${this.#options.variable} names nodes of two Redis Clusters: ${(own[0] as ClusterView).from} ` +
-      `belongs to one, ${other.from} to another; name nodes of one cluster only`;
+      `${this.#options.variable} lists nodes of two Redis Clusters: ${(own[0] as ClusterView).from} ` +
+      `belongs to one, ${other.from} to another; list only nodes of one cluster`;
     if (this.#view === undefined) throw new Error(sentence);
     this.#events.inconsistent(sentence);
     return own.filter(({ epoch }) => epoch >= newest);

@@ -54,13 +54,13 @@ export function queryNode(
     (_, said) => {
       if (/cluster support disabled/i.test(said)) {
         return (
-          `${name} is not a node of a Redis Cluster (cluster mode is off); name cluster nodes in ` +
-          `${variable}, or, for a single Redis, remove its type`
+          `${name} is not a node of a Redis Cluster (cluster mode is off); list cluster nodes in ` +
+          `${variable}, or remove its type for a single Redis`
         );
       }
       if (/unknown command '?`?cluster/i.test(said)) {
         return (
-          `${name} does not support CLUSTER, and may be a proxy or a Sentinel; name nodes of a Redis ` +
+          `${name} does not support CLUSTER, and may be a proxy or a Sentinel; list nodes of a Redis ` +
           `Cluster in ${variable}, or correct its type`
         );
       }

@@ -13,8 +13,8 @@ import {
 export const MAX_SERVERS = 32;
 const CLUSTER_PORT = 6379;
 const SENTINEL_PORT = 26379;
-const CLUSTER_FORM = 'write <host:port of a node>,<host:port of another one>';
-const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another one>';
+const CLUSTER_FORM = 'write <host:port of a node>,<host:port of another node>';
+const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another Sentinel>';
 
 /** Format of a list of servers, and its names in errors. */
 interface ServerList {
@@ -37,11 +37,11 @@ export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = 
   const entries = entriesOf(url);
   refuseUrl(
     url,
-    `a cluster address must not contain URLs or a login; ${CLUSTER_FORM}, the login in REDIS_AUTH`,
+    `a cluster address must not contain URLs or a login; ${CLUSTER_FORM}, and set REDIS_AUTH to the login`,
   );
   const cluster = serversOf(entries, {
     port: CLUSTER_PORT,
-    tooMany: 'nodes; name a few, and weir finds the others',
+    tooMany: 'nodes; list a few, and weir finds the others',
     name: 'node',
     suffix: '',
   });
@@ -57,8 +57,8 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   const [masterName = '', ...entries] = entriesOf(url);
   refuseUrl(
     url,
-    `a Sentinel address must not contain URLs or a login; ${SENTINEL_FORM}, the login of Redis in ` +
-      'REDIS_AUTH, the login of the Sentinels in REDIS_SENTINEL_AUTH',
+    `a Sentinel address must not contain URLs or a login; ${SENTINEL_FORM}, and set REDIS_AUTH to the ` +
+      'login for Redis, REDIS_SENTINEL_AUTH to the login for the Sentinels',
   );
   if (masterName === '' || /[:\s/]/.test(masterName)) {
     throw wrong(`a Sentinel address must begin with the name of the master; ${SENTINEL_FORM}`);
@@ -68,7 +68,7 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   }
   const sentinels = serversOf(entries, {
     port: SENTINEL_PORT,
-    tooMany: 'Sentinels; name fewer',
+    tooMany: 'Sentinels; list fewer',
     name: 'Sentinel',
     suffix: ' after the name of the master',
   });
@@ -88,7 +88,7 @@ function serversOf(
   entries: readonly string[],
   { port, tooMany: many, name: one, suffix: where }: ServerList,
 ): HostPort[] {
-  if (entries.length > MAX_SERVERS) throw wrong(`it names more than ${MAX_SERVERS} ${many}`);
+  if (entries.length > MAX_SERVERS) throw wrong(`it contains more than ${MAX_SERVERS} ${many}`);
   return entries.map((text, index) => {
     const server = readHostPort(text, port);
     if (server !== undefined) return server;

@@ -32,7 +32,7 @@ const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
 const LOGIN_PLACES = {
   URL: '',
   AUTH: '',
-  AUTH_FILE: 'the file of ',
+  AUTH_FILE: 'the file in ',
   AUTH_COMMAND: 'the output of the command in ',
 } as const;
 

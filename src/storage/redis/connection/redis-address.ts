@@ -53,8 +53,8 @@ export class RedisUrlLoginError extends Error {
 
   constructor() {
     super(
-      'Redis address: the user or the password contains a character that ends it in a URL; ' +
-        'percent-encode it (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
+      'Redis address: the user or the password contains a character with a special meaning in URLs; ' +
+        'percent-encode this character (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
     );
   }
 }
@@ -119,9 +119,9 @@ function parse(url: string): Parts {
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
-      'Redis address: it contains several addresses; name one Redis, or set the type to CLUSTER for ' +
-        'nodes of a Redis Cluster; for Sentinels, set it to SENTINEL and write the name of the master ' +
-        'before their addresses',
+      'Redis address: it contains several addresses; specify one Redis server, or set the type to ' +
+        'CLUSTER for nodes of a Redis Cluster; for Sentinels, set the type to SENTINEL and write the name ' +
+        'of the master before their addresses',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
@@ -171,7 +171,7 @@ function parseHostPort(text: string): Parts {
   if (found === undefined) {
     const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(text) ?? [];
     if (plain !== undefined) {
-      throw new Error(`Redis address: only a URL can name a database; write redis://${plain}`);
+      throw new Error(`Redis address: only a URL can contain a database; write redis://${plain}`);
     }
     // An address that cannot be parsed may contain a password, so the error does not repeat it.
     throw new Error(`Redis address cannot be read; ${FORMS}`);

@@ -232,7 +232,7 @@ export class RedisConnection {
   private onLoginSource(sentence: string | undefined): void {
     if (sentence !== undefined) this.options.observeFault?.('login_source');
     if (sentence === this.loginFailure) return;
-    if (sentence === undefined) this.log('info', `Redis ${this.name} accepts a new login again`);
+    if (sentence === undefined) this.log('info', `a login for Redis ${this.name} is available again`);
     else this.log('warn', sentence);
     this.loginFailure = sentence;
   }

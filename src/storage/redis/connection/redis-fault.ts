@@ -52,8 +52,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: new RegExp(`^${IS_PROXY}`),
     reaction: 'wait',
     remedy: ({ prefix }) =>
-      'this server distributes keys over several servers, as twemproxy and the redis_proxy of Envoy do; ' +
-      `set ${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
+      "this server distributes keys over several servers, as twemproxy and Envoy's redis_proxy do; set " +
+      `${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis server`,
   },
   // Messages about Sentinels contain those of the system, and what to do.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
@@ -67,7 +67,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
     remedy: () =>
-      'it does not let scripts read the time (TIME); set REDIS_CLOCK=caller to let weir pass the time',
+      'it does not allow scripts to read the time (TIME); set REDIS_CLOCK=caller, so that weir passes the time',
   },
   {
     reason: 'readonly',
@@ -76,14 +76,14 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) =>
       place.sentinel
         ? 'it is a replica, which does not accept writes; weir asks the Sentinels for the master again'
-        : `it is a replica, which does not accept writes; name its primary in ${url(place)}`,
+        : `it is a replica, which does not accept writes; set ${url(place)} to the address of its primary`,
   },
   {
     reason: 'masterdown',
     pattern: code('MASTERDOWN'),
     reaction: 'find',
     remedy: (place) =>
-      `it is a replica that has lost its master; bring the master back, or name it in ${url(place)}`,
+      `it is a replica that has lost its master; restart the master, or set ${url(place)} to the address of the master`,
   },
   {
     reason: 'loading',
@@ -135,8 +135,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('CLUSTERDOWN'),
     reaction: 'soon',
     remedy: () =>
-      'its cluster has lost a master or slots; wait until a replica takes over, bring the master back, ' +
-      'or set cluster-require-full-coverage no to let the other masters serve',
+      'its cluster has lost a master or slots; wait until a replica takes over, restart the master, or ' +
+      'set cluster-require-full-coverage no, so that the other masters serve requests',
   },
   {
     reason: 'cluster',
@@ -146,10 +146,10 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       place.cluster
         ? 'it no longer serves its previous slots; weir asks the cluster for its slots again'
         : place.proxy === true
-          ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and name ` +
+          ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and list ` +
             `cluster nodes in ${url(place)}`
-          : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or name a single Redis in ` +
-            url(place),
+          : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or set ${url(place)} to a ` +
+            'single Redis server',
   },
   {
     reason: 'protected_mode',
@@ -184,7 +184,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reason: 'no_database',
     pattern: /DB index is out of range/,
     reaction: 'wait',
-    remedy: (place) => `it does not have database ${place.db}; name another one in ${url(place)}`,
+    remedy: (place) => `it does not have database ${place.db}; choose another database in ${url(place)}`,
   },
   {
     // Messages of Envoy's redis_proxy, and of twemproxy, which forwards those of the system (msg.c, strerror).

@@ -95,25 +95,25 @@ describe('what is asked', () => {
   });
 
   test.each<[line: string, sentence: string]>([
-    ['', 'say what to do: show, reset, grant,'],
-    ['shwo', 'there is no action "shwo" (did you mean show?)'],
-    ['show', 'name at least one entry as key=value'],
+    ['', 'specify an action: show, reset, grant,'],
+    ['shwo', 'unknown action "shwo" (did you mean show?)'],
+    ['show', 'specify at least one entry as key=value'],
     ['show shop acme', 'argument 2 is not of the form key=value'],
-    ['show a=b + c=d', 'a + begins another descriptor, and weir bucket takes one'],
-    ['show shop a=b --domain shop', 'the domain is named twice'],
-    ['show a=b --tokens 5', '--tokens says nothing to show; it belongs to weir bucket grant'],
+    ['show a=b + c=d', '"+" begins another descriptor, but weir bucket accepts only one'],
+    ['show shop a=b --domain shop', 'the domain is specified twice'],
+    ['show a=b --tokens 5', '--tokens has no effect on show; use it with weir bucket grant'],
     ['show a=b --watch=1', '--watch "1" is not a duration'],
-    ['grant a=b', 'say how many, with --tokens <n>'],
-    ['grant a=b --tokens 0', '--tokens must be a whole number from 1 on'],
-    ['grant a=b --tokens 1e3', '--tokens must be a whole number from 1 on'],
-    ['block a=b', 'say for how long, with --for'],
+    ['grant a=b', 'specify the number of tokens with --tokens <n>'],
+    ['grant a=b --tokens 0', '--tokens must be a whole number of 1 or more'],
+    ['grant a=b --tokens 1e3', '--tokens must be a whole number of 1 or more'],
+    ['block a=b', 'specify the duration with --for'],
     ['block a=b --for 10', '--for must be a duration'],
     ['allow a=b --for 0s', '--for must be a duration'],
-    ['unblock', 'say which one to end'],
+    ['unblock', 'specify the block or exemption to remove'],
     ['unblock a=b --id k3', 'by --id or by its entries, not by both'],
-    ['blocks a=b', 'takes no entries'],
-    ['show a=b --adress h:1', 'there is no option --adress (did you mean --address?)'],
-    ['show a=b --address localhost', 'is neither host:port'],
+    ['blocks a=b', 'accepts no entries'],
+    ['show a=b --adress h:1', 'unknown option --adress (did you mean --address?)'],
+    ['show a=b --address localhost', 'is not of the form host:port'],
     ['show a=b --timeout 5', '--timeout "5" is not a duration'],
   ])('%j makes no sense', async (line, sentence) => {
     const { code, out, err } = await printedBy(runBucket, line.split(' ').filter(Boolean));
@@ -197,8 +197,7 @@ LEFT  LIMIT  DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
     expect(await bucketCommand('grant', 'a=b', '--tokens', '50', '--dry-run')).toEqual({
       code: 0,
       err: '',
-      out: `\
-dry run of grant: nothing is changed
+      out: `dry run of grant: no changes were made
 domain   open-api
 entries  api_key=[redacted sha256:0123abcd]
 store    memory
@@ -208,7 +207,7 @@ Limits that could apply to descriptors with these entries:
    LEFT  LIMIT     DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
 0 -> 38    100  12 -> -           0.1s     6.2s  yes       tenant/resource_group=user-chats (user-chats)
       token bucket: 100 tokens, 10 every 1s
-      of tenant=acme resource_group=user-chats
+      for tenant=acme resource_group=user-chats
       Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
       ?    100        ?              ?        ?  yes       override
       token bucket: 100 tokens, 10 every 1s
@@ -252,17 +251,21 @@ The bucket is in memory.
 describe('what goes wrong', () => {
   test.each<[status: number, body: unknown, sentence: RegExp]>([
     [400, { error: 'tokens: must be whole.' }, /:\d+: tokens: must be whole\n$/],
-    [401, { error: 'a token is needed' }, /a token is needed; .* --token-file, or set WEIR_ADMIN_TOKEN\n$/],
+    [
+      401,
+      { error: 'a token is needed' },
+      /a token is needed; set --token-file .*, or set WEIR_ADMIN_TOKEN\n$/,
+    ],
     [403, { error: 'only from this machine' }, /: only from this machine\n$/],
     [
       404,
       'not found; here are\n/: this list\n',
-      /there is no \/buckets: it is an older weir, or not the debug/,
+      /\/buckets does not exist: the server is an older version of weir, or this is not its debug/,
     ],
     [404, { error: 'no such block' }, /: no such block\n$/],
-    [500, '', /\/buckets answered HTTP status 500; look at the server/],
-    [200, { ok: true }, /answered something that is none of weir's answers/],
-    [200, 'null', /answered something that is none of weir's answers/],
+    [500, '', /\/buckets returned HTTP status 500; check the server/],
+    [200, { ok: true }, /the answer to \/buckets does not come from weir/],
+    [200, 'null', /the answer to \/buckets does not come from weir/],
     [302, '', /HTTP status 302/],
     [503, { error: 'a\u001b[31m\nb' }, /: a\\u001b\[31m\\u000ab\n$/],
   ])('HTTP status %d with %j is a sentence', async (status, body, sentence) => {
@@ -298,7 +301,7 @@ describe('what goes wrong', () => {
     port.answer = () => ({ body });
     const { code, out, err } = await bucketCommand('show', 'a=b');
     expect([code, out]).toEqual([1, '']);
-    expect(err).toMatch(/answered something that is none of weir's answers/);
+    expect(err).toMatch(/the answer to \/buckets does not come from weir/);
   });
 
   test('nothing listens', async () => {
@@ -315,7 +318,7 @@ describe('what goes wrong', () => {
     ['show', false],
   ])('%s whose answer is lost: whether it was done', async (line, open) => {
     const { code, err } = await bucketCommand(...line.split(' '), 'a=b');
-    expect([code, err.includes('it is not known whether it was done')]).toEqual([1, open]);
+    expect([code, err.includes('the server may have made the change')]).toEqual([1, open]);
     expect(err).toMatch(/no answer from http:/);
   });
 
@@ -348,9 +351,9 @@ describe('whom is asked, as whom', () => {
   });
 
   test.each([
-    ['', 'holds no token'],
-    ['two sekrit', 'holds no token'],
-    [`ann write sha256:${'0'.repeat(64)}`, 'holds the hash of a token'],
+    ['', 'does not contain a token'],
+    ['two sekrit', 'does not contain a token'],
+    [`ann write sha256:${'0'.repeat(64)}`, 'contains a token'],
   ])('a file with %j', async (content, sentence) => {
     const { code, err } = await bucketCommand('show', 'a=b', '--token-file', folder.write('bad', content));
     expect([code, err]).toEqual([1, expect.stringContaining(sentence)]);
@@ -360,6 +363,6 @@ describe('whom is asked, as whom', () => {
 
   test('a server in clear text that is asked over TLS, and one that speaks no HTTP', async () => {
     const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
-    expect([code, err]).toEqual([1, expect.stringContaining('was asked over TLS; write http://')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('connected with TLS; write http://')]);
   });
 });

@@ -55,9 +55,8 @@ describe('weir top without a terminal', () => {
     expect(await topCommand('--address', port.address)).toEqual({
       code: 0,
       err: '',
-      out: `\
-most denied in the last minute, ${port.address}
-at most 3 denied and 12 used too high
+      out: `most denied in the last minute, ${port.address}
+too high by at most 3 denied and 12 used
 
 DENIED   USED  OF LIMIT  RULE    ENTRIES
   1234  56789      100%  tenant  tenant=acme
@@ -75,7 +74,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect([code, JSON.parse(out)]).toEqual([0, answerOf()]);
     expect(port.asked[0]?.body).toEqual({ by: 'used', of: 'hour', domain: 'd', rule: 'r', limit: 1000 });
     expect((await topCommand('--address', port.address)).out).toContain(
-      'nobody was denied in the last minute',
+      'no requests were denied in the last minute',
     );
   });
 
@@ -86,7 +85,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect((await topCommand('--address', port.address)).out).toContain('\nexact\n');
     port.answer = () => ({ body: { ...answerOf(), sampled: 8, covers: 34 } });
     expect((await topCommand('--address', port.address)).out).toContain(
-      'too high; estimated from 1 decision in 8; counted for 34s so far\n',
+      'denied and 12 used; estimated from 1 in 8 decisions; only 34s of data so far\n',
     );
   });
 
@@ -96,7 +95,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     two.answer = () => ({ body: answerOf(bucket('acme', 2, 1)) });
     const all = await topCommand('--all', `${one.address},${two.address},127.0.0.1:1`);
     expect(all.code).toBe(1);
-    expect(all.out).toContain('2 of 3 replicas\nat most 6 denied and 24 used too high\n');
+    expect(all.out).toContain('2 of 3 replicas\ntoo high by at most 6 denied and 24 used\n');
     expect(all.out).toMatch(/ 7 {4}11 +90% .*acme\n +6 +0 +50% .*tenant=b\n$/);
     expect(all.err).toMatch(/nothing listens on http:\/\/127\.0\.0\.1:1; /);
     expect(one.asked[0]?.body).toMatchObject({ limit: 1000 });
@@ -112,15 +111,15 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
   });
 
   test.each([
-    ['now', 'takes options only'],
-    ['--by rule', '--by is denied or used'],
-    ['--of day', '--of is minute or hour'],
+    ['now', 'this command accepts only options'],
+    ['--by rule', '--by must be denied or used'],
+    ['--of day', '--of must be minute or hour'],
     ['--limit 0', '--limit must be a whole number from 1 to 1000'],
     ['--limit 1001', '--limit must be'],
     ['--every 1', '--every "1" is not a duration'],
-    ['--all a:1 --address b:1', 'leave out --address'],
-    ['--all a', '"a" is neither host:port'],
-    ['--all dns:a', '"a" is neither host:port'],
+    ['--all a:1 --address b:1', 'remove --address'],
+    ['--all a', '"a" is not of the form host:port'],
+    ['--all dns:a', '"a" is not of the form host:port'],
     ['--rul r', 'did you mean --rule'],
   ])('%s makes no sense', async (line, sentence) => {
     const { code, out, err } = await topCommand(...line.split(' '));
@@ -141,7 +140,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
 describe('replicas', () => {
   test('spaces and commas too many are nothing', () => {
     expect(readReplicas(' a:1, b:2 ,', false)).toEqual(readReplicas('a:1,b:2', false));
-    expect(readReplicas(' ,', false)).toMatch(/^--all names no replica/);
+    expect(readReplicas(' ,', false)).toMatch(/^--all contains no address/);
   });
 
   test.each([
@@ -154,7 +153,7 @@ describe('replicas', () => {
     one.answer = () => ({ body });
     other.answer = () => ({ body: answerOf(bucket('acme', 1, 1)) });
     const { code, out, err } = await topCommand('--all', `${one.address},${other.address}`);
-    expect([code, err]).toEqual([1, expect.stringContaining('none of weir')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('does not come from weir')]);
     expect(out).toContain('1 of 2 replicas');
   });
 
@@ -185,7 +184,7 @@ describe('replicas', () => {
     const { servers, problems } = await findReplicas(many, 5000);
     expect([servers.length, problems]).toEqual([
       MAX_REPLICAS,
-      ['there are 300 replicas, and 256 of them are asked'],
+      ['there are 300 replicas, but weir top calls only 256 of them'],
     ]);
   });
 
@@ -283,7 +282,7 @@ describe('the screen', () => {
     expect(pressing('/sq<backspace><backspace><backspace><return>').filter).toBe('');
     expect(pressing('/abc<escape>')).toMatchObject({ filter: '', typing: undefined });
     expect(pressing('/x<return><escape>').filter).toBe('');
-    expect(lines(pressing('/nobody<return>'))[4]).toBe('no row has that text');
+    expect(lines(pressing('/nobody<return>'))[4]).toBe('no row contains this text');
     expect(pressing('<down><down><up>').offset).toBe(1);
     expect(pressing('<up>').offset).toBe(0);
     expect(pressing('<end>').offset).toBe(31);

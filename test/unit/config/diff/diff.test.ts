@@ -343,7 +343,7 @@ describe('rules that replace others', () => {
 
   test('a renamed rule is replaced no longer', () => {
     expect(linesOf(replacing('base'), replacing('other'))).toEqual([
-      'k: tightens: name: "base" becomes "other"; no rule replaces it under this name',
+      'k: tightens: name: "base" becomes "other"; no rule replaces it under the new name',
     ]);
   });
 

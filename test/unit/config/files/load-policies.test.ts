@@ -87,7 +87,7 @@ test('what cannot be read', () => {
   const sentences: Record<string, string> = {
     'missing.yaml': 'does not exist; check the path',
     'dangling.yaml': 'does not exist; check the path',
-    'pipe.yaml': 'is not a regular file; name a regular file',
+    'pipe.yaml': 'is not a regular file; specify a regular file',
     'large.yaml': 'has 5000000 bytes, more than the maximum of 4194304; split it into several files',
   };
   for (const [name, sentence] of Object.entries(sentences)) {
@@ -115,7 +115,8 @@ test('a key table whose policy is broken, or does not name it, is only warned ab
   const loaded = loadPolicies([dir.path]);
   expect(loaded.errors.map((error) => error.file)).toEqual([dir.join('policy.yaml')]);
   expect(loaded.warnings.map(formatProblem)).toEqual([
-    `${dir.join('keys.yaml')}: no policy uses this key table; name it as "sha256_file" in a policy, or remove it`,
+    `${dir.join('keys.yaml')}: no policy uses this key table; refer to it with "sha256_file" in a ` +
+      'policy, or remove the file',
   ]);
   // A key table loaded as a policy is an error that shows none of its keys.
   dir.write('keys.yaml', 'my-secret-key: acme\n');

@@ -103,8 +103,8 @@ describe('the layout of the reference', () => {
     const { files, said } = listed();
     expect(files).toEqual(['config/a.yaml']);
     expect(said).toEqual([
-      '/root/config/loop: links to directories are not followed; put the directory here, or link to its files',
-      '/root/config/team: links to directories are not followed; put the directory here, or link to its files',
+      '/root/config/loop: weir does not follow links to directories; move the directory here, or link to its files',
+      '/root/config/team: weir does not follow links to directories; move the directory here, or link to its files',
     ]);
   });
 
@@ -178,20 +178,20 @@ describe('a directory without policy files is a warning, or an error where that 
       'of the reference',
       () => layout(),
       [],
-      'the directory is empty; name the directory that holds the policies',
+      'the directory is empty; specify the directory that contains the policies',
     ],
     [
       'of CONFIG_PATH',
       () => layout().directory,
       [],
-      'the directory is empty; name the directory that holds the policies',
+      'the directory is empty; specify the directory that contains the policies',
     ],
     [
       'with other files',
       () => layout().directory,
       ['README', 'a.yml/b.yaml', 'c', 'd', 'e', 'f.yaml.bak'],
       'the directory has no file that ends in .yaml or .yml, only README, a.yml/, c, d, e and 1 more; ' +
-        'name the directory that holds the policies',
+        'specify the directory that contains the policies',
     ],
   ])('%s', (_name, place, files, message) => {
     mkdirSync(dir.join('root/config'), { recursive: true });
@@ -217,6 +217,6 @@ test('a layout that holds too much is not walked to its end', () => {
   for (const name of ['a', 'b/c', 'b/d']) dir.write(`root/config/${name}`, '');
   expect(runToCompletion(walkLayout(layout(), 4)).files).toHaveLength(3);
   expect(() => runToCompletion(walkLayout(layout(), 3))).toThrow(
-    'the directory holds more than 3 files and directories; name the directory that holds the policies',
+    'the directory contains more than 3 files and directories; specify the directory that contains the policies',
   );
 });

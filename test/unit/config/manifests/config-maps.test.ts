@@ -59,17 +59,17 @@ test.each([
   [
     'no policy',
     'data:\n  a.yaml: |\n    b: 1\n',
-    'm.yaml:6:11: data["a.yaml"]: this key does not hold a policy',
+    'm.yaml:6:11: data["a.yaml"]: this key does not contain a policy',
   ],
   [
     'no text',
     'data:\n  a.yaml: { domain: a }\n',
-    'm.yaml:6:11: data["a.yaml"]: this key does not hold a policy',
+    'm.yaml:6:11: data["a.yaml"]: this key does not contain a policy',
   ],
   [
     'other files',
     'data:\n  nginx.conf: "server {"\n',
-    'm.yaml:6:15: data["nginx.conf"]: this key does not hold a policy',
+    'm.yaml:6:15: data["nginx.conf"]: this key does not contain a policy',
   ],
 ])('says where: %s', (_name, data, start) => {
   const lines = said(`---\n${HEAD}${data}`) ?? [];
@@ -77,10 +77,10 @@ test.each([
 });
 
 test.each([
-  [`${HEAD}data:\n  a: x\n`, 'm.yaml: no key of "data" in its ConfigMaps holds a policy; name '],
+  [`${HEAD}data:\n  a: x\n`, 'm.yaml: no "data" key in its ConfigMaps contains a policy; specify '],
   [
     'apiVersion: v1\nkind: Service\n',
-    'm.yaml: the file has no ConfigMap, only manifests of kind Service; name ',
+    'm.yaml: the file has no ConfigMap, only manifests of kind Service; specify ',
   ],
   [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, more than the maximum of 1000'],
 ])('nothing there: %#', (text, start) => {

@@ -32,11 +32,11 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a] }',
-      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
+      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
     ],
     [
       '{ entry: e, from: [a], sha256: {}, rules: [] }',
-      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
+      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
     ],
     [
       '{ entry: e, from: [a], rules: [] }',
@@ -52,13 +52,13 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], rules: [{ b: x, value: v }] }',
-      '3:36: derive[0].rules[0][0]: unknown key (not shown, as it may be a secret); the keys allowed ' +
-        'here are a, value',
+      '3:36: derive[0].rules[0][0]: unknown key (not shown, because it may be a secret); the keys ' +
+        'allowed here are a, value',
     ],
     [
       '{ entry: e, from: [method], rules: [{ path: /x, value: v }] }',
-      '3:41: derive[0].rules[0][0]: unknown key (not shown, as it may be a secret); the keys allowed ' +
-        'here are method, value',
+      '3:41: derive[0].rules[0][0]: unknown key (not shown, because it may be a secret); the keys ' +
+        'allowed here are method, value',
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
@@ -68,13 +68,13 @@ describe('errors of derive', () => {
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
       '3:39: derive[0].rules[0].a: "/{x" is not a valid path pattern: a "{" is not closed; add "}", or ' +
-        'write "\\{" for the character',
+        'write "\\{" to match a literal "{"',
     ],
     [
       '{ entry: e, from: [a], sha_256: {} }',
-      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one ' +
-        'of them|3:26: derive[0][2]: unknown key (not shown, as it may be a secret); did you mean ' +
-        '"sha256"?',
+      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use ' +
+        'one of them|3:26: derive[0][2]: unknown key (not shown, because it may be a secret); did you ' +
+        'mean "sha256"?',
     ],
     [
       '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',

@@ -20,7 +20,7 @@ describe('a file that is something else', () => {
   test.each([
     [
       'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
-      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and name that ' +
+      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and specify that ' +
         'directory, or save each text under its "data" as a separate policy file',
     ],
     [
@@ -106,8 +106,8 @@ describe('a key that is misspelt', () => {
     ],
     [
       'domain: d\n\u00a0\u00a0phase: active\n',
-      '2:1: [1]: unknown key (not shown, as it may be a secret); it begins with a character that looks ' +
-        'like a space but is not one in YAML (U+00A0 or similar); use plain spaces',
+      '2:1: [1]: unknown key (not shown, because it may be a secret); it begins with a character that ' +
+        'looks like a space but is not one in YAML (U+00A0 or similar); use plain spaces',
     ],
     [
       node('actions: []'),

@@ -68,8 +68,8 @@ describe('the file', () => {
       ],
       [
         'domain: d\n<<: x\n',
-        'policy.yaml:2:5: <<: a merge key (<<) takes a mapping or a list of mappings; use an alias to ' +
-          'one, or remove the key',
+        'policy.yaml:2:5: <<: a merge key (<<) requires a mapping or a list of mappings; use an alias ' +
+          'to one, or remove the key',
       ],
     ]),
   )('%s', (_name, text, error) => {
@@ -95,7 +95,7 @@ descriptors:
       '2:19: on_store_failure: "never" is not one of error, allow, deny, local',
       expect.stringMatching(/^6:23: descriptors\[0\]\.rate_limit\.unit: "eon"/),
       '7:3: descriptors[1]: "*gone" without quotes is an alias, which has no anchor before it',
-      '9:7: descriptors[2].<<: a merge key (<<) takes a mapping or a list of mappings',
+      '9:7: descriptors[2].<<: a merge key (<<) requires a mapping or a list of mappings',
       '10:21: descriptors[2].rate_limit.<<: "*gone" without quotes is an alias, which has no anchor ' +
         'before it',
       expect.stringMatching(/^10:59: descriptors\[2\]\.rate_limit\.requests_per_unit: /),

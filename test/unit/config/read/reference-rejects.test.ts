@@ -130,8 +130,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a key that is a number',
     'domain: shop\n0.5: x\n',
-    '2:1: [1]: unknown key (not shown, as it may be a secret); the keys allowed here are ' +
-      `${ROOT_KEYS.join(', ')}`,
+    `2:1: [1]: unknown key (not shown, because it may be a secret); the keys allowed here are ${ROOT_KEYS.join(', ')}`,
   ],
   [
     'a key that is a boolean',

@@ -83,7 +83,7 @@ describe('an explanation for machines', () => {
       levels: [
         {
           entry: { key: 'group', value: 'old' },
-          tried: [{ node: 'group=old', matched: true, why: 'the value is equal' }],
+          tried: [{ node: 'group=old', matched: true, why: 'the value matches' }],
           matched: 'group=old',
         },
       ],
@@ -190,7 +190,7 @@ describe('an explanation for machines', () => {
     expect(asked('shop', 'group=new').levels).toStrictEqual([
       {
         entry: { key: 'group', value: 'new' },
-        tried: [{ node: 'group=old', matched: false, why: 'no listed value is equal' }],
+        tried: [{ node: 'group=old', matched: false, why: 'the value does not match' }],
         matched: null,
       },
     ]);

@@ -112,7 +112,7 @@ test('an unknown key, and patterns that were tried', () => {
   const text = renderExplanation(asked('api_key=other-secret', 'group=y'), NOW);
   expect(text).toContain(`the API key is not in the table: tenant=sha256:${hex('other-secret')}`);
   expect(text).toContain('the descriptor has no entry method, path');
-  expect(text).toContain('            group=user-chats: no listed value is equal\n');
+  expect(text).toContain('            group=user-chats: the value does not match\n');
   expect(text).toContain('            group=x*: the pattern does not match\n');
   expect(text).toContain('          > group=*: the pattern matches\n');
   expect(text).toContain('rule:       unlimited; phase active; on store failure { local: 0.25 }\n');
@@ -182,7 +182,7 @@ descriptors:
     const toMatch = (...texts: string[]) => explain(set, 'd', entries(...texts), NOW).toMatch.slice(1);
     expect(toMatch('plan=golden')).toEqual([
       'The rules with these keys are plan=gold.',
-      'The nearest value is plan=gold: did you mean that value?',
+      'The nearest value is plan=gold: did you mean this value?',
     ]);
     expect(toMatch('plan=gold', 'user=u')).toEqual(['The rules with these keys are plan=free/user.']);
     expect(toMatch('authorization=hunter2').join()).not.toMatch('hunter');

@@ -62,16 +62,20 @@ test.each<[string, Texts, string]>([
   [
     'a service that is not there',
     { 'c.yaml': composeFile(`${IMAGE}\nextends: gone`) },
-    'has no such service',
+    'does not contain this service',
   ],
-  ['itself', { 'c.yaml': composeFile(`${IMAGE}\nextends: ratelimit`) }, 'it never ends'],
+  [
+    'itself',
+    { 'c.yaml': composeFile(`${IMAGE}\nextends: ratelimit`) },
+    'the chain of "extends" does not end',
+  ],
   [
     'a tag of compose',
     {
       'docker-compose.yml': composeFile(IMAGE),
       'docker-compose.override.yml': composeFile('environment: !override { A: b }'),
     },
-    'are not followed',
+    'are not supported',
   ],
   ['an env file that is not there', { 'c.yaml': composeFile(`${IMAGE}\nenv_file: gone.env`) }, 'gone.env'],
 ])('nothing is taken for unset under %s', (_name, texts, said) => {
@@ -157,7 +161,7 @@ describe('mounts', () => {
       'configs whose text names what has no value',
       'configs: [named]',
       '/named',
-      { kind: 'elsewhere', what: expect.stringContaining('names DOMAIN, which has no value here') },
+      { kind: 'elsewhere', what: expect.stringContaining('uses variables without a value (DOMAIN)') },
     ],
   ])('%s', (_name, service, target, source) => {
     const rest =
@@ -173,7 +177,7 @@ test.each([
 ])('%s does not run in the image', (service, said) => {
   const { decide } = files.good({ 'c.yaml': composeFile(`${IMAGE}\n${service}`) });
   expect(decide.map(({ text }) => text)).toEqual([expect.stringContaining(said)]);
-  expect(decide[0]?.text).toContain('run `weir health` in its place');
+  expect(decide[0]?.text).toContain('Run `weir health` instead');
 });
 
 test('a Redis that throws counters away is to be decided', () => {

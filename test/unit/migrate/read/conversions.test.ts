@@ -69,11 +69,14 @@ descriptors:
   });
 
   test.each([
-    ['conditions: ["path != \'/json\'"]', "its condition \"path != '/json'\" is more than key == 'value'"],
-    ["conditions: [\"a == 'b' && c == 'd'\"]", "is more than key == 'value'"],
-    ['conditions: ["a.startsWith(\'b\')"]', "is more than key == 'value'"],
-    ['variables: ["descriptors[0].a.size()"]', 'is more than the key of an entry'],
-    ['conditions: ["a == \'*\'"]', 'the value of "a" holds a *'],
+    [
+      'conditions: ["path != \'/json\'"]',
+      "its condition \"path != '/json'\" is not of the form key == 'value'",
+    ],
+    ["conditions: [\"a == 'b' && c == 'd'\"]", "is not of the form key == 'value'"],
+    ['conditions: ["a.startsWith(\'b\')"]', "is not of the form key == 'value'"],
+    ['variables: ["descriptors[0].a.size()"]', 'is not the key of an entry'],
+    ['conditions: ["a == \'*\'"]', 'the value of "a" contains a *'],
     ['conditions: ["a == \'\'"]', 'the value of "a" is empty'],
     ['conditions: []', 'it has neither conditions nor variables'],
     [
@@ -82,13 +85,13 @@ descriptors:
     ],
     [
       'conditions: ["a == \'b\'", "a == \'c\'"]',
-      'it never applies, as its conditions ask for two values of "a"',
+      'it never applies, because its conditions require two different values of "a"',
     ],
     ['conditions: a == "b", variables: [c]', 'its "conditions" is not a list'],
     ['variables: c, conditions: ["a == \'b\'"]', 'its "variables" is not a list'],
-    ['variables: [a], policy: deny', 'its field "policy" has no equal in weir'],
+    ['variables: [a], policy: deny', 'weir has no equivalent for its field "policy"'],
     ['max_value: -1, variables: [a]', 'its max_value "-1" is not a number of requests'],
-    ['seconds: 0, variables: [a]', 'its "seconds" is not a number of at least 1'],
+    ['seconds: 0, variables: [a]', 'its "seconds" is not a whole number of 1 or more'],
   ])('%s is refused by name', (fields, said) => {
     const { policies, decide } = convert('limits.yaml', limit(fields));
     expect(policies).toEqual({});
@@ -183,15 +186,15 @@ descriptors:
   });
 
   test.each([
-    ['{ pattern: [{ a: b, c: d }], rate: 1, unit: day }', 'has not exactly one key'],
+    ['{ pattern: [{ a: b, c: d }], rate: 1, unit: day }', 'does not have exactly one key'],
     [
       '{ pattern: [{ a: b }], rate: 1, unit: day, burstFactor: 3 }',
-      'its field "burstFactor" has no equal in weir',
+      'weir has no equivalent for its field "burstFactor"',
     ],
-    ['{ pattern: [{ a: b }], rate: 1, unit: day, errorResponse: {} }', 'write denied_response'],
+    ['{ pattern: [{ a: b }], rate: 1, unit: day, errorResponse: {} }', 'set denied_response'],
     ['{ pattern: [{ a: [b, c] }], rate: 1, unit: day }', 'the value of "a" is not a text'],
     ['{ pattern: [{ a: { b: c } }], rate: 1, unit: day }', 'the value of "a" is not a text'],
-    ['{ pattern: [{ a: "b*" }], rate: 1, unit: day }', 'the value of "a" holds a *'],
+    ['{ pattern: [{ a: "b*" }], rate: 1, unit: day }', 'the value of "a" contains a *'],
     ['{ pattern: [], rate: 1, unit: day }', 'its pattern is empty'],
     ['{ pattern: [{ a: b }], rate: 1.5, unit: day }', 'its rate "1.5" is not a number of requests'],
     [
@@ -221,24 +224,24 @@ describe('what is neither an installation nor converted is named', () => {
 
   test.each([
     [
-      'a RateLimitConfig of Gloo',
+      'a Gloo',
       { 'g.yaml': 'apiVersion: ratelimit.solo.io/v1alpha1\nkind: RateLimitConfig\nspec: { raw: {} }\n' },
-      '"g.yaml" is a RateLimitConfig of Gloo, which is not converted; write spec.raw.descriptors as a policy',
+      '"g.yaml" is a Gloo RateLimitConfig, which weir migrate does not convert. Write spec.raw.descriptors as a policy',
     ],
     [
       'Chart.yaml',
       { 'Chart.yaml': CHART },
-      'is the source of a Helm chart, whose templates are not policies; save what it deploys',
+      'is the source of a Helm chart, whose templates are not policies; save the rendered manifest',
     ],
     [
       'a template',
       { 'deployment.yaml': 'kind: Deployment\n{{- if .Values.x }}\na: {{ .Values.b }}\n' },
-      '"deployment.yaml" is a template of a Helm chart; save what it becomes, and name that file: `helm get manifest',
+      '"deployment.yaml" is a Helm chart template; save the rendered manifest, and pass that file: `helm get manifest',
     ],
     [
       'manifests of other software',
       { 'r.yaml': 'apiVersion: kuadrant.io/v1\nkind: RateLimitPolicy\n---\napiVersion: v1\nkind: Service\n' },
-      '"r.yaml" holds neither policies nor what runs the service, but only RateLimitPolicy, Service; name',
+      '"r.yaml" contains only RateLimitPolicy, Service, but neither policies nor the workload',
     ],
   ])('%s', (_what, files, said) => {
     expect(installations.read(files as Record<string, string>)).toContain(said);

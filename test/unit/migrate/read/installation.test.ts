@@ -66,16 +66,16 @@ describe('variables of compose', () => {
     [
       'a value from the shell',
       'environment: [REDIS_AUTH]',
-      'REDIS_AUTH takes its value from the variable of its name in the shell, which no file sets',
+      'REDIS_AUTH takes its value from the shell variable with the same name, which no file sets',
     ],
     [
       'a name without a value',
       'environment: ["REDIS_AUTH=$\x7bSECRET}"]',
-      'REDIS_AUTH takes its value from SECRET, which no file sets, so the value is not known; write',
+      'REDIS_AUTH takes its value from SECRET, which no file sets, so the value is unknown; set',
     ],
-    ['a missing env file', 'env_file: gone.env', 'the file of "env_file" cannot be read'],
-    ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" takes a part'],
-    ['little memory', 'mem_limit: 64m', 'may have 64m of memory'],
+    ['a missing env file', 'env_file: gone.env', 'this file in "env_file" cannot be read'],
+    ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" refers to the service'],
+    ['little memory', 'mem_limit: 64m', 'has a memory'],
   ])('to be decided: %s', (_name, service, text) => {
     const { environment, decide } = files.good({ 'c.yaml': composeFile(service) });
     expect([...environment.decide, ...decide]).toEqual([
@@ -111,7 +111,7 @@ describe('variables of Kubernetes', () => {
     expect(environment.same).toEqual([
       {
         about: 'REDIS_AUTH',
-        text: 'comes from the Secret redis (key password) as before; weir migrate does not look at its value.',
+        text: 'comes from the Secret redis (key password) as before; weir migrate does not read its value.',
       },
       { about: 'POD_IP', text: 'is set by Kubernetes as before.' },
     ]);
@@ -176,24 +176,26 @@ describe('which service it is', () => {
   });
 
   test('the name, where nothing else says it', () => {
-    expect(files.good({ 'c.yaml': composeFile('build: .') }).pick?.because).toBe('its name says so');
+    expect(files.good({ 'c.yaml': composeFile('build: .') }).pick?.because).toBe(
+      'its name suggests a rate limit service',
+    );
   });
 
   const TWINS = two('{ image: envoyproxy/ratelimit }', '{ image: envoyproxy/ratelimit }');
   test('is asked for where several may be it, and taken from --service', () => {
     expect(files.read({ 'c.yaml': TWINS })).toBe(
-      'several services may be the rate limit service; name one with --service: ' +
-        'a (service a in c.yaml), b (service b in c.yaml)',
+      'several services may be the rate limit service; set --service to one of a (service a in c.yaml), ' +
+        'b (service b in c.yaml)',
     );
     expect(files.good({ 'c.yaml': TWINS }, 'b').pick).toMatchObject({ workload: { names: ['b'] } });
     expect(files.read({ 'c.yaml': TWINS }, 'c')).toBe(
-      'there is no service "c"; --service takes a (service a in c.yaml), b (service b in c.yaml)',
+      'there is no service "c"; set --service to one of a (service a in c.yaml), b (service b in c.yaml)',
     );
     expect(files.read({ 'c.yaml': two('{ image: a }', '{ image: b }') })).toMatch(
-      /^no service runs ratelimit by its image/,
+      /^the rate limit service cannot be detected by its image/,
     );
     expect(files.read({ 'k.yaml': deployment('') }, 'limits')).toMatch(
-      /^several services have the name "limits"; .*deployment\/limits\/statsd/,
+      /^there are several services with the name "limits"; .*deployment\/limits\/statsd/,
     );
     expect(files.good({ 'k.yaml': deployment('') }, 'deployment/limits/statsd').pick?.workload.image).toBe(
       'prom/statsd-exporter',
@@ -226,9 +228,9 @@ describe('Envoy Gateway', () => {
       USE_PROMETHEUS: 'true',
     });
     expect(same.map(({ about, text: said }) => `${about}: ${said}`)).toEqual([
-      'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS, and weir answers as before.',
-      'BackendTrafficPolicy p: 1 rule that Envoy decides by itself (local), without a rate limit service.',
-      'EnvoyProxy e: is about Envoy, not about the rate limit service.',
+      'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS. weir enforces them as before.',
+      'BackendTrafficPolicy p: 1 rule that Envoy enforces locally, without a rate limit service.',
+      'EnvoyProxy e: configures Envoy, not the rate limit service.',
     ]);
     expect(decide).toEqual([]);
   });
@@ -237,8 +239,8 @@ describe('Envoy Gateway', () => {
     const patch = 'provider: { kubernetes: { rateLimitDeployment: { patch: {} } } }\n';
     const text = FILE.replace(/rateLimit: .*/, '') + patch;
     expect(files.good({ 'g.yaml': text }).decide.map(({ text: said }) => said)).toEqual([
-      expect.stringContaining('no rateLimit.backend.redis.url'),
-      expect.stringContaining('names no image'),
+      expect.stringContaining('rateLimit.backend.redis.url is not set'),
+      expect.stringContaining('does not set an image'),
     ]);
   });
 });
@@ -289,17 +291,13 @@ describe('values of charts', () => {
     expect(findInVariables(environment.variables, environment.unknown).keep).toEqual({});
     const decide = [expect.stringContaining('helm get manifest')];
     if (name === 'image with repository')
-      decide.push(expect.stringContaining('registry" is docker.io: push'));
+      decide.push(expect.stringContaining('registry" is docker.io. Push'));
     expect(pick?.workload.decide.map(({ text: said }) => said)).toEqual(decide);
   });
 });
 
 test.each([
-  [
-    'nothing that is known',
-    { 'a.yaml': 'a: b\n' },
-    '"a.yaml" is nothing that is known here: a compose file, ',
-  ],
+  ['nothing that is known', { 'a.yaml': 'a: b\n' }, '"a.yaml" has an unknown format; pass a compose file, '],
   ['an empty file', { 'a.yaml': '# nothing\n' }, '"a.yaml" is empty'],
   ['no YAML', { 'a.yaml': 'services: [\n' }, 'a.yaml:1:11: this is not valid YAML'],
   ['no such file', {}, ''],

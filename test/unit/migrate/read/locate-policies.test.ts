@@ -41,7 +41,7 @@ describe('where the policies are', () => {
     [
       'a volume',
       'limits:/data/ratelimit',
-      ['the policies lie in the volume limits; copy them to a directory, and name it, too'],
+      ['the policies are in the volume limits; copy them to a directory, and pass that directory, too'],
     ],
   ])('compose: %s', (_name, volume, expected) => {
     expect(locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: ["${volume}"]`) })).toEqual(
@@ -54,10 +54,18 @@ describe('where the policies are', () => {
     [
       'a volume',
       '{ type: volume, source: rl, target: /data/ratelimit/config }',
-      [/^the policies lie in the volume rl; /],
+      [/^the policies are in the volume rl; /],
     ],
-    ['a tmpfs', '{ type: tmpfs, target: /data/ratelimit/config }', [/, and no file says what lies there; /]],
-    ['a volume without a name', '{ type: volume, target: /data }', [/, and no file says what lies there; /]],
+    [
+      'a tmpfs',
+      '{ type: tmpfs, target: /data/ratelimit/config }',
+      [/, but the given files do not contain them; /],
+    ],
+    [
+      'a volume without a name',
+      '{ type: volume, target: /data }',
+      [/, but the given files do not contain them; /],
+    ],
   ])('compose, long form: %s', (_name, volume, expected) => {
     const found = locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: [${volume}]`) });
     expect(found).toEqual(expected.map((one) => (one instanceof RegExp ? expect.stringMatching(one) : one)));
@@ -82,8 +90,8 @@ describe('where the policies are', () => {
       'a text beside a directory',
       `${config('shop')}`.replace('configs: [', 'volumes: ["./d:/data/ratelimit/config"]\n    configs: ['),
       [
-        'some policies are files, and others the text of the config shop of c.yaml; copy all to a directory, and ' +
-          'name it, too',
+        'some policies are files, and others are text in the config shop of c.yaml; copy all policies ' +
+          'to a directory, and pass that directory, too',
       ],
     ],
   ])('configs of compose: %s', (_name, text, expected) => {
@@ -114,7 +122,7 @@ describe('where the policies are', () => {
     const [volume] = locate({
       'k.yaml': deployment(mounts('{ name: d, mountPath: /data/ratelimit }'), VOLUMES),
     });
-    expect(volume).toMatch(/^the policies lie in the volume d/);
+    expect(volume).toMatch(/^the policies are in the volume d/);
   });
 
   test.each([

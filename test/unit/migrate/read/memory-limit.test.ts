@@ -14,24 +14,25 @@ test('docker compose counts in powers of 1024, Kubernetes only where an i says s
   for (const limit of ['256Mi', '262144Ki', '0.25Gi', '269M', '268435456'])
     expect({ limit, texts: textsOf(limit, 'kubernetes', BOUND) }).toEqual({ limit, texts: [] });
   expect(textsOf('256M', 'kubernetes', BOUND)).toEqual([
-    'may have 256M of memory, and weir takes about 100 MB before its first call: raise it to 256Mi, or to 512Mi.',
+    'has a memory limit of 256M, but weir uses about 100 MB before its first call; raise the limit to ' +
+      '256Mi, or to 512Mi.',
   ]);
 });
 
 test('what is to be set where memory is little', () => {
   expect(textsOf('128m', 'compose')).toEqual([
-    'may have 128m of memory, and weir takes about 100 MB before its first call: raise it to 256m and set ' +
-      'NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
+    'has a memory limit of 128m, but weir uses about 100 MB before its first call; raise the limit to ' +
+      '256m and set NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
   ]);
   expect(textsOf('128Mi', 'kubernetes', '--max_old_space_size=100')).toEqual([
-    expect.stringContaining('raise it to 256Mi, or to 512Mi.'),
+    expect.stringContaining('raise the limit to 256Mi, or to 512Mi.'),
   ]);
 });
 
 test('from 256 MiB on only the heap needs a bound, and from 512 MiB on nothing does', () => {
   const heap = [
-    'may have 256Mi of memory, and Node.js would let its heap alone grow to 256 MiB: set ' +
-      'NODE_OPTIONS=--max-old-space-size=160, or raise it to 512Mi.',
+    'has a memory limit of 256Mi, but the heap of Node.js alone can grow to 256 MiB; set ' +
+      'NODE_OPTIONS=--max-old-space-size=160, or raise the limit to 512Mi.',
   ];
   expect(textsOf('256Mi', 'kubernetes')).toEqual(heap);
   expect(textsOf('256Mi', 'kubernetes', '--enable-source-maps')).toEqual(heap);

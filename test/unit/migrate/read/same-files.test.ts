@@ -169,9 +169,9 @@ test('files that do not count are not taken, and the sentence says which would',
   expect(locatePolicies(undefined, inputs, pick?.workload, settings)).toEqual({
     kind: 'not-found',
     text:
-      'the service reads its policies from "/data/ratelimit/config" and from files beside it such as ' +
-      '"/data/ratelimit/config.yaml", and no file says what lies there; name the directory of this machine that ' +
-      'holds them, too',
+      'the service reads its policies from "/data/ratelimit/config" and from files next to it, such as ' +
+      '"/data/ratelimit/config.yaml", but the given files do not contain them; pass the local directory ' +
+      'that contains the policies, too',
   });
 });
 

@@ -20,10 +20,10 @@ async function stepFor(texts: Readonly<Record<string, string>>): Promise<string 
     },
   });
   const page = readFileSync(`${folder}/out/README.md`, 'utf8').replaceAll(`${folder}/`, '');
-  return page.split('\n').find((line) => /^\d+\. Ask it/.test(line));
+  return page.split('\n').find((line) => /^\d+\. Check the health/.test(line));
 }
 
-const CURL = /`curl (http:\S+)` answers `OK` once Redis is reached/;
+const CURL = /`curl (http:\S+)` returns `OK` as soon as weir has reached Redis/;
 
 test.each([
   ['ports: ["18080:8080"]', '127.0.0.1:18080'],

@@ -291,14 +291,14 @@ describe('shown', () => {
     [
       'k=10.2.0.2',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k=10.2.0.1, k=2001:DB8::5: the value does not match',
         '> k in 10.2.0.0/16,…: 10.2.0.0/16 contains the address',
       ],
     ],
     [
       'k=10.1.x',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k=10.2.0.1, k=2001:DB8::5: the value does not match',
         'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is not an IP address',
         '> k=10.1.*: the pattern matches',
       ],
@@ -306,7 +306,7 @@ describe('shown', () => {
     [
       'k=8.0.0.0',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k=10.2.0.1, k=2001:DB8::5: the value does not match',
         'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: no block contains the address',
         'k=10.1.*: the pattern does not match',
         'k~1.*: the regular expression does not match the whole value',
@@ -316,7 +316,7 @@ describe('shown', () => {
     [
       'k=-',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k=10.2.0.1, k=2001:DB8::5: the value does not match',
         'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is not an IP address',
         'k=10.1.*: the pattern does not match',
         'k~1.*, k~.*9,…: the regular expression does not match the whole value',

@@ -38,12 +38,12 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a password that a URL cannot hold as it is',
     { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
-    /^REDIS_URL: .*percent-encode it .*, or leave them out and set REDIS_AUTH, which takes a password/,
+    /^REDIS_URL: .*percent-encode this character .*, or leave them out and set REDIS_AUTH, which takes a password/,
   ],
   [
     'the same of the second Redis',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis://:geheim#@h:1' },
-    /^REDIS_PERSECOND_URL: .*percent-encode it .* set REDIS_PERSECOND_AUTH/,
+    /^REDIS_PERSECOND_URL: .*percent-encode this character .* set REDIS_PERSECOND_AUTH/,
   ],
   [
     'a second one',
@@ -88,7 +88,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a cluster with a URL',
     { REDIS_URL: 'redis://a:geheim@b:6379', REDIS_TYPE: 'cluster' },
-    /^REDIS_URL, REDIS_TYPE: .* the login in REDIS_AUTH, and REDIS_TLS=true for TLS$/,
+    /^REDIS_URL, REDIS_TYPE: .* set REDIS_AUTH to the login, and REDIS_TLS=true for TLS$/,
   ],
   [
     'a database behind a proxy',
@@ -103,7 +103,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'sentinels without a type',
     { REDIS_URL: 'mymaster,a:26379' },
-    /^REDIS_URL: .*set it to SENTINEL and write the name of the master before their addresses/,
+    /^REDIS_URL: .*set the type to SENTINEL and write the name of the master before their addresses/,
   ],
   [
     'a cluster for seconds at a socket',

@@ -30,7 +30,7 @@ describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
     ['mymaster,redis://a:1', /must not contain URLs/],
     [
       'mymaster,:pw@a:1',
-      /the login of Redis in REDIS_AUTH, the login of the Sentinels in REDIS_SENTINEL_AUTH/,
+      /and set REDIS_AUTH to the login for Redis, REDIS_SENTINEL_AUTH to the login for the Sentinels/,
     ],
     [`m${',a:1'.repeat(33)}`, /more than 32 Sentinels/],
   ])('%j is refused', (url, says) => {

@@ -75,7 +75,7 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:secret@h/x', /database must be a whole number/],
     ['redis://:secret@h?timeout=1', /unknown parameter "timeout"/],
     ['redis://:secret/@h:1', /percent-encode/],
-    ['redis://:p@s/secret@h:1', /the user or the password .*; percent-encode it \(\/ is %2F/],
+    ['redis://:p@s/secret@h:1', /the user or the password .*; percent-encode this character \(\/ is %2F/],
     ['redis://:secret@s/w0rd@h:1/2', /percent-encode/],
     ['redis://:sec?ret@h:1', /percent-encode/],
     ['redis://user:sec?ret@h:1', /percent-encode/],
@@ -84,10 +84,7 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:sec#ret@h', /percent-encode/],
     ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
-    [
-      'a:1,b:2',
-      /it contains several addresses; name one Redis, or set the type to CLUSTER for nodes of a Redis Cluster/,
-    ],
+    ['a:1,b:2', /it contains several addresses; specify one Redis server, or set the type to CLUSTER/],
     ['unix://', /without a path/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {

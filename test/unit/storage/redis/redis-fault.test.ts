@@ -76,10 +76,11 @@ describe('what Redis, the system or TLS says', () => {
 
 test('a sentence names what to do, and what was said', () => {
   expect(faultSentence(PLACE, 'ERR DB index is out of range')).toBe(
-    'it does not have database 3; name another one in REDIS_URL (ERR DB index is out of range)',
+    'it does not have database 3; choose another database in REDIS_URL (ERR DB index is out of range)',
   );
   expect(faultSentence({ ...PLACE, prefix: 'REDIS_PERSECOND' }, 'READONLY no')).toBe(
-    'it is a replica, which does not accept writes; name its primary in REDIS_PERSECOND_URL (READONLY no)',
+    'it is a replica, which does not accept writes; set REDIS_PERSECOND_URL to the address of its ' +
+      'primary (READONLY no)',
   );
   expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir asks the Sentinels/);
   expect(faultSentence(PLACE, 'no answer for 250 ms')).toMatch(
@@ -88,10 +89,10 @@ test('a sentence names what to do, and what was said', () => {
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
   // Another slot gives the same sentence.
   expect(faultSentence(PLACE, 'MOVED 6739 127.0.0.1:15609')).toBe(
-    'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL (MOVED)',
+    'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or set REDIS_URL to a single Redis server (MOVED)',
   );
   expect(faultSentence({ ...PLACE, proxy: true }, 'MOVED 6739 127.0.0.1:15609')).toBe(
-    'this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and name cluster nodes in REDIS_URL (MOVED)',
+    'this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and list cluster nodes in REDIS_URL (MOVED)',
   );
 });
 

@@ -63,7 +63,7 @@ test('auto says nothing until a script is refused the time, and then begins wher
   expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
   expect(clock.argument(send)).toBe('+1600000001000000');
   expect(asked()).toBe(1);
-  expect(log).toEqual([expect.stringContaining('does not let scripts read the time')]);
+  expect(log).toEqual([expect.stringContaining('does not allow scripts to read the time')]);
 });
 
 test('server gives nothing, whatever is refused', async () => {

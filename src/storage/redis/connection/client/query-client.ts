@@ -56,7 +56,7 @@ export class QueryClients {
     question: (client: Redis) => Promise<T>,
     explain: (client: Redis, said: string) => string | Promise<string>,
   ): Promise<T> {
-    if (this.#closed) throw new Error('nobody is asked any more');
+    if (this.#closed) throw new Error('the Redis lookup was closed');
     const client = new Redis({ ...queryClientOptions(endpoint, tls), retryStrategy: () => null });
     let connectionError = '';
     client.on('error', ({ message }: Error) => {

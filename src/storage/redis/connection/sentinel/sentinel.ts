@@ -131,7 +131,7 @@ export class Sentinel {
     }
     if (/unknown command '?`?sentinel/i.test(said)) {
       return (
-        `Sentinel ${this.name} is a Redis server, not a Sentinel; name the port of the Sentinel in ` +
+        `Sentinel ${this.name} is a Redis server, not a Sentinel; use the port of the Sentinel in ` +
         `${variables.url} (usually 26379), or remove the type for a single Redis`
       );
     }
