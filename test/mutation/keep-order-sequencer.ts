@@ -1,8 +1,8 @@
-/** A test sequencer of jest that keeps the order of the command line, on which the quickest files come first. */
-export default class QuickestFirst {
+/** Test sequencer of jest that keeps the order of the test files on the command line. */
+export default class KeepOrderSequencer {
   sort<Test extends { readonly path: string }>(tests: readonly Test[]): Test[] {
-    const place = ({ path }: Test) => process.argv.indexOf(path);
-    return [...tests].sort((a, b) => place(a) - place(b));
+    const position = ({ path }: Test) => process.argv.indexOf(path);
+    return [...tests].sort((a, b) => position(a) - position(b));
   }
 
   shard<Test>(tests: readonly Test[]): readonly Test[] {

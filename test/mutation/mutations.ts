@@ -1,15 +1,15 @@
 import { parse } from '@babel/parser';
 
-/** One change of one place of a source file. */
+/** A change in one place of a source file. */
 export interface Mutation {
   /** Path of the source file from the root of the repository. */
   readonly path: string;
   readonly line: number;
-  /** Says what is changed, such as `< to <=`. */
+  /** Description of the change, such as `< to <=`. */
   readonly change: string;
   /** The source line without its indentation. */
   readonly text: string;
-  /** Counts mutations of all files that have the same change and text, from 1. */
+  /** Number of this mutation among all mutations with the same change and text, from 1. */
   readonly occurrence: number;
   /** The characters from `start` to `end` become `replacement`. */
   readonly start: number;
@@ -31,14 +31,14 @@ const BOUNDARIES: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>'
 const SUMS: Readonly<Record<string, string>> = { '+': '-', '-': '+', '+=': '-=', '-=': '+=' };
 const LOGICAL: Readonly<Record<string, string>> = { '??': '&&', '&&': '||', '||': '&&' };
 const CONDITIONAL = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement'];
-/** Type syntax that holds an expression; all other type syntax is left alone. */
+/** Type syntax that contains an expression. All other type syntax is not mutated. */
 const TYPED_EXPRESSIONS = ['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression'];
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && typeof (value as Partial<Node>).type === 'string';
 }
 
-/** Whether + joins texts here, as far as the syntax shows it. */
+/** Returns whether `node` is a string or a concatenation of strings, as far as the syntax shows. */
 function isText(node: Node): boolean {
   if (node.type === 'BinaryExpression') return isText(node['left'] as Node) || isText(node['right'] as Node);
   return node.type === 'StringLiteral' || node.type === 'TemplateLiteral';
@@ -52,7 +52,7 @@ function operatorChange(source: string, node: Node, to: string): Change {
   return { change: `${operator} to ${to}`, start, end: start + operator.length, replacement: to };
 }
 
-/** Both operands get parentheses, since ?? and && cannot be mixed without them. */
+/** Replaces a logical operator. Both operands get parentheses, because ?? and && cannot be mixed without them. */
 function logicalChange(source: string, node: Node, to: string): Change {
   const [left, right] = [node['left'] as Node, node['right'] as Node].map(({ start, end }) =>
     source.slice(start, end),
@@ -61,7 +61,7 @@ function logicalChange(source: string, node: Node, to: string): Change {
   return { change: `${node['operator']} to ${to}`, start: node.start, end: node.end, replacement };
 }
 
-/** An even constant gets one more, an odd one gets one less, so that 0 and 1 become each other. */
+/** Adds 1 to an even constant, and subtracts 1 from an odd constant. This exchanges 0 and 1. */
 function constantChange(source: string, { start, end, type, value }: Node): Change {
   const isBig = type === 'BigIntLiteral';
   const isOdd = isBig ? BigInt(value as string) % 2n === 1n : (value as number) % 2 === 1;
@@ -70,7 +70,7 @@ function constantChange(source: string, { start, end, type, value }: Node): Chan
   return { change: `${source.slice(start, end)} to ${changed}`, start, end, replacement: changed };
 }
 
-/** Whether the statement is a call, awaited or not, whose result nobody uses. */
+/** Returns whether the statement is a call, awaited or not, except a call of super. */
 function isCall(node: Node): boolean {
   const expression = node['expression'] as Node;
   const call = expression.type === 'AwaitExpression' ? (expression['argument'] as Node) : expression;
@@ -117,7 +117,7 @@ function* walk(node: Node): Generator<Node> {
   }
 }
 
-/** Returns the name of a mutation, which stays the same when its file moves. */
+/** Returns a name of the mutation that does not change when its file moves. */
 export function identityOf({
   change,
   text,
@@ -126,7 +126,7 @@ export function identityOf({
   return `${change} | ${text} | ${occurrence}`;
 }
 
-/** Returns every mutation of the source files `texts`, by path, in the order of the paths. */
+/** Returns all mutations of source files, in the order of their paths. `texts` are the files' contents by path. */
 export function mutationsOf(texts: ReadonlyMap<string, string>): Mutation[] {
   const seen = new Map<string, number>();
   const all: Mutation[] = [];
@@ -147,7 +147,7 @@ export function mutationsOf(texts: ReadonlyMap<string, string>): Mutation[] {
   return all;
 }
 
-/** Returns the source with the mutation made. */
+/** Returns the source after the mutation. */
 export function mutate(source: string, { start, end, replacement }: Mutation): string {
   return source.slice(0, start) + replacement + source.slice(end);
 }

@@ -3,16 +3,17 @@ import { parseArgs } from 'node:util';
 
 export const HELP = `Usage: npm run mutate [-- options]
 
-Changes the source in one place, runs the tests of that room, and says whether a test fails; then the next place.
-  --seed N        draws the mutations (1)
-  --count N       how many mutations are drawn, by size of the rooms (150)
-  --rooms A,B     rooms of src/ (limiter,policy,service,storage,codec,h2)
-  --only N        run mutation N of the drawn ones alone
-  --list          print the drawn mutations and run none
-  --minutes N     start nothing after this time; mutations that are left are "not run" (60)
-  --workers N     mutations at a time (2)
-  --out FILE      where the results go, as JSON (mutations.json; nowhere with --only)
-  --against FILE  take the mutations of these earlier results, and list those that survive only now
+Changes the source in one place at a time, runs the tests of the changed room, and reports whether a test fails.
+
+  --seed N        seed of the random sample of mutations (1)
+  --count N       number of mutations in the sample, divided among the rooms by their size (150)
+  --rooms A,B     rooms of src/ to mutate (limiter,policy,service,storage,codec,h2)
+  --only N        run only the mutation with this number
+  --list          print the sample without running it
+  --minutes N     start no mutation after this time, and report the remaining ones as "not run" (60)
+  --workers N     number of mutations to run at the same time (2)
+  --out FILE      write the results to this JSON file (mutations.json; none with --only)
+  --against FILE  repeat the mutations of these earlier results, and list new survivors
 `;
 
 export interface MutationOptions {
@@ -23,12 +24,13 @@ export interface MutationOptions {
   readonly list: boolean;
   readonly minutes: number;
   readonly workers: number;
-  /** Undefined where no results are kept. */
+  /** Path of the file for the results; undefined if the results are not written. */
   readonly out: string | undefined;
+  /** Path of earlier results to compare with. */
   readonly against: string | undefined;
 }
 
-/** Reads the command line. Returns undefined for --help; throws a sentence where a value is not valid. */
+/** Reads the command line. Returns undefined for --help. Throws an error with a message if a value is not valid. */
 export function readMutationOptions(args: readonly string[]): MutationOptions | undefined {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;

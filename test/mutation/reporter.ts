@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 
-/** A test file, and how its run ended. */
+/** Result of a test file. */
 export interface FileResult {
   readonly path: string;
   readonly ms: number;
-  /** Names the first test that failed; undefined when all passed. */
+  /** Name of the first failed test; undefined if all tests passed. */
   readonly failed: string | undefined;
 }
 
@@ -17,7 +17,10 @@ interface JestResults {
   }[];
 }
 
-/** Writes results to the file `out` of its options. Jest's own --outputFile stays empty when --bail ends the run. */
+/**
+ * Reporter of jest that writes the results to the file `out`. Jest's own --outputFile is not used, because it remains
+ * empty if --bail ends the run.
+ */
 export default class MutationReporter {
   private readonly out: string;
 

@@ -5,7 +5,7 @@ export type Outcome = 'killed' | 'survived' | 'timed out' | 'not run';
 
 export interface MutationResult extends Omit<Mutation, 'start' | 'end' | 'replacement'> {
   readonly outcome: Outcome;
-  /** The test that failed; undefined unless killed. */
+  /** Path and name of the failed test; undefined if the mutation was not killed. */
   readonly killedBy: string | undefined;
   readonly seconds: number;
 }
@@ -13,20 +13,21 @@ export interface MutationResult extends Omit<Mutation, 'start' | 'end' | 'replac
 export interface MutationResults {
   readonly seed: number;
   readonly minutes: number;
-  /** Test files that fail without a mutation, and so ran for none. */
+  /** Test files that fail without a mutation, and were therefore not used. */
   readonly failing: readonly string[];
-  /** Test files that were left out of at least one run because the tests before them took the time. */
+  /** Test files that did not fit in the time limit of at least one mutation. */
   readonly slow: readonly string[];
   readonly mutations: readonly MutationResult[];
 }
 
-/** Says in one line what became of a mutation. */
-export function describeResult(number: number, one: MutationResult): string {
-  const by = one.killedBy === undefined ? '' : ` by ${one.killedBy}`;
-  return `${number} ${one.path}:${one.line}: ${one.change} in "${one.text}": ${one.outcome}${by}`;
+/** Describes a result in one line. */
+export function describeResult(number: number, result: MutationResult): string {
+  const { path, line, change, text, outcome, killedBy } = result;
+  const by = killedBy === undefined ? '' : ` by ${killedBy}`;
+  return `${number} ${path}:${line}: ${change} in "${text}": ${outcome}${by}`;
 }
 
-/** Returns the table of outcomes by room. Timed out counts as killed in the last column. */
+/** Returns a table of the outcomes of each room. The last column counts "timed out" as killed. */
 export function tableOf(results: readonly MutationResult[]): string {
   const rooms = [...new Set(results.map(({ path }) => roomOf(path)))].sort();
   const row = (name: string, of: readonly MutationResult[]) => {
@@ -51,12 +52,12 @@ export function tableOf(results: readonly MutationResult[]): string {
 
 const pad = (cells: readonly unknown[]) => cells.map((cell) => `${cell}`.padStart(14)).join('');
 
-/** Returns the mutations that survive in `after` and that a test killed, or that timed out, in `before`. */
-export function onlyAfterwards(
-  before: readonly MutationResult[],
-  after: readonly MutationResult[],
+/** Returns the mutations that survive in `current`, and that were killed or timed out in `earlier`. */
+export function newSurvivors(
+  earlier: readonly MutationResult[],
+  current: readonly MutationResult[],
 ): MutationResult[] {
-  const noticed = before.filter(({ outcome }) => outcome === 'killed' || outcome === 'timed out');
-  const identities = new Set(noticed.map(identityOf));
-  return after.filter((one) => one.outcome === 'survived' && identities.has(identityOf(one)));
+  const detected = earlier.filter(({ outcome }) => outcome === 'killed' || outcome === 'timed out');
+  const identities = new Set(detected.map(identityOf));
+  return current.filter((result) => result.outcome === 'survived' && identities.has(identityOf(result)));
 }

@@ -1,4 +1,4 @@
-// `npm run mutate`: whether the tests of a room notice when its source is wrong. See docs/internals/testing.md.
+// `npm run mutate`: checks that the tests of each room detect errors in its source. See docs/internals/testing.md.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../support/process/tools.js';
@@ -9,25 +9,25 @@ import {
   describeResult,
   type MutationResult,
   type MutationResults,
-  onlyAfterwards,
+  newSurvivors,
   tableOf,
 } from './results.js';
 import { draw, roomOf, sharesOf } from './sample.js';
 import { TestsOfRooms } from './tests-of-rooms.js';
 import { Workspace } from './workspace.js';
 
-/** Tests of a mutation: the quickest files first, as long as they took this time in all without it. */
-const ALLOWANCE_MS = 30_000;
-/** A run is stopped after this many times what its tests took without a mutation, and the time jest needs to start. */
-const PATIENCE = 2.5;
-const START_MS = 15_000;
+/** Maximum time of all tests of a mutation together, measured without the mutation. */
+const MAX_TESTS_MS = 30_000;
+/** A run is stopped after its normal duration times this factor, plus the time that jest needs to start. */
+const TIMEOUT_FACTOR = 2.5;
+const JEST_START_MS = 15_000;
 
 const startedMs = performance.now();
-const say = (line: string) => process.stdout.write(`${line}\n`);
-const tell = (line: string) => process.stderr.write(`weir: ${line}, ${secondsSince(startedMs)} s\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const printProgress = (line: string) => process.stderr.write(`weir: ${line}, ${secondsSince(startedMs)} s\n`);
 const secondsSince = (ms: number) => Math.round((performance.now() - ms) / 1000);
 
-/** Texts of all files of src/ and test/, by path. The page is left out: it is not compiled file by file. */
+/** Returns the contents of all source files by path, except the page, which is not compiled file by file. */
 function readTexts(): Map<string, string> {
   const paths = ['src', 'test'].flatMap((top) =>
     readdirSync(join(repositoryRoot, top), { recursive: true, encoding: 'utf8' }).map((one) =>
@@ -38,43 +38,46 @@ function readTexts(): Map<string, string> {
   return new Map(wanted.map((path) => [path, readFileSync(join(repositoryRoot, path), 'utf8')]));
 }
 
-/** The mutations that the options ask for. Those of earlier results are found again by their identity. */
-function chosen(
+/** Returns the mutations of the earlier results, found by their identity, or draws a sample. */
+function chooseMutations(
   options: MutationOptions,
   sources: ReadonlyMap<string, string>,
-  before?: MutationResults,
+  earlier?: MutationResults,
 ): Mutation[] {
   const all = mutationsOf(sources);
-  if (before !== undefined) {
-    const byIdentity = new Map(all.map((one) => [identityOf(one), one]));
-    const gone = before.mutations.filter((one) => !byIdentity.has(identityOf(one)));
-    for (const { path, line, change, text } of gone)
-      say(`- ${path}:${line}: ${change} in "${text}": no longer in the source`);
-    return before.mutations.flatMap((one) => byIdentity.get(identityOf(one)) ?? []);
+  if (earlier !== undefined) {
+    const byIdentity = new Map(all.map((mutation) => [identityOf(mutation), mutation]));
+    const missing = earlier.mutations.filter((result) => !byIdentity.has(identityOf(result)));
+    for (const { path, line, change, text } of missing)
+      print(`- ${path}:${line}: ${change} in "${text}": no longer in the source`);
+    return earlier.mutations.flatMap((result) => byIdentity.get(identityOf(result)) ?? []);
   }
   const lines = new Map(options.rooms.map((room) => [room, 0]));
   for (const [path, text] of sources) {
-    const counted = lines.get(roomOf(path));
-    if (counted !== undefined) lines.set(roomOf(path), counted + text.split('\n').length);
+    const sum = lines.get(roomOf(path));
+    if (sum !== undefined) lines.set(roomOf(path), sum + text.split('\n').length);
   }
-  for (const [room, count] of lines) if (count === 0) throw new Error(`--rooms: src/${room} has no source`);
+  for (const [room, count] of lines)
+    if (count === 0) throw new Error(`--rooms: src/${room} contains no source files`);
   return draw(all, sharesOf(lines, options.count), options.seed);
 }
 
 /** Runs each test file without a mutation, and returns the results by path. */
 async function measure(workspace: Workspace, tests: readonly string[], workers: number) {
-  tell(`running ${tests.length} test files without a mutation`);
+  printProgress(`running ${tests.length} test files without a mutation`);
   const limitMs = 20 * 60_000;
   const { files } = await workspace.jest(tests, limitMs, ['--maxWorkers', `${workers}`]);
-  if (files === undefined) throw new Error('the tests do not end without a mutation');
+  if (files === undefined)
+    throw new Error('jest did not end, or wrote no results, although the source is not mutated');
   return new Map(files.map((file) => [file.path, file]));
 }
 
 /**
- * The quickest of `tests` that together take no longer than the allowance, at least one, and the others. The test
- * `first` comes before all, so that what killed a mutation once is never left out.
+ * Divides the tests that pass without a mutation into tests to run and tests that are too slow. The tests to run are
+ * the fastest ones, and take at most {@link MAX_TESTS_MS} together. At least one test runs. `first` is the test that
+ * killed the mutation earlier. It runs first.
  */
-function affordable(
+function planTests(
   tests: readonly string[],
   measured: ReadonlyMap<string, FileResult>,
   first: string | undefined,
@@ -88,7 +91,7 @@ function affordable(
   const run: string[] = [];
   const slow: string[] = [];
   for (const file of passing.sort((a, b) => rank(a) - rank(b))) {
-    const fits = run.length === 0 || ms + file.ms <= ALLOWANCE_MS;
+    const fits = run.length === 0 || ms + file.ms <= MAX_TESTS_MS;
     (fits ? run : slow).push(file.path);
     if (fits) ms += file.ms;
   }
@@ -99,48 +102,51 @@ async function runOne(
   workspace: Workspace,
   mutation: Mutation,
   source: string,
-  { run, ms }: ReturnType<typeof affordable>,
-  leftMs: number,
+  { run, ms }: ReturnType<typeof planTests>,
+  remainingMs: number,
 ): Promise<MutationResult> {
-  const { start: _, end: __, replacement: ___, ...told } = mutation;
-  const patienceMs = START_MS + PATIENCE * ms;
-  if (leftMs < START_MS) return { ...told, outcome: 'not run', killedBy: undefined, seconds: 0 };
-  if (run.length === 0) return { ...told, outcome: 'survived', killedBy: undefined, seconds: 0 };
-  const begun = performance.now();
+  const { start: _, end: __, replacement: ___, ...described } = mutation;
+  const timeoutMs = JEST_START_MS + TIMEOUT_FACTOR * ms;
+  if (remainingMs < JEST_START_MS)
+    return { ...described, outcome: 'not run', killedBy: undefined, seconds: 0 };
+  if (run.length === 0) return { ...described, outcome: 'survived', killedBy: undefined, seconds: 0 };
+  const runStartMs = performance.now();
   workspace.compile(mutation.path, mutate(source, mutation));
-  const { stopped, files } = await workspace.jest(run, Math.min(patienceMs, leftMs), [
+  const { stopped, files } = await workspace.jest(run, Math.min(timeoutMs, remainingMs), [
     '--runInBand',
     '--bail',
   ]);
   workspace.compile(mutation.path, source);
-  const seconds = secondsSince(begun);
+  const seconds = secondsSince(runStartMs);
   if (stopped) {
-    const outcome = patienceMs <= leftMs ? 'timed out' : 'not run';
-    return { ...told, outcome, killedBy: undefined, seconds };
+    const outcome = timeoutMs <= remainingMs ? 'timed out' : 'not run';
+    return { ...described, outcome, killedBy: undefined, seconds };
   }
-  if (files === undefined) return { ...told, outcome: 'killed', killedBy: 'the end of jest', seconds };
+  if (files === undefined) return { ...described, outcome: 'killed', killedBy: 'a crash of jest', seconds };
   const failed = files.find((file) => file.failed !== undefined);
   const killedBy = failed && `${failed.path}: ${failed.failed}`;
-  return { ...told, outcome: failed === undefined ? 'survived' : 'killed', killedBy, seconds };
+  return { ...described, outcome: failed === undefined ? 'survived' : 'killed', killedBy, seconds };
 }
 
 async function main(options: MutationOptions): Promise<void> {
   const texts = readTexts();
   const sources = new Map([...texts].filter(([path]) => path.startsWith('src/')));
-  const before =
+  const earlier =
     options.against === undefined
       ? undefined
       : (JSON.parse(readFileSync(options.against, 'utf8')) as MutationResults);
-  const numbered = chosen(options, sources, before).map((mutation, index) => ({
+  const numbered = chooseMutations(options, sources, earlier).map((mutation, index) => ({
     mutation,
     number: index + 1,
   }));
   const wanted = numbered.filter(({ number }) => options.only === undefined || options.only === number);
   if (wanted.length === 0)
-    throw new Error(`there are ${numbered.length} mutations and no number ${options.only}`);
+    throw new Error(
+      `--only: there is no mutation ${options.only}; the sample has ${numbered.length} mutations`,
+    );
   if (options.list) {
     for (const { mutation, number } of wanted)
-      say(`${number} ${mutation.path}:${mutation.line}: ${mutation.change} in "${mutation.text}"`);
+      print(`${number} ${mutation.path}:${mutation.line}: ${mutation.change} in "${mutation.text}"`);
     return;
   }
   const tests = new TestsOfRooms(texts);
@@ -151,7 +157,7 @@ async function main(options: MutationOptions): Promise<void> {
   };
   process.once('exit', removeAll);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-  // Mutated files are compiled by esbuild, so the tests first run with all of them compiled so.
+  // esbuild compiles the mutated files, so the first run of the tests also uses files that esbuild compiled.
   for (const workspace of workspaces)
     for (const path of testsOf.keys()) workspace.compile(path, texts.get(path) as string);
   const measured = await measure(
@@ -160,16 +166,18 @@ async function main(options: MutationOptions): Promise<void> {
     options.workers,
   );
   const failing = [...measured.values()].flatMap(({ path, failed }) => (failed === undefined ? [] : [path]));
-  for (const path of failing) tell(`left out, since it fails without a mutation: ${path}`);
+  for (const path of failing) printProgress(`${path} fails without a mutation, and is not used`);
 
-  const killers = new Map(before?.mutations.map((one) => [identityOf(one), one.killedBy?.split(': ')[0]]));
+  const killers = new Map(
+    earlier?.mutations.map((result) => [identityOf(result), result.killedBy?.split(': ')[0]]),
+  );
   const results = new Map<number, MutationResult>();
   const slow = new Set<string>();
   const inOrder = () => [...results].sort(([a], [b]) => a - b).map(([, one]) => one);
   const write = () => {
     const minutes = Math.round((performance.now() - startedMs) / 60_000);
     const all: MutationResults = {
-      seed: before?.seed ?? options.seed,
+      seed: earlier?.seed ?? options.seed,
       minutes,
       failing,
       slow: [...slow].sort(),
@@ -182,24 +190,31 @@ async function main(options: MutationOptions): Promise<void> {
     workspaces.map(async (workspace) => {
       for (const { mutation, number } of queue) {
         const killer = killers.get(identityOf(mutation));
-        const plan = affordable(testsOf.get(mutation.path) as string[], measured, killer);
+        const plan = planTests(testsOf.get(mutation.path) as string[], measured, killer);
         for (const path of plan.slow) slow.add(path);
-        const leftMs = startedMs + options.minutes * 60_000 - performance.now();
-        const result = await runOne(workspace, mutation, texts.get(mutation.path) as string, plan, leftMs);
+        const remainingMs = startedMs + options.minutes * 60_000 - performance.now();
+        const result = await runOne(
+          workspace,
+          mutation,
+          texts.get(mutation.path) as string,
+          plan,
+          remainingMs,
+        );
         results.set(number, result);
-        say(describeResult(number, result));
-        tell(`${results.size} of ${wanted.length} mutations`);
+        print(describeResult(number, result));
+        printProgress(`${results.size} of ${wanted.length} mutations`);
         write();
       }
     }),
   );
-  if (slow.size > 0) say(`\ntoo slow for some mutations, and left out there: ${[...slow].sort().join(', ')}`);
-  say(`\n${tableOf(inOrder())}`);
-  if (before === undefined) return;
-  const worse = onlyAfterwards(before.mutations, inOrder());
-  say(`${worse.length} survive only now`);
-  for (const one of worse) say(`  ${one.path}:${one.line}: ${one.change} in "${one.text}"`);
-  process.exitCode = worse.length > 0 ? 1 : 0;
+  if (slow.size > 0)
+    print(`\nNot run for some mutations, because they are too slow: ${[...slow].sort().join(', ')}`);
+  print(`\n${tableOf(inOrder())}`);
+  if (earlier === undefined) return;
+  const survivors = newSurvivors(earlier.mutations, inOrder());
+  print(`New survivors: ${survivors.length}`);
+  for (const { path, line, change, text } of survivors) print(`  ${path}:${line}: ${change} in "${text}"`);
+  process.exitCode = survivors.length > 0 ? 1 : 0;
 }
 
 try {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { identityOf, type Mutation } from './mutations.js';
 
-/** The folder of src/ that a source file lies in: `limiter` for `src/limiter/calendar.ts`. */
+/** Returns the room of a source file: `limiter` for `src/limiter/calendar.ts`. */
 export function roomOf(path: string): string {
   return path.split('/')[1] as string;
 }
 
-/** Divides `count` among rooms by their lines: the largest remainders get what is left over. */
+/** Divides `count` among rooms in proportion to their lines of source, by the largest remainder method. */
 export function sharesOf(linesOfRooms: ReadonlyMap<string, number>, count: number): Map<string, number> {
   const lines = [...linesOfRooms.values()].reduce((sum, one) => sum + one, 0);
   const exact = [...linesOfRooms].map(([room, own]) => ({ room, share: (count * own) / lines }));
@@ -19,25 +19,25 @@ export function sharesOf(linesOfRooms: ReadonlyMap<string, number>, count: numbe
 }
 
 /**
- * Draws as many mutations of each room as its share says. Each mutation draws a lot from the seed and its identity
- * alone, and the lowest lots win, so that a change elsewhere in the source hardly changes the sample.
+ * Draws a sample of mutations with the given number for each room. The sample contains the mutations with the lowest
+ * hashes of the seed and their identity, so that a change of the source hardly changes the sample.
  */
 export function draw(
   mutations: readonly Mutation[],
   shares: ReadonlyMap<string, number>,
   seed: number,
 ): Mutation[] {
-  const lot = (one: Mutation) =>
+  const hashOf = (mutation: Mutation) =>
     createHash('sha256')
-      .update(`${seed}\0${identityOf(one)}`)
+      .update(`${seed}\0${identityOf(mutation)}`)
       .digest('hex');
-  const drawn = mutations.map((mutation) => ({ mutation, lot: lot(mutation) }));
-  drawn.sort((a, b) => (a.lot < b.lot ? -1 : 1));
-  const left = new Map(shares);
-  return drawn.flatMap(({ mutation }) => {
+  const hashed = mutations.map((mutation) => ({ mutation, hash: hashOf(mutation) }));
+  hashed.sort((a, b) => (a.hash < b.hash ? -1 : 1));
+  const remaining = new Map(shares);
+  return hashed.flatMap(({ mutation }) => {
     const room = roomOf(mutation.path);
-    const open = left.get(room) ?? 0;
-    left.set(room, open - 1);
-    return open > 0 ? [mutation] : [];
+    const count = remaining.get(room) ?? 0;
+    remaining.set(room, count - 1);
+    return count > 0 ? [mutation] : [];
   });
 }

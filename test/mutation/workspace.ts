@@ -15,19 +15,19 @@ import { transformSync } from 'esbuild';
 import { repositoryRoot } from '../support/process/tools.js';
 import type { FileResult } from './reporter.js';
 
-/** Linked instead of copied: no test changes them. */
+/** Folders that are linked instead of copied, because no test changes them. */
 const LINKED = ['node_modules', '.tools'];
-/** Memory of one run of jest: a mutated loop may allocate without end. */
+/** Heap limit of a run of jest, because a mutated loop may allocate memory without end. */
 const HEAP_MB = 1536;
 const MAX_RESIDENT_BYTES = 3 * 2 ** 30;
 const PAGE_BYTES = 4096;
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 const TEST_TIMEOUT_MS = 10_000;
 
 export interface JestRun {
-  /** True when jest was stopped because of its time or its memory. */
+  /** Whether jest was stopped because it exceeded its time or memory limit. */
   readonly stopped: boolean;
-  /** Undefined when jest ended without results. */
+  /** Results of the test files; undefined if jest ended without results. */
   readonly files: readonly FileResult[] | undefined;
 }
 
@@ -39,7 +39,7 @@ function residentBytes(pid: number): number {
   }
 }
 
-/** A copy of the checkout with its build, in which source files are mutated and tests run. */
+/** A copy of the checkout and its build, for mutating source files and running tests. */
 export class Workspace {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'weir-mutation-')));
   private child: ChildProcess | undefined;
@@ -52,17 +52,17 @@ export class Workspace {
     }
   }
 
-  private compiled(path: string): string {
+  private compiledPath(path: string): string {
     return join(this.folder, 'build', path.replace(/\.ts$/, '.js'));
   }
 
-  /** Compiles `source` as the file `path`, without checking types. */
+  /** Compiles `source` as the file `path`, without type checks. */
   compile(path: string, source: string): void {
     const { code } = transformSync(source, { loader: 'ts', format: 'cjs', target: 'es2023' });
-    writeFileSync(this.compiled(path), code);
+    writeFileSync(this.compiledPath(path), code);
   }
 
-  /** Runs test files in the given order. `args` go to jest. */
+  /** Runs test files in the given order, for at most `limitMs`. `args` are additional arguments of jest. */
   async jest(tests: readonly string[], limitMs: number, args: readonly string[]): Promise<JestRun> {
     const out = join(this.folder, 'results.json');
     rmSync(out, { force: true });
@@ -79,7 +79,7 @@ export class Workspace {
       testTimeout: TEST_TIMEOUT_MS,
     };
     const jest = [`--max-old-space-size=${HEAP_MB}`, 'node_modules/jest/bin/jest.js', '--forceExit'];
-    const paths = tests.map((test) => this.compiled(test));
+    const paths = tests.map((test) => this.compiledPath(test));
     const child = spawn(
       process.execPath,
       [...jest, '--config', JSON.stringify(config), ...args, '--runTestsByPath', ...paths],
@@ -92,10 +92,10 @@ export class Workspace {
       if (performance.now() < endsAt && residentBytes(child.pid ?? 0) < MAX_RESIDENT_BYTES) return;
       stopped = true;
       this.stop();
-    }, LOOK_EVERY_MS);
+    }, CHECK_EVERY_MS);
     await new Promise((resolve) => child.once('close', resolve).once('error', resolve));
     clearInterval(watch);
-    this.stop(); // Ends processes that tests have left behind.
+    this.stop(); // Ends processes that tests did not end.
     this.child = undefined;
     return { stopped, files: stopped ? undefined : this.results(out) };
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { identityOf, mutate, mutationsOf } from '../../mutation/mutations.js';
 import { readMutationOptions } from '../../mutation/options.js';
-import { type MutationResult, onlyAfterwards, tableOf } from '../../mutation/results.js';
+import { type MutationResult, newSurvivors, tableOf } from '../../mutation/results.js';
 import { draw, sharesOf } from '../../mutation/sample.js';
 import { TestsOfRooms } from '../../mutation/tests-of-rooms.js';
 
@@ -114,8 +114,8 @@ describe('results', () => {
       result('d', 'not run'),
     ];
     const after = ['a', 'b', 'c', 'd'].map((change) => result(change, 'survived'));
-    expect(onlyAfterwards(before, after).map(({ change }) => change)).toEqual(['a', 'b']);
-    expect(onlyAfterwards(before, before)).toEqual([]);
+    expect(newSurvivors(before, after).map(({ change }) => change)).toEqual(['a', 'b']);
+    expect(newSurvivors(before, before)).toEqual([]);
   });
 
   test('give the share of each room, in which time limits count and what did not run does not', () => {
