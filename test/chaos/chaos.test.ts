@@ -1,6 +1,6 @@
 /*
- * Runs every fault of Redis, one after another, under two real weirs and callers that never stop, and checks every
- * answer. See docs/internals/testing.md, "Chaos". The long form is `npm run chaos`.
+ * Causes every Redis fault while callers send requests to two weir servers, and checks every answer. See
+ * docs/internals/testing.md, "Chaos". `npm run chaos` runs longer.
  */
 import { expect, test } from '@jest/globals';
 import { SUITES } from './all-faults.js';
@@ -19,18 +19,18 @@ for (const suite of SUITES) {
   const run = suite.name === 'cluster' ? test : test.concurrent;
   const runIfPossible = suite.impossible() === undefined ? run : test.skip;
   runIfPossible(
-    `whatever becomes of Redis, every answer is right and in time: ${suite.name}`,
+    `every answer is correct and in time during Redis faults: ${suite.name}`,
     async () => {
       const lines: string[] = [];
-      const { rows, wrongs } = await suite.run({
+      const { rows, failures } = await suite.run({
         seed,
         ms: 0,
         scale: SHORT_SCALE,
-        say: (line) => lines.push(line),
+        print: (line) => lines.push(line),
       });
       process.stdout.write(`\n${textTable(rows)}\n`);
-      if (wrongs.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
-      expect({ wrongs, again: `${again} --topology ${suite.name}` }).toMatchObject({ wrongs: [] });
+      if (failures.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+      expect({ failures, again: `${again} --topology ${suite.name}` }).toMatchObject({ failures: [] });
     },
     300_000,
   );

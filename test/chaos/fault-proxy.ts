@@ -1,25 +1,25 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { Random } from '../fuzz/random.js';
 
-/** Faults of a {@link ChaosProxy}. */
-export type Mischief =
-  | { readonly kind: 'pass' }
+/** Faults of a {@link FaultProxy}. */
+export type ProxyFault =
+  | { readonly kind: 'none' }
   /** Delays all data by this many milliseconds. */
   | { readonly kind: 'delay'; readonly ms: number }
   /**
-   * Drops all data from now on, on existing and new connections, which remain open: on those from an address, or on
-   * all.
+   * Drops all data from now on, on existing and new connections, which remain open. `from` limits the fault to
+   * connections from this address.
    */
   | { readonly kind: 'drop'; readonly from?: string }
-  /** Forwards only the beginning of a piece, and then ends the connection (truncate) or resets it. */
+  /** Forwards only the beginning of a chunk, and then ends the connection (truncate) or resets it. */
   | { readonly kind: 'truncate' | 'reset'; readonly oneIn: number }
-  /** Splits every piece at random places. */
+  /** Splits every chunk at random positions. */
   | { readonly kind: 'split' };
 
-const PASS: Mischief = { kind: 'pass' };
+const NO_FAULT: ProxyFault = { kind: 'none' };
 
-/** Bytes in one direction, in order, each with the earliest time to forward it. */
-class Lane {
+/** Forwards the chunks of one direction in order, each at its due time. */
+class DelayedWriter {
   private readonly to: Socket;
   private readonly waiting: { readonly dueMs: number; readonly bytes: Buffer }[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -43,7 +43,7 @@ class Lane {
     this.waiting.length = 0;
   }
 
-  /** Forwards one piece at a time, so that each is a separate packet. */
+  /** Forwards one chunk at a time, so that each chunk is a separate packet. */
   private next(): void {
     this.timer = undefined;
     const first = this.waiting.shift();
@@ -55,145 +55,141 @@ class Lane {
   }
 }
 
-interface Pair {
+interface ProxiedConnection {
   readonly client: Socket;
   readonly server: Socket;
-  readonly lanes: Lane[];
-  /** Forwards nothing more: bytes are missing, or the connection is about to end. */
-  isDead: boolean;
+  readonly writers: DelayedWriter[];
+  /** Whether the proxy forwards no more data, because bytes are missing or the connection is about to end. */
+  isSilent: boolean;
 }
 
-function isFrom({ client }: Pair, address: string | undefined): boolean {
+function isFrom({ client }: ProxiedConnection, address: string | undefined): boolean {
   return address === undefined || client.remoteAddress === address;
 }
 
 /** A TCP proxy on 127.0.0.1 that causes faults on demand. Close it after use. */
-export class ChaosProxy {
+export class FaultProxy {
   private readonly server: Server;
   private readonly random: Random;
-  private readonly pairs = new Set<Pair>();
-  private mischief: Mischief = PASS;
+  private readonly connections = new Set<ProxiedConnection>();
+  private fault: ProxyFault = NO_FAULT;
   private target: number;
-  /** Number of faults: pieces delayed, dropped or cut, and connections broken. */
-  bites = 0;
+  /** Number of chunks that were delayed, dropped, split or truncated. */
+  effects = 0;
   /** Number of connections made through the proxy. */
   accepted = 0;
 
-  private readonly listensOn: { readonly host: string; port: number };
+  private readonly address: { readonly host: string; port: number };
 
   private constructor(target: number, random: Random, host: string, port: number) {
-    this.listensOn = { host, port };
+    this.address = { host, port };
     this.target = target;
     this.random = random;
     this.server = createServer((client) => this.accept(client));
   }
 
-  /** To port `target` of 127.0.0.1; listens on a free port there, or where it is told. */
-  static async start(target: number, random: Random, host = '127.0.0.1', port = 0): Promise<ChaosProxy> {
-    const proxy = new ChaosProxy(target, random, host, port);
+  /** Creates a proxy for port `target` of 127.0.0.1. It listens on a free port of 127.0.0.1, or on `host` and `port`. */
+  static async create(target: number, random: Random, host = '127.0.0.1', port = 0): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target, random, host, port);
     await proxy.open();
-    proxy.listensOn.port = (proxy.server.address() as AddressInfo).port;
+    proxy.address.port = (proxy.server.address() as AddressInfo).port;
     return proxy;
   }
 
   get port(): number {
-    return this.listensOn.port;
+    return this.address.port;
   }
 
   /** Listens again after {@link close}. */
   async open(): Promise<void> {
-    await new Promise<void>((resolve) => this.server.listen(this.listensOn, resolve));
+    await new Promise<void>((resolve) => this.server.listen(this.address, resolve));
   }
 
-  /** Connections through it. */
-  get connections(): number {
-    return this.pairs.size;
+  /** Starts a fault, which lasts until {@link heal}. */
+  start(fault: ProxyFault): void {
+    this.fault = fault;
   }
 
-  do(mischief: Mischief): void {
-    this.mischief = mischief;
-  }
-
-  /** Stops all faults. Connections that lost bytes remain open and silent. */
+  /** Ends the fault. Connections that lost bytes remain open, but stay silent. */
   heal(): void {
-    this.mischief = PASS;
+    this.fault = NO_FAULT;
   }
 
   /** Closes all connections and refuses new ones. */
   async close(): Promise<void> {
-    for (const pair of this.pairs) this.end(pair);
+    for (const connection of this.connections) this.end(connection);
     await new Promise((resolve) => this.server.close(resolve));
   }
 
   private accept(client: Socket): void {
     const server = connect(this.target, '127.0.0.1');
-    const pair: Pair = { client, server, lanes: [], isDead: false };
-    this.pairs.add(pair);
+    const connection: ProxiedConnection = { client, server, writers: [], isSilent: false };
+    this.connections.add(connection);
     this.accepted++;
     for (const [from, to] of [
       [client, server],
       [server, client],
     ] as const) {
-      const lane = new Lane(to);
-      pair.lanes.push(lane);
+      const writer = new DelayedWriter(to);
+      connection.writers.push(writer);
       from.setNoDelay(true);
-      from.on('data', (bytes: Buffer) => this.pass(pair, lane, bytes));
-      from.on('error', () => this.end(pair));
+      from.on('data', (bytes: Buffer) => this.pass(connection, writer, bytes));
+      from.on('error', () => this.end(connection));
       from.on('close', () => {
-        // A connection that lost bytes remains open on the caller's side, as if the peer had vanished.
-        if (!pair.isDead || from === client) this.end(pair);
+        // A connection that lost bytes remains open on the side of the client, as if the server had disappeared.
+        if (!connection.isSilent || from === client) this.end(connection);
       });
     }
   }
 
-  private pass(pair: Pair, lane: Lane, bytes: Buffer): void {
-    const { mischief, random } = this;
-    if (pair.isDead || (mischief.kind === 'drop' && isFrom(pair, mischief.from))) {
-      pair.isDead = true;
-      this.bites++;
-    } else if (mischief.kind === 'delay') {
-      this.bites++;
-      lane.put(bytes, mischief.ms);
-    } else if (mischief.kind === 'split' && bytes.length > 1) {
-      this.bites++;
-      this.split(lane, bytes);
-    } else if ((mischief.kind === 'truncate' || mischief.kind === 'reset') && random.oneIn(mischief.oneIn)) {
-      this.bites++;
-      this.cut(pair, lane, bytes.subarray(0, random.below(bytes.length)), mischief.kind === 'reset');
-    } else lane.put(bytes, 0);
+  private pass(connection: ProxiedConnection, writer: DelayedWriter, bytes: Buffer): void {
+    const { fault, random } = this;
+    if (connection.isSilent || (fault.kind === 'drop' && isFrom(connection, fault.from))) {
+      connection.isSilent = true;
+      this.effects++;
+    } else if (fault.kind === 'delay') {
+      this.effects++;
+      writer.put(bytes, fault.ms);
+    } else if (fault.kind === 'split' && bytes.length > 1) {
+      this.effects++;
+      this.split(writer, bytes);
+    } else if ((fault.kind === 'truncate' || fault.kind === 'reset') && random.oneIn(fault.oneIn)) {
+      this.effects++;
+      this.cut(connection, writer, bytes.subarray(0, random.below(bytes.length)), fault.kind === 'reset');
+    } else writer.put(bytes, 0);
   }
 
-  private split(lane: Lane, bytes: Buffer): void {
+  private split(writer: DelayedWriter, bytes: Buffer): void {
     const cuts = Array.from({ length: 3 }, () => this.random.below(bytes.length));
     let at = 0;
     for (const end of [...cuts.sort((one, other) => one - other), bytes.length]) {
-      if (end > at) lane.put(bytes.subarray(at, end), at === 0 ? 0 : 1);
+      if (end > at) writer.put(bytes.subarray(at, end), at === 0 ? 0 : 1);
       at = end;
     }
   }
 
-  /** The last bytes that pass; the connection breaks soon after them. */
-  private cut(pair: Pair, lane: Lane, last: Buffer, isReset: boolean): void {
-    if (last.length > 0) lane.put(last, 0);
-    pair.isDead = true;
+  /** Forwards the last bytes of a connection, and then closes or resets the connection. */
+  private cut(connection: ProxiedConnection, writer: DelayedWriter, last: Buffer, isReset: boolean): void {
+    if (last.length > 0) writer.put(last, 0);
+    connection.isSilent = true;
     setTimeout(() => {
-      for (const socket of [pair.client, pair.server]) {
+      for (const socket of [connection.client, connection.server]) {
         if (isReset) socket.resetAndDestroy();
         else socket.end();
       }
-      this.end(pair, isReset);
+      this.end(connection, isReset);
     }, 1);
   }
 
-  private end(pair: Pair, isOver = true): void {
-    this.pairs.delete(pair);
-    for (const lane of pair.lanes) lane.clear();
+  private end(connection: ProxiedConnection, isOver = true): void {
+    this.connections.delete(connection);
+    for (const writer of connection.writers) writer.clear();
     if (!isOver) {
-      pair.client.destroySoon();
-      pair.server.destroySoon();
+      connection.client.destroySoon();
+      connection.server.destroySoon();
       return;
     }
-    pair.client.destroy();
-    pair.server.destroy();
+    connection.client.destroy();
+    connection.server.destroy();
   }
 }

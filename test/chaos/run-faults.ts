@@ -1,44 +1,47 @@
 import { Random } from '../fuzz/random.js';
 import { monotonicMs } from '../stall/loop-delay-log.js';
 import { waitFor } from '../support/process/wait-for.js';
-import type { Fault, Stage } from './faults/fault.js';
+import type { Fault, FaultContext } from './faults/fault.js';
 import { emptyRow, type Row } from './report/row.js';
-import type { Spread } from './testbed/deadline-check.js';
-import { Scene } from './testbed/testbed.js';
+import type { LatencySummary } from './testbed/deadline-check.js';
+import { Testbed } from './testbed/testbed.js';
 import type { Topology } from './topology/topology.js';
 
-/** Longest from when Redis serves again to the first decision on each connection. */
-export const MOST_RECOVERY_MS = 1000;
-/** Of the calls for buckets that a fault does not strike, the share that may be undecided: machines pause at times. */
-const MOST_ELSEWHERE = 0.02;
-/** So many may be at any rate. */
-const FEW_ELSEWHERE = 3;
+/** Maximum time until every connection gets a decision after Redis becomes available. */
+const MAX_RECOVERY_MS = 1000;
+/**
+ * Tolerated share of calls without a decision among the calls that a fault does not affect, because machines sometimes
+ * pause.
+ */
+const MAX_UNDECIDED_SHARE = 0.02;
+/** Number of such calls that is always tolerated, in addition to the share. */
+const TOLERATED_UNDECIDED = 3;
 /** Time between two calls of a caller. */
-const EVERY_MS = 40;
+const CALL_INTERVAL_MS = 40;
 const BASELINE_MS = 2000;
-const CALM_MS = 300;
+const STEADY_MS = 300;
 
-/** How a topology is put to its faults. */
+/** Options of a run. */
 export interface RunOptions {
   readonly seed: number;
-  /** Each fault is done at least once, and then again in another order until so many milliseconds are over. */
+  /** Minimum duration of the run. Each fault is caused at least once, and then again, in a new order each time. */
   readonly ms: number;
-  /** How long faults last, of what they last in the long form. */
+  /** Factor for the duration of faults. */
   readonly scale: number;
-  /** Of the faults those whose names hold this. */
+  /** Selects the faults with this text in their names. */
   readonly only?: string;
-  say(line: string): void;
+  print(line: string): void;
 }
 
-/** What a topology went through. */
+/** Results of a run. */
 export interface RunResult {
   readonly rows: readonly Row[];
-  readonly baseline: Spread;
-  /** What was wrong, in sentences. */
-  readonly wrongs: readonly string[];
+  readonly baseline: LatencySummary;
+  /** Descriptions of the failures. */
+  readonly failures: readonly string[];
 }
 
-/** Puts one topology to its faults, in an order that the seed says. */
+/** Starts a topology, and causes its faults in an order that the seed determines. */
 export async function runFaults<T extends Topology>(
   start: (random: Random) => Promise<T>,
   faults: readonly Fault<T>[],
@@ -46,11 +49,11 @@ export async function runFaults<T extends Topology>(
 ): Promise<RunResult> {
   const topology = await start(new Random(options.seed + 1));
   try {
-    const scene = await Scene.start(topology, options.seed + 2, EVERY_MS);
+    const testbed = await Testbed.start(topology, options.seed + 2, CALL_INTERVAL_MS);
     try {
-      return await new FaultRun(scene, faults, options).run();
+      return await new FaultRun(testbed, faults, options).run();
     } finally {
-      await scene.stop();
+      await testbed.stop();
     }
   } finally {
     await topology.stop();
@@ -58,148 +61,156 @@ export async function runFaults<T extends Topology>(
 }
 
 class FaultRun<T extends Topology> {
-  private readonly scene: Scene<T>;
+  private readonly testbed: Testbed<T>;
   private readonly faults: readonly Fault<T>[];
   private readonly options: RunOptions;
   private readonly rows = new Map<string, Row>();
   private readonly startMs = performance.now();
 
-  constructor(scene: Scene<T>, faults: readonly Fault<T>[], options: RunOptions) {
-    this.scene = scene;
+  constructor(testbed: Testbed<T>, faults: readonly Fault<T>[], options: RunOptions) {
+    this.testbed = testbed;
     this.faults = faults;
     this.options = options;
   }
 
   async run(): Promise<RunResult> {
-    const { scene, options } = this;
+    const { testbed, options } = this;
     const { only } = options;
-    await this.calm();
+    await this.waitForSteadyState();
     await sleep(Math.max(1000, BASELINE_MS * options.scale));
-    scene.readWatches();
-    const baseline = scene.lateness.endBaseline();
-    options.say(
-      `${this.seconds()} ${scene.topology.name}: without faults weir takes ${baseline.p50Ms.toFixed(2)} ms (p50), ` +
-        `${baseline.p99Ms.toFixed(2)} (p99), ${baseline.longestMs.toFixed(2)} (longest) for ${baseline.calls} calls`,
+    testbed.readAnswerLogs();
+    const baseline = testbed.deadlineCheck.endBaseline();
+    options.print(
+      `${this.seconds()} ${testbed.topology.name}: latency of ${baseline.calls} calls without faults: ` +
+        `${baseline.p50Ms.toFixed(2)} ms (p50), ${baseline.p99Ms.toFixed(2)} ms (p99), ` +
+        `${baseline.maxMs.toFixed(2)} ms (maximum)`,
     );
     const wanted = this.faults.filter(({ name }) => only === undefined || name.includes(only));
     const order = new Random(options.seed);
     let round = 0;
     do {
       for (const fault of shuffled(wanted, order)) {
-        await this.one(fault, round);
+        await this.runFault(fault, round);
         if (performance.now() - this.startMs > options.ms && this.rows.size === wanted.length) break;
       }
       round++;
-    } while (performance.now() - this.startMs < options.ms && scene.wrongs.length === 0);
-    await scene.end();
+    } while (performance.now() - this.startMs < options.ms && testbed.failures.length === 0);
+    await testbed.end();
     for (const row of this.rows.values()) {
-      if (row.bites === 0) scene.wrong(`"${row.fault}" never bit: it proves nothing`);
+      if (row.effects === 0) testbed.fail(`the fault "${row.fault}" had no visible effect`);
     }
-    return { rows: [...this.rows.values()], baseline, wrongs: scene.wrongs };
+    return { rows: [...this.rows.values()], baseline, failures: testbed.failures };
   }
 
-  private async one(fault: Fault<T>, round: number): Promise<void> {
-    const { scene, options } = this;
-    // The same for the same seed, whatever else was done and however long it took.
+  private async runFault(fault: Fault<T>, round: number): Promise<void> {
+    const { testbed, options } = this;
+    // The random choices depend only on the seed, the round and the fault, and not on earlier faults.
     const random = new Random(options.seed + 1000 * round + 100 + this.faults.indexOf(fault));
-    const wrongBefore = scene.wrongs.length;
-    await this.calm();
-    scene.startWindow();
-    const beganMonotonicMs = monotonicMs();
-    let servesMs = performance.now();
-    if (fault.loses === true) scene.loseBuckets();
-    let given = 0;
-    /** When decisions were back after Redis served again, by when it did. */
-    const decided = new Map<number, number | undefined>();
-    const stage: Stage<T> = {
-      topology: scene.topology,
+    const failuresBefore = testbed.failures.length;
+    await this.waitForSteadyState();
+    testbed.startWindow();
+    const startMonotonicMs = monotonicMs();
+    let availableMs = performance.now();
+    if (fault.losesBuckets === true) testbed.markPossiblyLost();
+    let lostTokens = 0;
+    /** Times of the first decisions, by the times at which Redis became available. */
+    const decisionTimes = new Map<number, number | undefined>();
+    const context: FaultContext<T> = {
+      topology: testbed.topology,
       random,
-      lasting: (fromMs, toMs) => (fromMs + random.below(toMs - fromMs)) * options.scale,
+      duration: (fromMs, toMs) => (fromMs + random.below(toMs - fromMs)) * options.scale,
       sleep,
-      serves: (atMs = performance.now()) => {
-        servesMs = atMs;
+      markAvailable: (atMs = performance.now()) => {
+        availableMs = atMs;
       },
-      buckets: scene.bucketNames,
-      strikes: (names) => scene.strikes(names),
-      loseBuckets: (names) => scene.loseBuckets(names),
-      findBuckets: async () => {
-        given += await scene.findBuckets();
+      buckets: testbed.bucketNames,
+      limitTo: (names) => testbed.limitTo(names),
+      markPossiblyLost: (names) => testbed.markPossiblyLost(names),
+      measureLoss: async () => {
+        lostTokens += await testbed.measureLoss();
       },
-      notePromotion: () => scene.notePromotion(),
-      untilDecided: async () => {
-        if (!decided.has(servesMs)) decided.set(servesMs, await scene.decidedSince(servesMs));
+      recordPromotion: () => testbed.recordPromotion(),
+      waitForDecisions: async () => {
+        if (!decisionTimes.has(availableMs))
+          decisionTimes.set(availableMs, await testbed.decidedSince(availableMs));
       },
-      answeredByPolicy: () => scene.counts.byPolicy + scene.counts.unseen,
+      undecidedCalls: () => testbed.counts.byPolicy + testbed.counts.undecidedDenials,
       stepWeirClock: (offsetMs) => this.stepWeirClock(offsetMs),
     };
-    const bites = await fault.run(stage);
-    await stage.untilDecided();
-    const decidedMs = decided.get(servesMs);
-    await scene.confirmPromotion();
-    given += await scene.findBuckets();
-    scene.readWatches();
-    const recoveryMs = decidedMs === undefined ? Number.POSITIVE_INFINITY : decidedMs - servesMs;
-    const mostMs = (fault.recoveryMs ?? MOST_RECOVERY_MS) + scene.starvedSince(beganMonotonicMs);
-    if (recoveryMs > mostMs) {
-      const when = decidedMs === undefined ? 'not at all' : `${Math.round(recoveryMs)} ms later`;
-      scene.wrong(`Redis served again, and the last connection had its first decision ${when}`);
+    const effects = await fault.run(context);
+    await context.waitForDecisions();
+    const decidedMs = decisionTimes.get(availableMs);
+    await testbed.confirmPromotion();
+    lostTokens += await testbed.measureLoss();
+    testbed.readAnswerLogs();
+    const recoveryMs = decidedMs === undefined ? Number.POSITIVE_INFINITY : decidedMs - availableMs;
+    const maxMs = (fault.maxRecoveryMs ?? MAX_RECOVERY_MS) + testbed.maxCpuWaitSince(startMonotonicMs);
+    if (recoveryMs > maxMs) {
+      testbed.fail(
+        decidedMs === undefined
+          ? 'a connection got no decision after Redis became available'
+          : `the last connection got its first decision ${Math.round(recoveryMs)} ms after Redis became available`,
+      );
     }
-    const { counts } = scene;
-    const { elsewhere, elsewhereUndecided } = counts;
-    if (elsewhereUndecided.length > FEW_ELSEWHERE + MOST_ELSEWHERE * elsewhere) {
-      scene.wrong(
-        `${elsewhereUndecided.length} of ${elsewhere} calls for buckets of other Redises were not decided, such as ` +
-          elsewhereUndecided.slice(0, 5).join('; '),
+    const { counts } = testbed;
+    const { unaffected, unaffectedUndecided } = counts;
+    if (unaffectedUndecided.length > TOLERATED_UNDECIDED + MAX_UNDECIDED_SHARE * unaffected) {
+      testbed.fail(
+        `${unaffectedUndecided.length} of ${unaffected} calls for buckets on other nodes got no decision, such as ` +
+          unaffectedUndecided.slice(0, 5).join('; '),
       );
     }
     const row = this.rowOf(fault);
-    row.times++;
-    row.bites += bites;
+    row.runs++;
+    row.effects += effects;
     row.calls += counts.calls;
     row.late += counts.late;
     row.byPolicy += counts.byPolicy;
-    row.unseen += counts.unseen;
-    row.beyond += scene.beyondPlain();
-    row.given += given;
+    row.undecidedDenials += counts.undecidedDenials;
+    row.excessTokens += testbed.excessTokens();
+    row.lostTokens += lostTokens;
     row.recoveryMs = Math.max(row.recoveryMs, recoveryMs);
-    options.say(
-      `${this.seconds()} ${scene.topology.name}: ${fault.name}: ${bites} ${fault.counts}, ` +
-        `${counts.calls} calls, ${counts.late} late, ${counts.byPolicy} by policy, ${counts.unseen} unseen, ` +
-        (elsewhere > 0 ? `${elsewhereUndecided.length} of ${elsewhere} elsewhere undecided, ` : '') +
-        `${scene.beyondPlain().toFixed(0)} tokens beyond (${given.toFixed(0)} lost), ` +
-        `recovered in ${recoveryMs.toFixed(0)} ms`,
+    options.print(
+      `${this.seconds()} ${testbed.topology.name}: ${fault.name}: ${effects} ${fault.effect}, ` +
+        `${counts.calls} calls, ${counts.late} late, ${counts.byPolicy} by policy, ` +
+        `${counts.undecidedDenials} undecided denials, ` +
+        (unaffected > 0
+          ? `${unaffectedUndecided.length} of ${unaffected} unaffected calls undecided, `
+          : '') +
+        `${testbed.excessTokens().toFixed(0)} excess tokens (${lostTokens.toFixed(0)} lost), ` +
+        `recovery in ${recoveryMs.toFixed(0)} ms`,
     );
-    for (const wrong of scene.wrongs.slice(wrongBefore)) options.say(`  FAILS: ${wrong}`);
-    for (let at = wrongBefore; at < scene.wrongs.length; at++) {
-      scene.wrongs[at] = `${scene.topology.name}, "${fault.name}": ${scene.wrongs[at]}`;
+    for (const failure of testbed.failures.slice(failuresBefore)) options.print(`  FAILED: ${failure}`);
+    for (let at = failuresBefore; at < testbed.failures.length; at++) {
+      testbed.failures[at] = `${testbed.topology.name}, "${fault.name}": ${testbed.failures[at]}`;
     }
   }
 
-  /** Until every connection has decisions again. */
-  private async calm(): Promise<void> {
-    await sleep(CALM_MS * this.options.scale);
-    if ((await this.scene.decidedSince(performance.now())) === undefined) {
-      this.scene.wrong('not every connection has decisions, though nothing is done to Redis');
+  /** Waits until every connection has decisions. */
+  private async waitForSteadyState(): Promise<void> {
+    await sleep(STEADY_MS * this.options.scale);
+    if ((await this.testbed.decidedSince(performance.now())) === undefined) {
+      this.testbed.fail('a connection gets no decisions although there is no fault');
     }
   }
 
   private async stepWeirClock(offsetMs: number): Promise<number> {
-    const { hosts } = this.scene;
-    const processes = hosts.reduce((sum, { watch }) => sum + watch.pids().length, 0);
-    const stepped = (): number => hosts.reduce((sum, { watch }) => sum + watch.clockSteps, 0);
+    const { weirs } = this.testbed;
+    const processes = weirs.reduce((sum, { answerLog }) => sum + answerLog.pids().length, 0);
+    const stepped = (): number => weirs.reduce((sum, { answerLog }) => sum + answerLog.clockSteps, 0);
     const before = stepped();
-    for (const host of hosts) host.stepClock(offsetMs);
+    for (const weir of weirs) weir.stepClock(offsetMs);
     await waitFor('the clocks of weir to step', () => {
-      this.scene.readWatches();
+      this.testbed.readAnswerLogs();
       return stepped() - before >= processes ? true : undefined;
     });
     return stepped() - before;
   }
 
-  private rowOf({ name, counts }: Fault<T>): Row {
+  private rowOf({ name, effect }: Fault<T>): Row {
     let row = this.rows.get(name);
     if (row === undefined) {
-      row = emptyRow(this.scene.topology.name, name, counts);
+      row = emptyRow(this.testbed.topology.name, name, effect);
       this.rows.set(name, row);
     }
     return row;
@@ -211,8 +222,11 @@ class FaultRun<T extends Topology> {
 }
 
 function shuffled<One>(from: readonly One[], random: Random): One[] {
-  const left = [...from];
-  return Array.from({ length: left.length }, () => left.splice(random.below(left.length), 1)[0] as One);
+  const remaining = [...from];
+  return Array.from(
+    { length: remaining.length },
+    () => remaining.splice(random.below(remaining.length), 1)[0] as One,
+  );
 }
 
 function sleep(ms: number): Promise<void> {

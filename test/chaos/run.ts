@@ -1,4 +1,4 @@
-/* `npm run chaos`: faults of every kind, minutes long, and the table. */
+/* `npm run chaos`: runs all Redis faults for minutes, and prints a table. */
 import { parseArgs } from 'node:util';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
@@ -7,19 +7,19 @@ import { textTable, writeFaults } from './report/table.js';
 import type { RunResult } from './run-faults.js';
 import { SHORT_SCALE } from './short-scale.js';
 
-const HELP = `npm run chaos -- [options]
+const HELP = `Usage: npm run chaos [-- options]
 
-Two weirs before a real Redis that goes wrong in every way there is, callers that never stop, and a look at each answer;
-prints a table (docs/internals/testing.md). All that is chosen comes from the seed.
+Causes all kinds of Redis faults while callers send requests to two weir servers. Checks every answer, and prints a
+table. The seed determines the faults and their durations. See docs/internals/testing.md.
 
-  --minutes N        how long, for all topologies together; each fault is done once at least: 5
-  --seed S           the same faults in the same order, and as long: one that is chosen and printed
-  --topology NAME    only ${SUITES.map(({ name }) => name).join(' or ')}
-  --only PART        only the faults whose names hold this
-  --short            faults as short as in npm test
-  --record           keeps the table in docs/reference/faults.md
-  --list             the names of the faults
-  --help             this text
+  --minutes N        minimum duration of all topologies together; each fault runs at least once (5)
+  --seed S           repeats the faults of an earlier run (random; printed at the start)
+  --topology NAME    runs only one topology: ${SUITES.map(({ name }) => name).join(', ')}
+  --only TEXT        runs only faults with this text in their names
+  --short            uses the short durations of npm test
+  --record           writes the table to docs/reference/faults.md
+  --list             prints the names of the faults
+  --help             prints this text
 `;
 
 interface Options {
@@ -32,7 +32,7 @@ interface Options {
   readonly list: boolean;
 }
 
-/** A sentence where the arguments make no sense. */
+/** Reads the command line. Returns an error message, or the help text, instead of options. */
 function readOptions(args: readonly string[]): Options | string {
   try {
     const { values } = parseArgs({
@@ -50,23 +50,23 @@ function readOptions(args: readonly string[]): Options | string {
     });
     if (values.help) return HELP;
     const minutes = Number(values.minutes);
-    if (!(minutes >= 0)) return `--minutes wants a number, not "${values.minutes}"`;
+    if (!(minutes >= 0)) return `--minutes: "${values.minutes}" is not a number of at least 0`;
     const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 32) : Number(values.seed);
-    if (!Number.isSafeInteger(seed)) return `--seed wants a whole number, not "${values.seed}"`;
+    if (!Number.isSafeInteger(seed)) return `--seed: "${values.seed}" is not a whole number`;
     const { topology, only, short, record, list } = values;
     if (topology !== undefined && !SUITES.some(({ name }) => name === topology))
-      return `no topology ${topology}: ${SUITES.map(({ name }) => name).join(', ')}`;
+      return `--topology: "${topology}" is not one of ${SUITES.map(({ name }) => name).join(', ')}`;
     return { minutes, seed, topology, only, short, record, list };
   } catch (error) {
-    return `${(error as Error).message}; --help lists the options`;
+    return `${(error as Error).message}\nRun "npm run chaos -- --help" for the options.`;
   }
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Suites that have a fault to do. */
+/** Returns the suites that contain a selected fault. */
 function suitesOf({ topology, only }: Options): Suite[] {
   return SUITES.filter(
     ({ name, faults }) =>
@@ -79,13 +79,13 @@ async function runAll(options: Options): Promise<void> {
   const { seed, minutes, only, short } = options;
   const suites = suitesOf(options);
   const results: { name: Suite['name']; result: RunResult }[] = [];
-  if (suites.length === 0) say(`no fault has "${only}" in its name; --list names them all`);
+  if (suites.length === 0) print(`No fault has "${only}" in its name. --list prints all names.`);
   let failed = suites.length === 0;
-  say(`seed ${seed}`);
+  print(`seed ${seed}`);
   for (const suite of suites) {
     const impossible = suite.impossible();
     if (impossible !== undefined) {
-      say(`skipped: ${impossible}`);
+      print(`skipped ${suite.name}: ${impossible}`);
       continue;
     }
     const result = await suite.run({
@@ -93,18 +93,18 @@ async function runAll(options: Options): Promise<void> {
       ms: (minutes * 60_000) / suites.length,
       scale: short ? SHORT_SCALE : 1,
       ...(only !== undefined && { only }),
-      say,
+      print,
     });
     results.push({ name: suite.name, result });
-    say(textTable(result.rows));
-    if (result.wrongs.length === 0) continue;
+    print(textTable(result.rows));
+    if (result.failures.length === 0) continue;
     failed = true;
-    say(`FAILED: ${result.wrongs.length} wrongs\n  ${result.wrongs.join('\n  ')}`);
+    print(`FAILED with ${result.failures.length} failures:\n  ${result.failures.join('\n  ')}`);
     const more = [...(short ? ['--short'] : []), ...(only === undefined ? [] : [`--only '${only}'`])].join(
       ' ',
     );
-    say(
-      `again: npm run chaos -- --minutes ${minutes} --seed ${seed} --topology ${suite.name} ${more}`.trimEnd(),
+    print(
+      `To repeat: npm run chaos -- --minutes ${minutes} --seed ${seed} --topology ${suite.name} ${more}`.trimEnd(),
     );
   }
   if (failed) process.exitCode = 1;
@@ -117,12 +117,12 @@ async function runAll(options: Options): Promise<void> {
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
   if (typeof options === 'string') {
-    say(options);
+    print(options);
     process.exitCode = options === HELP ? 0 : 2;
     return;
   }
   if (options.list) {
-    for (const { name, faults } of SUITES) for (const fault of faults) say(`${name}: ${fault}`);
+    for (const { name, faults } of SUITES) for (const fault of faults) print(`${name}: ${fault}`);
     return;
   }
   fetchTools(['redis-server', 'valkey-server', 'stepping-clock']);

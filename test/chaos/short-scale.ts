@@ -1,2 +1,2 @@
-/** How long faults last in the tests, of what they last in the long form: all of them together take two minutes. */
+/** Factor for the duration of faults in the tests. All faults together then take about two minutes. */
 export const SHORT_SCALE = 0.3;

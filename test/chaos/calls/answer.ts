@@ -7,45 +7,48 @@ import type { Bucket } from './buckets.js';
  * `on_store_failure`, denied without a decision because weir had no time or capacity, or wrong.
  */
 export type Answer =
-  | { readonly kind: 'admitted' | 'policy' | 'unseen' }
-  /** `short`: the buckets that had too few tokens. */
-  | { readonly kind: 'denied'; readonly short: readonly Bucket[] }
+  | { readonly kind: 'allowed' | 'by-policy' | 'undecided-denial' }
+  /** `empty`: the buckets that had too few tokens. */
+  | { readonly kind: 'denied'; readonly empty: readonly Bucket[] }
   | { readonly kind: 'wrong'; readonly why: string };
 
-/** Statuses of calls that Redis could not decide. */
-const STATED: readonly number[] = [STATUS.UNAVAILABLE, STATUS.DEADLINE_EXCEEDED];
+/** Statuses of calls without a decision from Redis. */
+const UNDECIDED_STATUSES: readonly number[] = [STATUS.UNAVAILABLE, STATUS.DEADLINE_EXCEEDED];
 
 const wrong = (why: string): Answer => ({ kind: 'wrong', why });
 
-/** Classifies the answer to a call for the buckets `asked`, in that order. */
+/** Classifies the answer to a call for the buckets `requested`, in that order. */
 export function readAnswer(
-  asked: readonly Bucket[],
+  requested: readonly Bucket[],
   status: number,
   details: string,
   response: RateLimitResponse | undefined,
 ): Answer {
   if (status !== STATUS.OK) {
-    return STATED.includes(status) ? { kind: 'policy' } : wrong(`grpc-status ${status}: ${details}`);
+    return UNDECIDED_STATUSES.includes(status)
+      ? { kind: 'by-policy' }
+      : wrong(`grpc-status ${status}: ${details}`);
   }
   if (response === undefined) return wrong('no message');
   const { statuses, overallCode } = response;
-  if (statuses.length !== asked.length) return wrong(`${statuses.length} statuses for ${asked.length}`);
+  if (statuses.length !== requested.length)
+    return wrong(`${statuses.length} statuses for ${requested.length}`);
   for (const [at, { currentLimit }] of statuses.entries()) {
-    const { name, maxTokens } = asked[at] as Bucket;
+    const { name, maxTokens } = requested[at] as Bucket;
     if (currentLimit === undefined) continue;
     if (currentLimit.name !== name || currentLimit.requestsPerUnit !== maxTokens) {
       return wrong(
-        `asked for ${name} (${maxTokens}), told of ${currentLimit.name} (${currentLimit.requestsPerUnit}): ` +
-          'an answer that belongs to another call',
+        `an answer that belongs to another call: it has the limit ${currentLimit.name} ` +
+          `(${currentLimit.requestsPerUnit}) instead of ${name} (${maxTokens})`,
       );
     }
   }
-  const isUnseen = ({ currentLimit }: DescriptorStatus): boolean => currentLimit === undefined;
+  const isUndecided = ({ currentLimit }: DescriptorStatus): boolean => currentLimit === undefined;
   const over = statuses.flatMap((one, at) => (one.code === CODE.OVER_LIMIT ? [at] : []));
   if ((overallCode === CODE.OVER_LIMIT) !== over.length > 0) {
     return wrong(`overall code ${overallCode}, ${over.length} statuses are OVER_LIMIT`);
   }
-  if (over.length === 0) return { kind: statuses.some(isUnseen) ? 'policy' : 'admitted' };
-  if (over.some((at) => isUnseen(statuses[at] as DescriptorStatus))) return { kind: 'unseen' };
-  return { kind: 'denied', short: over.map((at) => asked[at] as Bucket) };
+  if (over.length === 0) return { kind: statuses.some(isUndecided) ? 'by-policy' : 'allowed' };
+  if (over.some((at) => isUndecided(statuses[at] as DescriptorStatus))) return { kind: 'undecided-denial' };
+  return { kind: 'denied', empty: over.map((at) => requested[at] as Bucket) };
 }

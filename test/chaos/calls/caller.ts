@@ -16,17 +16,17 @@ export interface CallerOptions {
   readonly port: number;
   /** Value of `grpc-timeout`, in milliseconds. The caller waits for late answers, too. */
   readonly deadlineMs: number;
-  /** Buckets of the calls: each call uses some of them, the first of which no other caller uses. */
-  readonly shapes: readonly (readonly Bucket[])[];
-  readonly everyMs: number;
+  /** Buckets of each kind of request. No other caller uses the first bucket of a request. */
+  readonly requests: readonly (readonly Bucket[])[];
+  readonly intervalMs: number;
   readonly connections: number;
 }
 
-/** An answered call. Times are in milliseconds of the harness's clock. */
-export interface Answered {
+/** An answered call. Times are in milliseconds of the test's clock. */
+export interface AnsweredCall {
   readonly caller: Caller;
   readonly connection: number;
-  readonly asked: readonly Bucket[];
+  readonly requested: readonly Bucket[];
   readonly sentMs: number;
   readonly endMs: number;
   readonly answer: Answer;
@@ -34,10 +34,10 @@ export interface Answered {
 
 /** Receives the answers. */
 export interface CallerEvents {
-  sent(asked: readonly Bucket[]): void;
-  answered(answered: Answered): void;
-  /** A connection closed, which no fault behind weir may cause. */
-  lost(caller: Caller, why: string): void;
+  sent(requested: readonly Bucket[]): void;
+  answered(answered: AnsweredCall): void;
+  /** A connection was closed. A Redis fault must not cause this. */
+  connectionLost(caller: Caller, reason: string): void;
 }
 
 /**
@@ -60,8 +60,8 @@ export class Caller {
     this.options = options;
     this.random = random;
     this.events = events;
-    this.messages = options.shapes.map((shape) => {
-      const descriptors = shape.map(({ name }) => ({
+    this.messages = options.requests.map((buckets) => {
+      const descriptors = buckets.map(({ name }) => ({
         entries: [{ key: 'bucket', value: name }],
         limit: undefined,
         hitsAddend: undefined,
@@ -97,13 +97,13 @@ export class Caller {
 
   /** Sends the calls that are due. */
   keepPace(nowMs: number): void {
-    const { everyMs, shapes, connections } = this.options;
-    if (this.nextMs === 0) this.nextMs = nowMs + this.random.below(Math.ceil(everyMs));
-    // After a delay of the harness, missed calls are not sent in a burst.
-    if (nowMs - this.nextMs > 10 * everyMs) this.nextMs = nowMs;
+    const { intervalMs, requests, connections } = this.options;
+    if (this.nextMs === 0) this.nextMs = nowMs + this.random.below(Math.ceil(intervalMs));
+    // After a delay of this process, missed calls are skipped instead of being sent in a burst.
+    if (nowMs - this.nextMs > 10 * intervalMs) this.nextMs = nowMs;
     while (this.nextMs <= nowMs) {
-      this.nextMs += everyMs;
-      this.call(this.turn++ % connections, this.random.below(shapes.length));
+      this.nextMs += intervalMs;
+      this.call(this.turn++ % connections, this.random.below(requests.length));
     }
   }
 
@@ -112,17 +112,17 @@ export class Caller {
     for (const session of this.sessions) session.destroy();
   }
 
-  private lost(why: string): void {
-    if (!this.closed) this.events.lost(this, why);
+  private lost(reason: string): void {
+    if (!this.closed) this.events.connectionLost(this, reason);
   }
 
   private call(connection: number, shape: number): void {
     const session = this.sessions[connection] as ClientHttp2Session;
     if (session.destroyed) return;
-    const asked = this.options.shapes[shape] as readonly Bucket[];
+    const requested = this.options.requests[shape] as readonly Bucket[];
     const sentMs = performance.now();
     this.waiting++;
-    this.events.sent(asked);
+    this.events.sent(requested);
     const stream = session.request({
       ':method': 'POST',
       ':path': SHOULD_RATE_LIMIT_PATH,
@@ -135,16 +135,16 @@ export class Caller {
       this.events.answered({
         caller: this,
         connection,
-        asked,
+        requested,
         sentMs,
         endMs: performance.now(),
-        answer: this.read(asked, status, details, body),
+        answer: this.read(requested, status, details, body),
       });
     });
     stream.end(this.messages[shape]);
   }
 
-  private read(asked: readonly Bucket[], status: number, details: string, body: Buffer): Answer {
+  private read(requested: readonly Bucket[], status: number, details: string, body: Buffer): Answer {
     let response: RateLimitResponse | undefined;
     if (body.length > 0) {
       if (body.length < PREFIX_BYTES || body.readUInt32BE(1) !== body.length - PREFIX_BYTES) {
@@ -156,7 +156,7 @@ export class Caller {
         return { kind: 'wrong', why: `not a RateLimitResponse: ${(error as Error).message}` };
       }
     }
-    return readAnswer(asked, status, details, response);
+    return readAnswer(requested, status, details, response);
   }
 
   private listen(

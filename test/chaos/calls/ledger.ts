@@ -1,176 +1,177 @@
 import type { Bucket } from './buckets.js';
 
-/** A call that took, or may have taken, a token. Times are in milliseconds of the harness's clock. */
+/** A call that took, or may have taken, a token. Times are in milliseconds of the test's clock. */
 interface Take {
   readonly sentMs: number;
   readonly endMs: number;
 }
 
-/** Tokens that were, or may have been, refilled because buckets were lost. */
-interface Gift {
+/** Tokens that Redis lost, or may have lost. Callers can take these tokens again. */
+interface Loss {
   readonly fromMs: number;
   readonly toMs: number;
   readonly tokens: number;
 }
 
-/** Missing tokens at a time. */
+/** Number of tokens that a bucket lacks at a time. */
 interface Level {
   readonly tokens: number;
   readonly atMs: number;
 }
 
-const EMPTY: Level = { tokens: 0, atMs: 0 };
-/** Maximum number of recorded takes. Older ones do not affect a bucket that fills within seconds. */
-const REMEMBERED = 400;
-/** Time in which an unanswered call may still take its token, because a stopped Redis may have received it. */
+const NONE_MISSING: Level = { tokens: 0, atMs: 0 };
+/** Maximum number of recorded takes. Older takes do not affect a bucket that fills within seconds. */
+const MAX_TAKES = 400;
+/** Time during which an unanswered call may still take its token, because a paused Redis may have received it. */
 const UNCERTAIN_MS = 10_000;
-/**
- * Time in which denials may be repeated from the cache after buckets were lost: slightly more than DENY_CACHE_MAX_AGE.
- */
-const REPEATED_MS = 2_000;
+/** Time during which weir may repeat cached denials of a lost bucket: slightly more than DENY_CACHE_MAX_AGE. */
+const CACHED_DENIALS_MS = 2_000;
 /** Rounding error, in tokens. */
 const EPSILON = 0.001;
 
 /**
- * Checks from the answers that a bucket gave no more than its capacity, its refills, and the tokens lost with the state
- * of Redis. The exact time of a take is unknown, so an interval counts only takes that lie completely within it.
+ * Checks, from the answers, that a bucket allowed no more than its capacity, its refills, and the tokens that Redis
+ * lost. The exact time of a take is unknown, so an interval counts only takes that began and ended within the interval.
  */
 export class Ledger {
   readonly bucket: Bucket;
-  /** Maximum of tokens allowed beyond capacity and refills since {@link startWindow}. */
-  beyondPlain = 0;
+  /** Tokens allowed beyond capacity, refills and earlier losses since {@link startWindow}. */
+  excessTokens = 0;
   private takes: Take[] = [];
-  private maybes: Take[] = [];
-  private gifts: Gift[] = [];
-  private openGiftMs: number | undefined;
+  private uncertainTakes: Take[] = [];
+  private losses: Loss[] = [];
+  /** Time since when Redis may have lost the bucket; undefined if its content is known. */
+  private lossStartMs: number | undefined;
   private windowMs = 0;
   private promotion: { readonly missing: number; readonly fromMs: number; readonly toMs: number } | undefined;
-  private inFlight = 0;
+  private callsInProgress = 0;
   /** Number of calls for the bucket so far. */
-  private calls = 0;
+  private startedCalls = 0;
   /** Missing tokens, according to the acknowledged takes. */
-  private least: Level = EMPTY;
-  /** Missing tokens, if unanswered calls took theirs as late as possible. */
-  private most: Level = EMPTY;
+  private minMissing: Level = NONE_MISSING;
+  /** Missing tokens, if unanswered calls took their tokens as late as possible. */
+  private maxMissing: Level = NONE_MISSING;
 
   constructor(bucket: Bucket) {
     this.bucket = bucket;
   }
 
-  /** Records a call that Redis allowed. Returns the number of excess tokens, 0 if it is correct. */
-  admit(sentMs: number, endMs: number): number {
+  /** Records a call that Redis allowed. Returns the number of excess tokens; 0 if the answer is correct. */
+  recordAllowed(sentMs: number, endMs: number): number {
     this.takes.push({ sentMs, endMs });
-    if (this.takes.length > REMEMBERED) this.takes.splice(0, REMEMBERED / 2);
-    this.least = { tokens: this.tokensAt(this.least, endMs) + 1, atMs: endMs };
-    this.expireMaybes(endMs);
-    this.takeFromMost(endMs);
+    if (this.takes.length > MAX_TAKES) this.takes.splice(0, MAX_TAKES / 2);
+    this.minMissing = { tokens: this.tokensAt(this.minMissing, endMs) + 1, atMs: endMs };
+    this.expireUncertainTakes(endMs);
+    this.takeFromMaxMissing(endMs);
     const { maxTokens, perMs } = this.bucket;
     let count = 0;
-    let worst = 0;
+    let maxExcess = 0;
     for (const { sentMs: fromMs } of [...this.takes].sort((one, other) => other.sentMs - one.sentMs)) {
       count++;
-      const beyond = count - maxTokens - perMs * (endMs - fromMs) - EPSILON;
-      if (beyond <= 0) continue;
-      this.beyondPlain = Math.max(this.beyondPlain, beyond - this.givenBefore(fromMs));
-      worst = Math.max(worst, beyond - this.givenBetween(fromMs, endMs));
+      const excess = count - maxTokens - perMs * (endMs - fromMs) - EPSILON;
+      if (excess <= 0) continue;
+      this.excessTokens = Math.max(this.excessTokens, excess - this.lostBefore(fromMs));
+      maxExcess = Math.max(maxExcess, excess - this.lostBetween(fromMs, endMs));
     }
-    return worst;
+    return maxExcess;
   }
 
   /** Records the start of a call for the bucket. */
-  asked(): void {
-    this.inFlight++;
-    this.calls++;
+  callStarted(): void {
+    this.callsInProgress++;
+    this.startedCalls++;
   }
 
   /** Records the end of a call. */
-  answered(): void {
-    this.inFlight--;
+  callEnded(): void {
+    this.callsInProgress--;
   }
 
   /** Records a call that may have taken a token without an answer. */
-  maybe(sentMs: number, endMs: number): void {
-    this.expireMaybes(endMs);
-    this.maybes.push({ sentMs, endMs });
+  recordUncertain(sentMs: number, endMs: number): void {
+    this.expireUncertainTakes(endMs);
+    this.uncertainTakes.push({ sentMs, endMs });
   }
 
-  /** Returns whether the denial of a call sent at that time may be correct: the bucket may have had too few tokens. */
+  /** Returns whether the bucket may have had too few tokens for a call that was sent at `nowMs`. */
   mayDeny(nowMs: number): boolean {
-    if (this.openGiftMs !== undefined || this.gifts.some(({ toMs }) => nowMs - toMs < REPEATED_MS))
+    if (this.lossStartMs !== undefined || this.losses.some(({ toMs }) => nowMs - toMs < CACHED_DENIALS_MS))
       return true;
-    this.expireMaybes(nowMs);
-    return this.tokensAt(this.most, nowMs) + this.maybes.length + this.inFlight + 2 > this.bucket.maxTokens;
+    this.expireUncertainTakes(nowMs);
+    const uncertain = this.uncertainTakes.length + this.callsInProgress + 2;
+    return this.tokensAt(this.maxMissing, nowMs) + uncertain > this.bucket.maxTokens;
   }
 
   /**
-   * Starts a check of Redis. The result returns, afterwards, how many calls may have been in progress during the check.
-   * Requests on several partitions may have taken a token that they give back.
+   * Call this at the start of a check of Redis, and the returned function at its end. The function returns the maximum
+   * number of calls that were in progress. Such a call may have taken a token from a partition and give it back later.
    */
-  underWaySince(): () => number {
-    const { inFlight, calls } = this;
-    return () => inFlight + this.calls - calls;
+  countCallsInProgress(): () => number {
+    const { callsInProgress, startedCalls } = this;
+    return () => callsInProgress + this.startedCalls - startedCalls;
   }
 
-  /** Marks buckets as possibly lost until {@link found}. */
-  lose(nowMs: number): void {
-    this.openGiftMs ??= nowMs;
+  /** Marks the bucket as possibly lost until {@link recordLoss}. */
+  markPossiblyLost(nowMs: number): void {
+    this.lossStartMs ??= nowMs;
   }
 
-  /** Whether buckets may be lost now. */
-  get isOpen(): boolean {
-    return this.openGiftMs !== undefined;
+  /** Whether Redis may have lost the bucket. */
+  get isPossiblyLost(): boolean {
+    return this.lossStartMs !== undefined;
   }
 
-  /** Records the missing tokens that a check of Redis found. Returns how many tokens were given back. */
-  found(missing: number, nowMs: number): number {
-    const fromMs = this.openGiftMs ?? nowMs;
-    const level = this.tokensAt(this.least, nowMs);
+  /** Records the missing tokens that a check of Redis found. Returns how many tokens Redis lost. */
+  recordLoss(missing: number, nowMs: number): number {
+    const fromMs = this.lossStartMs ?? nowMs;
+    const level = this.tokensAt(this.minMissing, nowMs);
     const tokens = Math.max(0, level - missing);
     // Calls in progress may also have taken from the lost buckets.
-    const most = Math.max(0, level + this.inFlight - missing);
-    this.gifts = this.gifts.filter(({ toMs }) => nowMs - toMs < 600_000);
-    this.gifts.push({ fromMs, toMs: nowMs, tokens: most });
-    this.openGiftMs = undefined;
-    this.least = { tokens: missing, atMs: nowMs };
-    this.most = this.least;
+    const maxLost = Math.max(0, level + this.callsInProgress - missing);
+    this.losses = this.losses.filter(({ toMs }) => nowMs - toMs < 600_000);
+    this.losses.push({ fromMs, toMs: nowMs, tokens: maxLost });
+    this.lossStartMs = undefined;
+    this.minMissing = { tokens: missing, atMs: nowMs };
+    this.maxMissing = this.minMissing;
     return tokens;
   }
 
   /**
-   * Records a promoted Redis with its missing tokens, observed between two times. It may decide from now on: see {@link
-   * confirm}.
+   * Records the tokens that the bucket lacks in a promoted Redis, as found between two times. {@link
+   * excessAfterPromotion} checks later answers against this number.
    */
-  promoted(missing: number, fromMs: number, toMs: number): void {
+  recordPromotion(missing: number, fromMs: number, toMs: number): void {
     this.promotion = { missing, fromMs, toMs };
   }
 
   /**
-   * Confirms the promotion. Returns how many tokens the promoted Redis allowed beyond its contents for calls sent since
-   * then; 0 if it is correct.
+   * Returns how many tokens the promoted Redis allowed beyond its tokens at the promotion and later refills; 0 if all
+   * answers were correct. Forgets the promotion.
    */
-  confirm(): number {
+  excessAfterPromotion(): number {
     const { promotion } = this;
     this.promotion = undefined;
     if (promotion === undefined) return 0;
     const { maxTokens, perMs } = this.bucket;
-    const since = this.takes.filter(({ sentMs }) => sentMs >= promotion.toMs);
-    let worst = 0;
-    for (const [at, { endMs }] of since.entries()) {
-      const most = maxTokens - promotion.missing + perMs * (endMs - promotion.fromMs) + EPSILON;
-      worst = Math.max(worst, at + 1 - most);
+    const laterTakes = this.takes.filter(({ sentMs }) => sentMs >= promotion.toMs);
+    let maxExcess = 0;
+    for (const [at, { endMs }] of laterTakes.entries()) {
+      const available = maxTokens - promotion.missing + perMs * (endMs - promotion.fromMs) + EPSILON;
+      maxExcess = Math.max(maxExcess, at + 1 - available);
     }
-    return worst;
+    return maxExcess;
   }
 
+  /** Resets {@link excessTokens} at the start of a fault. */
   startWindow(): void {
     this.promotion = undefined;
-    this.beyondPlain = 0;
+    this.excessTokens = 0;
     this.windowMs = performance.now();
   }
 
-  /** Returns the tokens refilled after `fromMs` and before the window began. */
-  private givenBefore(fromMs: number): number {
-    return this.gifts.reduce(
+  /** Returns the tokens lost after `fromMs` and before the window began. */
+  private lostBefore(fromMs: number): number {
+    return this.losses.reduce(
       (sum, { toMs, tokens }) => (toMs >= fromMs && toMs < this.windowMs ? sum + tokens : sum),
       0,
     );
@@ -180,27 +181,27 @@ export class Ledger {
     return Math.max(0, tokens - this.bucket.perMs * Math.max(0, nowMs - atMs));
   }
 
-  private takeFromMost(atMs: number): void {
-    const tokens = Math.min(this.bucket.maxTokens, this.tokensAt(this.most, atMs) + 1);
-    this.most = { tokens, atMs: Math.max(atMs, this.most.atMs) };
+  private takeFromMaxMissing(atMs: number): void {
+    const tokens = Math.min(this.bucket.maxTokens, this.tokensAt(this.maxMissing, atMs) + 1);
+    this.maxMissing = { tokens, atMs: Math.max(atMs, this.maxMissing.atMs) };
   }
 
-  /** Records unanswered calls as possible takes, for a bucket that never fills. */
-  private expireMaybes(nowMs: number): void {
+  /** Moves uncertain takes to {@link maxMissing} when their tokens must have been taken. */
+  private expireUncertainTakes(nowMs: number): void {
     const isOver = ({ endMs }: Take): boolean => endMs + UNCERTAIN_MS <= nowMs;
-    while (this.maybes[0] !== undefined && isOver(this.maybes[0])) {
-      this.takeFromMost((this.maybes.shift() as Take).endMs + UNCERTAIN_MS);
+    while (this.uncertainTakes[0] !== undefined && isOver(this.uncertainTakes[0])) {
+      this.takeFromMaxMissing((this.uncertainTakes.shift() as Take).endMs + UNCERTAIN_MS);
     }
   }
 
-  private givenBetween(fromMs: number, toMs: number): number {
+  private lostBetween(fromMs: number, toMs: number): number {
     const { maxTokens, perMs } = this.bucket;
-    let given = this.gifts.reduce(
-      (sum, gift) => (gift.fromMs <= toMs && gift.toMs >= fromMs ? sum + gift.tokens : sum),
+    let lost = this.losses.reduce(
+      (sum, loss) => (loss.fromMs <= toMs && loss.toMs >= fromMs ? sum + loss.tokens : sum),
       0,
     );
-    // Until the next check, the loss is at most one more full bucket and its refills.
-    if (this.openGiftMs !== undefined) given += maxTokens + perMs * (toMs - this.openGiftMs);
-    return given;
+    // Until the next check, Redis may have lost a full bucket and its refills.
+    if (this.lossStartMs !== undefined) lost += maxTokens + perMs * (toMs - this.lossStartMs);
+    return lost;
   }
 }

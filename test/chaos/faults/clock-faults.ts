@@ -4,16 +4,16 @@ import type { Fault } from './fault.js';
 function redisSteps(name: string, fromMs: number, toMs: number): Fault<SteppingClockTopology> {
   return {
     name,
-    counts: 'steps that commands noticed',
+    effect: 'steps that commands noticed',
     // After the step, the buckets are full, or have times in the future.
-    loses: true,
-    run: async (stage) => {
-      const { topology, random } = stage;
+    losesBuckets: true,
+    run: async (context) => {
+      const { topology, random } = context;
       await topology.step(Math.sign(fromMs) * (Math.abs(fromMs) + random.below(Math.abs(toMs - fromMs))));
-      stage.serves();
-      await stage.sleep(stage.lasting(1000, 4000));
+      context.markAvailable();
+      await context.sleep(context.duration(1000, 4000));
       await topology.step(0);
-      stage.serves();
+      context.markAvailable();
       return 2;
     },
   };
@@ -25,14 +25,14 @@ export const CLOCK_FAULTS: readonly Fault<SteppingClockTopology>[] = [
   redisSteps('the clock of Redis steps back by less than a second', -600, -900),
   {
     name: 'the clock of weir steps',
-    counts: 'processes with a stepped clock',
-    run: async (stage) => {
-      const sign = stage.random.oneIn(2) ? 1 : -1;
-      let bites = await stage.stepWeirClock(sign * (1000 + stage.random.below(86_400_000)));
-      await stage.sleep(stage.lasting(500, 2000));
-      bites += await stage.stepWeirClock(0);
-      stage.serves();
-      return bites;
+    effect: 'processes with a stepped clock',
+    run: async (context) => {
+      const sign = context.random.oneIn(2) ? 1 : -1;
+      let effects = await context.stepWeirClock(sign * (1000 + context.random.below(86_400_000)));
+      await context.sleep(context.duration(500, 2000));
+      effects += await context.stepWeirClock(0);
+      context.markAvailable();
+      return effects;
     },
   },
 ];

@@ -1,9 +1,9 @@
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import type { ClusterTopology } from '../topology/cluster-topology.js';
-import { AFTER_SILENCE_MS, type Fault, type Stage } from './fault.js';
+import { type Fault, type FaultContext, RECOVERY_AFTER_DROPS_MS } from './fault.js';
 
-type OfCluster = Fault<ClusterTopology>;
-type ClusterStage = Stage<ClusterTopology>;
+type ClusterFault = Fault<ClusterTopology>;
+type ClusterContext = FaultContext<ClusterTopology>;
 
 const UNDECIDED = 'calls without a decision from Redis';
 const MOVED = 'answers MOVED and ASK from Redis';
@@ -17,31 +17,31 @@ interface Victim {
   readonly slot: number;
 }
 
-async function chooseVictim({ topology, random, buckets }: ClusterStage): Promise<Victim> {
-  const places = [...(await topology.placesOf(buckets))].filter(([, { size }]) => size > 0);
-  const [node, struck] = random.pick(places);
-  const bucket = random.pick([...struck]);
-  return { node, buckets: struck, bucket, slot: await topology.slotOf(bucket) };
+async function chooseVictim({ topology, random, buckets }: ClusterContext): Promise<Victim> {
+  const masters = [...(await topology.bucketsByMaster(buckets))].filter(([, { size }]) => size > 0);
+  const [node, affected] = random.pick(masters);
+  const bucket = random.pick([...affected]);
+  return { node, buckets: affected, bucket, slot: await topology.slotOf(bucket) };
 }
 
 /** Calls {@link chooseVictim} and marks its buckets as affected, and possibly lost. */
-async function strikeOne(stage: ClusterStage): Promise<Victim> {
-  const victim = await chooseVictim(stage);
-  stage.strikes(victim.buckets);
-  stage.loseBuckets(victim.buckets);
+async function affectOneMaster(context: ClusterContext): Promise<Victim> {
+  const victim = await chooseVictim(context);
+  context.limitTo(victim.buckets);
+  context.markPossiblyLost(victim.buckets);
   return victim;
 }
 
-/** Resolves when another node serves in place of the victim, and its missing data is known. */
-async function untilReplaced(stage: ClusterStage, { node, bucket, slot }: Victim): Promise<void> {
-  await stage.topology.cluster.successorOf(node, slot);
-  stage.serves(await stage.topology.serves(bucket));
-  // Only data that the old master had not replicated is lost.
-  await stage.notePromotion();
+/** Waits until another node serves the slots of the victim, and records its buckets. */
+async function waitForReplacement(context: ClusterContext, { node, bucket, slot }: Victim): Promise<void> {
+  await context.topology.cluster.successorOf(node, slot);
+  context.markAvailable(await context.topology.waitUntilWritable(bucket));
+  // Redis loses only data that the old master did not replicate.
+  await context.recordPromotion();
 }
 
 /** Returns the number of MOVED and ASK answers while `body` ran. */
-async function redirects({ topology }: ClusterStage, body: () => Promise<void>): Promise<number> {
+async function redirects({ topology }: ClusterContext, body: () => Promise<void>): Promise<number> {
   const count = async (): Promise<number> =>
     (await topology.errors('MOVED')) + (await topology.errors('ASK'));
   const before = await count();
@@ -49,66 +49,66 @@ async function redirects({ topology }: ClusterStage, body: () => Promise<void>):
   return (await count()) - before;
 }
 
-function failover(name: string, how: 'FORCE' | 'TAKEOVER' | undefined, loses: boolean): OfCluster {
+function failover(name: string, how: 'FORCE' | 'TAKEOVER' | undefined, losesBuckets: boolean): ClusterFault {
   return {
     name,
-    counts: MOVED,
-    run: (stage) =>
-      redirects(stage, async () => {
-        const { topology } = stage;
-        const victim = await chooseVictim(stage);
-        stage.strikes(victim.buckets);
-        if (loses) stage.loseBuckets(victim.buckets);
+    effect: MOVED,
+    run: (context) =>
+      redirects(context, async () => {
+        const { topology } = context;
+        const victim = await chooseVictim(context);
+        context.limitTo(victim.buckets);
+        if (losesBuckets) context.markPossiblyLost(victim.buckets);
         await topology.cluster.failover(victim.slot, how);
-        stage.serves(await topology.serves(victim.bucket));
-        await stage.untilDecided();
+        context.markAvailable(await topology.waitUntilWritable(victim.bucket));
+        await context.waitForDecisions();
         await topology.cluster.waitStable();
       }),
   };
 }
 
-export const CLUSTER_FAULTS: readonly OfCluster[] = [
+export const CLUSTER_FAULTS: readonly ClusterFault[] = [
   {
     name: 'a master killed, and its replica takes over',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const { topology } = stage;
-      const victim = await strikeOne(stage);
+    effect: UNDECIDED,
+    run: async (context) => {
+      const { topology } = context;
+      const victim = await affectOneMaster(context);
       await topology.kill(victim.node);
-      await untilReplaced(stage, victim);
-      await stage.untilDecided();
+      await waitForReplacement(context, victim);
+      await context.waitForDecisions();
       await topology.restart(victim.node);
       await topology.cluster.waitStable();
-      return stage.answeredByPolicy();
+      return context.undecidedCalls();
     },
   },
   {
     name: 'a master paused, its replica takes over, and the master resumed',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const { topology } = stage;
-      const victim = await strikeOne(stage);
+    effect: UNDECIDED,
+    run: async (context) => {
+      const { topology } = context;
+      const victim = await affectOneMaster(context);
       victim.node.pause();
-      await untilReplaced(stage, victim);
-      await stage.untilDecided();
-      // The old master still considers itself the master, and keeps its connections, until it learns of the new one.
+      await waitForReplacement(context, victim);
+      await context.waitForDecisions();
+      // The old master still considers itself the master, and keeps its connections, until it detects the new master.
       victim.node.resume();
       await topology.cluster.waitStable();
-      return stage.answeredByPolicy();
+      return context.undecidedCalls();
     },
   },
   {
     name: 'a master cut off from other nodes returns old slots, after its replica has taken over',
-    counts: 'answers CLUSTERDOWN from Redis',
-    run: async (stage) => {
-      const { topology } = stage;
-      const victim = await strikeOne(stage);
+    effect: 'answers CLUSTERDOWN from Redis',
+    run: async (context) => {
+      const { topology } = context;
+      const victim = await affectOneMaster(context);
       const old = topology.redis(victim.node);
       const before = await old.errors('CLUSTERDOWN');
       topology.cutOff(victim.node);
-      await untilReplaced(stage, victim);
-      await stage.untilDecided();
-      await stage.sleep(stage.lasting(300, 4000));
+      await waitForReplacement(context, victim);
+      await context.waitForDecisions();
+      await context.sleep(context.duration(300, 4000));
       const after = await old.errors('CLUSTERDOWN');
       topology.rejoin();
       await topology.cluster.waitStable();
@@ -117,19 +117,19 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
   },
   {
     name: 'a master and its replica killed and restarted without their data',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const { topology } = stage;
-      const victim = await strikeOne(stage);
+    effect: UNDECIDED,
+    run: async (context) => {
+      const { topology } = context;
+      const victim = await affectOneMaster(context);
       const replicas = await topology.cluster.replicasOf(victim.node);
       for (const node of [...replicas, victim.node]) await topology.kill(node);
-      await stage.sleep(stage.lasting(500, 4000));
+      await context.sleep(context.duration(500, 4000));
       for (const node of [victim.node, ...replicas]) await topology.restart(node);
-      stage.serves(await topology.serves(victim.bucket));
-      await stage.findBuckets();
-      await stage.untilDecided();
+      context.markAvailable(await topology.waitUntilWritable(victim.bucket));
+      await context.measureLoss();
+      await context.waitForDecisions();
       await topology.cluster.waitStable();
-      return stage.answeredByPolicy();
+      return context.undecidedCalls();
     },
   },
   failover('manual failover with the help of the master', undefined, false),
@@ -137,106 +137,106 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
   failover('manual failover without a vote (TAKEOVER)', 'TAKEOVER', true),
   {
     name: 'the slot of a busy tenant moved back and forth',
-    counts: MOVED,
-    run: (stage) =>
-      redirects(stage, async () => {
-        const { topology, random } = stage;
+    effect: MOVED,
+    run: (context) =>
+      redirects(context, async () => {
+        const { topology, random } = context;
         const { cluster } = topology;
-        const { node: home, slot } = await chooseVictim(stage);
-        // Nobody waits for it.
-        stage.strikes(new Set());
+        const { node: home, slot } = await chooseVictim(context);
+        // The move of a slot must not affect any bucket.
+        context.limitTo(new Set());
         const others = (await cluster.masters()).filter((node) => node !== home);
         for (let times = 1 + random.below(3); times > 0; times--) {
           for (const to of [random.pick(others), home]) {
             await cluster.beginMove(slot, to);
-            await stage.sleep(stage.lasting(50, 500));
+            await context.sleep(context.duration(50, 500));
             await cluster.moveKeys(slot, to);
-            await stage.sleep(stage.lasting(50, 500));
+            await context.sleep(context.duration(50, 500));
             await cluster.endMove(slot, to);
-            await stage.sleep(stage.lasting(50, 500));
+            await context.sleep(context.duration(50, 500));
           }
         }
-        stage.serves();
+        context.markAvailable();
         await cluster.waitStable();
       }),
   },
   {
     name: 'a slot without a node for a while',
-    counts: 'answers CLUSTERDOWN from Redis',
-    run: async (stage) => {
-      const { topology } = stage;
-      const { node, bucket, slot } = await chooseVictim(stage);
-      // The node is well, and serves others.
-      stage.strikes(new Set([bucket]));
+    effect: 'answers CLUSTERDOWN from Redis',
+    run: async (context) => {
+      const { topology } = context;
+      const { node, bucket, slot } = await chooseVictim(context);
+      // The node still serves its other slots.
+      context.limitTo(new Set([bucket]));
       const before = await topology.errors('CLUSTERDOWN');
       await node.command('CLUSTER', 'DELSLOTS', slot);
-      await stage.sleep(stage.lasting(600, 3000));
+      await context.sleep(context.duration(600, 3000));
       await node.command('CLUSTER', 'ADDSLOTS', slot);
-      stage.serves(await topology.serves(bucket));
+      context.markAvailable(await topology.waitUntilWritable(bucket));
       return (await topology.errors('CLUSTERDOWN')) - before;
     },
   },
   {
     name: 'a node added, filled with slots, and removed',
-    counts: MOVED,
-    run: (stage) =>
-      redirects(stage, async () => {
-        const { topology } = stage;
+    effect: MOVED,
+    run: (context) =>
+      redirects(context, async () => {
+        const { topology } = context;
         const { cluster } = topology;
-        stage.strikes(new Set());
+        context.limitTo(new Set());
         const node = await topology.addNode();
         const homes = new Map<number, ClusterNode>();
-        for (const [home, buckets] of await topology.placesOf(stage.buckets)) {
+        for (const [home, buckets] of await topology.bucketsByMaster(context.buckets)) {
           for (const bucket of [...buckets].slice(0, 3)) homes.set(await topology.slotOf(bucket), home);
         }
         for (const slot of homes.keys()) await cluster.moveSlot(slot, node);
-        await stage.sleep(stage.lasting(500, 3000));
+        await context.sleep(context.duration(500, 3000));
         for (const [slot, home] of homes) await cluster.moveSlot(slot, home);
         await topology.removeNode(node);
-        stage.serves();
+        context.markAvailable();
       }),
   },
   {
     name: 'a node cut off from weir',
-    counts: 'packets dropped',
-    recoveryMs: AFTER_SILENCE_MS,
-    run: async (stage) => {
-      const { topology } = stage;
-      const { node, buckets } = await chooseVictim(stage);
-      stage.strikes(buckets);
+    effect: 'packets dropped',
+    maxRecoveryMs: RECOVERY_AFTER_DROPS_MS,
+    run: async (context) => {
+      const { topology } = context;
+      const { node, buckets } = await chooseVictim(context);
+      context.limitTo(buckets);
       const proxy = topology.proxy(node);
-      const before = proxy.bites;
-      proxy.do({ kind: 'drop' });
-      await stage.sleep(stage.lasting(600, 3000));
+      const before = proxy.effects;
+      proxy.start({ kind: 'drop' });
+      await context.sleep(context.duration(600, 3000));
       proxy.heal();
-      stage.serves();
-      return proxy.bites - before;
+      context.markAvailable();
+      return proxy.effects - before;
     },
   },
   {
     name: 'slots moved while the other nodes are paused, which then return old slots',
-    counts: MOVED,
-    run: (stage) =>
-      redirects(stage, async () => {
-        const { topology, random } = stage;
+    effect: MOVED,
+    run: (context) =>
+      redirects(context, async () => {
+        const { topology, random } = context;
         const { cluster } = topology;
-        const { node: home, buckets } = await chooseVictim(stage);
+        const { node: home, buckets } = await chooseVictim(context);
         const to = random.pick((await cluster.masters()).filter((node) => node !== home));
         const stopped = cluster.nodes.filter((node) => node !== home && node !== to);
-        const places = await topology.placesOf(stage.buckets);
-        stage.strikes(new Set(stopped.flatMap((node) => [...(places.get(node) ?? [])])));
+        const bucketsByMaster = await topology.bucketsByMaster(context.buckets);
+        context.limitTo(new Set(stopped.flatMap((node) => [...(bucketsByMaster.get(node) ?? [])])));
         const slots = await Promise.all([...buckets].map((bucket) => topology.slotOf(bucket)));
-        // This is shorter than the time after which nodes consider another node failed.
+        // The pause is shorter than the time after which nodes consider another node failed.
         for (const node of stopped) node.pause();
         for (const slot of slots) {
           await cluster.beginMove(slot, to);
           await cluster.moveKeys(slot, to);
           await cluster.endMove(slot, to, []);
         }
-        await stage.sleep(random.below(300));
+        await context.sleep(random.below(300));
         for (const node of stopped) node.resume();
-        stage.serves();
-        await stage.untilDecided();
+        context.markAvailable();
+        await context.waitForDecisions();
         await cluster.waitStable();
         for (const slot of slots) await cluster.moveSlot(slot, home);
         await cluster.waitStable();

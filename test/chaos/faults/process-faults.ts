@@ -1,5 +1,5 @@
 import type { SingleTopology } from '../topology/single-topology.js';
-import type { Fault, Stage } from './fault.js';
+import type { Fault, FaultContext } from './fault.js';
 
 type Single = Fault<SingleTopology>;
 
@@ -7,11 +7,11 @@ const UNDECIDED = 'calls without a decision from Redis';
 
 /** Returns how often Redis counted an error while `body` ran. */
 async function errorsDuring(
-  stage: Stage<SingleTopology>,
+  context: FaultContext<SingleTopology>,
   code: string,
   body: () => Promise<void>,
 ): Promise<number> {
-  const { master } = stage.topology;
+  const { master } = context.topology;
   const before = await master.errors(code);
   await body();
   return (await master.errors(code)) - before;
@@ -21,130 +21,130 @@ async function errorsDuring(
 function misconfigured(
   name: string,
   code: string,
-  change: (stage: Stage<SingleTopology>) => Promise<readonly [set: string[], undo: string[]]>,
+  change: (context: FaultContext<SingleTopology>) => Promise<readonly [set: string[], undo: string[]]>,
 ): Single {
   return {
     name,
-    counts: `answers ${code} from Redis`,
-    run: (stage) =>
-      errorsDuring(stage, code, async () => {
-        const { master } = stage.topology;
-        const [set, undo] = await change(stage);
+    effect: `answers ${code} from Redis`,
+    run: (context) =>
+      errorsDuring(context, code, async () => {
+        const { master } = context.topology;
+        const [set, undo] = await change(context);
         await master.command(...(set as [string]));
-        await stage.sleep(stage.lasting(500, 2000));
+        await context.sleep(context.duration(500, 2000));
         await master.command(...(undo as [string]));
-        stage.serves(await master.serves());
+        context.markAvailable(await master.waitUntilWritable());
       }),
   };
 }
 
 /** Blocks Redis with a long computation. Resolves when it ends. */
-function busyLoop(stage: Stage<SingleTopology>, ms: number): Promise<unknown> {
+function busyLoop(context: FaultContext<SingleTopology>, ms: number): Promise<unknown> {
   const script =
     "local a = redis.call('TIME') local from = a[1] * 1000 + a[2] / 1000 " +
     "repeat a = redis.call('TIME') until a[1] * 1000 + a[2] / 1000 >= from + ARGV[1]";
-  return stage.topology.master.patientCommand(ms + 30_000, 'EVAL', script, '0', String(ms));
+  return context.topology.master.commandWithin(ms + 30_000, 'EVAL', script, '0', String(ms));
 }
 
 export const PROCESS_FAULTS: readonly Single[] = [
   {
     name: 'Redis killed and restarted with its data',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const { master } = stage.topology;
+    effect: UNDECIDED,
+    run: async (context) => {
+      const { master } = context.topology;
       await master.server.kill();
-      await stage.sleep(stage.lasting(200, 3000));
+      await context.sleep(context.duration(200, 3000));
       const { password } = master;
       master.password = '';
       await master.server.restart();
-      await stage.topology.requirePassword(password);
-      stage.serves(await master.serves());
-      return stage.answeredByPolicy();
+      await context.topology.requirePassword(password);
+      context.markAvailable(await master.waitUntilWritable());
+      return context.undecidedCalls();
     },
   },
   {
     name: 'Redis killed and restarted without its data',
-    counts: UNDECIDED,
-    loses: true,
-    run: async (stage) => {
-      const { master } = stage.topology;
+    effect: UNDECIDED,
+    losesBuckets: true,
+    run: async (context) => {
+      const { master } = context.topology;
       const { password } = master;
       master.password = '';
       await master.server.kill();
-      await stage.sleep(stage.lasting(300, 2000));
+      await context.sleep(context.duration(300, 2000));
       await master.restartEmpty();
-      await stage.topology.requirePassword(password);
-      stage.serves(await master.serves());
-      await stage.findBuckets();
-      await stage.sleep(stage.lasting(100, 500));
-      return stage.answeredByPolicy();
+      await context.topology.requirePassword(password);
+      context.markAvailable(await master.waitUntilWritable());
+      await context.measureLoss();
+      await context.sleep(context.duration(100, 500));
+      return context.undecidedCalls();
     },
   },
   {
     name: 'Redis paused (SIGSTOP) and resumed',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const { master } = stage.topology;
+    effect: UNDECIDED,
+    run: async (context) => {
+      const { master } = context.topology;
       master.server.pause();
-      await stage.sleep(stage.lasting(400, 4000));
+      await context.sleep(context.duration(400, 4000));
       master.server.resume();
-      stage.serves(await master.serves());
-      return stage.answeredByPolicy();
+      context.markAvailable(await master.waitUntilWritable());
+      return context.undecidedCalls();
     },
   },
   {
     name: 'a foreign script hangs',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      await busyLoop(stage, stage.lasting(400, 3000));
-      stage.serves();
-      return stage.answeredByPolicy();
+    effect: UNDECIDED,
+    run: async (context) => {
+      await busyLoop(context, context.duration(400, 3000));
+      context.markAvailable();
+      return context.undecidedCalls();
     },
   },
   {
     name: 'a foreign script hangs, and Redis answers BUSY',
-    counts: 'answers BUSY from Redis',
-    run: (stage) =>
-      errorsDuring(stage, 'BUSY', async () => {
-        const { master } = stage.topology;
+    effect: 'answers BUSY from Redis',
+    run: (context) =>
+      errorsDuring(context, 'BUSY', async () => {
+        const { master } = context.topology;
         await master.command('CONFIG', 'SET', 'lua-time-limit', '50');
-        await busyLoop(stage, stage.lasting(500, 3000));
-        stage.serves();
+        await busyLoop(context, context.duration(500, 3000));
+        context.markAvailable();
         await master.command('CONFIG', 'SET', 'lua-time-limit', '5000');
       }),
   },
   {
     name: 'DEBUG SLEEP',
-    counts: UNDECIDED,
-    run: async (stage) => {
-      const ms = stage.lasting(400, 3000);
-      await stage.topology.master.patientCommand(ms + 30_000, 'DEBUG', 'SLEEP', String(ms / 1000));
-      stage.serves();
-      return stage.answeredByPolicy();
+    effect: UNDECIDED,
+    run: async (context) => {
+      const ms = context.duration(400, 3000);
+      await context.topology.master.commandWithin(ms + 30_000, 'DEBUG', 'SLEEP', String(ms / 1000));
+      context.markAvailable();
+      return context.undecidedCalls();
     },
   },
   {
     name: 'SCRIPT FLUSH',
-    counts: 'answers NOSCRIPT from Redis',
-    run: (stage) =>
-      errorsDuring(stage, 'NOSCRIPT', async () => {
-        for (let times = 1 + stage.random.below(3); times > 0; times--) {
-          await stage.topology.master.command('SCRIPT', 'FLUSH');
-          await stage.sleep(stage.lasting(300, 600));
+    effect: 'answers NOSCRIPT from Redis',
+    run: (context) =>
+      errorsDuring(context, 'NOSCRIPT', async () => {
+        for (let times = 1 + context.random.below(3); times > 0; times--) {
+          await context.topology.master.command('SCRIPT', 'FLUSH');
+          await context.sleep(context.duration(300, 600));
         }
-        stage.serves();
+        context.markAvailable();
       }),
   },
   {
     name: 'FLUSHALL',
-    counts: 'lost buckets',
-    loses: true,
-    run: async (stage) => {
-      const { master } = stage.topology;
+    effect: 'lost buckets',
+    losesBuckets: true,
+    run: async (context) => {
+      const { master } = context.topology;
       const before = await master.buckets();
       await master.command('FLUSHALL');
-      stage.serves();
-      await stage.findBuckets();
+      context.markAvailable();
+      await context.measureLoss();
       return before.size;
     },
   },

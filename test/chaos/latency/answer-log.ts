@@ -2,22 +2,22 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { preloading } from '../../support/process/preload.js';
 
-/** A call as weir's own process saw it. Milliseconds, on the monotonic clock of all processes. */
-export interface SeenCall {
-  /** Port of the caller's end of the connection. */
+/** A call, as recorded in weir's process. Times are in milliseconds of the monotonic clock of the machine. */
+export interface RecordedCall {
+  /** Port of the caller. */
   readonly port: number;
   readonly stream: number;
   readonly readMs: number;
-  /** From bytes read to bytes written. */
+  /** Time from reading the request to writing the answer. */
   readonly tookMs: number;
-  /** For how much of that the process had no core. */
+  /** Part of {@link tookMs} in which the kernel blocked the thread. */
   readonly waitedMs: number;
-  /** For how much of that it ran. */
+  /** Part of {@link tookMs} in which the thread ran. */
   readonly ranMs: number;
 }
 
-/** Settings that make weir, and each of its workers, write down its answers in `folder` (answer-times.ts). */
-export function watchSettings(folder: string, offsetFile?: string): NodeJS.ProcessEnv {
+/** Returns variables with which weir and its workers record their answers in `folder` (see answer-times.ts). */
+export function answerLogSettings(folder: string, offsetFile?: string): NodeJS.ProcessEnv {
   return {
     NODE_OPTIONS: preloading('test/chaos/latency/answer-times.js'),
     WEIR_ANSWER_TIMES_DIR: folder,
@@ -25,52 +25,55 @@ export function watchSettings(folder: string, offsetFile?: string): NodeJS.Proce
   };
 }
 
-interface Followed {
+/** A file that is read while a process appends to it. */
+interface OpenFile {
   readonly file: number;
+  /** Incomplete last line. */
   rest: string;
+  /** Number of bytes read. */
   at: number;
 }
 
-/** Reads what the processes of one weir write down. Close it. */
-export class WeirWatch {
+/** Reads the answers that the processes of a weir server record. Close it after use. */
+export class AnswerLog {
   private readonly folder: string;
-  private readonly files = new Map<string, Followed>();
+  private readonly files = new Map<string, OpenFile>();
   private readonly bytes = Buffer.alloc(1 << 16);
-  /** By process: times at which it said how long it had waited for a core, and how long. */
+  /** Samples of the total time for which each process waited for a core. */
   private readonly waits = new Map<string, [nowMs: number, waitedMs: number][]>();
-  /** How often a process stepped its wall clock. */
+  /** Number of steps of wall clocks, of all processes together. */
   clockSteps = 0;
 
   constructor(folder: string) {
     this.folder = folder;
   }
 
-  /** Processes of this weir that wrote something. */
+  /** Returns the processes that have recorded data. */
   pids(): number[] {
     return readdirSync(this.folder).map(Number);
   }
 
-  /** Gives every call that was written down since the last time. */
-  read(seen: (call: SeenCall) => void): void {
+  /** Calls `onCall` with each call that was recorded since the last read. */
+  read(onCall: (call: RecordedCall) => void): void {
     for (const name of readdirSync(this.folder)) {
-      let followed = this.files.get(name);
-      if (followed === undefined) {
-        followed = { file: openSync(join(this.folder, name), 'r'), rest: '', at: 0 };
-        this.files.set(name, followed);
+      let open = this.files.get(name);
+      if (open === undefined) {
+        open = { file: openSync(join(this.folder, name), 'r'), rest: '', at: 0 };
+        this.files.set(name, open);
       }
       for (;;) {
-        const length = readSync(followed.file, this.bytes, 0, this.bytes.length, followed.at);
+        const length = readSync(open.file, this.bytes, 0, this.bytes.length, open.at);
         if (length === 0) break;
-        followed.at += length;
-        const lines = (followed.rest + this.bytes.toString('latin1', 0, length)).split('\n');
-        followed.rest = lines.pop() as string;
-        for (const line of lines) this.line(name, line, seen);
+        open.at += length;
+        const lines = (open.rest + this.bytes.toString('latin1', 0, length)).split('\n');
+        open.rest = lines.pop() as string;
+        for (const line of lines) this.readLine(name, line, onCall);
       }
     }
   }
 
-  /** The longest that a process of this weir waited for a core since then, milliseconds. */
-  waitedSince(sinceMs: number): number {
+  /** Returns the maximum time for which a process waited for a core since `sinceMs`. */
+  maxCpuWaitSince(sinceMs: number): number {
     let longest = 0;
     for (const waits of this.waits.values()) {
       const last = waits.at(-1);
@@ -84,7 +87,7 @@ export class WeirWatch {
     for (const { file } of this.files.values()) closeSync(file);
   }
 
-  private line(name: string, line: string, seen: (call: SeenCall) => void): void {
+  private readLine(name: string, line: string, onCall: (call: RecordedCall) => void): void {
     const words = line.split(' ');
     const [first = 0, second = 0, third = 0, fourth = 0, fifth = 0, sixth = 0] = words.map(Number);
     if (words[0] === 'w') {
@@ -93,6 +96,7 @@ export class WeirWatch {
       if (waits.length > 1000) waits.splice(0, 500);
       this.waits.set(name, waits);
     } else if (words[0] === 'c') this.clockSteps++;
-    else seen({ port: first, stream: second, readMs: third, tookMs: fourth, waitedMs: fifth, ranMs: sixth });
+    else
+      onCall({ port: first, stream: second, readMs: third, tookMs: fourth, waitedMs: fifth, ranMs: sixth });
   }
 }

@@ -1,43 +1,47 @@
 /*
- * Put before weir with NODE_OPTIONS=--require: writes down how long each call took inside the process, from when the
- * bytes that end a request were read to when the bytes that end its answer were handed to the kernel. A line `<remote
- * port> <stream> <read> <took> <waited> <ran>` for each call in WEIR_ANSWER_TIMES_DIR/<pid>: the port that tells the
- * connections apart, the stream of the call, the monotonic clock of all processes when the request was read, in
- * milliseconds, how long the answer took, for how much of that the kernel did not let the thread go on, and for how
- * much it ran. Every tenth of a second a line `w <now> <waited>` says how long the thread has waited for a core since
- * it began.
+ * Records how long each call takes inside weir: from reading the last bytes of the request to passing the last bytes of
+ * the answer to the kernel. NODE_OPTIONS=--require loads this file into weir. It writes these lines to
+ * WEIR_ANSWER_TIMES_DIR/<pid>, with times in milliseconds:
  *
- * A signal SIGUSR2 makes the wall clock of the process step by as many milliseconds as WEIR_CLOCK_OFFSET_FILE says; a
- * line `c <offset> <wall clock>` says that it did.
+ *   <remote port> <stream> <read> <took> <waited> <ran>   a call: its connection and stream; the monotonic time at which
+ *                                                         the request was read; the duration of the call; the parts of
+ *                                                         it in which the kernel blocked the thread, and in which the
+ *                                                         thread ran
+ *   w <now> <waited>                                      ten times per second: the total time for which the thread
+ *                                                         waited for a core
+ *   c <offset> <wall clock>                               a step of the wall clock
+ *
+ * After SIGUSR2, the wall clock of the process differs from the real time by the milliseconds in WEIR_CLOCK_OFFSET_FILE.
  */
 import { openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import { FrameScan } from './frame-scanner.js';
+import { FrameScanner } from './frame-scanner.js';
 
 const FLUSH_MS = 100;
-const BEAT_MS = 5;
+const SAMPLE_MS = 5;
 const PREFACE_BYTES = 24;
 
-/** What can be overridden of a socket; Node.js does not document the second. */
-interface Patched {
+/** Methods of a socket that this file replaces. Node.js does not document the second. */
+interface PatchedSocket {
   push(chunk: unknown, encoding?: BufferEncoding): boolean;
   _writeGeneric(isList: boolean, data: unknown, encoding: BufferEncoding, done: () => void): void;
 }
 
-interface Watched {
-  readonly reads: FrameScan;
-  readonly writes: FrameScan;
+/** State of a connection, with the open calls by stream. */
+interface RecordedConnection {
+  readonly reads: FrameScanner;
+  readonly writes: FrameScanner;
   readonly open: Map<number, { readonly atMs: number; readonly ranMs: number; readonly waitedMs: number }>;
 }
 
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /**
- * Milliseconds that this thread had a core, and that it stood ready and had none, since it began; 0 where the kernel
- * does not say.
+ * Returns a function for the times that this thread has run, and waited for a core, since its start. The times are 0 if
+ * the kernel does not provide them.
  */
 function kernelTimes(): () => readonly [ranMs: number, waitedMs: number] {
   let file: number;
@@ -54,80 +58,85 @@ function kernelTimes(): () => readonly [ranMs: number, waitedMs: number] {
 }
 
 /**
- * Milliseconds that this thread had a core, and for which it could do nothing, since it began: it stood ready and had
- * no core, or was held by the kernel otherwise, so that its timers came late though it did not run.
+ * Returns a function for the times that this thread has run, and was blocked by the kernel, since its start. A thread
+ * is blocked if it waits for a core, or if its timers are late although it neither runs nor waits for a core.
  */
-function schedule(): () => readonly [ranMs: number, waitedMs: number] {
+function threadTimes(): () => readonly [ranMs: number, blockedMs: number] {
   const times = kernelTimes();
-  let beatMs = nowMs();
-  let [ranAtBeat, waitedAtBeat] = times();
-  let held = 0;
-  /** What was held since the last beat, beyond the wait for a core. */
-  const heldSince = (atMs: number, ranMs: number, waitedMs: number): number => {
-    const idle = atMs - beatMs - BEAT_MS - (ranMs - ranAtBeat) - (waitedMs - waitedAtBeat);
-    return idle > BEAT_MS ? idle : 0;
+  let sampleMs = nowMs();
+  let [sampleRanMs, sampleWaitedMs] = times();
+  let stalledMs = 0;
+  /** Returns the time since the last sample in which the thread neither ran nor waited for a core, if it is unusual. */
+  const stalledSinceSample = (atMs: number, ranMs: number, waitedMs: number): number => {
+    const idleMs = atMs - sampleMs - SAMPLE_MS - (ranMs - sampleRanMs) - (waitedMs - sampleWaitedMs);
+    return idleMs > SAMPLE_MS ? idleMs : 0;
   };
   setInterval(() => {
     const [ranMs, waitedMs] = times();
     const atMs = nowMs();
-    held += heldSince(atMs, ranMs, waitedMs);
-    [beatMs, ranAtBeat, waitedAtBeat] = [atMs, ranMs, waitedMs];
-  }, BEAT_MS).unref();
+    stalledMs += stalledSinceSample(atMs, ranMs, waitedMs);
+    [sampleMs, sampleRanMs, sampleWaitedMs] = [atMs, ranMs, waitedMs];
+  }, SAMPLE_MS).unref();
   return () => {
     const [ranMs, waitedMs] = times();
-    return [ranMs, waitedMs + held + heldSince(nowMs(), ranMs, waitedMs)];
+    return [ranMs, waitedMs + stalledMs + stalledSinceSample(nowMs(), ranMs, waitedMs)];
   };
 }
 
-function watch(folder: string, port: number): void {
+function recordAnswers(folder: string, port: number): void {
   const file = openSync(join(folder, String(process.pid)), 'a');
-  const times = schedule();
-  const sockets = new WeakMap<Socket, Watched | null>();
+  const times = threadTimes();
+  const connections = new WeakMap<Socket, RecordedConnection | null>();
   let lines = '';
 
-  const watchedOf = (socket: Socket): Watched | null => {
-    let watched = sockets.get(socket);
-    if (watched !== undefined) return watched;
-    watched =
+  const connectionOf = (socket: Socket): RecordedConnection | null => {
+    let connection = connections.get(socket);
+    if (connection !== undefined) return connection;
+    connection =
       socket.localPort === port && socket.remotePort !== undefined
-        ? { reads: new FrameScan(PREFACE_BYTES), writes: new FrameScan(0), open: new Map() }
+        ? { reads: new FrameScanner(PREFACE_BYTES), writes: new FrameScanner(0), open: new Map() }
         : null;
-    if (socket.localPort !== undefined) sockets.set(socket, watched);
-    return watched;
+    if (socket.localPort !== undefined) connections.set(socket, connection);
+    return connection;
   };
-  const noteRead = (watched: Watched, chunk: Uint8Array): void => {
+  const recordRead = (connection: RecordedConnection, chunk: Uint8Array): void => {
     const [ranMs, waitedMs] = times();
     const start = { atMs: nowMs(), ranMs, waitedMs };
-    watched.reads.scan(chunk, (stream) => watched.open.set(stream, start));
+    connection.reads.scan(chunk, (stream) => connection.open.set(stream, start));
   };
-  const noteWritten = (socket: Socket, watched: Watched, data: unknown, isList: boolean): void => {
+  const recordWrite = (
+    socket: Socket,
+    connection: RecordedConnection,
+    data: unknown,
+    isList: boolean,
+  ): void => {
     const chunks = isList ? (data as { chunk: unknown }[]).map(({ chunk }) => chunk) : [data];
     const atMs = nowMs();
     const [ranMs, waitedMs] = times();
     for (const chunk of chunks) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, 'latin1') : (chunk as Uint8Array);
-      watched.writes.scan(bytes, (stream) => {
-        const start = watched.open.get(stream);
+      connection.writes.scan(bytes, (stream) => {
+        const start = connection.open.get(stream);
         if (start === undefined) return;
-        watched.open.delete(stream);
+        connection.open.delete(stream);
         const took = (atMs - start.atMs).toFixed(2);
-        const without = (waitedMs - start.waitedMs).toFixed(2);
+        const waited = (waitedMs - start.waitedMs).toFixed(2);
         const ran = (ranMs - start.ranMs).toFixed(2);
-        lines += `${socket.remotePort} ${stream} ${start.atMs.toFixed(2)} ${took} ${without} ${ran}\n`;
+        lines += `${socket.remotePort} ${stream} ${start.atMs.toFixed(2)} ${took} ${waited} ${ran}\n`;
       });
     }
   };
 
-  const prototype = Socket.prototype as unknown as Patched;
+  const prototype = Socket.prototype as unknown as PatchedSocket;
   const { _writeGeneric: write } = prototype;
   prototype.push = function (this: Socket, chunk: unknown, encoding?: BufferEncoding): boolean {
-    const watched = watchedOf(this);
-    if (watched !== null && chunk instanceof Uint8Array) noteRead(watched, chunk);
+    const connection = connectionOf(this);
+    if (connection !== null && chunk instanceof Uint8Array) recordRead(connection, chunk);
     return Readable.prototype.push.call(this, chunk, encoding);
   };
   prototype._writeGeneric = function (this: Socket, isList, data, encoding, done): void {
-    const watched = watchedOf(this);
-    if (watched !== null) noteWritten(this, watched, data, isList);
+    const connection = connectionOf(this);
+    if (connection !== null) recordWrite(this, connection, data, isList);
     write.call(this, isList, data, encoding, done);
   };
 
@@ -149,4 +158,4 @@ function watch(folder: string, port: number): void {
 }
 
 const folder = process.env['WEIR_ANSWER_TIMES_DIR'];
-if (isMainThread && folder !== undefined) watch(folder, Number(process.env['GRPC_PORT']));
+if (isMainThread && folder !== undefined) recordAnswers(folder, Number(process.env['GRPC_PORT']));

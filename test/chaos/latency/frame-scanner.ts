@@ -1,17 +1,17 @@
 import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
 
-/** Follows the frames of one direction of an HTTP/2 connection, however its bytes are cut. */
-export class FrameScan {
+/** Scans one direction of an HTTP/2 connection for the ends of streams. Chunks may end anywhere. */
+export class FrameScanner {
   private readonly header = Buffer.alloc(FRAME_HEADER_BYTES);
   private filled = 0;
   private skip: number;
 
-  /** `preface`: bytes before the first frame. */
-  constructor(preface: number) {
-    this.skip = preface;
+  /** `prefaceBytes` is the number of bytes before the first frame. */
+  constructor(prefaceBytes: number) {
+    this.skip = prefaceBytes;
   }
 
-  /** Calls `ended` with each stream whose last frame ends its side, once the header of that frame is whole. */
+  /** Calls `ended` with each stream that ends, as soon as the header of its last frame is complete. */
   scan(bytes: Uint8Array, ended: (stream: number) => void): void {
     let at = 0;
     while (at < bytes.length) {

@@ -4,29 +4,31 @@ import type { TopologyName } from '../topology/topology.js';
 export interface Row {
   readonly fault: string;
   readonly topology: TopologyName;
-  /** Name of the events counted in `bites`. */
-  readonly counts: string;
-  times: number;
-  bites: number;
+  /** Name of the events that `effects` counts. */
+  readonly effect: string;
+  /** Number of times that the fault was caused. */
+  runs: number;
+  effects: number;
   calls: number;
+  /** Answers after the caller's deadline. */
   late: number;
-  /** Answered by `on_store_failure`. */
+  /** Calls answered by `on_store_failure`. */
   byPolicy: number;
-  /** OVER_LIMIT without a decision, because there was no time or capacity. */
-  unseen: number;
+  /** OVER_LIMIT answers without a decision, because weir had no time or capacity. */
+  undecidedDenials: number;
   /** Tokens allowed beyond capacity and refills, for any reason. */
-  beyond: number;
+  excessTokens: number;
   /** Tokens of buckets that Redis lost, which may have been allowed again. */
-  given: number;
-  /** Longest time from the return of Redis to a decision on every connection. */
+  lostTokens: number;
+  /** Maximum time until every connection got a decision after Redis became available. */
   recoveryMs: number;
 }
 
 /** Returns an empty row for a fault. */
-export function emptyRow(topology: TopologyName, fault: string, counts: string): Row {
+export function emptyRow(topology: TopologyName, fault: string, effect: string): Row {
   return {
-    ...{ fault, topology, counts, times: 0, bites: 0, calls: 0, late: 0, byPolicy: 0 },
-    unseen: 0,
-    ...{ beyond: 0, given: 0, recoveryMs: 0 },
+    ...{ fault, topology, effect, runs: 0, effects: 0, calls: 0, late: 0, byPolicy: 0 },
+    undecidedDenials: 0,
+    ...{ excessTokens: 0, lostTokens: 0, recoveryMs: 0 },
   };
 }

@@ -1,21 +1,21 @@
 import { writePart } from '../../support/docs/write-part.js';
-import type { Spread } from '../testbed/deadline-check.js';
+import type { LatencySummary } from '../testbed/deadline-check.js';
 import type { TopologyName } from '../topology/topology.js';
 import type { Row } from './row.js';
 
-/** The page of the manual that shows a run that is kept, and the lines between which it does. */
+/** Page of the manual with the tables of a recorded run, between the lines BEGIN and END. */
 const PAGE = 'docs/reference/faults.md';
 const BEGIN = '<!-- faults: printed by npm run chaos -- --record -->';
 const END = '<!-- faults end -->';
 
-/** A run that is kept. */
-export interface Recorded {
+/** Results of a run for the manual. */
+export interface RecordedRun {
   readonly node: string;
   readonly seed: number;
   readonly minutes: number;
   readonly topologies: readonly {
     readonly name: TopologyName;
-    readonly baseline: Spread;
+    readonly baseline: LatencySummary;
     readonly rows: readonly Row[];
   }[];
 }
@@ -27,8 +27,8 @@ const NAMES: Readonly<Record<TopologyName, string>> = {
   'stepping-clock': 'one Valkey whose clock steps',
 };
 const HEAD = [
-  ...['fault', 'done', 'bit', 'calls', 'late', 'by policy', 'unseen'],
-  ...['tokens beyond', 'of tokens lost', 'back in ms'],
+  ...['fault', 'runs', 'effect', 'calls', 'late', 'by policy', 'undecided denials'],
+  ...['excess tokens', 'lost tokens', 'recovery ms'],
 ];
 
 const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
@@ -36,14 +36,14 @@ const count = (value: number): string => value.toLocaleString('en-US', { maximum
 function cells(row: Row): string[] {
   return [
     row.fault,
-    String(row.times),
-    `${count(row.bites)} ${row.counts}`,
+    String(row.runs),
+    `${count(row.effects)} ${row.effect}`,
     count(row.calls),
     count(row.late),
     count(row.byPolicy),
-    count(row.unseen),
-    count(row.beyond),
-    count(row.given),
+    count(row.undecidedDenials),
+    count(row.excessTokens),
+    count(row.lostTokens),
     count(row.recoveryMs),
   ];
 }
@@ -52,7 +52,7 @@ function sorted(rows: readonly Row[]): Row[] {
   return [...rows].sort((one, other) => (one.fault < other.fault ? -1 : 1));
 }
 
-/** The rows as text, for a terminal. */
+/** Formats the rows as a table for a terminal. */
 export function textTable(rows: readonly Row[]): string {
   const all = [HEAD, ...sorted(rows).map(cells)];
   const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
@@ -65,16 +65,16 @@ export function textTable(rows: readonly Row[]): string {
   return all.map(line).join('\n');
 }
 
-/** Keeps a run as a part of a page of the manual, in Markdown. */
-export function writeFaults({ node, seed, minutes, topologies }: Recorded): void {
+/** Writes the tables of a run to the manual. */
+export function writeFaults({ node, seed, minutes, topologies }: RecordedRun): void {
   const tables = topologies.map(({ name, baseline, rows }) => {
-    const { p50Ms, p99Ms, longestMs, calls } = baseline;
+    const { p50Ms, p99Ms, maxMs, calls } = baseline;
     const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
     return [
       `### With ${NAMES[name]}`,
       '',
       `Without a fault, the latency of ${count(calls)} answers is ${p50Ms.toFixed(2)} ms (p50), ` +
-        `${p99Ms.toFixed(2)} ms (p99) and ${longestMs.toFixed(2)} ms (maximum).`,
+        `${p99Ms.toFixed(2)} ms (p99) and ${maxMs.toFixed(2)} ms (maximum).`,
       '',
       line(HEAD),
       `|${HEAD.map((_, at) => (at === 0 || at === 2 ? '---' : '---:')).join('|')}|`,

@@ -1,21 +1,21 @@
-/* `npm run soak`: a weir under load for minutes, with a fault of Redis every ten seconds. */
+/* `npm run soak`: runs weir under load for minutes, with a Redis fault every ten seconds. */
 import { parseArgs } from 'node:util';
 import { stopAllProcesses } from '../../support/process/processes.js';
 import { fetchTools } from '../../support/process/tools.js';
 import { soak } from './soak.js';
 
-const HELP = `npm run soak -- [options]
+const HELP = `Usage: npm run soak [-- options]
 
-A weir under half of the load that it can bear, with a fault of Redis every ten seconds; fails when memory, open files or
-the delay of the event loop grow, or a call is not answered (docs/internals/testing.md).
+Runs weir at half of its maximum load, with a Redis fault every ten seconds. Fails if memory or the number of open files
+grows, if the event loop is delayed, or if a call fails or is not answered. See docs/internals/testing.md.
 
-  --minutes N   how long: 10
-  --seed S      the same faults in the same order: one that is chosen and printed
-  --rate N      calls a second, in place of half of what is measured first
-  --help        this text
+  --minutes N   duration (10)
+  --seed S      repeats the faults of an earlier run (random; printed at the start)
+  --rate N      calls per second (half of the maximum, which is measured first)
+  --help        prints this text
 `;
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
@@ -32,19 +32,21 @@ async function main(): Promise<void> {
   const seed = Number(values.seed);
   const rate = values.rate === undefined ? undefined : Number(values.rate);
   if (values.help) {
-    say(HELP);
+    print(HELP);
     return;
   }
   if (!(minutes > 0) || !Number.isSafeInteger(seed) || (rate !== undefined && !(rate > 0))) {
-    say('--minutes and --rate want positive numbers, --seed a whole one; --help lists the options');
+    print('--minutes and --rate must be positive numbers, and --seed must be a whole number. See --help.');
     process.exitCode = 2;
     return;
   }
   fetchTools(['redis-server']);
   try {
-    const wrongs = await soak({ ms: minutes * 60_000, seed, ...(rate !== undefined && { rate }), say });
-    if (wrongs.length === 0) return;
-    say(`FAILED: ${wrongs.join('; ')}\nagain: npm run soak -- --minutes ${minutes} --seed ${seed}`);
+    const failures = await soak({ ms: minutes * 60_000, seed, ...(rate !== undefined && { rate }), print });
+    if (failures.length === 0) return;
+    print(
+      `FAILED:\n  ${failures.join('\n  ')}\nTo repeat: npm run soak -- --minutes ${minutes} --seed ${seed}`,
+    );
     process.exitCode = 1;
   } finally {
     await stopAllProcesses();

@@ -3,16 +3,16 @@ import { callTemplate, TENANT } from '../../bench/load/call-template.js';
 import { type CallObserver, ClientConnection } from '../../bench/load/client-connection.js';
 import { descriptor, request } from '../../stall/wire.js';
 
-/** The domain of all calls of a soak. */
+/** The domain of all calls. */
 export const SOAK_DOMAIN = 'soak';
-/** Tenants who call, each with a bucket of its own. */
+/** Number of tenants. Each tenant has a separate bucket. */
 const TENANTS = 5000;
 const CONNECTIONS = 16;
 const TICK_MS = 2;
-/** Calls under way while it is found out how many a second there can be at most. */
-const CROWD = 400;
+/** Number of calls in flight during the measurement of the maximum rate. */
+const SATURATING_CALLS = 400;
 
-/** The policy of a soak: whatever becomes of Redis, every call is answered with a decision. */
+/** The policy answers every call with a decision, even during Redis faults. */
 export const SOAK_POLICY = `domain: ${SOAK_DOMAIN}
 on_store_failure: allow
 descriptors:
@@ -20,17 +20,20 @@ descriptors:
     rate_limit: { token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
 `;
 
-/** Calls at a steady rate, on connections that stay; prepared bytes, which cost little. Close it. */
+/**
+ * Load generator that calls weir at a steady rate on a fixed number of connections. It sends prepared bytes, so that it
+ * uses little CPU. Close it after use.
+ */
 export class SoakLoad implements CallObserver {
   private readonly connections: ClientConnection[] = [];
   private timer: NodeJS.Timeout | undefined;
-  private turn = 0;
-  private tenant = 0;
+  private nextConnection = 0;
+  private nextTenant = 0;
   answers = 0;
   sent = 0;
-  /** Calls that were due and could not be sent: too many had no answer. */
+  /** Number of calls that were not sent, because too many calls had no answer. */
   skipped = 0;
-  /** Why a call or a connection failed, the first time. */
+  /** Reason of the first failed call or connection. */
   failure: string | undefined;
 
   static async connect(port: number): Promise<SoakLoad> {
@@ -46,9 +49,9 @@ export class SoakLoad implements CallObserver {
     return load;
   }
 
-  /** Answers a second when calls are always waiting. */
-  async saturation(ms: number): Promise<number> {
-    this.timer = setInterval(() => this.send(CROWD - (this.sent - this.answers)), TICK_MS);
+  /** Measures the maximum rate for `ms`. Resolves with the number of answers per second. */
+  async measureMaxRate(ms: number): Promise<number> {
+    this.timer = setInterval(() => this.send(SATURATING_CALLS - (this.sent - this.answers)), TICK_MS);
     await sleep(ms / 4);
     const before = this.answers;
     const startMs = performance.now();
@@ -58,25 +61,25 @@ export class SoakLoad implements CallObserver {
     return rate;
   }
 
-  /** So many calls a second from now on. */
-  begin(rate: number): void {
-    let doneMs = performance.now();
+  /** Starts to send `rate` calls per second. */
+  start(rate: number): void {
+    let sentUntilMs = performance.now();
     this.timer = setInterval(() => {
       const nowMs = performance.now();
-      // What was missed while this process was held up stays missed.
-      const due = Math.floor(Math.min(nowMs - doneMs, 50) * (rate / 1000));
-      doneMs += Math.max((due * 1000) / rate, nowMs - doneMs - 50);
+      // After a delay of this process, missed calls are not sent.
+      const due = Math.floor(Math.min(nowMs - sentUntilMs, 50) * (rate / 1000));
+      sentUntilMs += Math.max((due * 1000) / rate, nowMs - sentUntilMs - 50);
       this.skipped += due - this.send(due);
     }, TICK_MS);
   }
 
-  /** No more calls. */
-  end(): void {
+  /** Stops sending calls. */
+  stop(): void {
     clearInterval(this.timer);
   }
 
   close(): void {
-    this.end();
+    this.stop();
     for (const connection of this.connections) connection.destroy();
   }
 
@@ -90,21 +93,21 @@ export class SoakLoad implements CallObserver {
     this.failure ??= reason;
   }
 
-  /** Sends so many, if it can; returns how many it did. */
+  /** Sends `count` calls, or fewer if the connections are busy. Returns the number of sent calls. */
   private send(count: number): number {
-    let done = 0;
-    for (let tries = 0; done < count && tries < CONNECTIONS; ) {
-      const connection = this.connections[this.turn++ % CONNECTIONS] as ClientConnection;
+    let sent = 0;
+    for (let busyConnections = 0; sent < count && busyConnections < CONNECTIONS; ) {
+      const connection = this.connections[this.nextConnection++ % CONNECTIONS] as ClientConnection;
       if (!connection.canCall()) {
-        tries++;
+        busyConnections++;
         continue;
       }
-      connection.call(this.tenant++ % TENANTS, performance.now() * 1000);
-      done++;
+      connection.call(this.nextTenant++ % TENANTS, performance.now() * 1000);
+      sent++;
     }
-    this.sent += done;
+    this.sent += sent;
     for (const connection of this.connections) connection.flush();
-    return done;
+    return sent;
   }
 }
 

@@ -6,7 +6,7 @@ import { preloading } from '../../support/process/preload.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-import type { Fault, Stage } from '../faults/fault.js';
+import type { Fault, FaultContext } from '../faults/fault.js';
 import { LOGIN_FAULTS } from '../faults/login-faults.js';
 import { PROCESS_FAULTS } from '../faults/process-faults.js';
 import { PROXY_FAULTS } from '../faults/proxy-faults.js';
@@ -15,26 +15,26 @@ import { SOAK_POLICY, SoakLoad } from './soak-load.js';
 
 const FAULT_EVERY_MS = 10_000;
 const FIRST_CALLS_MS = 1000;
-/** How long memory may grow at first, of a run of ten minutes; a fifth of a shorter one. */
-const WARM_MS = 120_000;
-const SATURATION_MS = 4000;
+/** Time at the start during which memory may grow; a fifth of the duration of runs under ten minutes. */
+const WARM_UP_MS = 120_000;
+const MAX_RATE_MS = 4000;
 const SETTLE_MS = 20_000;
-/** How much more memory there may be in the last third than in the first, once it is warm. */
-const MOST_GROWTH = 1.1;
-/** 99 in 100 looks at the event loop find it free within so many milliseconds. */
-const MOST_DELAY_MS = 10;
+/** Maximum ratio of the memory in the last third to the memory in the first third, after the warm-up. */
+const MAX_GROWTH = 1.1;
+/** Maximum delay of the event loop in 99 of 100 samples. */
+const MAX_DELAY_MS = 10;
 const FAULTS: readonly Fault<SingleTopology>[] = [...PROCESS_FAULTS, ...LOGIN_FAULTS, ...PROXY_FAULTS];
 
-/** How a soak goes on. */
+/** Options of a soak. */
 export interface SoakOptions {
   readonly ms: number;
   readonly seed: number;
-  /** Calls a second; half of what weir can do if it is not said. */
+  /** Calls per second; half of the maximum rate by default. */
   readonly rate?: number;
-  say(line: string): void;
+  print(line: string): void;
 }
 
-/** Puts a weir under load for long, with a fault every ten seconds. Resolves with what was wrong, in sentences. */
+/** Runs weir under load, with a fault every ten seconds. Resolves with descriptions of the failures. */
 export async function soak(options: SoakOptions): Promise<string[]> {
   const topology = await SingleTopology.start(new Random(options.seed + 1));
   const delays = new TempDir();
@@ -71,7 +71,7 @@ class Soak {
   private readonly delays: string;
   private readonly collections: string;
   private readonly options: SoakOptions;
-  private readonly memory: number[] = [];
+  private readonly memoryBytes: number[] = [];
   private readonly startMs = performance.now();
 
   constructor(
@@ -90,68 +90,70 @@ class Soak {
 
   async run(): Promise<string[]> {
     const { options, weir } = this;
-    const wrongs: string[] = [];
+    const failures: string[] = [];
     const load = await SoakLoad.connect(weir.grpcPort);
     try {
-      const most = options.rate === undefined ? await load.saturation(SATURATION_MS) : undefined;
-      const rate = options.rate ?? (most as number) / 2;
-      if (most !== undefined) options.say(`weir and Redis decide ${most.toFixed(0)} calls a second at most`);
-      options.say(`${rate.toFixed(0)} calls a second, seed ${options.seed}`);
-      load.begin(rate);
+      const maxRate = options.rate === undefined ? await load.measureMaxRate(MAX_RATE_MS) : undefined;
+      const rate = options.rate ?? (maxRate as number) / 2;
+      if (maxRate !== undefined) options.print(`maximum rate: ${maxRate.toFixed(0)} calls per second`);
+      options.print(`${rate.toFixed(0)} calls per second, seed ${options.seed}`);
+      load.start(rate);
       await sleep(FIRST_CALLS_MS);
       const filesBefore = this.openFiles();
-      const warmMs = Math.min(WARM_MS, options.ms / 5);
-      const beganMonotonicMs = monotonicMs();
-      await this.faults(load, warmMs);
-      const delayMs = delayAt(this.delays, beganMonotonicMs, 0.99);
-      load.end();
+      const warmUpMs = Math.min(WARM_UP_MS, options.ms / 5);
+      const startMonotonicMs = monotonicMs();
+      await this.runFaults(load, warmUpMs);
+      const delayMs = delayAt(this.delays, startMonotonicMs, 0.99);
+      load.stop();
       await waitFor(
         'the last answers',
         () => (load.sent === load.answers || load.failure !== undefined ? true : undefined),
         SETTLE_MS,
-      ).catch(() => wrongs.push(`${load.sent - load.answers} calls were never answered`));
+      ).catch(() => failures.push(`${load.sent - load.answers} calls were never answered`));
       await waitFor(
         'closed files',
         () => (this.openFiles() <= filesBefore ? true : undefined),
         SETTLE_MS,
-      ).catch(() => wrongs.push(`${filesBefore} files were open before, ${this.openFiles()} are after`));
-      const growth = growthOf(this.memory);
-      options.say(
-        `${load.answers} answers, ${load.skipped} calls not sent; memory ` +
-          `${megabytes(Math.min(...this.memory))} to ` +
-          `${megabytes(Math.max(...this.memory))} MB, ${((growth - 1) * 100).toFixed(1)} % more in the last third ` +
-          `than in the first; event loop ${delayMs.toFixed(1)} ms (p99); ${filesBefore} open files before, ` +
-          `${this.openFiles()} after`,
+      ).catch(() =>
+        failures.push(`${filesBefore} files were open before the faults, and ${this.openFiles()} afterwards`),
       );
-      if (load.failure !== undefined) wrongs.push(`a call failed: ${load.failure}`);
-      if (growth > MOST_GROWTH) wrongs.push('memory grows');
-      if (delayMs > MOST_DELAY_MS) wrongs.push('the event loop is held up');
-      if (!weir.process.isRunning()) wrongs.push('weir has ended');
+      const growth = growthOf(this.memoryBytes);
+      options.print(
+        `${load.answers} answers, ${load.skipped} calls not sent; memory from ` +
+          `${megabytes(Math.min(...this.memoryBytes))} to ${megabytes(Math.max(...this.memoryBytes))} MB, ` +
+          `${((growth - 1) * 100).toFixed(1)} % growth from the first to the last third; event loop delay ` +
+          `${delayMs.toFixed(1)} ms (p99); open files: ${filesBefore} before, ${this.openFiles()} after`,
+      );
+      if (load.failure !== undefined) failures.push(`a call failed: ${load.failure}`);
+      if (growth > MAX_GROWTH) failures.push('the memory of weir grows');
+      if (delayMs > MAX_DELAY_MS)
+        failures.push(`the event loop is delayed by ${delayMs.toFixed(1)} ms (p99)`);
+      if (!weir.process.isRunning()) failures.push('weir ended');
     } finally {
       load.close();
     }
-    return wrongs;
+    return failures;
   }
 
-  private async faults(load: SoakLoad, warmMs: number): Promise<void> {
+  private async runFaults(load: SoakLoad, warmUpMs: number): Promise<void> {
     const { options } = this;
     const random = new Random(options.seed);
     const beganMs = performance.now();
     while (performance.now() - beganMs < options.ms && load.failure === undefined) {
       const nextMs = performance.now() + FAULT_EVERY_MS;
       const fault = random.pick(FAULTS);
-      await fault.run(this.stage(random));
+      await fault.run(this.context(random));
       await sleep(Math.max(0, Math.min(nextMs, beganMs + options.ms) - performance.now()));
       const bytes = await this.memoryInUse();
-      if (performance.now() - beganMs > warmMs) this.memory.push(bytes);
-      options.say(
+      if (performance.now() - beganMs > warmUpMs) this.memoryBytes.push(bytes);
+      options.print(
         `${((performance.now() - this.startMs) / 1000).toFixed(0)} s: ${fault.name}; ${load.answers} answers, ` +
-          `${load.skipped} not sent, ${megabytes(bytes)} MB, ${this.openFiles()} files`,
+          `${load.skipped} calls not sent, ${megabytes(bytes)} MB, ${this.openFiles()} open files`,
       );
     }
   }
 
-  /** Memory of weir in RAM once its garbage is collected. */
+  /** Collects the garbage of weir. Resolves with its resident memory afterwards. */
   private async memoryInUse(): Promise<number> {
     const { process: started } = this.weir;
     const before = readFileSync(this.collections).length;
@@ -162,21 +164,22 @@ class Soak {
     return residentBytes(started.pid);
   }
 
-  private stage(random: Random): Stage<SingleTopology> {
+  /** Returns a context for faults, without the checks of answers. */
+  private context(random: Random): FaultContext<SingleTopology> {
     const nothing = async (): Promise<void> => {};
     return {
       topology: this.topology,
       random,
-      lasting: (fromMs, toMs) => fromMs + random.below(toMs - fromMs),
+      duration: (fromMs, toMs) => fromMs + random.below(toMs - fromMs),
       sleep,
-      serves: () => {},
+      markAvailable: () => {},
       buckets: [],
-      strikes: () => {},
-      loseBuckets: () => {},
-      findBuckets: nothing,
-      notePromotion: nothing,
-      untilDecided: nothing,
-      answeredByPolicy: () => 0,
+      limitTo: () => {},
+      markPossiblyLost: () => {},
+      measureLoss: nothing,
+      recordPromotion: nothing,
+      waitForDecisions: nothing,
+      undecidedCalls: () => 0,
       stepWeirClock: async () => 0,
     };
   }
@@ -186,7 +189,7 @@ class Soak {
   }
 }
 
-/** The median of the last third over that of the first. */
+/** Returns the median of the last third, divided by the median of the first third. */
 function growthOf(samples: readonly number[]): number {
   const third = Math.max(1, Math.floor(samples.length / 3));
   const median = (of: readonly number[]): number =>

@@ -1,51 +1,51 @@
-import type { SeenCall } from '../latency/answer-log.js';
+import type { RecordedCall } from '../latency/answer-log.js';
 
 /**
- * How much later than its deadline an answer may be written, in milliseconds, beyond what the latest one was without a
- * fault, of which at most as much again counts: timers fire on whole milliseconds, and garbage is collected.
+ * Tolerated delay of an answer after its deadline, in milliseconds, because timers fire at whole milliseconds and the
+ * garbage collector runs. If answers are late even without a fault, their delay is added, up to this value again.
  */
 export const MARGIN_MS = 25;
 
-/** How long weir took for answers, from bytes read to bytes written, without the time in which it had no core. */
-export interface Spread {
+/** Times from reading a request to writing its answer, without the time in which the thread waited for a core. */
+export interface LatencySummary {
   readonly calls: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly longestMs: number;
+  readonly maxMs: number;
 }
 
-function spreadOf(tookMs: readonly number[]): Spread {
+function summarize(tookMs: readonly number[]): LatencySummary {
   const sorted = [...tookMs].sort((one, other) => one - other);
   const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-  return { calls: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), longestMs: at(1) };
+  return { calls: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
 }
 
-/** Tells late answers from others, once it knows what is usual. */
-export class Lateness {
-  private readonly usual: number[] = [];
-  private baseline: Spread | undefined;
-  private usualLateMs = 0;
+/** Detects late answers. Before {@link endBaseline}, it measures the latency without faults. */
+export class DeadlineCheck {
+  private readonly baselineMs: number[] = [];
+  private baseline: LatencySummary | undefined;
+  private baselineDelayMs = 0;
 
-  /** Longest that an answer may come after its deadline. */
+  /** Maximum tolerated delay of an answer after its deadline. */
   get marginMs(): number {
-    return MARGIN_MS + Math.min(MARGIN_MS, this.usualLateMs);
+    return MARGIN_MS + Math.min(MARGIN_MS, this.baselineDelayMs);
   }
 
-  /** What calls took while nothing was wrong; the end of the baseline. */
-  endBaseline(): Spread {
-    this.baseline = spreadOf(this.usual);
+  /** Ends the baseline, and returns its latency. */
+  endBaseline(): LatencySummary {
+    this.baseline = summarize(this.baselineMs);
     return this.baseline;
   }
 
-  /** By how much a call was late, milliseconds; 0 for one that was not. Until the baseline ends no call is. */
-  lateBy({ tookMs, waitedMs }: SeenCall, deadlineMs: number): number {
-    const ownMs = tookMs - waitedMs;
+  /** Returns the delay of an answer after its deadline, in milliseconds; 0 if it is in time or part of the baseline. */
+  delayOf({ tookMs, waitedMs }: RecordedCall, deadlineMs: number): number {
+    const latencyMs = tookMs - waitedMs;
+    const delayMs = latencyMs - deadlineMs;
     if (this.baseline === undefined) {
-      this.usual.push(ownMs);
-      this.usualLateMs = Math.max(this.usualLateMs, ownMs - deadlineMs);
+      this.baselineMs.push(latencyMs);
+      this.baselineDelayMs = Math.max(this.baselineDelayMs, delayMs);
       return 0;
     }
-    const beyond = ownMs - deadlineMs;
-    return beyond > this.marginMs ? beyond : 0;
+    return delayMs > this.marginMs ? delayMs : 0;
   }
 }

@@ -1,46 +1,46 @@
 import { waitFor } from '../../support/process/wait-for.js';
 
-/** When what was asked had decisions of Redis, by names: of connections, of buckets. Milliseconds of the harness. */
-export class Decisions {
+/** Times of the last decisions from Redis, by names of connections and buckets, in milliseconds of the test's clock. */
+export class DecisionTimes {
   private readonly decided = new Map<string, readonly [sentMs: number, endMs: number]>();
-  /** When a call was sent last that ended without one. */
+  /** Times at which the last calls without a decision were sent. */
   private readonly undecided = new Map<string, number>();
 
-  decide(name: string, sentMs: number, endMs: number): void {
+  record(name: string, sentMs: number, endMs: number): void {
     this.decided.set(name, [sentMs, endMs]);
   }
 
-  miss(name: string, sentMs: number): void {
+  recordUndecided(name: string, sentMs: number): void {
     this.undecided.set(name, sentMs);
   }
 
   /**
-   * Resolves when all names have had a decision that was asked for after `sinceMs`, with when the last of them had its
-   * first; with undefined when they do not get that far. Of `rare` names, which are asked for less often, those do not
-   * make it later that had no call without a decision before.
+   * Waits until all names have a decision of a call that was sent after `sinceMs`. Resolves with the time at which the
+   * last name got its first decision, or with undefined after `timeoutMs`. Calls for `rareNames` are less frequent, so
+   * their decisions count as immediate unless an earlier call got no decision.
    */
-  async since(
+  async waitForAll(
     sinceMs: number,
     names: readonly string[],
-    rare: readonly string[],
-    withinMs: number,
+    rareNames: readonly string[],
+    timeoutMs: number,
   ): Promise<number | undefined> {
-    const firsts = new Map<string, number>();
-    const missed = new Set<string>();
-    const look = (): true | undefined => {
-      for (const name of [...names, ...rare]) {
-        if ((this.undecided.get(name) ?? 0) >= sinceMs) missed.add(name);
+    const firstDecisions = new Map<string, number>();
+    const undecidedNames = new Set<string>();
+    const check = (): true | undefined => {
+      for (const name of [...names, ...rareNames]) {
+        if ((this.undecided.get(name) ?? 0) >= sinceMs) undecidedNames.add(name);
         const [sentMs = 0, endMs = 0] = this.decided.get(name) ?? [];
-        if (sentMs < sinceMs || firsts.has(name)) continue;
-        firsts.set(name, missed.has(name) || names.includes(name) ? endMs : sinceMs);
+        if (sentMs < sinceMs || firstDecisions.has(name)) continue;
+        firstDecisions.set(name, undecidedNames.has(name) || names.includes(name) ? endMs : sinceMs);
       }
-      return firsts.size === names.length + rare.length ? true : undefined;
+      return firstDecisions.size === names.length + rareNames.length ? true : undefined;
     };
     try {
-      await waitFor('decisions', look, withinMs);
+      await waitFor('decisions', check, timeoutMs);
     } catch {
       return undefined;
     }
-    return Math.max(...firsts.values());
+    return Math.max(...firstDecisions.values());
   }
 }

@@ -1,79 +1,80 @@
 import { Random } from '../../fuzz/random.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type Bucket, FAILURE_POLICIES, makeBuckets, policyOf } from '../calls/buckets.js';
-import { type Answered, Caller } from '../calls/caller.js';
+import { type AnsweredCall, Caller } from '../calls/caller.js';
 import { Ledger } from '../calls/ledger.js';
 import type { RedisNode } from '../topology/redis-node.js';
 import type { Topology } from '../topology/topology.js';
-import { Lateness } from './deadline-check.js';
-import { Decisions } from './decision-times.js';
-import { WeirHost } from './monitored-weir.js';
+import { DeadlineCheck } from './deadline-check.js';
+import { DecisionTimes } from './decision-times.js';
+import { MonitoredWeir } from './monitored-weir.js';
 
-/** Envoy's usual deadline, and the deadline of a patient caller, in milliseconds. */
+/** Envoy's default deadline and a long deadline, in milliseconds. */
 const DEADLINES_MS = [20, 250];
 const TICK_MS = 4;
 const READ_EVERY_TICKS = 25;
 const SETTLE_MS = 10_000;
 /** Time after which weir considers a silent Redis hung. */
 const REDIS_TIMEOUT = '300ms';
-/** Maximum number of failures listed in full; further ones are only counted. */
-const NAMED = 30;
+/** Maximum number of listed failures. */
+const MAX_LISTED = 30;
 
-/** Counts since a time. */
+/** Counts since {@link Testbed.startWindow}. */
 export interface Counts {
   calls: number;
   late: number;
-  /** Answered by `on_store_failure`. */
+  /** Calls answered by `on_store_failure`. */
   byPolicy: number;
-  /** OVER_LIMIT without a decision, because there was no time or capacity, although Redis was available. */
-  unseen: number;
-  latestMs: number;
-  /** Calls of patient callers for buckets that the fault does not touch, and those of them that were not decided. */
-  elsewhere: number;
-  readonly elsewhereUndecided: string[];
+  /** OVER_LIMIT answers without a decision: Redis was available, but weir had no time or capacity. */
+  undecidedDenials: number;
+  maxLateMs: number;
+  /** Calls with a long deadline for buckets that the fault does not affect. */
+  unaffected: number;
+  /** Descriptions of the unaffected calls without a decision. */
+  readonly unaffectedUndecided: string[];
 }
 
-const nothing = (): Counts => ({
-  ...{ calls: 0, late: 0, byPolicy: 0, unseen: 0, latestMs: 0 },
-  ...{ elsewhere: 0, elsewhereUndecided: [] },
+const noCounts = (): Counts => ({
+  ...{ calls: 0, late: 0, byPolicy: 0, undecidedDenials: 0, maxLateMs: 0 },
+  ...{ unaffected: 0, unaffectedUndecided: [] },
 });
 
-/** Two weirs in front of one topology, callers that never stop, and checks of every answer. */
-export class Scene<T extends Topology = Topology> {
+/** Two weir servers that share a topology, with callers that send requests continuously. Checks every answer. */
+export class Testbed<T extends Topology = Topology> {
   readonly topology: T;
-  readonly hosts: readonly WeirHost[];
-  readonly lateness = new Lateness();
-  /** Failures, in sentences. */
-  readonly wrongs: string[] = [];
-  counts = nothing();
+  readonly weirs: readonly MonitoredWeir[];
+  readonly deadlineCheck = new DeadlineCheck();
+  /** Descriptions of the failures. */
+  readonly failures: string[] = [];
+  counts = noCounts();
   private readonly ledgers = new Map<string, Ledger>();
   private readonly callers: Caller[] = [];
-  /** What connections of callers had decisions of Redis on. */
-  private readonly decisions = new Decisions();
+  /** Times of decisions, by connections and by buckets of callers. */
+  private readonly decisions = new DecisionTimes();
   private readonly byPort = new Map<number, Caller>();
-  private struck: ReadonlySet<string> = new Set();
+  private affected: ReadonlySet<string> = new Set();
   private windowMs = 0;
-  private pace: NodeJS.Timeout | undefined;
+  private timer: NodeJS.Timeout | undefined;
   private ticks = 0;
-  /** Which Redis was promoted to decide about a bucket: see {@link notePromotion}. */
+  /** Promoted Redis nodes by the names of the buckets that they serve. */
   private promoted = new Map<string, RedisNode>();
   private tickMs = 0;
-  /** Longest delay of this process since {@link startWindow}. */
-  heldUpMs = 0;
+  /** Maximum delay of this process's timer since {@link startWindow}. */
+  maxTickDelayMs = 0;
 
-  private constructor(topology: T, hosts: readonly WeirHost[], buckets: readonly Bucket[]) {
+  private constructor(topology: T, weirs: readonly MonitoredWeir[], buckets: readonly Bucket[]) {
     this.topology = topology;
-    this.hosts = hosts;
+    this.weirs = weirs;
     for (const bucket of buckets) this.ledgers.set(bucket.name, new Ledger(bucket));
   }
 
-  /** Starts the servers and the calls; `everyMs` is the time between two calls of a caller. */
-  static async start<T extends Topology>(topology: T, seed: number, everyMs: number): Promise<Scene<T>> {
-    // For each weir and each deadline one caller of `error`, and one of each other policy for each weir.
-    const callers = [0, 1].flatMap((host) => [
-      ...DEADLINES_MS.map((deadlineMs) => ({ host, deadlineMs, policy: 'error' as const })),
+  /** Starts the servers and the callers. `intervalMs` is the time between two calls of a caller. */
+  static async start<T extends Topology>(topology: T, seed: number, intervalMs: number): Promise<Testbed<T>> {
+    // Each weir gets a caller with the policy `error` for each deadline, and a caller for each other failure policy.
+    const callers = [0, 1].flatMap((weirIndex) => [
+      ...DEADLINES_MS.map((deadlineMs) => ({ weirIndex, deadlineMs, policy: 'error' as const })),
       ...FAILURE_POLICIES.slice(1).map((policy, at) => ({
-        host,
+        weirIndex,
         deadlineMs: DEADLINES_MS[at % 2] as number,
         policy,
       })),
@@ -81,51 +82,52 @@ export class Scene<T extends Topology = Topology> {
     const buckets = makeBuckets(callers.map(({ policy }) => policy));
     const policy = policyOf(buckets);
     const env = { REDIS_TIMEOUT, ...topology.env };
-    const hosts = [
-      await WeirHost.start('weir', policy, env),
-      await WeirHost.start('weir with two workers', policy, { ...env, WORKERS: '2' }),
+    const weirs = [
+      await MonitoredWeir.start('weir', policy, env),
+      await MonitoredWeir.start('weir with two workers', policy, { ...env, WORKERS: '2' }),
     ];
-    const scene = new Scene(topology, hosts, buckets);
+    const testbed = new Testbed(topology, weirs, buckets);
     const sharedSmall = buckets[0] as Bucket;
     const sharedLarge = buckets[1] as Bucket;
-    for (const [at, { host, deadlineMs, policy: name }] of callers.entries()) {
+    for (const [at, { weirIndex, deadlineMs, policy: name }] of callers.entries()) {
       const small = buckets[2 + 2 * at] as Bucket;
       const large = buckets[3 + 2 * at] as Bucket;
-      const shapes = [[large], [large], [small], [large, small], [small, large]];
+      const requests = [[large], [large], [small], [large, small], [small, large]];
       if (name === 'error')
-        shapes.push([large, sharedSmall], [sharedLarge, small], [sharedSmall, large], [small, sharedSmall]);
-      const { weir } = hosts[host] as WeirHost;
+        requests.push([large, sharedSmall], [sharedLarge, small], [sharedSmall, large], [small, sharedSmall]);
+      const weir = weirs[weirIndex] as MonitoredWeir;
       const caller = new Caller(
         {
-          name: `${hosts[host]?.name}, ${deadlineMs} ms, ${name}`,
-          port: weir.grpcPort,
+          name: `${weir.name}, ${deadlineMs} ms, ${name}`,
+          port: weir.server.grpcPort,
           deadlineMs,
-          shapes,
-          everyMs,
+          requests,
+          intervalMs,
           connections: name === 'error' ? 2 : 1,
         },
-        // Of its own: when its calls go out is not in the hands of the seed.
+        // Each caller has its own generator, because the seed does not determine the order of the calls.
         new Random(seed + at),
         {
-          sent: (asked) => {
-            for (const bucket of asked) scene.ledgers.get(bucket.name)?.asked();
+          sent: (requested) => {
+            for (const bucket of requested) testbed.ledgers.get(bucket.name)?.callStarted();
           },
-          answered: (answered) => scene.answered(answered),
-          lost: (one, why) => scene.wrong(`${one.options.name}: the connection to weir was lost: ${why}`),
+          answered: (answered) => testbed.answered(answered),
+          connectionLost: ({ options }, reason) =>
+            testbed.fail(`${options.name}: lost the connection to weir: ${reason}`),
         },
       );
       await caller.connect();
-      for (const port of caller.ports()) scene.byPort.set(port, caller);
-      scene.callers.push(caller);
+      for (const port of caller.ports()) testbed.byPort.set(port, caller);
+      testbed.callers.push(caller);
     }
-    scene.tickMs = performance.now();
-    scene.pace = setInterval(() => scene.tick(), TICK_MS);
-    return scene;
+    testbed.tickMs = performance.now();
+    testbed.timer = setInterval(() => testbed.tick(), TICK_MS);
+    return testbed;
   }
 
-  wrong(sentence: string): void {
-    if (this.wrongs.length < NAMED) this.wrongs.push(sentence);
-    else if (this.wrongs.length === NAMED) this.wrongs.push('and more');
+  fail(message: string): void {
+    if (this.failures.length < MAX_LISTED) this.failures.push(message);
+    else if (this.failures.length === MAX_LISTED) this.failures.push('further failures are not listed');
   }
 
   /** Names of all buckets. */
@@ -133,110 +135,110 @@ export class Scene<T extends Topology = Topology> {
     return [...this.ledgers.keys()];
   }
 
-  /** Only these buckets are struck by the fault: calls for others must be decided. */
-  strikes(names: ReadonlySet<string>): void {
-    this.struck = names;
+  /** Declares that the fault affects only these buckets. Calls for other buckets must get decisions. */
+  limitTo(names: ReadonlySet<string>): void {
+    this.affected = names;
   }
 
-  /** Resets the counts. */
+  /** Resets the counts at the start of a fault. */
   startWindow(): void {
-    this.counts = nothing();
+    this.counts = noCounts();
     this.windowMs = performance.now();
-    this.struck = new Set(this.ledgers.keys());
-    this.heldUpMs = 0;
+    this.affected = new Set(this.ledgers.keys());
+    this.maxTickDelayMs = 0;
     for (const ledger of this.ledgers.values()) ledger.startWindow();
   }
 
-  /** Tokens admitted beyond capacity and filling since {@link startWindow}, whatever the reason. */
-  beyondPlain(): number {
-    return [...this.ledgers.values()].reduce((sum, { beyondPlain }) => sum + beyondPlain, 0);
+  /** Returns the tokens that buckets allowed beyond capacity and refills since {@link startWindow}, for any reason. */
+  excessTokens(): number {
+    return [...this.ledgers.values()].reduce((sum, { excessTokens }) => sum + excessTokens, 0);
   }
 
-  /** Buckets may be lost from now on: those, or all. */
-  loseBuckets(names: ReadonlySet<string> = new Set(this.ledgers.keys())): void {
-    for (const name of names) this.ledgers.get(name)?.lose(performance.now());
+  /** Marks buckets as possibly lost from now on. */
+  markPossiblyLost(names: ReadonlySet<string> = new Set(this.ledgers.keys())): void {
+    for (const name of names) this.ledgers.get(name)?.markPossiblyLost(performance.now());
   }
 
-  /**
-   * Looks at what Redis has of the buckets now: from here on none may be lost. Resolves with the tokens that were given
-   * back, 0 where none could be.
-   */
-  async findBuckets(): Promise<number> {
-    if (![...this.ledgers.values()].some(({ isOpen }) => isOpen)) return 0;
-    let given = 0;
-    await this.look((ledger, missing, nowMs) => {
-      if (!ledger.isOpen) return;
-      const tokens = ledger.found(missing, nowMs);
-      // Those that never empty say nothing.
-      if (!ledger.bucket.isLarge) given += tokens;
+  /** Compares the buckets in Redis with the takes. Resolves with the number of tokens that Redis lost. */
+  async measureLoss(): Promise<number> {
+    if (![...this.ledgers.values()].some(({ isPossiblyLost }) => isPossiblyLost)) return 0;
+    let lost = 0;
+    await this.checkBuckets((ledger, missing, nowMs) => {
+      if (!ledger.isPossiblyLost) return;
+      const tokens = ledger.recordLoss(missing, nowMs);
+      // Large buckets never become empty, so their losses have no effect.
+      if (!ledger.bucket.isLarge) lost += tokens;
     });
-    return given;
+    return lost;
   }
 
-  /** Looks at what Redis had of the buckets when it was promoted. */
-  async notePromotion(): Promise<void> {
-    await this.look((ledger, missing, toMs, fromMs, node, underWay) => {
-      if (!ledger.isOpen) return;
+  /** Records the buckets of a Redis node that was just promoted. */
+  async recordPromotion(): Promise<void> {
+    await this.checkBuckets((ledger, missing, toMs, fromMs, node, callsInProgress) => {
+      if (!ledger.isPossiblyLost) return;
       this.promoted.set(ledger.bucket.name, node);
-      ledger.promoted(this.topology.isSharded ? missing - underWay : missing, fromMs, toMs);
+      ledger.recordPromotion(this.topology.isSharded ? missing - callsInProgress : missing, fromMs, toMs);
     });
   }
 
-  /** What was promoted has given no more than it had, if it still decides. */
+  /** Checks that promoted nodes that still serve their buckets allowed no more than these buckets contained. */
   async confirmPromotion(): Promise<void> {
     if (this.promoted.size === 0) return;
-    const deciders = await this.topology.decidersOf([...this.promoted.keys()]);
+    const nodes = await this.topology.nodesOf([...this.promoted.keys()]);
     for (const [name, node] of this.promoted) {
       const ledger = this.ledgers.get(name);
-      if (ledger === undefined || deciders.get(name) !== node) continue;
-      const tooMany = ledger.confirm();
-      if (tooMany > 0)
-        this.wrong(
-          `${ledger.bucket.name} gave ${tooMany.toFixed(2)} tokens more than the promoted Redis had`,
-        );
+      if (ledger === undefined || nodes.get(name) !== node) continue;
+      const excess = ledger.excessAfterPromotion();
+      if (excess > 0)
+        this.fail(`${name} allowed ${excess.toFixed(2)} tokens more than the promoted Redis had`);
     }
     this.promoted.clear();
   }
 
   /**
-   * Resolves when every connection of the patient callers has had a decision of Redis that was asked for after
-   * `sinceMs`, with when the last of them had its first; with undefined when they do not get that far.
+   * Waits until every connection with a long deadline has a decision of a call that was sent after `sinceMs`. Resolves
+   * with the time at which the last connection got its first decision, or with undefined after a timeout.
    */
   async decidedSince(sinceMs: number): Promise<number | undefined> {
-    const patient = this.callers.filter((caller) => isPatient(caller) && caller.options.connections > 1);
-    const names = patient.flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
-    // A connection may have decisions of one Redis while another one is not there yet.
-    const ofBuckets = this.topology.isSharded ? patient.flatMap(bucketNamesOf) : [];
-    return this.decisions.since(sinceMs, names, ofBuckets, SETTLE_MS);
+    const callers = this.callers.filter(
+      (caller) => hasLongDeadline(caller) && caller.options.connections > 1,
+    );
+    const names = callers.flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
+    // With several Redis nodes, a connection may get decisions from one node while another is still unavailable.
+    const buckets = this.topology.isSharded ? callers.flatMap(bucketNamesOf) : [];
+    return this.decisions.waitForAll(sinceMs, names, buckets, SETTLE_MS);
   }
 
-  /** Reads what weir's processes wrote down of their answers. */
-  readWatches(): void {
-    for (const host of this.hosts) {
-      host.watch.read((call) => {
+  /** Reads the answer times that weir's processes recorded, and checks them against the deadlines. */
+  readAnswerLogs(): void {
+    for (const { answerLog } of this.weirs) {
+      answerLog.read((call) => {
         const caller = this.byPort.get(call.port);
         if (caller === undefined) return;
-        const lateMs = this.lateness.lateBy(call, caller.options.deadlineMs);
+        const lateMs = this.deadlineCheck.delayOf(call, caller.options.deadlineMs);
         if (lateMs === 0) return;
         this.counts.late++;
-        this.counts.latestMs = Math.max(this.counts.latestMs, lateMs);
-        this.wrong(
+        this.counts.maxLateMs = Math.max(this.counts.maxLateMs, lateMs);
+        this.fail(
           `${caller.options.name}: answered ${lateMs.toFixed(1)} ms after the deadline ` +
-            `(${this.lateness.marginMs.toFixed(1)} are let pass); ${call.waitedMs} ms held up by the kernel, ` +
-            `ran for ${call.ranMs} ms`,
+            `(tolerated: ${this.deadlineCheck.marginMs.toFixed(1)} ms); the thread ran for ${call.ranMs} ms and ` +
+            `waited for a core for ${call.waitedMs} ms`,
         );
       });
     }
   }
 
-  /** The longest that a process of weir, or this one, was without a core since then. */
-  starvedSince(sinceMonotonicMs: number): number {
-    return this.heldUpMs + Math.max(...this.hosts.map(({ watch }) => watch.waitedSince(sinceMonotonicMs)));
+  /** Returns the maximum time for which this process or a process of weir had no core since `sinceMonotonicMs`. */
+  maxCpuWaitSince(sinceMonotonicMs: number): number {
+    return (
+      this.maxTickDelayMs +
+      Math.max(...this.weirs.map(({ answerLog }) => answerLog.maxCpuWaitSince(sinceMonotonicMs)))
+    );
   }
 
   /** Stops the callers, waits for the last answers, and checks logs and metrics. */
   async end(): Promise<void> {
-    clearInterval(this.pace);
+    clearInterval(this.timer);
     try {
       await waitFor(
         'the last answers',
@@ -244,122 +246,134 @@ export class Scene<T extends Topology = Topology> {
         SETTLE_MS,
       );
     } catch {
-      const left = this.callers.reduce((sum, { waiting }) => sum + waiting, 0);
-      this.wrong(`${left} calls were never answered`);
+      const unanswered = this.callers.reduce((sum, { waiting }) => sum + waiting, 0);
+      this.fail(`${unanswered} calls were never answered`);
     }
-    this.readWatches();
-    for (const host of this.hosts) for (const one of await host.wrongs()) this.wrong(one);
+    this.readAnswerLogs();
+    for (const weir of this.weirs) for (const failure of await weir.failures()) this.fail(failure);
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.pace);
+    clearInterval(this.timer);
     for (const caller of this.callers) caller.close();
-    for (const host of this.hosts) await host.stop();
+    for (const weir of this.weirs) await weir.stop();
   }
 
-  private async look(
-    at: (
+  /** Reads the buckets from Redis, and calls `visit` with the number of tokens that each bucket lacks. */
+  private async checkBuckets(
+    visit: (
       ledger: Ledger,
       missing: number,
       nowMs: number,
       fromMs: number,
       node: RedisNode,
-      underWay: number,
+      callsInProgress: number,
     ) => void,
   ): Promise<void> {
-    const deciders = await this.topology.decidersOf([...this.ledgers.keys()]);
-    for (const node of new Set(deciders.values())) {
+    const nodes = await this.topology.nodesOf([...this.ledgers.keys()]);
+    for (const node of new Set(nodes.values())) {
       const fromMs = performance.now();
-      const underWay = new Map([...this.ledgers].map(([name, ledger]) => [name, ledger.underWaySince()]));
+      const callsInProgress = new Map(
+        [...this.ledgers].map(([name, ledger]) => [name, ledger.countCallsInProgress()]),
+      );
       const found = await node.buckets();
       const nowMs = performance.now();
       for (const [name, ledger] of this.ledgers) {
-        if (deciders.get(name) !== node) continue;
+        if (nodes.get(name) !== node) continue;
         const { maxTokens, perMs } = ledger.bucket;
         const missing = Math.min(maxTokens, ((found.get(name) ?? 0) / 1000) * perMs);
-        at(ledger, missing, nowMs, fromMs, node, underWay.get(name)?.() ?? 0);
+        visit(ledger, missing, nowMs, fromMs, node, callsInProgress.get(name)?.() ?? 0);
       }
     }
   }
 
   private tick(): void {
     const nowMs = performance.now();
-    this.heldUpMs = Math.max(this.heldUpMs, nowMs - this.tickMs - TICK_MS);
+    this.maxTickDelayMs = Math.max(this.maxTickDelayMs, nowMs - this.tickMs - TICK_MS);
     this.tickMs = nowMs;
     for (const caller of this.callers) caller.keepPace(nowMs);
-    if (++this.ticks % READ_EVERY_TICKS === 0) this.readWatches();
+    if (++this.ticks % READ_EVERY_TICKS === 0) this.readAnswerLogs();
   }
 
-  private answered({ caller, connection, asked, sentMs, endMs, answer }: Answered): void {
+  private answered({ caller, connection, requested, sentMs, endMs, answer }: AnsweredCall): void {
     this.counts.calls++;
-    for (const { name } of asked) this.ledgers.get(name)?.answered();
-    const who = caller.options.name;
-    const isError = asked.every(({ onFailure }) => onFailure === 'error');
-    const isElsewhere = isError && isPatient(caller) && asked.every(({ name }) => !this.struck.has(name));
-    if (isElsewhere) this.counts.elsewhere++;
+    for (const { name } of requested) this.ledgers.get(name)?.callEnded();
+    const callerName = caller.options.name;
+    const isError = requested.every(({ onFailure }) => onFailure === 'error');
+    const isUnaffected =
+      isError && hasLongDeadline(caller) && requested.every(({ name }) => !this.affected.has(name));
+    if (isUnaffected) this.counts.unaffected++;
     switch (answer.kind) {
       case 'wrong':
-        this.wrong(`${who}: ${answer.why}`);
+        this.fail(`${callerName}: ${answer.why}`);
         return;
-      case 'admitted':
-        for (const bucket of asked) {
-          // A local bucket may have decided instead.
+      case 'allowed':
+        for (const bucket of requested) {
+          // A local bucket may have decided instead of Redis.
           if (bucket.onFailure === 'local') continue;
-          const tooMany = this.ledgers.get(bucket.name)?.admit(sentMs, endMs) ?? 0;
-          if (tooMany > 0) this.wrong(`${who}: ${bucket.name} gave ${tooMany.toFixed(2)} tokens too many`);
+          const excess = this.ledgers.get(bucket.name)?.recordAllowed(sentMs, endMs) ?? 0;
+          if (excess > 0)
+            this.fail(`${callerName}: ${bucket.name} allowed ${excess.toFixed(2)} tokens too many`);
         }
         break;
       case 'denied':
-        this.denied(answer.short, who, sentMs);
-        // What was taken elsewhere is given back, and lost where the way there is.
+        this.denied(answer.empty, callerName, sentMs);
+        // weir gives back the tokens that it took from other partitions. They are lost if the give-back fails.
         if (this.topology.isSharded) {
-          for (const bucket of asked)
-            if (!answer.short.includes(bucket)) this.ledgers.get(bucket.name)?.maybe(sentMs, endMs);
+          for (const bucket of requested)
+            if (!answer.empty.includes(bucket)) this.ledgers.get(bucket.name)?.recordUncertain(sentMs, endMs);
         }
         break;
       default:
-        if (answer.kind === 'unseen') this.counts.unseen++;
+        if (answer.kind === 'undecided-denial') this.counts.undecidedDenials++;
         else this.counts.byPolicy++;
-        for (const { name } of asked) {
-          this.ledgers.get(name)?.maybe(sentMs, endMs);
-          if (isError) this.decisions.miss(`${who} ${name}`, sentMs);
+        for (const { name } of requested) {
+          this.ledgers.get(name)?.recordUncertain(sentMs, endMs);
+          if (isError) this.decisions.recordUndecided(`${callerName} ${name}`, sentMs);
         }
-        if (isElsewhere) this.undecidedElsewhere(who, asked, sentMs, endMs);
+        if (isUnaffected) this.noteUndecided(callerName, requested, sentMs, endMs);
         return;
     }
     if (!isError) return;
-    this.decisions.decide(connectionName(caller, connection), sentMs, endMs);
-    for (const { name } of asked) this.decisions.decide(`${who} ${name}`, sentMs, endMs);
+    this.decisions.record(connectionName(caller, connection), sentMs, endMs);
+    for (const { name } of requested) this.decisions.record(`${callerName} ${name}`, sentMs, endMs);
   }
 
-  private undecidedElsewhere(who: string, asked: readonly Bucket[], sentMs: number, endMs: number): void {
-    const names = asked.map(({ name }) => name).join(' and ');
-    const window = `${Math.round(sentMs - this.windowMs)} ms after the fault began`;
-    this.counts.elsewhereUndecided.push(
-      `${who}: ${names}, asked ${window}, ${Math.round(endMs - sentMs)} ms long`,
+  private noteUndecided(
+    callerName: string,
+    requested: readonly Bucket[],
+    sentMs: number,
+    endMs: number,
+  ): void {
+    const names = requested.map(({ name }) => name).join(' and ');
+    const sent = `sent ${Math.round(sentMs - this.windowMs)} ms after the start of the fault`;
+    this.counts.unaffectedUndecided.push(
+      `${callerName}: ${names}, ${sent}, answered after ${Math.round(endMs - sentMs)} ms`,
     );
   }
 
-  private denied(short: readonly Bucket[], who: string, sentMs: number): void {
-    for (const bucket of short) {
+  private denied(empty: readonly Bucket[], callerName: string, sentMs: number): void {
+    for (const bucket of empty) {
       if (bucket.onFailure === 'local') continue;
       if (this.ledgers.get(bucket.name)?.mayDeny(sentMs) !== false) continue;
-      // What `deny` answers looks like any other denial.
+      // The failure policy `deny` gives the same answer as a denial from Redis.
       if (bucket.onFailure === 'deny') this.counts.byPolicy++;
-      else this.wrong(`${who}: ${bucket.name} was denied, and had tokens`);
+      else this.fail(`${callerName}: ${bucket.name} denied a call although it had tokens`);
     }
   }
 }
 
-/** Whether it waits for longer than Envoy does by default. */
-function isPatient({ options }: Caller): boolean {
+/** Returns whether the caller's deadline is longer than Envoy's default. */
+function hasLongDeadline({ options }: Caller): boolean {
   return options.deadlineMs > (DEADLINES_MS[0] as number);
 }
 
-/** Names of its buckets, but that of the one that it asks for too seldom. */
+/** Returns the names of the caller's buckets, from the requests without a second bucket or with a small one. */
 function bucketNamesOf({ options }: Caller): string[] {
-  const often = options.shapes.filter((shape) => shape.every(({ isLarge }, at) => at === 0 || !isLarge));
-  return [...new Set(often.flat())].map(({ name }) => `${options.name} ${name}`);
+  const requests = options.requests.filter((buckets) =>
+    buckets.every(({ isLarge }, at) => at === 0 || !isLarge),
+  );
+  return [...new Set(requests.flat())].map(({ name }) => `${options.name} ${name}`);
 }
 
 function connectionName(caller: Caller, connection: number): string {

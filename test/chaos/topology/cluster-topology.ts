@@ -9,28 +9,25 @@ import {
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { servesSlot } from '../../support/redis/cluster-view.js';
 import { keyOfBucket } from '../calls/buckets.js';
-import { ChaosProxy } from '../fault-proxy.js';
+import { FaultProxy } from '../fault-proxy.js';
 import { RedisNode } from './redis-node.js';
 import type { Topology } from './topology.js';
 
-/**
- * What nodes tell clients to connect to, each with its port, while they speak to each other on 127.0.0.1: a proxy of
- * ours listens there.
- */
-const ANNOUNCED = '127.0.0.2';
-/** Nodes call each other from addresses of their own, so that each can be told from the others: 127.0.1.1, and on. */
-const SOURCES = '127.0.1.';
-const DEAD_AFTER_MS = 1500;
-const SEEN_MS = 10_000;
+/** Address of the proxies for clients. Each node announces this address, and uses 127.0.0.1 for other nodes. */
+const ANNOUNCED_HOST = '127.0.0.2';
+/** Prefix of the addresses from which nodes connect to each other: 127.0.1.1 for the first node. */
+const SOURCE_PREFIX = '127.0.1.';
+const NODE_TIMEOUT_MS = 1500;
+const WRITABLE_TIMEOUT_MS = 10_000;
 
-/** Three masters, each with a replica, every one behind a proxy of ours. They keep nothing on disk. */
+/** Three masters, each with a replica, without persistence. Each node is behind a {@link FaultProxy}. */
 export class ClusterTopology implements Topology {
   readonly name = 'cluster';
   readonly isSharded = true;
   readonly cluster: RedisCluster;
   private readonly random: Random;
-  private readonly redises = new Map<ClusterNode, RedisNode>();
-  private readonly proxies = new Map<ClusterNode, ChaosProxy>();
+  private readonly redisNodes = new Map<ClusterNode, RedisNode>();
+  private readonly proxies = new Map<ClusterNode, FaultProxy>();
   private readonly slots = new Map<string, number>();
   private readonly buses: BusProxies;
   private readonly seeds: string;
@@ -39,7 +36,7 @@ export class ClusterTopology implements Topology {
     this.cluster = cluster;
     this.buses = buses;
     this.random = random;
-    this.seeds = cluster.nodes.map(({ port }) => `${ANNOUNCED}:${port}`).join(',');
+    this.seeds = cluster.nodes.map(({ port }) => `${ANNOUNCED_HOST}:${port}`).join(',');
   }
 
   static async start(random: Random): Promise<ClusterTopology> {
@@ -47,9 +44,9 @@ export class ClusterTopology implements Topology {
     const cluster = await startCluster({
       replicas: 1,
       busBefore: (port) => buses.put(port),
-      nodeTimeoutMs: DEAD_AFTER_MS,
+      nodeTimeoutMs: NODE_TIMEOUT_MS,
       args: [
-        ...['--cluster-announce-hostname', ANNOUNCED, '--cluster-preferred-endpoint-type', 'hostname'],
+        ...['--cluster-announce-hostname', ANNOUNCED_HOST, '--cluster-preferred-endpoint-type', 'hostname'],
         ...['--enable-debug-command', 'local'],
       ],
     });
@@ -62,26 +59,27 @@ export class ClusterTopology implements Topology {
     return { REDIS_TYPE: 'cluster', REDIS_URL: this.seeds };
   }
 
-  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
-    const deciders = new Map<string, RedisNode>();
-    for (const [node, names] of await this.placesOf(buckets)) {
-      for (const name of names) deciders.set(name, this.redis(node));
+  async nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    const nodes = new Map<string, RedisNode>();
+    for (const [node, names] of await this.bucketsByMaster(buckets)) {
+      for (const name of names) nodes.set(name, this.redis(node));
     }
-    return deciders;
+    return nodes;
   }
 
-  /** Which of the buckets each master serves. */
-  async placesOf(buckets: readonly string[]): Promise<ReadonlyMap<ClusterNode, ReadonlySet<string>>> {
-    const places = new Map<ClusterNode, ReadonlySet<string>>();
-    for (const node of await this.cluster.masters()) places.set(node, new Set());
+  /** Returns the buckets that each master serves. */
+  async bucketsByMaster(buckets: readonly string[]): Promise<ReadonlyMap<ClusterNode, ReadonlySet<string>>> {
+    const bucketsByMaster = new Map<ClusterNode, ReadonlySet<string>>();
+    for (const node of await this.cluster.masters()) bucketsByMaster.set(node, new Set());
     const owners = await this.cluster.mastersOf(await Promise.all(buckets.map((name) => this.slotOf(name))));
     owners.forEach((node, at) => {
-      if (node !== undefined) (places.get(node) as Set<string> | undefined)?.add(buckets[at] as string);
+      if (node !== undefined)
+        (bucketsByMaster.get(node) as Set<string> | undefined)?.add(buckets[at] as string);
     });
-    return places;
+    return bucketsByMaster;
   }
 
-  /** The slot of a bucket. */
+  /** Returns the slot of a bucket. */
   async slotOf(bucket: string): Promise<number> {
     const known = this.slots.get(bucket);
     if (known !== undefined) return known;
@@ -91,21 +89,21 @@ export class ClusterTopology implements Topology {
   }
 
   redis(node: ClusterNode): RedisNode {
-    return this.redises.get(node) as RedisNode;
+    return this.redisNodes.get(node) as RedisNode;
   }
 
-  proxy(node: ClusterNode): ChaosProxy {
-    return this.proxies.get(node) as ChaosProxy;
+  proxy(node: ClusterNode): FaultProxy {
+    return this.proxies.get(node) as FaultProxy;
   }
 
-  /** How often nodes that run have answered an error of that code, such as `MOVED`. */
+  /** Returns the number of error answers with this code, such as `MOVED`, from all running nodes. */
   async errors(code: string): Promise<number> {
     const running = this.cluster.nodes.filter(({ isRunning }) => isRunning);
     const counts = await Promise.all(running.map((node) => this.redis(node).errors(code)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** Ends a node as a crash does; nobody listens at its address. */
+  /** Kills a node, and closes its proxy, so that connections to its address are refused. */
   async kill(node: ClusterNode): Promise<void> {
     await node.kill();
     await this.proxy(node).close();
@@ -116,31 +114,31 @@ export class ClusterTopology implements Topology {
     await node.restart();
   }
 
-  /** Resolves once the node that serves a bucket takes writes and all masters know it, with when that was. */
-  async serves(bucket: string): Promise<number> {
+  /** Waits until the master of a bucket accepts writes and all masters agree on it. Resolves with the time. */
+  async waitUntilWritable(bucket: string): Promise<number> {
     const slot = await this.slotOf(bucket);
     await waitFor(
       `slot ${slot} to be served`,
       async () => {
         const node = await this.cluster.masterOf(slot);
-        await this.redis(node).serves(`${keyOfBucket(bucket)}:serves`);
+        await this.redis(node).waitUntilWritable(`${keyOfBucket(bucket)}:serves`);
         for (const master of await this.cluster.masters()) {
           const owner = (await master.view()).find((line) => servesSlot(line, slot));
           if (owner?.id !== node.id) return undefined;
         }
         return true;
       },
-      SEEN_MS,
+      WRITABLE_TIMEOUT_MS,
     );
     return performance.now();
   }
 
-  /** Cuts a node off from all others, which cannot tell that from its end; clients reach it still. */
+  /** Drops all packets between a node and the other nodes. Clients can still reach the node. */
   cutOff({ port }: ClusterNode): void {
     this.buses.cutOff(port);
   }
 
-  /** All nodes reach each other again. */
+  /** Reconnects all nodes. */
   rejoin(): void {
     this.buses.heal();
   }
@@ -152,12 +150,12 @@ export class ClusterTopology implements Topology {
     return node;
   }
 
-  /** Takes a node out, which must serve no slot. */
+  /** Removes a node without slots. */
   async removeNode(node: ClusterNode): Promise<void> {
     await this.cluster.removeNode(node);
     await this.proxy(node).close();
     this.proxies.delete(node);
-    this.redises.delete(node);
+    this.redisNodes.delete(node);
   }
 
   async stop(): Promise<void> {
@@ -167,34 +165,34 @@ export class ClusterTopology implements Topology {
   }
 
   private async putProxyBefore(node: ClusterNode): Promise<void> {
-    this.redises.set(node, new RedisNode(node.server));
-    this.proxies.set(node, await ChaosProxy.start(node.port, this.random, ANNOUNCED, node.port));
+    this.redisNodes.set(node, new RedisNode(node.server));
+    this.proxies.set(node, await FaultProxy.create(node.port, this.random, ANNOUNCED_HOST, node.port));
   }
 }
 
-/** A proxy before the bus of each node. */
+/** Proxies in front of the cluster buses of the nodes. */
 class BusProxies {
   private readonly random: Random;
   private sources = 0;
-  private readonly byPort = new Map<number, { readonly proxy: ChaosProxy; readonly source: string }>();
+  private readonly byPort = new Map<number, { readonly proxy: FaultProxy; readonly source: string }>();
 
   constructor(random: Random) {
     this.random = random;
   }
 
   async put(port: number): Promise<AnnouncedBus> {
-    const source = `${SOURCES}${++this.sources}`;
-    const proxy = await ChaosProxy.start(port, this.random);
+    const source = `${SOURCE_PREFIX}${++this.sources}`;
+    const proxy = await FaultProxy.create(port, this.random);
     this.byPort.set(port, { proxy, source });
     return { port: proxy.port, source };
   }
 
-  /** Of the node whose clients connect to `port`. */
+  /** Drops all packets from and to the bus of the node with this client port. */
   cutOff(port: number): void {
     const own = this.byPort.get(port + BUS_OFFSET);
     if (own === undefined) throw new Error(`no node on port ${port}`);
     for (const { proxy } of this.byPort.values()) {
-      proxy.do(proxy === own.proxy ? { kind: 'drop' } : { kind: 'drop', from: own.source });
+      proxy.start(proxy === own.proxy ? { kind: 'drop' } : { kind: 'drop', from: own.source });
     }
   }
 

@@ -6,12 +6,12 @@ import { type RedisServer, type StartRedisOptions, startRedis } from '../../supp
 import { bucketOfKey } from '../calls/buckets.js';
 
 const COMMAND_MS = 2000;
-const SERVES_MS = 30_000;
+const WRITABLE_TIMEOUT_MS = 30_000;
 
-/** A Redis process, and a way to command it that goes past everything that faults do to others. */
+/** A Redis process. Its commands use direct connections, which proxy faults do not affect. */
 export class RedisNode {
   readonly server: RedisServer;
-  /** What it wants from its clients; empty for nothing. */
+  /** The password that Redis requires; empty if it requires none. */
   password = '';
 
   constructor(server: RedisServer) {
@@ -27,41 +27,42 @@ export class RedisNode {
     return this.server.port;
   }
 
-  /** One command on a connection of its own. Rejects with what Redis answers, or when it does not within 2 s. */
+  /** Sends a command on a new connection. Rejects if Redis returns an error, or does not answer within 2 s. */
   command(name: string, ...args: readonly string[]): Promise<unknown> {
-    return this.patientCommand(COMMAND_MS, name, ...args);
+    return this.commandWithin(COMMAND_MS, name, ...args);
   }
 
-  /** {@link command} that waits as long for an answer. */
-  patientCommand(patienceMs: number, name: string, ...args: readonly string[]): Promise<unknown> {
-    return redisCommand({ port: this.port, password: this.password, patienceMs }, name, ...args);
+  /** Sends a command like {@link command}, but waits `timeoutMs` for the answer. */
+  commandWithin(timeoutMs: number, name: string, ...args: readonly string[]): Promise<unknown> {
+    const target = { port: this.port, password: this.password, patienceMs: timeoutMs };
+    return redisCommand(target, name, ...args);
   }
 
-  /** How often it answered an error of that code, such as `NOSCRIPT`. */
+  /** Returns the number of error answers with this code, such as `NOSCRIPT`. */
   async errors(code: string): Promise<number> {
     const text = String(await this.command('INFO', 'errorstats'));
     return Number(new RegExp(`^errorstat_${code}:count=(\\d+)`, 'm').exec(text)?.[1] ?? 0);
   }
 
-  /** How many connections there are of that name. */
+  /** Returns the number of connections with this client name. */
   async clients(name: string): Promise<number> {
     return String(await this.command('CLIENT', 'LIST')).split(` name=${name} `).length - 1;
   }
 
   /**
-   * Resolves once it is a master that writes, to a key of our own or to `key`; to when it was seen, milliseconds of the
-   * harness's clock.
+   * Waits until this node is a master that accepts writes to `key`. Resolves with the time, in milliseconds of the test's
+   * clock.
    */
-  async serves(key = 'chaos:serves'): Promise<number> {
+  async waitUntilWritable(key = 'chaos:serves'): Promise<number> {
     await waitFor(
-      `Redis on port ${this.port} to take writes`,
+      `Redis on port ${this.port} to accept writes`,
       async () => (await this.command('SET', key, '1', 'PX', '1')) === 'OK',
-      SERVES_MS,
+      WRITABLE_TIMEOUT_MS,
     );
     return performance.now();
   }
 
-  /** Kills it, if it is not dead, and starts it again with nothing. */
+  /** Kills Redis if it runs, and restarts it without data. */
   async restartEmpty(): Promise<void> {
     await this.server.kill();
     for (const name of ['appendonlydir', 'appendonly.aof', 'dump.rdb']) {
@@ -70,13 +71,11 @@ export class RedisNode {
     await this.server.restart();
   }
 
-  /**
-   * Buckets by name with the microseconds until each is full, by its own clock; those that are full are missing.
-   */
+  /** Returns the time until each bucket is full, in microseconds, by name. Full buckets are missing. */
   async buckets(): Promise<ReadonlyMap<string, number>> {
     const script =
       "local r = redis.call('TIME') local t = {r[1] .. string.format('%06d', r[2])} " +
-      // Of another type, or of a slot that is on its way, it is an error.
+      // GET fails for keys of other types, and for keys in slots that are being moved.
       "for _, k in ipairs(redis.call('KEYS', '*')) do local v = redis.pcall('GET', k) " +
       "if type(v) == 'string' then t[#t+1] = k t[#t+1] = v end end return t";
     const reply = (await this.command('EVAL', script, '0')) as string[];

@@ -5,19 +5,19 @@ import { toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { RedisNode } from './redis-node.js';
-import { decidedBy, type Topology } from './topology.js';
+import { allBucketsOn, type Topology } from './topology.js';
 
 const NAME = 'mymaster';
 const PASSWORD = 'of-the-sentinels';
 const QUORUM = 2;
-/** How long a master may be silent before a sentinel takes it for dead, and how long a failover may take. */
+/** Time after which a sentinel considers a silent master down, and timeout of a failover. */
 const DOWN_AFTER_MS = 500;
 const FAILOVER_MS = 3000;
-const WHOLE_MS = 60_000;
-/** Sentinels look for replicas every ten seconds, and tell each other of a failover every two. */
-const AGREED_MS = 25_000;
+const HEALTH_TIMEOUT_MS = 60_000;
+/** Sentinels search for replicas every ten seconds, and exchange messages about failovers every two seconds. */
+const AGREEMENT_MS = 25_000;
 
-/** Three sentinels with a password, a master and two replicas, which keep nothing on disk. */
+/** Three sentinels with a password, a master and two replicas, without persistence. */
 export class SentinelTopology implements Topology {
   readonly name = 'sentinel';
   readonly isSharded = false;
@@ -43,7 +43,7 @@ export class SentinelTopology implements Topology {
     topology.ports.forEach((port, at) => {
       topology.startSentinel(port, at);
     });
-    await topology.untilWhole();
+    await topology.waitUntilHealthy();
     return topology;
   }
 
@@ -52,8 +52,8 @@ export class SentinelTopology implements Topology {
     return { REDIS_TYPE: 'SENTINEL', REDIS_URL: `${NAME},${sentinels}`, REDIS_SENTINEL_AUTH: PASSWORD };
   }
 
-  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
-    return decidedBy(this.master, buckets);
+  async nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return allBucketsOn(this.master, buckets);
   }
 
   get master(): RedisNode {
@@ -68,20 +68,20 @@ export class SentinelTopology implements Topology {
     await this.sentinels[at]?.stop('SIGKILL');
   }
 
-  /** It goes on with what it had written down. */
+  /** Restarts a sentinel with its saved state. */
   restartSentinel(at: number): void {
     this.sentinels[at] = startProcess(toolPath('redis-server'), [this.configOf(at), '--sentinel']);
   }
 
-  /** One command to a sentinel. */
-  ask(at: number, name: string, ...args: readonly string[]): Promise<unknown> {
+  /** Sends a command to a sentinel. */
+  command(at: number, name: string, ...args: readonly string[]): Promise<unknown> {
     return redisCommand({ port: this.ports[at] as number, password: PASSWORD }, name, ...args);
   }
 
-  /** Resolves when another Redis than `old` is a master that writes and that a sentinel names, with when it was. */
-  async promoted(old: RedisNode): Promise<number> {
+  /** Waits until a node other than `old` is the master, and a sentinel returns its address. Resolves with the time. */
+  async waitForPromotion(old: RedisNode): Promise<number> {
     await waitFor(
-      'a replica to be promoted',
+      'a replica to be waitForPromotion',
       async () => {
         for (const node of this.nodes.filter((one) => one !== old)) {
           const role = (await node.command('ROLE').catch(() => [])) as readonly string[];
@@ -91,21 +91,21 @@ export class SentinelTopology implements Topology {
         }
         return undefined;
       },
-      WHOLE_MS,
+      HEALTH_TIMEOUT_MS,
     ).catch((error: Error) => {
-      const told = this.sentinels.map((sentinel) => sentinel.lines().slice(-12).join('\n'));
-      throw new Error(`${error.message}; the sentinels last said\n${told.join('\n\n')}`);
+      const logs = this.sentinels.map((sentinel) => sentinel.lines().slice(-12).join('\n'));
+      throw new Error(`${error.message}; the last lines of the sentinels:\n${logs.join('\n\n')}`);
     });
     await waitFor(
-      'a sentinel to name the new master',
-      async () => ((await this.announced()) === this.masterPort ? true : undefined),
-      WHOLE_MS,
+      'a sentinel to return the new master',
+      async () => ((await this.findAnnouncedPort()) === this.masterPort ? true : undefined),
+      HEALTH_TIMEOUT_MS,
     );
-    return this.master.serves();
+    return this.master.waitUntilWritable();
   }
 
-  /** The port of the master that sentinels name: the one that is known already, if one of them does. */
-  private async announced(): Promise<number | undefined> {
+  /** Returns the port of the master according to the sentinels. If they disagree, the current master takes precedence. */
+  private async findAnnouncedPort(): Promise<number | undefined> {
     const ports = await Promise.all(
       this.ports.map(async (port) => {
         const target = { port, password: PASSWORD, patienceMs: 300 };
@@ -118,67 +118,67 @@ export class SentinelTopology implements Topology {
     return ports.find((port) => port === this.masterPort) ?? ports.find((port) => port > 0);
   }
 
-  /** Has a sentinel promote a replica; resolves once it agrees, which it does not while it doubts the replicas. */
+  /** Starts a failover on a sentinel. Sentinels refuse a failover while they consider the replicas unusable. */
   async forceFailover(first: number): Promise<void> {
     let at = first;
     await waitFor(
       'a sentinel to begin a failover',
-      // One that was stopped a while ago takes part in nothing for half a minute: then another one is asked.
-      async () => (await this.ask(at++ % this.ports.length, 'SENTINEL', 'FAILOVER', NAME)) === 'OK',
-      WHOLE_MS,
+      // A restarted sentinel refuses failovers for half a minute, so each attempt uses another sentinel.
+      async () => (await this.command(at++ % this.ports.length, 'SENTINEL', 'FAILOVER', NAME)) === 'OK',
+      HEALTH_TIMEOUT_MS,
     );
   }
 
-  /** Makes `node` the master of the others and of the sentinels, as a person would who trusts no failover. */
-  async promoteByHand(node: RedisNode): Promise<void> {
+  /** Makes `node` the master, and reconfigures the replicas and sentinels, as an operator would do manually. */
+  async promoteManually(node: RedisNode): Promise<void> {
     const sentinels = [...this.ports.keys()];
-    // All of them first: one that still knows the old master would tell the others of it.
-    for (const at of sentinels) await this.ask(at, 'SENTINEL', 'REMOVE', NAME).catch(() => {});
+    // All sentinels must forget the old master first, because a sentinel sends its master to the others.
+    for (const at of sentinels) await this.command(at, 'SENTINEL', 'REMOVE', NAME).catch(() => {});
     if (node !== this.master) await this.master.command('REPLICAOF', '127.0.0.1', String(node.port));
     await node.command('REPLICAOF', 'NO', 'ONE');
     this.masterPort = node.port;
-    for (const replica of this.replicas) await this.follow(replica);
-    // A sentinel looks for replicas when it first meets their master, and then every ten seconds.
-    await waitFor('the replicas to follow', async () => {
+    for (const replica of this.replicas) await this.makeReplica(replica);
+    // A sentinel searches for replicas when it first connects to their master, and then only every ten seconds.
+    await waitFor('the replicas to makeReplica', async () => {
       const role = (await node.command('ROLE')) as readonly [string, number, readonly unknown[]];
       return role[2].length === 2 ? true : undefined;
     });
     for (const at of sentinels) {
-      await this.ask(at, 'SENTINEL', 'MONITOR', NAME, '127.0.0.1', String(node.port), String(QUORUM));
+      await this.command(at, 'SENTINEL', 'MONITOR', NAME, '127.0.0.1', String(node.port), String(QUORUM));
       for (const [setting, value] of this.settings())
-        await this.ask(at, 'SENTINEL', 'SET', NAME, setting, value);
+        await this.command(at, 'SENTINEL', 'SET', NAME, setting, value);
     }
   }
 
   /** Makes a Redis a replica of the master. */
-  async follow(node: RedisNode): Promise<void> {
+  async makeReplica(node: RedisNode): Promise<void> {
     await node.command('REPLICAOF', '127.0.0.1', String(this.masterPort));
   }
 
   /**
-   * Resolves when the master has its replicas, and all sentinels know all of it. Where a pause of the machine has left
-   * them with two masters that each of them holds for the newest, they are told which it is.
+   * Waits until the master has its replicas, and all sentinels have found all nodes. After a pause of the machine,
+   * sentinels may disagree about the master. Then the current master is promoted manually.
    */
-  async untilWhole(): Promise<void> {
-    await this.becomesWhole(AGREED_MS).catch(() => this.promoteByHand(this.master));
-    await this.becomesWhole(WHOLE_MS);
+  async waitUntilHealthy(): Promise<void> {
+    await this.waitForHealth(AGREEMENT_MS).catch(() => this.promoteManually(this.master));
+    await this.waitForHealth(HEALTH_TIMEOUT_MS);
   }
 
-  private async becomesWhole(withinMs: number): Promise<void> {
+  private async waitForHealth(timeoutMs: number): Promise<void> {
     await waitFor(
       'a master with two replicas that the sentinels know',
       async () => {
-        // A failover that did not come to its end is done again, and may choose another one.
-        this.masterPort = (await this.announced()) ?? this.masterPort;
+        // Sentinels repeat a failed failover, and may then choose another master.
+        this.masterPort = (await this.findAnnouncedPort()) ?? this.masterPort;
         const role = (await this.master.command('ROLE')) as readonly [string, number, readonly unknown[]];
         if (role[0] !== 'master' || role[2].length < 2) return undefined;
         for (const replica of this.replicas) {
           if (((await replica.command('ROLE')) as readonly string[])[3] !== 'connected') return undefined;
         }
-        const know = await Promise.all(this.ports.map((_, at) => this.knowsAll(at).catch(() => false)));
-        return know.every(Boolean) ? true : undefined;
+        const informed = await Promise.all(this.ports.map((_, at) => this.isInformed(at).catch(() => false)));
+        return informed.every(Boolean) ? true : undefined;
       },
-      withinMs,
+      timeoutMs,
     );
   }
 
@@ -214,8 +214,9 @@ export class SentinelTopology implements Topology {
     return this.folder.join(`sentinel${at}`, 'sentinel.conf');
   }
 
-  private async knowsAll(at: number): Promise<boolean> {
-    const text = String(await this.ask(at, 'INFO', 'sentinel'));
+  /** Returns whether a sentinel has found the master, both replicas and the other sentinels. */
+  private async isInformed(at: number): Promise<boolean> {
+    const text = String(await this.command(at, 'INFO', 'sentinel'));
     return new RegExp(
       `^master0:name=${NAME},status=ok,address=127.0.0.1:${this.masterPort},slaves=2,sentinels=3`,
       'm',

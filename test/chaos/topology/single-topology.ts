@@ -1,20 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import type { Random } from '../../fuzz/random.js';
 import { TempDir } from '../../support/process/temp-dir.js';
-import { ChaosProxy } from '../fault-proxy.js';
+import { FaultProxy } from '../fault-proxy.js';
 import { RedisNode } from './redis-node.js';
-import { decidedBy, type Topology } from './topology.js';
+import { allBucketsOn, type Topology } from './topology.js';
 
-/** One Redis, which keeps its buckets in a file, behind a proxy of ours; weir reads its password from a file. */
+/** One Redis with persistence, behind a {@link FaultProxy}. weir reads the password from a file. */
 export class SingleTopology implements Topology {
   readonly name = 'single';
   readonly isSharded = false;
   readonly master: RedisNode;
-  readonly proxy: ChaosProxy;
+  readonly proxy: FaultProxy;
   private readonly folder = new TempDir();
   private readonly passwordFile: string;
 
-  private constructor(node: RedisNode, proxy: ChaosProxy) {
+  private constructor(node: RedisNode, proxy: FaultProxy) {
     this.master = node;
     this.proxy = proxy;
     this.passwordFile = this.folder.write('password', '');
@@ -22,9 +22,9 @@ export class SingleTopology implements Topology {
 
   static async start(random: Random): Promise<SingleTopology> {
     const node = await RedisNode.start({ args: ['--appendonly', 'yes', '--appendfsync', 'no'] });
-    const topology = new SingleTopology(node, await ChaosProxy.start(node.port, random));
+    const topology = new SingleTopology(node, await FaultProxy.create(node.port, random));
     await topology.requirePassword('first');
-    topology.tellPassword('first');
+    topology.writePassword('first');
     return topology;
   }
 
@@ -32,16 +32,16 @@ export class SingleTopology implements Topology {
     return { REDIS_URL: `127.0.0.1:${this.proxy.port}`, REDIS_AUTH_FILE: this.passwordFile };
   }
 
-  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
-    return decidedBy(this.master, buckets);
+  async nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return allBucketsOn(this.master, buckets);
   }
 
-  /** What weir finds in its file. */
-  tellPassword(password: string): void {
+  /** Writes the password to the file that weir reads. */
+  writePassword(password: string): void {
     writeFileSync(this.passwordFile, password);
   }
 
-  /** What Redis wants from those who connect from now on. It survives no restart. */
+  /** Sets the password that Redis requires from new connections, until Redis restarts. */
   async requirePassword(password: string): Promise<void> {
     await this.master.command('CONFIG', 'SET', 'requirepass', password);
     this.master.password = password;

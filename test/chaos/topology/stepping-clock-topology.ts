@@ -3,14 +3,14 @@ import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath, toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { RedisNode } from './redis-node.js';
-import { decidedBy, type Topology } from './topology.js';
+import { allBucketsOn, type Topology } from './topology.js';
 
-/** How far a step may be off when it is looked at from outside, milliseconds: the way there. */
-const SEEN_MS = 500;
+/** Tolerated difference between the step and the observed clock, in milliseconds, because commands take time. */
+const TOLERANCE_MS = 500;
 
 /**
- * One Valkey whose wall clock is moved by libfaketime, which reads from a file by how much. That of Debian's
- * redis-server cannot be: its jemalloc does not start together with that library.
+ * One Valkey. libfaketime steps its wall clock by the offset in a file. Debian's redis-server is not used, because its
+ * jemalloc does not start with libfaketime.
  */
 export class SteppingClockTopology implements Topology {
   readonly name = 'stepping-clock';
@@ -23,7 +23,7 @@ export class SteppingClockTopology implements Topology {
     this.folder = folder;
   }
 
-  /** Whether what it needs is here. */
+  /** Returns whether libfaketime is available. */
   static isPossible(): boolean {
     return optionalToolPath('stepping-clock') !== undefined;
   }
@@ -42,18 +42,18 @@ export class SteppingClockTopology implements Topology {
     return { REDIS_URL: `127.0.0.1:${this.master.port}` };
   }
 
-  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
-    return decidedBy(this.master, buckets);
+  async nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return allBucketsOn(this.master, buckets);
   }
 
-  /** Moves the clock; resolves when commands see it, which a step is that was seen. */
+  /** Steps the clock to this offset from the real time. Resolves when commands return the new time. */
   async step(offsetMs: number): Promise<void> {
     const sign = offsetMs < 0 ? '' : '+';
     writeFileSync(this.folder.join('offset'), `${sign}${(offsetMs / 1000).toFixed(3)}`);
     await waitFor('the clock of Redis to step', async () => {
       const [seconds, micros] = (await this.master.command('TIME')) as [string, string];
-      const seenMs = Number(seconds) * 1000 + Number(micros) / 1000 - Date.now();
-      return Math.abs(seenMs - offsetMs) < SEEN_MS ? true : undefined;
+      const observedMs = Number(seconds) * 1000 + Number(micros) / 1000 - Date.now();
+      return Math.abs(observedMs - offsetMs) < TOLERANCE_MS ? true : undefined;
     });
   }
 

@@ -1,19 +1,19 @@
 import type { RedisNode } from './redis-node.js';
 
-/** Redis processes, and how weir is told of them. */
+/** Redis processes, and the variables with which weir connects to them. */
 export interface Topology {
   readonly name: TopologyName;
-  /** Settings of weir. */
+  /** Environment variables for weir. */
   readonly env: NodeJS.ProcessEnv;
-  /** Whether buckets are spread over several Redises, so that a request is taken in parts. */
+  /** Whether several nodes serve the buckets, so that weir divides requests into partitions. */
   readonly isSharded: boolean;
-  /** The Redis that decides about each of these buckets now; those about which none does are missing. */
-  decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>>;
+  /** Returns the node that serves each of these buckets now, without buckets that no node serves. */
+  nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>>;
   stop(): Promise<void>;
 }
 
-/** {@link Topology.decidersOf} where one decides about all. */
-export function decidedBy(node: RedisNode, buckets: readonly string[]): ReadonlyMap<string, RedisNode> {
+/** Returns {@link Topology.nodesOf} if `node` serves all buckets. */
+export function allBucketsOn(node: RedisNode, buckets: readonly string[]): ReadonlyMap<string, RedisNode> {
   return new Map(buckets.map((bucket) => [bucket, node]));
 }
 

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { readAnswer } from '../../chaos/calls/answer.js';
 import type { Bucket } from '../../chaos/calls/buckets.js';
-import { FrameScan } from '../../chaos/latency/frame-scanner.js';
-import { Lateness, MARGIN_MS } from '../../chaos/testbed/deadline-check.js';
+import { FrameScanner } from '../../chaos/latency/frame-scanner.js';
+import { DeadlineCheck, MARGIN_MS } from '../../chaos/testbed/deadline-check.js';
 
 const bucket = (name: string, maxTokens: number): Bucket => ({
   name,
@@ -31,31 +31,39 @@ const response = (overallCode: 1 | 2, ...statuses: ReturnType<typeof status>[]):
 });
 
 test.each([
-  ['admitted', response(CODE.OK, status(ONE, 1), status(TWO, 1)), { kind: 'admitted' }],
-  ['denied', response(CODE.OVER_LIMIT, status(ONE, 1), status(TWO, 2)), { kind: 'denied', short: [TWO] }],
-  ['answered by policy', response(CODE.OK, status(undefined, 1), status(undefined, 1)), { kind: 'policy' }],
+  ['allowed', response(CODE.OK, status(ONE, 1), status(TWO, 1)), { kind: 'allowed' }],
+  ['denied', response(CODE.OVER_LIMIT, status(ONE, 1), status(TWO, 2)), { kind: 'denied', empty: [TWO] }],
   [
-    'denied unseen',
-    response(CODE.OVER_LIMIT, status(undefined, 2), status(undefined, 2)),
-    { kind: 'unseen' },
+    'answered by policy',
+    response(CODE.OK, status(undefined, 1), status(undefined, 1)),
+    { kind: 'by-policy' },
   ],
-  ['of another call', response(CODE.OK, status(TWO, 1), status(ONE, 1)), { kind: 'wrong' }],
-  ['too short', response(CODE.OK, status(ONE, 1)), { kind: 'wrong' }],
-  ['at odds with itself', response(CODE.OK, status(ONE, 1), status(TWO, 2)), { kind: 'wrong' }],
+  [
+    'denied without a decision',
+    response(CODE.OVER_LIMIT, status(undefined, 2), status(undefined, 2)),
+    { kind: 'undecided-denial' },
+  ],
+  ['wrong: it belongs to another call', response(CODE.OK, status(TWO, 1), status(ONE, 1)), { kind: 'wrong' }],
+  ['wrong: a status is missing', response(CODE.OK, status(ONE, 1)), { kind: 'wrong' }],
+  [
+    'wrong: its codes contradict each other',
+    response(CODE.OK, status(ONE, 1), status(TWO, 2)),
+    { kind: 'wrong' },
+  ],
 ])('an answer is %s', (_name, message, expected) => {
   expect(readAnswer([ONE, TWO], 0, '', message)).toMatchObject(expected);
 });
 
 test.each([
-  [14, 'policy'],
-  [4, 'policy'],
+  [14, 'by-policy'],
+  [4, 'by-policy'],
   [13, 'wrong'],
   [-1, 'wrong'],
 ])('grpc-status %d without a message is %s', (code, kind) => {
   expect(readAnswer([ONE], code, '', undefined).kind).toBe(kind);
 });
 
-test('a stream ends where its last frame does, however the bytes are cut', () => {
+test('the scanner finds the end of a stream in any division of the bytes', () => {
   const frame = (type: number, flags: number, stream: number, bytes: number): Buffer => {
     const all = Buffer.alloc(9 + bytes, 1);
     all.writeUIntBE(bytes, 0, 3);
@@ -72,11 +80,11 @@ test('a stream ends where its last frame does, however the bytes are cut', () =>
     frame(1, 4, 3, 5),
     frame(0, 0, 3, 300),
     frame(0, 1, 3, 0),
-    // WINDOW_UPDATE has no END_STREAM, whatever its flags are.
+    // WINDOW_UPDATE has no END_STREAM flag.
     frame(8, 1, 5, 4),
   ]);
   for (const step of [1, 2, 7, 1000]) {
-    const scan = new FrameScan(24);
+    const scan = new FrameScanner(24);
     const ended: number[] = [];
     for (let at = 0; at < bytes.length; at += step) {
       scan.scan(bytes.subarray(at, at + step), (stream) => ended.push(stream));
@@ -85,8 +93,8 @@ test('a stream ends where its last frame does, however the bytes are cut', () =>
   }
 });
 
-test('an answer is late beyond the deadline, the margin and what is usual, waits for a core aside', () => {
-  const lateness = new Lateness();
+test('the margin and the delay without faults are tolerated, and waiting for a core does not count', () => {
+  const check = new DeadlineCheck();
   const call = (tookMs: number, waitedMs = 0) => ({
     port: 1,
     stream: 1,
@@ -95,10 +103,10 @@ test('an answer is late beyond the deadline, the margin and what is usual, waits
     waitedMs,
     ranMs: 1,
   });
-  expect(lateness.lateBy(call(23), 20)).toBe(0);
-  expect(lateness.endBaseline()).toMatchObject({ calls: 1, longestMs: 23 });
-  expect(lateness.marginMs).toBe(MARGIN_MS + 3);
-  expect(lateness.lateBy(call(20 + MARGIN_MS + 3), 20)).toBe(0);
-  expect(lateness.lateBy(call(20 + MARGIN_MS + 4), 20)).toBeCloseTo(MARGIN_MS + 4);
-  expect(lateness.lateBy(call(120, 80), 20)).toBe(0);
+  expect(check.delayOf(call(23), 20)).toBe(0);
+  expect(check.endBaseline()).toMatchObject({ calls: 1, maxMs: 23 });
+  expect(check.marginMs).toBe(MARGIN_MS + 3);
+  expect(check.delayOf(call(20 + MARGIN_MS + 3), 20)).toBe(0);
+  expect(check.delayOf(call(20 + MARGIN_MS + 4), 20)).toBeCloseTo(MARGIN_MS + 4);
+  expect(check.delayOf(call(120, 80), 20)).toBe(0);
 });

@@ -1,23 +1,23 @@
 import { expect, test } from '@jest/globals';
-import { Decisions } from '../../chaos/testbed/decision-times.js';
+import { DecisionTimes } from '../../chaos/testbed/decision-times.js';
 
-const WITHIN_MS = 20;
+const TIMEOUT_MS = 20;
 
-test('decisions are back when every name has had one that was asked for since', async () => {
-  const decisions = new Decisions();
-  decisions.decide('one', 90, 110);
-  decisions.decide('other', 120, 130);
-  expect(await decisions.since(100, ['one', 'other'], [], WITHIN_MS)).toBeUndefined();
-  decisions.decide('one', 140, 150);
-  expect(await decisions.since(100, ['one', 'other'], [], WITHIN_MS)).toBe(150);
+test('the wait ends when every name has a decision of a call that was sent after the given time', async () => {
+  const decisions = new DecisionTimes();
+  decisions.record('one', 90, 110);
+  decisions.record('other', 120, 130);
+  expect(await decisions.waitForAll(100, ['one', 'other'], [], TIMEOUT_MS)).toBeUndefined();
+  decisions.record('one', 140, 150);
+  expect(await decisions.waitForAll(100, ['one', 'other'], [], TIMEOUT_MS)).toBe(150);
 });
 
-test('what is asked for seldom makes it later only where a call for it had no decision', async () => {
-  const decisions = new Decisions();
-  decisions.decide('one', 120, 130);
-  expect(await decisions.since(100, ['one'], ['rare'], WITHIN_MS)).toBeUndefined();
-  decisions.decide('rare', 500, 510);
-  expect(await decisions.since(100, ['one'], ['rare'], WITHIN_MS)).toBe(130);
-  decisions.miss('rare', 140);
-  expect(await decisions.since(100, ['one'], ['rare'], WITHIN_MS)).toBe(510);
+test('a rare name extends the wait only if a call for this name got no decision', async () => {
+  const decisions = new DecisionTimes();
+  decisions.record('one', 120, 130);
+  expect(await decisions.waitForAll(100, ['one'], ['rare'], TIMEOUT_MS)).toBeUndefined();
+  decisions.record('rare', 500, 510);
+  expect(await decisions.waitForAll(100, ['one'], ['rare'], TIMEOUT_MS)).toBe(130);
+  decisions.recordUndecided('rare', 140);
+  expect(await decisions.waitForAll(100, ['one'], ['rare'], TIMEOUT_MS)).toBe(510);
 });
