@@ -88,7 +88,7 @@ export class FaultProxy {
     this.server = createServer((client) => this.accept(client));
   }
 
-  /** Creates a proxy for port `target` of 127.0.0.1. It listens on a free port of 127.0.0.1, or on `host` and `port`. */
+  /** Creates a proxy for port `target` of 127.0.0.1. By default, it listens on a free port of 127.0.0.1. */
   static async create(target: number, random: Random, host = '127.0.0.1', port = 0): Promise<FaultProxy> {
     const proxy = new FaultProxy(target, random, host, port);
     await proxy.open();

@@ -40,7 +40,7 @@ export class TestsOfRooms {
     return [...imported].some((path) => path.startsWith(`src/${room}/`));
   }
 
-  /** Returns the tests in the room of `path` that import `path`. If no test imports it, returns all tests of the room. */
+  /** Returns the tests in the room of `path` that import `path`, or all tests of the room if no test imports it. */
   of(path: string): string[] {
     const ofRoom = this.tests.filter((test) => this.isOfRoom(test, roomOf(path)));
     const importing = ofRoom.filter((test) => this.importsFrom(test, () => true).has(path));

@@ -3,15 +3,14 @@
  * the answer to the kernel. NODE_OPTIONS=--require loads this file into weir. It writes these lines to
  * WEIR_ANSWER_TIMES_DIR/<pid>, with times in milliseconds:
  *
- *   <remote port> <stream> <read> <took> <waited> <ran>   a call: its connection and stream; the monotonic time at which
- *                                                         the request was read; the duration of the call; the parts of
- *                                                         it in which the kernel blocked the thread, and in which the
- *                                                         thread ran
+ *   <remote port> <stream> <read> <took> <waited> <ran>   a call: its connection and stream; the monotonic time of the
+ *                                                         read; the duration of the call; the parts of it in which
+ *                                                         the kernel blocked the thread, and in which the thread ran
  *   w <now> <waited>                                      ten times per second: the total time for which the thread
  *                                                         waited for a core
  *   c <offset> <wall clock>                               a step of the wall clock
  *
- * After SIGUSR2, the wall clock of the process differs from the real time by the milliseconds in WEIR_CLOCK_OFFSET_FILE.
+ * SIGUSR2 steps the wall clock of the process to the offset from the real time in WEIR_CLOCK_OFFSET_FILE.
  */
 import { openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';

@@ -50,8 +50,8 @@ export class RedisNode {
   }
 
   /**
-   * Waits until this node is a master that accepts writes to `key`. Resolves with the time, in milliseconds of the test's
-   * clock.
+   * Waits until this node is a master that accepts writes to `key`. Resolves with the time, in milliseconds of the
+   * test's clock.
    */
   async waitUntilWritable(key = 'chaos:serves'): Promise<number> {
     await waitFor(

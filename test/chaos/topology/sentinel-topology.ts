@@ -104,7 +104,7 @@ export class SentinelTopology implements Topology {
     return this.master.waitUntilWritable();
   }
 
-  /** Returns the port of the master according to the sentinels. If they disagree, the current master takes precedence. */
+  /** Returns the port of the master according to the sentinels. The current master has precedence if they disagree. */
   private async findAnnouncedPort(): Promise<number | undefined> {
     const ports = await Promise.all(
       this.ports.map(async (port) => {
