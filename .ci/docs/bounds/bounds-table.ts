@@ -7,8 +7,8 @@ import { REDIS_BOUNDS } from './redis-bounds.js';
 import { REQUEST_BOUNDS } from './request-bounds.js';
 
 /**
- * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the
- * manual's table is printed from it (npm run docs), with the very constants that hold.
+ * Bounds on the work and memory that callers, clients of views, Redis and management servers can cause. `npm run docs`
+ * generates the manual's table from these bounds, which use the constants of the source.
  */
 export const BOUNDS: readonly BoundGroup[] = [
   ...REQUEST_BOUNDS,

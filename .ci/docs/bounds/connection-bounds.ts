@@ -21,17 +21,17 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
     title: 'One gRPC connection (GRPC_TRANSPORT=h2)',
     bounds: [
       {
-        what: 'reads in a turn of the event loop; of all connections together',
+        what: 'reads from a connection in a turn of the event loop; reads from all connections',
         bound: `${shownTime(SLICE_MS)} or ${shownSize(SLICE_BYTES)}; ${shownTime(TURN_MS)}`,
-        beyond: 'the rest stays in the socket; connections with little recent use are first',
+        beyond: 'the rest waits in the socket; weir reads connections with little recent traffic first',
       },
       {
         what: 'concurrent calls',
         bound: shownSetting('GRPC_MAX_CONCURRENT_STREAMS'),
-        beyond: 'the call is refused, and the client may retry it',
+        beyond: 'weir refuses the call, and the client may retry it',
       },
       {
-        what: 'header list of a call; its encoded size; its CONTINUATION frames',
+        what: 'header list of a call; encoded size of the list; number of its CONTINUATION frames',
         bound:
           `${shownSetting('GRPC_MAX_HEADER_BYTES', shownSize)}; ` +
           `${shownSize(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (the last two ` +
@@ -39,56 +39,56 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
         beyond: `431; ${CONNECTION_ENDS}`,
       },
       {
-        what: 'incomplete messages, together',
+        what: 'total size of incomplete messages',
         bound: 'twice `GRPC_MAX_MESSAGE_BYTES`, at least 8 MiB',
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'an incomplete request',
+        what: 'time until a request is complete',
         bound: `its \`grpc-timeout\`, or ${shownTime(DEFAULT_RECEIVE_TIMEOUT_MS)} without one`,
         beyond: 'DEADLINE_EXCEEDED',
       },
       {
-        what: 'open calls of health and reflection; their messages per turn',
+        what: 'open health and reflection calls; messages of these calls in a turn',
         bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 for all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
       },
       {
-        what: 'unread answers of a call of health or reflection',
+        what: 'unread answers of a health or reflection call',
         bound: shownSize(MAX_UNREAD_BYTES),
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'fields of a request of health or reflection; bytes of a name',
+        what: 'fields in a health or reflection request; bytes of a name',
         bound: `${MAX_SERVICE_FIELDS}; ${shownCount(MAX_SYMBOL_BYTES)}`,
         beyond: 'INTERNAL',
       },
       {
-        what: 'calls canceled or reset before their answer (rapid reset)',
+        what: 'calls that are canceled or reset before their answer (rapid reset)',
         bound:
           `a burst of ${shownCount(DEFAULT_LIMITS.resetBurst)}, then ` +
-          `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second, because Envoy cancels many calls when ` +
-          'Redis hangs',
+          `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second (Envoy cancels many calls while Redis ` +
+          'does not answer)',
         beyond: CONNECTION_ENDS,
       },
       {
         what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames',
         bound:
           `a burst of ${shownCount(DEFAULT_LIMITS.controlBurst)}, then ` +
-          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} per second, and more for each request`,
+          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request adds to the budget`,
         beyond: CONNECTION_ENDS,
       },
       {
         what: 'unread answers',
         bound:
-          `${shownSize(DEFAULT_LIMITS.maxOutputBytes)}, or two messages of the maximum size; meanwhile weir ` +
-          'reads no requests from the connection',
+          `${shownSize(DEFAULT_LIMITS.maxOutputBytes)}, or two messages of the maximum size; until the client ` +
+          'reads them, weir reads no requests from the connection',
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'the TLS handshake; the start of HTTP/2',
+        what: 'duration of the TLS handshake; time until the HTTP/2 preface',
         bound: '10 s each',
-        beyond: `${CONNECTION_ENDS}; an HTTP/1 client gets a line of text`,
+        beyond: `${CONNECTION_ENDS}; an HTTP/1 client gets an explanation as text`,
       },
     ],
   },

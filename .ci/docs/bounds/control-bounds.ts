@@ -22,29 +22,29 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
     title: 'Blocks and exemptions',
     bounds: [
       {
-        what: 'current blocks and exemptions; their memory in Redis; members of their key',
+        what: 'current blocks and exemptions; their memory in Redis; members of the sorted set',
         bound: `${shownCount(MAX_CONTROLS)}; ${shownSize(MAX_LOG_BYTES)}; ${shownCount(MAX_LOG_MEMBERS)}`,
-        beyond: 'a new one is rejected',
+        beyond: 'weir rejects new blocks and exemptions',
       },
       {
-        what: 'entries of one; its duration; its memory in Redis',
+        what: 'entries of a block or exemption; its duration; its memory in Redis',
         bound:
           `${MAX_IDENTITY_PARTS}; ${MAX_CONTROL_MICROS / DAY_MICROS} days; ` + `${shownSize(MAX_ROW_BYTES)}`,
-        beyond: 'it is rejected',
+        beyond: 'weir rejects the block or exemption',
       },
       {
-        what: 'different sets of keys in one domain',
+        what: 'different sets of entry keys in the blocks and exemptions of a domain',
         bound: shownCount(MAX_KEY_SETS),
-        beyond: 'one with another set is rejected',
+        beyond: 'weir rejects a block or exemption with another set of keys',
       },
       {
         what: 'changes in one call to Redis; waiting changes of a process',
         bound: `${MAX_CHANGES}; ${shownCount(MAX_CHANGES_WAITING)}`,
-        beyond: 'the next call sends the rest; further changes are rejected',
+        beyond: 'the next call sends the rest; weir rejects further changes',
       },
       {
-        what: 'blocks and exemptions in a reply of Redis',
-        bound: `${POLLED_ROWS}, or ${shownSize(POLLED_BYTES)} plus one`,
+        what: 'blocks and exemptions in a reply from Redis',
+        bound: `${POLLED_ROWS}, or fewer when their size exceeds ${shownSize(POLLED_BYTES)}`,
         beyond: 'weir immediately reads the rest',
       },
       {
@@ -53,12 +53,12 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
         beyond: 'the next turn applies the rest',
       },
       {
-        what: 'names of buckets that got tokens within 50 ms and are sent to deny caches',
+        what: 'buckets that got tokens within 50 ms, and whose entries the deny caches must remove',
         bound: shownCount(MAX_TOUCHED_KEYS),
-        beyond: 'deny caches forget all entries',
+        beyond: 'weir clears the deny caches',
       },
       {
-        what: 'such calls that Redis has not answered',
+        what: 'unanswered calls to Redis for blocks, exemptions and changed buckets',
         bound: shownCount(MAX_PENDING_REQUESTS),
         beyond: 'weir sends no further call',
       },

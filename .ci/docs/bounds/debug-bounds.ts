@@ -21,47 +21,48 @@ import { type BoundGroup, shownCount, shownSetting, shownSize, shownTime } from 
 
 const MAX_OWED = CALL_BOUNDS.administer.maxPending;
 
-/** Bounds of the debug port, beside those of every HTTP port. */
+/** Bounds of the debug port, in addition to the bounds of all HTTP ports. */
 export const DEBUG_BOUNDS: readonly BoundGroup[] = [
   {
     title: 'The debug port',
     bounds: [
       {
-        what: 'concurrent TLS handshakes; duration of one',
+        what: 'concurrent TLS handshakes; duration of a handshake',
         bound: `${shownCount(MAX_HANDSHAKES)}; ${shownTime(HTTP_HANDSHAKE_MS)}`,
-        beyond: 'weir closes the oldest; weir closes the connection',
+        beyond: 'weir closes the connection with the oldest handshake; weir closes the connection',
       },
       {
-        what: 'a request to `/buckets` or `/top`; its nesting',
+        what: 'size of a request to `/buckets` or `/top`; nesting of its JSON',
         bound: `${shownSize(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH}`,
         beyond: '413; 400',
       },
       {
-        what: 'entries of such a request; concurrent requests to `/buckets`',
+        what: 'entries in such a request; concurrent requests to `/buckets`',
         bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${MAX_OWED} that wait for workers`,
         beyond: '400; 503',
       },
       {
-        what: 'limits in an answer of `/buckets`; blocks and exemptions in it',
+        what: 'limits in an answer of `/buckets`; blocks and exemptions in an answer',
         bound: `${MAX_LIMITS_LISTED}; ${shownCount(MAX_CONTROLS_LISTED)}`,
-        beyond: 'the answer counts the rest; `reset` and `grant` change only the listed limits',
+        beyond:
+          'the answer shows the number of omitted items; `reset` and `grant` change only the listed limits',
       },
       {
-        what: 'nodes that weir checks to find the limits of a subset of entries',
+        what: 'nodes that weir searches if a request contains only some entries of a descriptor',
         bound: `${shownCount(MAX_VISITED_NODES)}, in slices`,
         beyond: 'the answer says that more limits may exist',
       },
       {
-        what: 'pages that follow `/overview`; time without reading; listed domains',
+        what: 'open pages that receive `/overview`; time without reading; listed domains',
         bound: `${MAX_SUBSCRIBERS}; ${shownTime(STALLED_READER_MS)}; ${MAX_OVERVIEW_DOMAINS}`,
-        beyond: '503; weir closes the connection; the answer counts the rest',
+        beyond: '503; weir closes the connection; the answer shows the number of omitted domains',
       },
       {
-        what: 'rules with a history of the last hour in `/history`; the total of all rules',
+        what: 'rules with a separate history of the last hour; memory for the total of all rules',
         bound:
           `${shownSetting('HISTORY_RULES')}, each ${STEPS} steps of ${STEP_SECONDS} s in ` +
           `${shownSize(RING_BYTES)}; ${shownSize(ALL_RING_BYTES)}`,
-        beyond: 'the rule counts only in the total, and the answer says so',
+        beyond: 'weir counts further rules only in the total, and reports this in the answer of `/history`',
       },
       {
         what: 'rules in a request to `/history`; waiting requests',
@@ -69,7 +70,7 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
         beyond: '400; 503',
       },
       {
-        what: 'tokens in `ADMIN_TOKENS_FILE`; its size',
+        what: 'tokens in `ADMIN_TOKENS_FILE`; size of the file',
         bound: `${shownCount(MAX_TOKENS)}; ${shownSize(MAX_TOKENS_BYTES)}`,
         beyond: 'the file is invalid: weir does not start, or keeps the previous tokens',
       },

@@ -69,59 +69,69 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir closes the connection that has been idle longest',
       },
       {
-        what: 'concurrent requests of an HTTP connection; time to send one; time without reading the answer',
+        what: 'concurrent requests on an HTTP connection; time to send a request; time without reading the answer',
         bound: `1; ${shownTime(REQUEST_TIMEOUT_MS)}; ${shownTime(UNREAD_MS)}`,
-        beyond: `the next requests wait; 408; ${CONNECTION_ENDS}`,
+        beyond: `further requests wait; 408; ${CONNECTION_ENDS}`,
       },
       {
-        what: 'reads from all connections of an HTTP port, including answers to short requests',
+        what: 'work for all connections of an HTTP port: reads, and answers to short requests',
         bound: `${shownTime(READING_MS)} in a turn of the event loop`,
-        beyond: 'the rest stays in the socket',
+        beyond: 'the rest waits in the socket',
       },
       {
-        what: 'bodies of `/json`, together; calls',
+        what: 'total size of `/json` bodies; number of calls',
         bound:
           `${shownSize(BODY_LIMITS.maxHeldBytes)}, although a single body may be larger; ` +
           `${shownCount(BODY_LIMITS.maxCalls)}`,
         beyond: '503',
       },
       {
-        what: 'time that a body of `/json` over 4 KiB waits for its turn',
-        bound: '`grpc-timeout`; unlimited without one, if the queue has room',
-        beyond: '503, because its domain is not known yet',
+        what: 'time for which a `/json` body over 4 KiB waits for its turn',
+        bound: '`grpc-timeout`; unlimited without one, unless the queue is full',
+        beyond: '503, because the domain is not decoded yet',
       },
       {
-        what: 'rendering of views (`/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`), statsd and dogstatsd',
+        what: 'rendering of `/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`, statsd and dogstatsd',
         bound: `${shownTime(SLICE_MS)} in a turn of the event loop`,
-        beyond: 'the next turn renders the rest; requests that arrive meanwhile share the next rendering',
+        beyond: 'the next turn renders the rest; requests during a rendering share the next one',
       },
       {
-        what: 'texts of views that clients are reading',
+        what: 'rendered text that clients have not read yet',
         bound:
-          `${shownSize(MAX_HELD_BYTES)}, although a single text may be larger; weir reuses the memory of one ` +
-          `text per view for up to ${shownTime(RETENTION_MS)}`,
+          `${shownSize(MAX_HELD_BYTES)}, although a single text may be larger; weir keeps the memory of one ` +
+          `text per endpoint for up to ${shownTime(RETENTION_MS)}`,
         beyond: 'weir closes the connections that read the oldest text',
       },
       {
         what: 'unread log lines',
         bound: shownSize(MAX_WAITING_BYTES),
-        beyond: 'dropped and counted in `weir_log_lines_dropped_total`; the log marks the gap',
+        beyond:
+          'weir drops lines, counts them in `weir_log_lines_dropped_total`, and marks the gap in the log',
       },
       {
-        what: 'trace spans that wait for the collector; wait at exit',
+        what: 'trace spans that wait for the collector; wait for the collector at exit',
         bound:
           `${shownCount(MAX_QUEUED_SPANS)}, and ${shownCount(MAX_PENDING_EXPORTS)} messages of ${SPANS_PER_BATCH} ` +
           `spans in transit; ${shownTime(FLUSH_TIMEOUT_MS)}`,
-        beyond: 'dropped and counted in `weir_trace_spans_dropped_total`',
+        beyond: 'weir drops spans, and counts them in `weir_trace_spans_dropped_total`',
+      },
+      {
+        what: 'duration of a trace export',
+        bound: '`OTEL_EXPORTER_OTLP_TIMEOUT`, including retries',
+        beyond: CONNECTION_ENDS,
       },
       {
         what:
-          'an export of spans; informational responses (1xx) of a collector or management server to a request; ' +
-          'chunks of an HTTP/1.1 response; gRPC frames per second without a message; messages of a management ' +
-          'server per second',
-        bound:
-          `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries; ${MAX_INFORMATIONAL}; ` +
-          `${shownCount(MAX_BODY_PIECES)}; ${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_PER_SECOND}`,
+          'answer of a trace collector or management server: informational responses (1xx); chunks of an ' +
+          'HTTP/1.1 body',
+        bound: `${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}`,
+        beyond: CONNECTION_ENDS,
+      },
+      {
+        what:
+          'gRPC frames without a message from a trace collector or management server; messages from a ' +
+          'management server',
+        bound: `${shownSize(MAX_EMPTY_BYTES)} per second; ${MAX_MESSAGES_PER_SECOND} per second`,
         beyond: CONNECTION_ENDS,
       },
       {
@@ -130,32 +140,34 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir closes the connection and reconnects',
       },
       {
-        what: 'a line of the sampled decision log; unread lines',
+        what: 'line of the sampled decision log; unread lines',
         bound:
           `${shownCount(MAX_RECORDED_DESCRIPTORS)} descriptors with ${shownCount(MAX_RECORDED_ENTRIES)} entries ` +
           `each, ${shownSize(MAX_LINE_CHARACTERS)}; ${shownSize(MAX_WAITING_BYTES)}`,
-        beyond: 'shortened and marked; dropped and counted in `weir_decision_log_lines_dropped_total`',
+        beyond:
+          'weir shortens and marks the line; weir drops lines, and counts them in ' +
+          '`weir_decision_log_lines_dropped_total`',
       },
       {
-        what: 'series of metrics',
+        what: 'metric series',
         bound: shownSetting('METRICS_MAX_SERIES'),
-        beyond: 'counted as `other`',
+        beyond: 'weir counts further rules and domains as `other`',
       },
       {
-        what: 'buckets that `weir top` tracks for the minute and the hour',
+        what: 'buckets that `weir top` tracks for the last minute and hour',
         bound:
           `${shownSetting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the ` +
-          `newest; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket`,
-        beyond: 'the least requested buckets are omitted, and each estimate has a maximum error',
+          `newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket`,
+        beyond: 'weir omits the least requested buckets, and shows the maximum error of each estimate',
       },
       {
         what: 'decisions that `weir top` counts',
         bound: `about ${shownCount(SAMPLES_PER_SECOND)} denials and as many other decisions per second`,
-        beyond: 'weir samples one in 2, 4, 8, … and multiplies',
+        beyond: 'weir counts one of every 2, 4, 8, … decisions, and multiplies the result',
       },
       {
-        what: 'requests to `/top`; buckets of an answer',
-        bound: `1, and ${MAX_TOP_WAITING} wait; ${shownCount(MAX_TOP_LIMIT)}`,
+        what: 'concurrent requests to `/top`; buckets in an answer',
+        bound: `1, and ${MAX_TOP_WAITING} that wait; ${shownCount(MAX_TOP_LIMIT)}`,
         beyond: '503; 400',
       },
       {
@@ -175,12 +187,12 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         bound:
           `${shownCount(MAX_UINT32)} tokens or hits including the limit; ten years of refill; kept for at most ` +
           'a day',
-        beyond: 'not granted; the answer shows the current value',
+        beyond: 'weir does not grant the rest, and the answer shows the current value',
       },
       {
         what:
-          'buckets used by `on_store_failure: local` that wait for their charge; their memory; concurrent ' +
-          'charges',
+          'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; their memory; ' +
+          'concurrent charges',
         bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${MAX_CONCURRENT_CHARGES}`,
         beyond: 'weir forgets the least recently used bucket (`weir_local_charges_total`)',
       },
@@ -190,19 +202,19 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
     title: 'Workers (WORKERS)',
     bounds: [
       {
-        what: 'time that a new connection waits for a worker that does not answer (round-robin)',
+        what: 'time for which a new connection waits for a worker that does not answer',
         bound: shownTime(LATE_AFTER_MS),
         beyond: 'another worker gets the connection',
       },
       {
-        what: 'time without an answer of a worker',
+        what: 'time for which a worker does not answer',
         bound:
           `${shownTime(SILENT_AFTER_MS)}; ${shownTime(REPLACE_AFTER_MS)}, or ` +
           `${shownTime(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers`,
-        beyond: 'it gets no new connections; weir kills and replaces it, one worker at a time',
+        beyond: 'the worker gets no new connections; weir replaces workers one at a time',
       },
       {
-        what: 'calls of `/json` that wait for workers',
+        what: '`/json` calls that wait for workers',
         bound: shownCount(CALL_BOUNDS.decide.maxPending),
         beyond: '503',
       },

@@ -36,7 +36,7 @@ import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,
-  SCARCE_ROOM,
+  SHARED_FAIRLY,
   shownCount,
   shownSetting,
   shownSize,
@@ -54,78 +54,82 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'the next call contains the rest',
       },
       {
-        what: 'limits that wait for Redis, or for a node of a cluster; a request counts once for each limit',
-        bound: `${shownSetting('REDIS_MAX_IN_FLIGHT')}; ${SCARCE_ROOM}`,
+        what: 'limits of waiting requests, for each Redis server or cluster node',
+        bound: `${shownSetting('REDIS_MAX_IN_FLIGHT')}, ${SHARED_FAIRLY}`,
         beyond:
           'OVER_LIMIT if a rule could deny the request; `on_store_failure` if Redis has not answered for ' +
           `${shownTime(RESPONSIVE_MICROS / 1000)}`,
       },
       {
-        what: `limits of large requests (more than ${MAX_SMALL_ITEMS} limits), which wait in a queue of their own`,
+        what: `limits of waiting requests with more than ${MAX_SMALL_ITEMS} limits (large requests)`,
         bound:
-          'the same number again, and a connection may use as much as is still free; the same number once more ' +
-          `for requests of at most ${QUANTUM_ITEMS} limits from connections without waiting requests; Redis ` +
-          `gets ${MAX_LARGE_ITEMS_IN_FLIGHT} limits, or one request, at a time, and connections take turns`,
+          '`REDIS_MAX_IN_FLIGHT`, and at most as many for a connection as are still free. Connections without ' +
+          `waiting requests may add the same number in requests with at most ${QUANTUM_ITEMS} limits.`,
         beyond:
-          'OVER_LIMIT if a rule could deny the request, otherwise OK; also if the deadline passes while Redis ' +
-          'serves other requests',
+          'OVER_LIMIT if a rule could deny the request, otherwise OK; the same if the deadline passes while ' +
+          'Redis serves other requests',
       },
       {
-        what: 'decoded requests that wait for Redis, including canceled calls',
+        what: 'limits of large requests that weir has sent to Redis',
+        bound: `${shownCount(MAX_LARGE_ITEMS_IN_FLIGHT)}, or one request`,
+        beyond: 'connections take turns',
+      },
+      {
+        what: 'memory of decoded requests that wait for Redis, including canceled calls',
         bound:
-          `${shownSize(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), of which ` +
+          `${shownSize(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), ${SHARED_FAIRLY}. ` +
           `${shownSize(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ` +
-          `${shownSize(MAX_SMALL_REQUEST_BYTES)}; ${SCARCE_ROOM}`,
+          `${shownSize(MAX_SMALL_REQUEST_BYTES)}.`,
         beyond:
           'OVER_LIMIT if a rule could deny the request, otherwise OK; `on_store_failure` if Redis is ' +
           `unavailable or has not answered for ${shownTime(RESPONSIVE_MICROS / 1000)}`,
       },
       {
-        what: 'a reply of Redis',
-        bound: 'the expected number of integers from −2^53 to 2^53−1',
-        beyond: `${CONNECTION_ENDS}, and \`on_store_failure\` answers its calls`,
+        what: 'a reply from Redis',
+        bound: 'the expected number of integers, each from −2^53 to 2^53−1',
+        beyond: `${CONNECTION_ENDS}, and \`on_store_failure\` applies to its calls`,
       },
       {
         what: 'a number stored in Redis',
         bound: '2^53−1',
-        beyond: 'the bucket counts as empty, and the window as used up',
+        beyond: 'the bucket or window has no tokens or hits left',
       },
       {
-        what: 'Sentinels in an address; nodes of a cluster in an address',
+        what: 'Sentinels in an address; cluster nodes in an address',
         bound: `${MAX_SERVERS}; ${MAX_SERVERS}`,
         beyond: 'weir does not start',
       },
       {
-        what: 'masters of a cluster, including former masters',
+        what: 'masters in a cluster, including former masters',
         bound: shownCount(MAX_CLUSTER_NODES),
-        beyond: '`on_store_failure` answers for slots of further masters',
+        beyond: '`on_store_failure` applies to slots of further masters',
       },
       {
-        what: 'nodes of a cluster that weir asks for the slots',
+        what: 'cluster nodes that weir asks for the slots',
         bound:
-          `all configured nodes at the start; later ${QUERIED_NODES}, and if none of them answers, up to ` +
-          `${MAX_FURTHER_NODES} others, ${MAX_CONCURRENT_QUERIES} at a time`,
-        beyond: 'one such update at a time; meanwhile calls use the known slots',
+          `all configured nodes at the start; ${QUERIED_NODES} nodes later; if none of them answers, up to ` +
+          `${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time`,
+        beyond: 'weir runs one such update at a time, and calls use the known slots until it ends',
       },
       {
-        what: 'reply of a Sentinel or node about others; its duration',
+        what: 'size of a reply about Sentinels or cluster nodes; duration of the query',
         bound: `${shownSize(MAX_RECEIVED_BYTES)}; ${shownTime(TOTAL_TIMEOUT_MS)}`,
-        beyond: `${CONNECTION_ENDS} and asks others`,
+        beyond: `${CONNECTION_ENDS}, and asks another server`,
       },
       {
-        what: 'concurrent attempts to connect to nodes of a cluster; attempts for unavailable nodes',
+        what: 'concurrent connection attempts to cluster nodes; connection attempts to unavailable nodes',
         bound:
-          `${ATTEMPTS_AT_ONCE}; every ${shownTime(PAUSE_PER_SERVER_MS)}, one for nodes that were in use and one ` +
-          'for other nodes',
-        beyond: 'the rest waits; nodes that were in use get three of four turns',
+          `${ATTEMPTS_AT_ONCE}; every ${shownTime(PAUSE_PER_SERVER_MS)}, one attempt to a node that was in use ` +
+          'and one attempt to another node',
+        beyond: 'further attempts wait; nodes that were in use get three of every four turns',
       },
       {
-        what: 'nodes of a cluster that a call tries in sequence',
+        what: 'cluster nodes that a call tries one after the other',
         bound: `${MAX_REDIRECTIONS + 1}, within its deadline`,
-        beyond: '`on_store_failure` answers',
+        beyond: '`on_store_failure` applies',
       },
       {
-        what: 'a command that prints a login: its duration; its output',
+        what: 'duration of a command that prints a login; its output',
         bound: `${shownTime(PROGRAM_TIMEOUT_MS)}; ${shownSize(MAX_LOGIN_OUTPUT_BYTES)}`,
         beyond: 'weir kills the command and keeps the previous login',
       },
@@ -137,27 +141,27 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'NACK with the reason; the previous policies stay in effect',
       },
       {
-        what: 'files and directories below `RUNTIME_ROOT`, or below the directory of `weir migrate`',
+        what: 'files and directories below `RUNTIME_ROOT`, or in a directory that `weir migrate` reads',
         bound: shownCount(MAX_LAYOUT_ENTRIES),
         beyond: 'an error; weir reads none of the files',
       },
       {
-        what: 'a policy file; listed errors of a load',
+        what: 'size of a policy file; listed errors of a load',
         bound: `${shownSize(MAX_FILE_BYTES)}; ${shownCount(MAX_PROBLEMS)}`,
-        beyond: 'the file is invalid; weir counts the rest',
+        beyond: 'the file is invalid; weir shows the number of further errors',
       },
       {
         what:
-          'other files of settings and options; certificates and keys that weir reloads; a login file. weir ' +
-          'reads only regular files, no pipes or devices',
+          'size of a file in a setting or option; of a certificate or key that weir reloads; of a login file ' +
+          '(weir reads only regular files, not pipes or devices)',
         bound: [MAX_NAMED_FILE_BYTES, MAX_TLS_FILE_BYTES, MAX_LOGIN_FILE_BYTES].map(shownSize).join('; '),
         beyond:
-          'weir does not read the file; it does not start, or keeps the previous content, and logs the file and ' +
-          'the setting',
+          'weir does not read the file and logs an error; at the start, weir exits; later, it keeps the previous ' +
+          'content',
       },
       {
         what:
-          'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes or ' +
+          'brackets, commas, colons, dashes and line breaks in a policy file that has anchors, tags, escapes or ' +
           'multi-line strings',
         bound: shownCount(MAX_MARKS),
         beyond: 'the file is invalid',

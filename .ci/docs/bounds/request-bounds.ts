@@ -30,19 +30,23 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
     title: 'One request',
     bounds: [
       {
-        what: 'size of a message; of a body of `/json`',
+        what: 'size of a gRPC message or `/json` body',
         bound: shownSetting('GRPC_MAX_MESSAGE_BYTES', shownSize),
         beyond: 'RESOURCE_EXHAUSTED; 413',
       },
       {
         what: 'size of a compressed message after decompression',
         bound:
-          `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and ${MAX_INFLATION} times its compressed ` +
+          `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and ${MAX_INFLATION} times the compressed ` +
           'size',
         beyond: 'RESOURCE_EXHAUSTED; decompression stops',
       },
       { what: 'descriptors', bound: shownSetting('MAX_DESCRIPTORS'), beyond: IS_REFUSED },
-      { what: 'entries of all descriptors, together', bound: shownCount(MAX_ENTRIES), beyond: IS_REFUSED },
+      {
+        what: 'total number of entries in all descriptors',
+        bound: shownCount(MAX_ENTRIES),
+        beyond: IS_REFUSED,
+      },
       {
         what: 'protobuf fields, including unknown, nested and repeated fields',
         bound:
@@ -51,54 +55,52 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         beyond: IS_REFUSED,
       },
       {
-        what: 'nesting of a body of `/json`; members of an object',
+        what: 'nesting of a `/json` body; members of a JSON object',
         bound: `${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS}`,
         beyond: '400',
       },
       {
-        what: 'limits that the descriptors match, without candidates',
+        what: 'matching limits, without candidates',
         bound: shownSetting('MAX_LIMITS'),
-        beyond: 'INVALID_ARGUMENT; nothing is taken',
+        beyond: 'INVALID_ARGUMENT; weir takes no tokens',
       },
       {
         what: 'matching work',
         bound:
-          `${WORK_SHARE * 100} % of the remaining time of the caller, at most ` +
-          `${shownTime(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
+          `${WORK_SHARE * 100}% of the caller's remaining time, at most ${shownTime(MAX_WORK_MICROS / 1000)} ` +
+          'of CPU time, counted in steps',
         beyond: `${IS_THROTTLED}; \`weir_match_budget_exceeded_total\``,
       },
       {
         what:
-          'uninterrupted work: messages over ' +
-          shownSize(LARGE_MESSAGE_BYTES) +
-          ', many descriptors, expensive matching',
+          `long work on a request: messages over ${shownSize(LARGE_MESSAGE_BYTES)}, many descriptors, expensive ` +
+          'matching',
         bound:
-          `slices of about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}, one slice in a turn of the event ` +
-          'loop for all requests',
+          `slices of about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; one slice for all requests in each ` +
+          'turn of the event loop',
         beyond: 'connections take turns',
       },
       {
-        what: 'time that a request waits for its turns',
+        what: 'time for which a request waits for its turns',
         bound:
-          `${WORK_SHARE * 100} % of the remaining time of the caller, at least ` +
-          `${shownTime(MIN_WAIT_MICROS / 1000)}; ${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a ` +
-          'deadline',
+          `${WORK_SHARE * 100}% of the caller's remaining time, at least ${shownTime(MIN_WAIT_MICROS / 1000)}; ` +
+          `${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline`,
         beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
       },
       {
-        what: 'name of a bucket; a part of it',
+        what: 'bucket name; a part of the name',
         bound: `${shownSize(MAX_NAME_BYTES)}; ${shownSize(MAX_PART_BYTES)}`,
-        beyond: 'weir uses its SHA-256 hash instead',
+        beyond: 'weir replaces the name or part by its SHA-256 hash',
       },
       {
-        what: 'parts of the request in dynamic metadata; `metadata` of rules in it',
+        what: 'copied parts of the request in dynamic metadata; copied `metadata` of rules',
         bound: `${shownSize(MAX_ECHOED_UNITS)} of characters each`,
         beyond: '`descriptorsLeftOut` and `metadataLeftOut` count the omitted parts',
       },
       {
-        what: 'a line of the decision log',
+        what: 'decision in a debug log line',
         bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per text`,
-        beyond: 'the line shows how many are omitted',
+        beyond: 'the line shows the number of omitted entries or characters',
       },
     ],
   },
