@@ -1,17 +1,18 @@
--- Changes of controls, each decided by itself, in order.
+-- Applies changes to the log of controls, one after the other.
 --
 -- ARGV   2 a new mark
---        3 most controls that are kept
---        4 most bytes of all texts
---        5 most members of the set
---        6 how long what is no control is kept, microseconds
---        then for each change 5:
---          what   c keeps a control, in the place of the one of its name; g ends the one of this name, if it has this id; t tells of buckets
---          name   '' of t
---          how long a control lasts, microseconds; 0
---          id     - of t
---          text   '' of g
--- Reply  <time>, then for each change the version it has now: 0 where there is no room, or nothing to end
+--        3 maximum number of controls
+--        4 maximum bytes of all rows
+--        5 maximum number of members of the set
+--        6 how long the log keeps entries that are not controls, in microseconds
+--        then 5 arguments for each change:
+--          what      c adds a control, or replaces the one with this name; g ends the control with this name, if it has this id; t lists
+--                    touched buckets
+--          name      '' for t
+--          lifetime  of a control, in microseconds; 0 for g and t
+--          id        - for t
+--          text      '' for g
+-- Reply  <time>, then the new version for each change; 0 if the log is full, or if there is no control to end
 
 local version, kept, bytes, dropped = count('V'), count('N'), count('S'), count('H')
 local before = version
@@ -29,7 +30,7 @@ local function drop(name)
   return at
 end
 
--- Some of what is over, the oldest first: with each change more than it adds.
+-- Removes some expired entries, oldest first: more than the changes below add, so that the set stays bounded.
 local over = call('ZRANGEBYSCORE', key, '3000000000000000', number(3e15 + now), 'LIMIT', '0', '60')
 for i = 1, #over do
   local name = string.sub(over[i], 3)
@@ -87,7 +88,7 @@ if version > before then
 end
 if version > before or #over > 0 then
   call('ZADD', key, number(1e15 + version), 'V', number(1e15 + kept), 'N', number(1e15 + bytes), 'S', number(1e15 + dropped), 'H')
-  -- It outlives what it holds, so that a late reader finds its mark, and expires by itself.
+  -- The key expires by itself, but later than its entries, so that a late reader still finds its mark.
   local lives = math.max(call('PTTL', key), math.ceil((longest + keeps) / 1000) + 60000)
   call('PEXPIRE', key, number(lives))
 end

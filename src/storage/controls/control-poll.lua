@@ -1,10 +1,10 @@
--- What is new. Writes nothing.
+-- Returns the new entries of the log. Only reads.
 --
--- ARGV   2 the mark that the caller knows, '' for none
---        3 the version up to which it knows everything, if the mark is one of this log
---        4 most rows of the answer
---        5 bytes of rows after which there are no more; the last one may go beyond
--- Reply  lines: <time> <latest version> <1 to forget all that is known, else 0> <version up to which everything is told> <latest mark or ->
+-- ARGV   2 the mark that the caller knows, or ''
+--        3 the version up to which the caller has read the log with that mark
+--        4 maximum number of rows in the reply
+--        5 maximum bytes of all rows; the last row may exceed it
+-- Reply  lines: <time> <latest version> <1 if the caller must discard all known entries, else 0> <version of the last row> <latest mark or ->
 --        then the rows, by version
 
 local version, known, at = count('V'), 'L' .. ARGV[2], tonumber(ARGV[3])

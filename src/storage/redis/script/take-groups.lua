@@ -1,11 +1,12 @@
--- Fourth part of the script; take.lua is the first, whose header says what it does.
+-- Fourth part of the script. The header of take.lua describes the whole script.
 
--- Groups: `count` equal requests of these items, of one or more. Items apply in order on the running state; what a denied request did is taken
--- back. The caller, who knows the same arithmetic, tells each one's outcome from the states found.
+-- Groups: `count` equal requests with the same items, one or more. The items apply in order to the running state. A denied request gives
+-- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
 
--- The state of a key while a request is decided, whether it changed, and whether it is in a debt that stays as it is; and which items were limited.
+-- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed,
+-- `nowOwes` whether a debt must stay unchanged, `nowEnds` when a surplus expires, and `limitedAt` which items were limited.
 local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
--- Whether the request changed what is to be stored.
+-- Whether the request changed anything that must be stored.
 local moved
 
 local function begin(k)
@@ -13,7 +14,7 @@ local function begin(k)
   nowEnds[k] = overEnds[k]
 end
 
--- Brings a key within the bounds of an ask, see inBounds.
+-- Limits the state of a key to the bounds of an ask, see inBounds.
 local function readTokens(k, ask)
   local w, c, outside = inBounds(nowUnit[k], nowWhole[k], nowPart[k], ask)
   nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
@@ -25,16 +26,17 @@ local function readTokens(k, ask)
   return w, c, outside
 end
 
--- Returns whether it was limited.
+-- Takes the cost of an ask. Returns whether the item was limited.
 local function takeTokens(k, ask)
   local w, c, outside = readTokens(k, ask)
   local what = ask.what
   if what == 2 then
     local cost, mark, most = ask.cost, ask.mark, now - ask.over
     if mark then
-      -- Of what was cut off a bucket, by a smaller one or by the bound of its debt, nobody knows whose it was.
+      -- An undo has no effect if a smaller limit or the maximum debt has cut the state off, because the rest may include other
+      -- callers' takes.
       if outside or above[k] or ask.owing and tooDeep(w + now - mark, c + 1, ask) then return false end
-      -- One past full did not refill since.
+      -- A bucket with a surplus has not refilled since the take.
       if w >= now then
         most = now
         if now > mark then cost = cost - now + mark end
@@ -73,23 +75,23 @@ local function countHits(k, ask, hits)
   return limited
 end
 
--- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
+-- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends.
 local function foldDebt(k, ask)
   if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
   local ends = ask.start - ask.unit
   nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
 end
 
--- What a denied request leaves: the hits that windows count, and candidates, whose buckets no other item names.
+-- Applies a denied request: windows count its hits, and candidates keep their takes. No other item uses a candidate's bucket.
 local function deny(ks, items)
   for i = 1, #ks do
     if items[i].enforcement ~= 3 then begin(ks[i]) end
   end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    -- Refunds and charges of a denied request change nothing; 0 hits are a look.
+    -- Refunds and charges of a denied request have no effect. A cost of 0 hits is a peek.
     if ask.enforcement == 3 then
-      -- It stays as it was decided.
+      -- A candidate keeps its decision.
     elseif ask.unit < 0 then
       countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0)
     elseif not limitedAt[i] then
@@ -118,30 +120,30 @@ local function decide(ks, items)
   if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then deny(ks, items) end
   for i = 1, #ks do
     local k = ks[i]
-    -- The rounding of a mere look is forgotten.
+    -- Rounding alone is not stored.
     if dirty[k] then
       foldDebt(k, items[i])
       unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
       changed[k], moved = true, true
-      -- What a smaller limit has cut off is given back, too, once the bucket is past full.
+      -- A surplus also restores what a smaller limit had cut off, so the levels end.
       if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
     end
   end
 end
 
--- How many of `count` requests surely pass whole: those are taken at once. Only plain takes on a key each.
+-- Returns how many of `count` requests certainly pass and can be taken in one operation. Only for plain takes on different keys.
 local function passing(ks, items, count)
   local seen = {}
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    -- Nor more than a limit lets pass at all, be it past full.
+    -- A request with more hits than the limit never passes, even with a surplus.
     if ask.what ~= 0 or seen[k] or ask.cost > ask.fill then return 0 end
     seen[k] = true
     local room, cost
     if ask.unit < 0 then
       room, cost = ask.fill - inWindow(unit[k], whole[k], part[k], ask), ask.cost
     else
-      -- A carry may run over with each of them.
+      -- Each take may carry 1 more microsecond.
       room, cost = now + ask.fill - inBounds(unit[k], whole[k], part[k], ask), ask.cost + 1
     end
     count = min(count, floor(room / cost))
@@ -178,7 +180,7 @@ local function group(ks, items, count)
       left = count - first
     end
   end
-  -- Where one changes nothing, the next, which finds the same, does not either.
+  -- If one request has no effect, the next one finds the same state and has no effect, either.
   moved = true
   while left > 0 and moved do
     decide(ks, items)
@@ -195,7 +197,7 @@ while at <= #steps do
     local ask = asks[n]
     local found, carry, passed
     if count > 0 or ask.what ~= 0 then
-      -- It is none that stands alone.
+      -- Not a run on a bucket that no other step uses.
     elseif ask.unit > 0 then
       found, carry, passed = takeAlone(k, values[k], 1, ask.unit, ask.fill, ask.fillCarry, ask.cost, ask.costCarry)
       if passed == 0 then found = -1 - found end

@@ -1,11 +1,17 @@
--- Third part of the script: buckets whose depth servers disagree about. take.lua is the first, whose header says what the script does.
+-- Third part of the script: levels of a bucket. The header of take.lua describes the whole script.
 
--- Servers may disagree for a while about how deep a bucket is: a changed limit reaches one after the other. What is missing beyond the depth of the
--- one is cut off by it, or its callers would wait for a time that their limit does not know; were that all, the other one would find room again
--- at each call. So the value keeps levels: each holds for asks up to its depth, the last for all others. Takes move the level of their ask and
--- those before it. One lasts until its time has come, or the one before is as deep. Then its time alone is kept until it has come, as a level that no
--- ask is deep enough for: an undo would not see otherwise that something was cut off, and that what is missing by now was taken by others. Numbers
--- are rounded against the caller. A time that nobody could have stored is not kept.
+-- Keeps the part of a state that is deeper than an ask allows, as a level.
+--
+-- The depth of a bucket is the time in which it fills from empty, or from its maximum debt. A changed limit reaches one server after
+-- another, so servers may use different depths for a while. A server with a smaller depth cuts the state off at that depth. Otherwise,
+-- its callers would wait longer than their limit requires. Without levels, the server with the larger depth would find new tokens after
+-- each such cut.
+--
+-- Therefore, the stored value has levels. Each level applies to asks up to its depth, and the last level to all deeper asks. A take
+-- changes the level of its ask and all shallower levels. A level ends when it is full, or when the level before it is as deep. After
+-- that, only its time is kept until that time has passed, with a depth that no ask reaches. As long as this time is kept, an undo
+-- does not change the bucket, because other callers may have taken what is missing. Numbers are rounded against the caller. A time
+-- that weir cannot have stored is not kept.
 function keepAbove(k, w, c, ask)
   if c > 0 then w = w + 1 end
   local deeper, depth = above[k] or {}, ask.debt
@@ -33,7 +39,7 @@ function loadLevels(k, value, ask)
     read, full, depth = read + #text, tonumber(full), tonumber(depth)
     bad = bad or full > MAX_COUNT or depth > MAX_COUNT
     ends = math.max(ends, full)
-    -- One that is over, or no deeper than the one before, holds no more.
+    -- A level is no longer needed if it is full, or not deeper than the level before it.
     local last = levels[#levels]
     if depth == MAX_COUNT then
       if full > now then reached[k] = full end
@@ -63,7 +69,7 @@ function loadLevels(k, value, ask)
   return true
 end
 
--- The value of a bucket with levels, and when the last of them is full; nil if one is enough.
+-- Returns the value of a bucket with levels, and the time at which the last of them is full. Returns nil if one level is enough.
 function levelsOf(k, u, w, c)
   local fulls, depths, reachedEnds = {}, {}, reached[k] or now
   local function add(full, depth)
@@ -80,7 +86,7 @@ function levelsOf(k, u, w, c)
   for _, level in ipairs(above[k] or {}) do add(level.full, level.upTo) end
   if #fulls == 1 and reachedEnds <= now then return nil end
   local text = 'l' .. format(STATE, fulls[1], c, u)
-  -- Of too many, those in the middle are as deep as the last.
+  -- Above the maximum, the levels in the middle are left out, and their asks use the last level.
   for i = 2, #fulls do
     if i < MAX_LEVELS or i == #fulls then text = text .. format(NEXT_LEVEL, fulls[i], depths[min(i, MAX_LEVELS) - 1]) end
   end

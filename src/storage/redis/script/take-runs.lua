@@ -1,6 +1,6 @@
--- Second part of the script; take.lua is the first, whose header says what it does.
+-- Second part of the script. The header of take.lua describes the whole script.
 
--- The reply to a run of `count`.
+-- Appends the reply to a run of `count` requests.
 local function answer(count, passed, found)
   if count > 1 then
     reply[filled + 1], reply[filled + 2] = passed, found
@@ -11,7 +11,7 @@ local function answer(count, passed, found)
   end
 end
 
--- A run on a token bucket: requests of one item, so that nothing need be taken back.
+-- Decides a run on a token bucket. Its requests have one item each, so denied requests need no undo.
 local function runTokens(k, ask, count)
   local w, c, changes = inBounds(unit[k], whole[k], part[k], ask)
   if changes then keepAbove(k, whole[k], part[k], ask) end
@@ -26,7 +26,7 @@ local function runTokens(k, ask, count)
       nextWhole, nextCarry = taken(w, c, ask)
     end
   end
-  -- Where nothing was taken, the rounding of a mere look is forgotten.
+  -- The rounding of the state alone is not stored.
   if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true end
   answer(count, passed, foundWhole - now)
   if ask.unit > 1 then
@@ -35,12 +35,12 @@ local function runTokens(k, ask, count)
   end
 end
 
--- The count of the window that holds now; a debt is stored as hits of the next window. Then, unless the window itself was stored, whether it is in a
--- debt that this ask, which has none, may not change.
+-- Returns the count of the window that contains now. A debt is stored as hits of the next window. The second result is nil if the window
+-- itself is stored; otherwise, it tells whether the window is in a debt that this ask must not change because its rate has none.
 local function inWindow(u, w, c, ask)
   local start = ask.start
   if u == ask.unit and w == start then
-    -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
+    -- A different limit, or the count of denied hits, may have raised the count. It must not exceed the maximum debt.
     return ask.owing and min(c, ask.debt) or c
   end
   if u < 0 and w == start - ask.unit then
@@ -50,11 +50,11 @@ local function inWindow(u, w, c, ask)
   return 0, false
 end
 
--- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
+-- Returns the count after the hits of an ask, whether they exceed the limit, and whether the stored count changes.
 local function counted(count, ask, hits, owes)
   if ask.what == 2 then
     if owes or (ask.mark and ask.mark ~= ask.start) then return count, false, false end
-    -- What undoes a take goes below 0 only while there are more hits than the limit.
+    -- An undo lowers the count below 0 only if the window has a surplus.
     local left = math.max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
     return left, false, left ~= count
   end

@@ -1,83 +1,86 @@
--- Decides a batch of requests on token buckets and windows. First part of the script: arguments and states; runs follow in
+-- Decides a batch of requests on token buckets and windows. This is the first part of the script: arguments and states. Runs follow in
 -- take-runs.lua, levels in take-levels.lua, groups in take-groups.lua.
 --
--- Why a script: reading the clock, reading the buckets, deciding and writing must be one step, or two servers that share
--- this Redis would both hand out the last token. A request is decided whole or not at all, for the same reason.
+-- A script reads the clock and the buckets, decides, and writes in one atomic step. Without it, two servers that share this Redis could
+-- both take the last token, and a denied request could keep some of its takes.
 --
--- The arithmetic is that of src/limiter/decide.ts, where it is explained; costs are computed there (exactly, beyond 2^53),
--- here they are only added, carried, compared and stored. All numbers are whole and below 2^53.
+-- src/limiter/decide.ts implements the same arithmetic and explains it. The caller computes all costs exactly, even above 2^53. This
+-- script only adds, carries, compares and stores. All its numbers are integers below 2^53.
 --
--- KEYS    each bucket of the batch once
--- ARGV    1  '' to go by the clock of this Redis; else the time in microseconds: behind a + that of a caller, whose clock may be up to
---            MAX_STEP from that of others (caller-clock.ts), without one a test's
---         2  the latest time, in microseconds, that the caller has seen from this Redis, or 0
---         3  '1' if windows count the hits of denied requests, '0' if not
---         4  steps, in the order in which they are decided: numbers of three characters, each character a digit from 0 (code 48) to 63
---            (code 111) of a number to the base 64.
---              key ask count   a run: `count` requests, equal and each of this one item; indexes count from 1. 0 stands for a run of one on
---                              a bucket that no other step names
---              0 items count   a group: `count` equal requests of so many items; for each item `key ask` follows
---         then for each ask 7 numbers, and more where `what` says so:
---              what        0 take, 1 peek (hits 0), 2 refund (never in a run), 3 charge (never in a run), 4 refund that undoes a take (never in a run),
---                          5 refund that may go past full (never in a run);
---                          + 10 if debt follows, + 20 if a calendar does, + 30 if both
---              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; a request of one item does not look at it
---              unit        q of a token bucket's rate; minus the length in microseconds of a window, the nominal one with a calendar
---              fill        whole microseconds an empty bucket needs to fill; requests per unit of a window
---              fillCarry   its carry in 1/q microseconds; of a window 1 if it counts no hits of denied requests whatever others do, else 0
---              cost        whole microseconds the hits cost, those of one token for a peek; hits on a window
+-- KEYS    the buckets of the batch, each once
+-- ARGV    1  '' to use the clock of this Redis, or a time in microseconds. With '+' before it, the time is a caller's estimate, and
+--            estimates differ by at most MAX_STEP (caller-clock.ts). Without '+', a test sets the time.
+--         2  the latest time, in microseconds, that the caller has received from this Redis, or 0
+--         3  '1' if windows count the hits of denied requests, else '0'
+--         4  steps, in the order of the decisions. All numbers have three characters: base 64 with the digits 0 (code 48) to 63 (code 111).
+--              key ask count   A run: `count` equal requests with this item only. Indexes start at 1. A count of 0 means one request on a
+--                              bucket that no other step uses.
+--              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item.
+--         then, for each ask, 7 numbers, and more depending on `what`:
+--              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus;
+--                          runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows.
+--              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; ignored in runs
+--              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
+--              fill        whole microseconds in which an empty bucket fills; limit of a window
+--              fillCarry   its carry in 1/q microseconds. Window: 1 if it never counts the hits of denied requests, else 0.
+--              cost        whole microseconds that the hits cost, for a peek those of 1 token; hits on a window
 --              costCarry   its carry; 0
---            debt, of rates that have one (never in a run on a window):
---              whole       whole microseconds a bucket needs to fill from its deepest debt; the most hits that a window counts
+--            debt, if the rate has one (never in a run on a window):
+--              whole       whole microseconds in which a bucket fills from its maximum debt; maximum count of a window
 --              carry       its carry; 0
---            over, of a refund that may go past full or undoes a take: how far, in whole microseconds; hits below 0 of a window
---            mark, of a refund that undoes a take: TakeOutcome.undoMark
---            calendar, 5 numbers: boundaries of four windows in a row, the second of which holds the caller's idea of the time
--- Reply   the error NOTIME where this Redis does not tell scripts the time; nothing was done then. Else
---         flat list of integers: the time used in microseconds, alone if it is in none of the first three windows sent of a calendar: then
---         nothing was decided, and the caller, who now knows the time, asks again with others. Else in order
---         for a run of one: the state found, as -1 - state if the request was limited
---         for a longer run: how many were not limited, which are the first, then the state that the first one found
---         for each item of a group: the state found, as unit (0: nothing stored), time at which the bucket is full, carry -- or unit, start, count
---         The state found of a run is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
---         The time of a bucket past full lies before now, the count of a window with more than its limit is below 0. A run of one that
---         found such a state says PAST_FULL less that, and the caller tells whether the request was limited.
+--            over, for `what` 4 and 5: the maximum surplus, in whole microseconds, or in hits of a window
+--            mark, for `what` 4: TakeOutcome.undoMark
+--            calendar, 5 numbers: the boundaries of four successive windows; the second window contains the caller's estimated time
+-- Reply   The error NOTIME if this Redis does not let scripts read the time; the script has then changed nothing. Otherwise a flat list
+--         of integers, which starts with the time used, in microseconds. The list ends there if that time is in none of the first three
+--         windows of a calendar. Nothing is then decided, and the caller repeats the call with the windows of that time. Otherwise, for
+--         each step:
+--         a run of one request: the state found, or -1 - state if the request was limited
+--         a longer run: the number of requests that were not limited, which are the first ones, and the state that the first one found
+--         a group: for each item the state found, as three numbers: unit (0 if nothing is stored), time at which the bucket is full, and
+--         carry; or unit, start and count
+--         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
+--         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
+--         reply is PAST_FULL - state, and the caller computes whether the request was limited.
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
---         l1:<the same>:<carry>:<q>, then once or more :<when the next deeper level is full>:<depth in microseconds up to which the one before holds>
---         a bucket with levels, see keepAbove; after the depth 2^53-1 no level, but when one that another one has reached would be full
---         d1:<start of the next window>:<hits owed>:<its length>   a window in debt: a negative count here, of a window that has not begun
---         g1:<start of the window>:<hits beyond its limit that may pass>:<its length>   a negative count here, of a window that has begun
---         o1:<when it is full again at the latest>:<time that what is over takes to refill>:<carry>:<q>   a bucket past full, which does not refill:
---         its time lies so long before now here, by which a carry makes that shorter
---         Anything else under a key is treated as absent, so that two versions can share one Redis.
---         A key expires when its bucket is full or its window has ended, never sooner, at most half a second later; on the clock of
---         a caller (a test) a thousandth of the time and three seconds (a minute) later than that.
+--         l1:<time>:<carry>:<q>, then one or more :<time>:<depth>   A bucket with levels, see keepAbove. <time> is when the level is full.
+--         <depth>, in microseconds, is the maximum depth of the level before. After the depth 2^53-1, <time> is not that of a level, but
+--         when the levels that are no longer needed would be full.
+--         d1:<start of the next window>:<hits owed>:<its length>   A window in debt. In this script, a window that has not begun, with a
+--         negative count.
+--         g1:<start of the window>:<hits above its limit>:<its length>   A window with a surplus. In this script, a window that has begun,
+--         with a negative count.
+--         o1:<time at which the surplus expires>:<time in which the surplus refills>:<carry>:<q>   A token bucket with a surplus, which
+--         does not refill. In this script, it is full before now by the second time, less its carry.
+--         Any other value counts as absent, so that two versions can share one Redis.
+--         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If the caller sets the time,
+--         a key expires later: by a thousandth of its lifetime, and by 3 s (1 minute for a test).
 
 local call, byte, match, format, floor, min = redis.call, string.byte, string.match, string.format, math.floor, math.min
 local tonumber, KEYS, ARGV = tonumber, KEYS, ARGV
 
 local MAX_COUNT = 9007199254740991
--- A clock that stepped back by no more than this is waited for.
+-- Maximum backward step of a clock that is waited out.
 local MAX_STEP = 1000000
--- Keys expire at multiples of this many microseconds: a bucket that is in use keeps its time to live most of the time, which makes writing it
--- a quarter cheaper.
+-- Keys expire at multiples of this many microseconds. A bucket in use then keeps its expiry time in most writes, which makes a write a
+-- quarter cheaper.
 local EXPIRY_STEP = 500000
--- '%d' takes half the time of '%.0f', but holds 2^53 only where C's long has 64 bits.
+-- '%d' takes half the time of '%.0f', but represents 2^53 only if C's long has 64 bits.
 local D = format('%d', MAX_COUNT) == '9007199254740991' and '%d' or '%.0f'
 local STATE, WHOLE_TOKENS = '1:' .. D .. ':' .. D .. ':' .. D, 't1:' .. D .. ':0:1'
 
 local given = ARGV[1] ~= ''
--- How far the clocks of callers may be from each other, microseconds; and how much longer than by the time given keys must live, milliseconds:
--- a second for that, one in which a caller's clock may stand still after it stepped back, and one as Redis counts PX from when it looked at
--- its own clock. A test's clock may stand still for long.
+-- `apart` is the maximum difference between callers' clocks, in microseconds. `margin` is how much longer keys must live if the caller
+-- sets the time, in milliseconds. It covers that difference, 1 s in which a caller's clock may not advance after a step back, and 1 s
+-- because Redis counts PX from its own cached time. A test's clock may not advance for longer.
 local apart, margin = 0, 60000
 if byte(ARGV[1]) == 43 then apart, margin = MAX_STEP, 3000 end
 local raw
 if given then
   raw = tonumber(ARGV[1])
 else
-  -- The first that is asked, so that nothing was done where it is refused.
+  -- The first command, so that nothing has changed if Redis rejects it.
   local time = redis.pcall('TIME')
   if time.err then return { err = 'NOTIME ' .. time.err } end
   raw = time[1] * 1000000 + time[2]
@@ -88,10 +91,10 @@ if raw < seen and seen - raw <= MAX_STEP then now = seen end
 local countDenied = ARGV[3] == '1'
 local steps = ARGV[4]
 
--- PXAT is exact, where PX would count from whenever Redis last looked at its clock. A time that was given is not Redis's: there keys outlive
--- their buckets, by a thousandth as well, as clocks run differently.
+-- PXAT is exact, whereas PX counts from Redis's cached time. A time from the caller is not Redis's time, so keys then outlive their
+-- buckets by a margin, and by a thousandth because clocks drift.
 local stepFrom, stepTo, expiry = 0, 0, nil
--- `stored` is when what is stored ends, if it is a bucket or window.
+-- `stored` is the end of the stored bucket or window, if there is one.
 local function store(k, value, ends, stored)
   if ends < stepFrom or ends >= stepTo then
     stepFrom = ends - ends % EXPIRY_STEP
@@ -105,8 +108,8 @@ local function store(k, value, ends, stored)
   end
 end
 
--- The most frequent steps by far, without tables: `count` equal takes from a token bucket that no other step names. Returns the state found, as in
--- the reply, its carry, and how many passed; nothing where that is left to the general way.
+-- The fast path for the most frequent steps: `count` equal takes from a token bucket that no other step uses, without tables. Returns
+-- the state found, as in the reply, its carry, and the number of allowed takes; nothing if the general code must decide.
 local function takeAlone(k, value, count, q, fill, fillCarry, cost, costCarry)
   local w, c, ends = now, 0, nil
   if value then
@@ -142,7 +145,7 @@ local function takeAlone(k, value, count, q, fill, fillCarry, cost, costCarry)
   return w - now, carry, passed
 end
 
--- The same of a window that began at `start`.
+-- The same fast path for a window that began at `start`.
 local function countAlone(k, value, start, length, limit, hits, countsDenied)
   local count, ends = 0, nil
   if value then
@@ -161,10 +164,10 @@ local function countAlone(k, value, start, length, limit, hits, countsDenied)
   return limited and -1 - count or count
 end
 
--- What the zeros (code 48) of a number of three digits add up to.
+-- Sum of the character codes of '000', each times the value of its digit.
 local ZEROS = 48 * (64 * 64 + 64 + 1)
 
--- unpack() of more values than this may overflow the Lua stack.
+-- More arguments of unpack() could overflow the Lua stack.
 local CHUNK = 1000
 local values = call('MGET', unpack(KEYS, 1, min(CHUNK, #KEYS)))
 for first = CHUNK + 1, #KEYS, CHUNK do
@@ -174,15 +177,16 @@ end
 
 local reply, filled, at = { now }, 1, 1
 
--- The first steps, as long as each is a take that stands alone: most calls hold nothing else. The tables and functions that the rest needs cost
--- more to make than to decide one step. An ask of 7 numbers is a plain take, and so are those before it.
+-- Fast path: decides the leading steps that are takes on a bucket that no other step uses. Most calls contain only such steps. The
+-- tables and functions of the general code cost more than the decision of one step. If each ask has 7 numbers and `what` 0, all are
+-- plain takes.
 local plain = (apart == 0 or #KEYS == 1) and #ARGV % 7 == 4
 for argument = 5, #ARGV, 7 do plain = plain and ARGV[argument] == '0' end
 local asked, size, fill, fillCarry, cost, costCarry
 while plain and at <= #steps do
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n, count = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
-  -- A group, or a run on a bucket that another step may name.
+  -- Stop at a group, or at a run on a bucket that another step may use.
   if k == 0 or count > 0 and #steps > 9 then break end
   if n ~= asked then
     local first = 7 * n
@@ -207,20 +211,20 @@ while plain and at <= #steps do
 end
 if at > #steps then return reply end
 
--- From here on any call.
+-- The code below handles all calls.
 
 local NEXT_LEVEL, OVER = ':' .. D .. ':' .. D, 'o' .. STATE .. ':' .. D
--- Levels that a bucket has at most.
+-- Maximum number of levels of a bucket.
 local MAX_LEVELS = 8
--- How long a bucket stays past full, microseconds; see TakeItem.over.
+-- Lifetime of a surplus, in microseconds; SURPLUS_LIFETIME_MICROS in TypeScript.
 local OVER_LASTS = 86400000000
--- More than any state is past full, microseconds, and more hits than any window has left beyond its limit.
+-- Upper bounds of any surplus: microseconds of a token bucket, and hits of a window.
 local MAX_OVER, MAX_OVER_HITS = 1e15, 4294967296
--- Higher than anything else that a run says.
+-- Larger than any other number that a run returns.
 local PAST_FULL = 4e15
 
--- A window that has begun by another caller's clock has begun: or the two would write over each other's counts. The same of token buckets
--- stands at load.
+-- A window that has begun on another caller's clock has begun for this call, too. Otherwise, the two callers would overwrite each
+-- other's counts. The function load does the same for token buckets.
 if apart > 0 then
   for k = 1, #KEYS do
     local form, start, length = match(values[k] or '', '^([wdg])1:(%d+):%d+:(%d+)$')
@@ -232,16 +236,17 @@ if apart > 0 then
   reply[1] = now
 end
 
--- The running state of each key that was looked at, and whether it must be stored.
+-- The running state of each key that was read, and whether it must be stored.
 local unit, whole, part, changed = {}, {}, {}, {}
--- When what is stored ends, as a key expires; and a bucket that this call brought past full.
+-- The time at which the stored state ends, and the expiry of a surplus that this call created.
 local storedEnds, overEnds = {}, {}
--- Of a bucket with levels: the depth up to which the one in `whole` holds, nil for any; the deeper ones, the next first, as when they are full and up
--- to which depth they hold, nil for any; and those before, the deepest first, as how much earlier than `whole` they are full and up to which
--- depth they hold; and until when one is remembered that another one has reached. See keepAbove.
+-- For a bucket with levels, see keepAbove. `upTo`: maximum depth of the level in `whole`, nil for any depth. `above`: the deeper levels,
+-- nearest first, each with the time at which it is full and its maximum depth (nil for any). `beneath`: the shallower levels, deepest
+-- first, each with the time by which it is full earlier than `whole`, and its maximum depth. `reached`: the time at which levels that
+-- are no longer needed would be full.
 local upTo, above, beneath, reached = {}, {}, {}, {}
 
--- The window of a calendar that holds now, and the end of the next one. Returns whether it was sent.
+-- Selects the calendar window that contains now, and the end of the next window. Returns false if the caller did not send that window.
 local function pickWindow(ask, at)
   local first = at
   while first < at + 3 and now >= tonumber(ARGV[first + 1]) do first = first + 1 end
@@ -289,12 +294,12 @@ while argument <= #ARGV do
   end
 end
 
--- Of buckets with levels; they stand in take-levels.lua.
+-- Functions for buckets with levels, defined in take-levels.lua.
 local keepAbove, loadLevels, levelsOf
 
--- Reads what is stored. A number beyond 2^53-1, or a carry of a whole microsecond, was not written by weir, but something was: a bucket is then
--- empty, and the window of the ask used up, where absent would be full; but one past full is no more than full then. No number that goes on to the
--- reply is larger, either.
+-- Reads the stored state. weir never writes a number above 2^53-1 or a carry of a whole microsecond. Such a value must not make the
+-- bucket full, as an absent value does. A bucket then counts as empty, a window as used up, and a surplus as none. This also bounds all
+-- numbers in the reply.
 local function read(k, ask)
   local value = values[k]
   if value then
@@ -303,18 +308,18 @@ local function read(k, ask)
     if form == 't' and c > 0 then
       if a > MAX_COUNT or b >= c or c > MAX_COUNT then a, b, c = MAX_COUNT, 0, 1 end
       unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
-      -- Only one past full is full before now.
+      -- Only a bucket with a surplus may be full before now.
       if a < now then whole[k], part[k] = now, 0 end
       return
     elseif form == 'g' and (a > now or b > MAX_OVER_HITS) then
-      -- It is of no window that holds now, or not of ours.
+      -- Ignored: the window has not begun, or weir did not write this value.
     elseif form and form ~= 't' and c > 0 then
       local ends = a + c
       if ends > MAX_COUNT or b > MAX_COUNT then
         form, a, b, c, ends = 'w', ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
         changed[k] = ask.unit < 0 or nil
       end
-      -- A debt whose window has begun is hits of it.
+      -- Once the window has begun, a debt is hits of that window.
       if form == 'g' or form == 'd' and a > now then b = -b end
       unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
       return
@@ -332,23 +337,24 @@ local function read(k, ask)
   unit[k], whole[k], part[k] = 0, 0, 0
 end
 
--- Whether more was taken than a bucket holds. More than a full one holds never fits, be it past full.
+-- Returns whether a take exceeds the tokens of a bucket. Hits above the capacity never fit, even into a surplus.
 local function overdrawn(w, c, ask)
   local empty = now + ask.fill
   return w > empty or (w == empty and c > ask.fillCarry) or ask.cost > ask.fill
 end
 
--- Whether more was taken than the deepest debt allows, which is none for most.
+-- Returns whether a state exceeds the maximum debt, or the capacity if the rate has no debt.
 local function tooDeep(w, c, ask)
   local lowest = now + ask.debt
   return w > lowest or (w == lowest and c > ask.debtCarry)
 end
 
--- By how much a bucket is fuller here than what is stored of it, microseconds.
+-- By how many microseconds a bucket is full earlier here than in its stored state.
 local ahead = {}
 
--- Reads what is stored. A bucket that was emptied by a clock ahead of the caller's is empty here, too, and what it lacks beyond that is kept. Were it
--- brought to empty instead, the other caller would find room at once, and the two, in turns, any number of tokens.
+-- Reads the stored state. If a caller with a clock ahead of this one has emptied the bucket, it is empty here, too, and the difference
+-- is added again when the bucket is stored. Without that difference, the other caller would find a token at once, and two callers could
+-- take any number of tokens in turn.
 local function load(k, ask)
   read(k, ask)
   if apart > 0 and unit[k] > 0 and ask.unit > 0 and tooDeep(whole[k], part[k], ask) then
@@ -357,10 +363,9 @@ local function load(k, ask)
   end
 end
 
--- A token bucket's state in the terms of an ask: between full (now) and empty or deepest debt (now + time to fill), in parts of 1/q; one past full
--- lies before now. The third result
--- tells that it was below that and must be stored within the bounds even if the request changes nothing, or the bucket would be
--- brought there at each look and stay.
+-- Returns a token bucket's state in the units of an ask (1/q), at most empty or at the maximum debt. A surplus is a time before now.
+-- The third result is true if the state was beyond that bound. It must then be stored even if the request has no effect. Otherwise,
+-- each call would limit it to the bound again, and the bucket would never refill.
 local function inBounds(u, w, c, ask)
   if u <= 0 then return now, 0, false end
   if u ~= ask.unit then
@@ -371,7 +376,7 @@ local function inBounds(u, w, c, ask)
   return w, c, false
 end
 
--- A state once the hits of an ask were taken.
+-- Returns the state after the hits of an ask were taken.
 local function taken(w, c, ask)
   w, c = w + ask.cost, c + ask.costCarry
   if c >= ask.unit then return w + 1, c - ask.unit end
