@@ -14,8 +14,8 @@ export interface DenialTableOptions {
 const ENTRY_BYTES = 175;
 
 /**
- * Returns the estimated bytes of an entry with its key. V8 stores one byte per character, or two if one is beyond
- * Latin-1; this estimate counts two if one is beyond ASCII.
+ * Returns the estimated bytes of an entry with its key. V8 stores two bytes per character if a character is beyond
+ * Latin-1; this estimate counts two bytes even if a character is only beyond ASCII.
  */
 function bytesOf(key: string): number {
   const isAscii = Buffer.byteLength(key) === key.length;
@@ -23,7 +23,8 @@ function bytesOf(key: string): number {
 }
 
 /**
- * Copies a key into one flat string: keys are concatenated, and V8 would keep their parts, which doubles the memory.
+ * Copies a key into one flat string. Otherwise, V8 would keep the parts of a concatenated key, which doubles the
+ * memory.
  */
 function flattened(key: string): string {
   return Buffer.from(key).toString();
@@ -41,7 +42,7 @@ export class DenialTable {
    */
   expired = 0;
   evacuated = 0;
-  /** Number of entries that replaced another one of the same bucket. */
+  /** Number of entries that replaced another entry of the same bucket. */
   overwritten = 0;
   private readonly options: DenialTableOptions;
   private readonly maxYoung: number;

@@ -7,9 +7,9 @@ import type { TokenBucketRate } from '../limiter/token-bucket.js';
 /** A token bucket that did not contain the requested hits. Times are those of the local monotonic clock. */
 export interface TokenDenial {
   readonly kind: 'token_bucket';
-  /** Compared by identity: a reload creates new rates, so that denials from before it apply no more. */
+  /** Compared by identity. A reload creates new rates, so earlier denials no longer apply. */
   readonly rate: TokenBucketRate;
-  /** Smallest number of hits that is denied; a peek requests 1. */
+  /** Smallest number of hits that is denied; 1 for a peek. */
   readonly hits: number;
   readonly untilMicros: number;
   /** Time at which the bucket is full: whole microseconds, and a carry in 1/q µs. */
@@ -20,7 +20,7 @@ export interface TokenDenial {
 /** A window that was over its limit. Its count can only rise until it ends. */
 export interface WindowDenial {
   readonly kind: 'window';
-  /** The length identifies the windows of one rule, even if a reload changes their limit. */
+  /** Length of the window, which identifies the windows of a rule even if a reload changes their limit. */
   readonly lengthMicros: number;
   readonly timeZone: string | undefined;
   /** Minimum number of counted hits. */
@@ -35,7 +35,7 @@ export type KnownDenial = TokenDenial | WindowDenial;
 export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
   if (refund || denial.untilMicros <= nowMicros || isCharge(rate, hits, refund)) return false;
   if (denial.kind === 'token_bucket') return denial.rate === rate && Math.max(hits, 1) >= denial.hits;
-  // A peek at a window requests no hits, so it is limited only if the count is over the limit.
+  // A peek takes no hits from a window, so it is limited only if the count exceeds the limit.
   return (
     rate.kind === 'window' &&
     rate.lengthMicros === denial.lengthMicros &&
@@ -47,7 +47,7 @@ export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, 
 /** Reused for outcomes that did not come from the store. */
 const found = new TakeSnapshot();
 
-/** Returns the outcome of an item for which {@link isDenied} returned true. */
+/** Returns the outcome of an item that {@link isDenied} found to be denied. */
 export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
   if (denial.kind === 'token_bucket') {
     found.limited = true;
@@ -66,7 +66,7 @@ export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: nu
   };
 }
 
-/** Returns the denial that follows from a limited `outcome` of a window, requested at `askedMicros`. */
+/** Returns the denial that a limited `outcome` of a window implies. The take was sent at `askedMicros`. */
 export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros: number): WindowDenial {
   return {
     kind: 'window',
@@ -78,8 +78,8 @@ export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros
 }
 
 /**
- * Returns the state of the token bucket of a limited item, in local time. Of the possible states it is the fullest, so
- * that no reported wait is too long. It is used for `maxAgeMicros`.
+ * Returns the state of the token bucket of a limited item, in local time, to be used for `maxAgeMicros`. If several
+ * states are possible, returns the fullest one, so that no reported wait is too long.
  */
 export function tokenDenial(
   rate: TokenBucketRate,

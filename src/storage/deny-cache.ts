@@ -43,21 +43,21 @@ export interface LocalCacheStats {
 
 /** Maximum number of items whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_ITEMS = 16;
-/** Always empty. */
+/** An empty set, shared to save an allocation. */
 const NO_KEYS = new Set<string>();
 /** Maximum number of items whose denials are stored in one turn of the event loop, which takes about 0.5 ms. */
 const ITEMS_PER_TURN = 250;
 /**
- * Minimum age of a generation: entries of token buckets expire after this time at the latest, unless windows last
- * longer.
+ * Minimum age of a generation. Denials of token buckets last no longer than this; only windows may need an older
+ * generation.
  */
 const MIN_GENERATION_MICROS = 1_000_000;
 
 /**
  * Answers certain denials without asking the store, even while the store is unavailable. A denial is certain in two
  * cases:
- * - A token bucket that could not serve a request cannot serve it, or a larger one, before the reported time, whatever
- * others take meanwhile. Only added tokens could change this. A refund by this process removes the entry. Changes that
+ * - A token bucket that could not serve a request cannot serve it, or a larger one, before the reported time. Takes of
+ * other requests do not change this. Only added tokens could. A refund by this process removes the entry. Changes that
  * only the store knows about, such as a refund elsewhere, a flush or a clock step, take effect within `maxAgeMicros`.
  * - A window that was over its limit stays over it until it ends (`windows`). Changes that only the store knows about
  * take effect in the next window, and the hits of such denials are not counted in the store.
@@ -67,9 +67,9 @@ const MIN_GENERATION_MICROS = 1_000_000;
  * Apart from these changes, the cache never denies a request that the store would allow:
  * - A denial counts from the time of the request, on the local clock, and only durations from the store's answer are
  * used. Clocks therefore need not agree. An entry expires too early by the time that the answer took, never too late.
- * - A request is answered only if every item is limited by a live entry. Such a request takes nothing, regardless of
- * the enforcement of its items, so the store misses nothing. Refunds change buckets, so requests with a refund always
- * reach the store, and so do requests with a window unless `windows` is set.
+ * - A request is denied only if every item has a live denial. In the store, such a request would not change any bucket,
+ * regardless of the enforcement of its items. Refunds change buckets, so requests with a refund always reach the store.
+ * Requests with a window reach it unless `windows` is set.
  */
 export class DenyCache implements BucketStore {
   /** Number of requests answered from the cache since start. */
@@ -174,7 +174,7 @@ export class DenyCache implements BucketStore {
     return this.store.close();
   }
 
-  /** Returns the outcomes of a request if every item is known to be limited, otherwise undefined. */
+  /** Returns the outcomes of a request if the cache contains a denial for every item, otherwise undefined. */
   private answer(items: readonly TakeItem[], nowMicros: number): readonly TakeOutcome[] | undefined {
     const { found, table } = this;
     for (let i = 0; i < items.length; i++) {
@@ -196,8 +196,8 @@ export class DenyCache implements BucketStore {
   }
 
   /**
-   * Stores the denials in an answer of the store. `refunds` and `generation` are the values from when the request was
-   * sent.
+   * Stores the denials in an outcome of the store. `refunds` and `generation` are the values at the time when the
+   * request was sent.
    */
   private learn(
     items: readonly TakeItem[],
@@ -206,17 +206,17 @@ export class DenyCache implements BucketStore {
     refunds: number,
     generation: number,
   ): void {
-    // Requests with several items may be answered in steps (ShardedStore), and therefore later than a refund that
-    // was sent after them.
+    // ShardedStore may decide a request with several items in two steps, and therefore after a refund that was sent
+    // later.
     const inOrder = items.length === 1 || refunds === this.refunds;
-    // Tokens may have been added by others after the store answered.
+    // Other requests may have added tokens after the store decided.
     const keeps = inOrder && generation === this.generation;
-    // An answer to an earlier denial may have arrived between a refund and its answer.
+    // A denial may have arrived between a refund and its outcome.
     this.refunded(items);
     if (result instanceof StorageError) return;
     const isFew = items.length <= MAX_COMPARED_ITEMS;
     let isLeft = false;
-    /** Buckets that changed: earlier denials in the same request may be outdated. */
+    /** Buckets that changed, so that earlier denials of the same request may be outdated. */
     const changedKeys = isFew ? NO_KEYS : new Set<string>();
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
@@ -234,7 +234,7 @@ export class DenyCache implements BucketStore {
 
   /**
    * Stores the denials of a request with many items, some in each turn of the event loop, except for the keys in
-   * `named`. While it runs, no denials of other such requests are stored.
+   * `named`. Until it ends, denials of other such requests are not stored.
    */
   private async keepMany(
     items: readonly TakeItem[],
@@ -261,7 +261,8 @@ export class DenyCache implements BucketStore {
   private mayKeep({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
     if (waitMicros === 0) return false;
     const { maxAgeMicros, windows = false } = this.options;
-    // A window with debt is paid by the next one, where its denial may continue, so the store is asked each time.
+    // The next window pays the debt of a window, so its denial may continue there. Each request therefore reaches the
+    // store.
     return rate.kind === 'window' ? windows && rate.maxDebt === 0 : maxAgeMicros > 0;
   }
 
@@ -275,8 +276,8 @@ export class DenyCache implements BucketStore {
 }
 
 /**
- * Returns whether an earlier item of a small request has the same bucket. Then this item saw an intermediate state,
- * which a denied request does not keep.
+ * Returns whether an earlier item of a small request has the same bucket. The later item then saw an intermediate
+ * state, which a denied request does not keep.
  */
 function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;

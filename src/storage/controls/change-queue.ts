@@ -20,8 +20,8 @@ interface WaitingChange {
 }
 
 /**
- * Applies the changes of this process in order: one call at a time, each with all changes that wait. No change is
- * applied twice.
+ * Applies the changes of this process in order, one call at a time. Each call contains all waiting changes. No change
+ * is applied twice.
  */
 export class ChangeQueue {
   readonly #make: Make;

@@ -13,20 +13,20 @@ export const POLLED_ROWS = 100;
 export const POLLED_BYTES = 65_536;
 /** Maximum bytes of a row's text. */
 export const MAX_ROW_BYTES = 32_768;
-/** Maximum bytes of all rows, and maximum number of members of the sorted set, which has three for each row. */
+/** Maximum bytes of all rows, and maximum number of members of the sorted set. Each row has three members. */
 export const MAX_LOG_BYTES = 32 * 1024 * 1024;
 export const MAX_LOG_MEMBERS = 100_000;
 /**
- * How long ended controls and refilled buckets stay in the log; a process that polls later must read the whole log
- * again.
+ * Time for which the log keeps ended controls and refilled buckets. A process that polls less often must read the whole
+ * log again.
  */
 export const KEPT_MICROS = 20_000_000;
-/** Maximum reply size: the header, and the prefix of each row, in addition to the rows. */
+/** Maximum size of a reply: the header, the rows, and a prefix for each row. */
 const REPLY_BYTES = 1024 + POLLED_BYTES + 2 * MAX_ROW_BYTES + POLLED_ROWS * 128;
 /** Maximum bytes of the reply to changes. */
 const CHANGED_BYTES = 1024;
 
-/** A change as an argument of control-change.lua. */
+/** A change, as control-change.lua expects it in its arguments. */
 export interface LogChange {
   readonly what: 'c' | 'g' | 't';
   readonly name: string;
@@ -56,7 +56,10 @@ export class ControlLog {
     this.key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{controls}`;
   }
 
-  /** Returns the entries after version `after` of the log with `mark`. `mayWait`: see {@link ScriptRequest}. */
+  /**
+   * Returns the log's entries after the version `after`, if the log contains `mark`; otherwise all entries. `mayWait`:
+   * see {@link ScriptRequest}.
+   */
   async poll(mark: string, after: number, mayWait = false): Promise<ControlsPolled | StorageError> {
     const answer = await this.#options.redis.runScript({
       script: this.#pollScript,
@@ -97,7 +100,7 @@ export class ControlLog {
   }
 }
 
-/** Returns a script without comments and indentation, which only readers need. */
+/** Returns a script without comments and indentation, because each call sends the whole text. */
 function script(name: string): string {
   const texts = ['control-start.lua', name].map((file) => readAsset(`src/storage/controls/${file}`));
   return texts.join('').replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');

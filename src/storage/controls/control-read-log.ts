@@ -1,6 +1,6 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 
-/** Minimum number of consecutive refusals that cannot come from a failover or a slot migration. */
+/** Minimum number of consecutive refusals that rule out a failover or a slot migration as the cause. */
 const MIN_REFUSALS = 5;
 
 /** Logs once that Redis refuses to return controls, and once that it returns them again. */

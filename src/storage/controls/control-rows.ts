@@ -19,16 +19,16 @@ export interface ControlsPolled {
   readonly nowMicros: number;
   /** The latest version of the log. */
   readonly version: number;
-  /** Whether the log does not know the given mark, so that the rows start at the beginning. */
+  /** Whether the log does not contain the given mark, so that the rows start at the beginning of the log. */
   readonly anew: boolean;
-  /** The version up to which the reply is complete. */
+  /** The version up to which the reply contains all entries. */
   readonly at: number;
-  /** Mark of the latest version; '' if there is none. */
+  /** Mark of the latest version; '' if the log is empty. */
   readonly mark: string;
   readonly rows: readonly ControlRow[];
 }
 
-/** Encodes a control as compact JSON, because the log may contain ten thousand. */
+/** Encodes a control as compact JSON, because the log may contain ten thousand controls. */
 export function controlText({ kind, domain, identity, reason, by, durationMicros }: Control): string {
   const parts = identity.map(({ key, value, secret }) => (secret ? [key, value, 1] : [key, value]));
   return JSON.stringify([kind, domain, parts, reason, by, durationMicros]);

@@ -2,7 +2,7 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { redisFaultOf } from '../redis/connection/redis-fault.js';
 
-/** Minimum number of refusals that cannot come from a failover or a slot migration. */
+/** Minimum number of refusals that rule out a failover or a slot migration as the cause. */
 const MAX_REFUSALS = 5;
 
 /**
@@ -17,12 +17,12 @@ export class FirstRead implements AwaitedRead {
   #refusals = 0;
   #end: () => void = () => {};
 
-  /** `whenNotified` runs its argument after all decision makers have received everything that was read. */
+  /** `whenNotified` runs its argument after all listeners have received the controls that were read. */
   constructor(whenNotified: (told: () => void) => void) {
     this.#whenTold = whenNotified;
   }
 
-  /** Starts the wait, because Redis may answer soon. */
+  /** Starts the wait, because Redis may reply soon. */
   begin(): void {
     this.#refusals = 0;
     if (this.#isOver || this.awaited !== undefined) return;
@@ -31,7 +31,7 @@ export class FirstRead implements AwaitedRead {
     });
   }
 
-  /** Records a failed poll. The wait goes on, unless the next poll is known to fail as well. */
+  /** Records a failed poll. The wait continues, unless the next poll is certain to fail as well. */
   failed({ reason, message }: StorageError): void {
     if (reason === 'timeout' || reason === 'overloaded') return;
     const mayPass = reason === 'rejected' && redisFaultOf(message).reason !== 'noperm';
@@ -39,7 +39,7 @@ export class FirstRead implements AwaitedRead {
     this.end('given up');
   }
 
-  /** Ends the wait: for good if everything was read, or for now if the read was given up. */
+  /** Ends the wait: permanently after all controls were read, or until the next {@link begin} if Redis refuses. */
   end(why: 'read' | 'given up'): void {
     if (this.#isOver || this.awaited === undefined) {
       this.#isOver ||= why === 'read';

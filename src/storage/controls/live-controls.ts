@@ -3,7 +3,7 @@ import { timerMs } from '../../limiter/clock.js';
 import type { Control, ControlsChange, LiveControl } from '../../limiter/control.js';
 
 /**
- * Maximum number of controls, ids and keys, each, in one {@link ControlsChange}, because listeners process it in one
+ * Maximum number of controls, of ids and of keys in one {@link ControlsChange}, because listeners process it in one
  * turn.
  */
 export const MAX_CHANGES_PER_NOTICE = 100;

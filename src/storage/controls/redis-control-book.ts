@@ -19,7 +19,7 @@ import { TouchedKeys } from './touched-keys.js';
 
 /** Time between two polls, in milliseconds. */
 const POLL_MS = 500;
-/** Time between polls until the first complete read, which calls wait for. */
+/** Time between polls until the first complete read, because calls wait for it. */
 const FIRST_POLL_MS = 20;
 /** A mark that matches no log. */
 const UNKNOWN_MARK = '-';
@@ -32,7 +32,7 @@ export interface RedisControlBookOptions {
   readonly keyPrefix?: string | undefined;
   readonly monotonicMicros: () => number;
   readonly log: (level: 'info' | 'warn', message: string) => void;
-  /** Called after operators refilled buckets that the log does not list. */
+  /** Called after operators refilled buckets that the log does not list individually. */
   readonly onTouchedUnknown: () => void;
   /** For tests: maximum number of controls, and the time between polls in milliseconds. */
   readonly maxControls?: number;
@@ -42,7 +42,7 @@ export interface RedisControlBookOptions {
 /** A control as stored in Redis. */
 interface KeptControl extends LiveControl {
   readonly version: number;
-  /** The event (poll or change) at which this process learned of it. */
+  /** The event (poll or change) that added this control. */
   readonly learnedAtEvent: number;
 }
 
@@ -53,11 +53,12 @@ interface PollStart {
 }
 
 /**
- * Controls in Redis, shared by all processes. Each process polls for changes every 0.5 s, in one small call if there
- * are none, and applies its own changes at once. While Redis is unavailable, known controls stay active until they end.
+ * Controls in Redis, shared by all processes. Each process polls for changes every 0.5 s and applies its own changes at
+ * once. A poll without changes is one small call. While Redis is unavailable, known controls stay active until they
+ * end.
  *
- * The end of a control is computed from its remaining time on the clock of Redis, counted from before the poll. No
- * other clock matters, and a control ends too early by the time that the reply took, never too late.
+ * The end of a control is computed from its remaining time on the clock of Redis, counted from the start of the poll.
+ * No other clock matters. A control ends too early by the duration of the poll at most, and never too late.
  */
 export class RedisControlBook implements ControlBook {
   readonly isPersistent = true;
@@ -67,17 +68,20 @@ export class RedisControlBook implements ControlBook {
   readonly #live: LiveControls<KeptControl>;
   readonly #changes: ChangeQueue;
   readonly #touched = new TouchedKeys((texts) => this.#tellTouched(texts));
-  /** Mark of the log up to which everything is known; '' before the first poll. */
+  /** Mark of the latest version that this process has read; '' before the first poll. */
   #mark = '';
-  /** Version up to which the log is known. */
+  /** Version up to which this process has read the log. */
   #readVersion = 0;
-  /** The names read so far while the log is read again; undefined otherwise. Known controls stay active until then. */
+  /**
+   * The names read so far while the log is read again; undefined otherwise. Known controls stay active during that
+   * time.
+   */
   #reread: Set<string> | undefined;
   /** Whether the log is read again because Redis has lost controls. */
   #isLogLost = false;
-  /** Monotonic time of the last poll that was answered. */
+  /** Monotonic time of the latest successful poll. */
   #readMicros = Number.NEGATIVE_INFINITY;
-  /** Changes of this process that no poll has returned yet. */
+  /** Changes of this process that no poll has returned so far. */
   readonly #unconfirmed = new Map<string, { readonly version: number; readonly learnedAtEvent: number }>();
   /** Number of polls and changes. */
   #events = 0;
@@ -143,7 +147,7 @@ export class RedisControlBook implements ControlBook {
         failure = made;
         return;
       }
-      // Another control has replaced it, or another process has ended it; the next poll returns that.
+      // The control was replaced, or another process has ended it. The next poll returns that change.
       if (made.version === 0) gone = true;
       if (made.version === 0 || this.#changed(name, made.version)) this.#live.apply({ ended: [id] });
     };
@@ -224,10 +228,10 @@ export class RedisControlBook implements ControlBook {
       return false;
     }
     const { anew, at, version } = polled;
-    // Something else has written to the log.
+    // Another program has written to the log.
     const isStuck = !anew && at <= this.#readVersion && at < version;
     this.#apply(polled, start);
-    // Until everything is read, or after the log was lost, there may be other entries.
+    // Before the whole log is read, or after it was lost, there may be other entries.
     if (at >= version) this.#current = this.#mark !== UNKNOWN_MARK;
     if (at >= version || isStuck) this.firstRead.end('read');
     return (at < version && !isStuck) || this.#mark === UNKNOWN_MARK;
@@ -257,7 +261,7 @@ export class RedisControlBook implements ControlBook {
       // This process has changed the control since the poll started.
       if (known !== undefined && known.learnedAtEvent > asked.at && known.version > rowVersion) continue;
       if (what.kind === 'ended') {
-        // The known control may have another id, because others may have replaced it in between.
+        // The known control may have another id, because another process may have replaced the control in between.
         if (known !== undefined) ended.push(known.id);
         continue;
       }
@@ -281,8 +285,8 @@ export class RedisControlBook implements ControlBook {
   }
 
   /**
-   * Returns whether a log that does not know the mark has lost known controls. Otherwise it is the same log, but this
-   * process was away for longer than the log keeps ended entries.
+   * Returns whether the log has lost known controls. If it has not, the mark is missing only because this process did
+   * not poll for longer than the log keeps entries.
    */
   #isLoss({ version }: ControlsPolled, asked: PollStart): boolean {
     if (this.#mark === '') return false;
@@ -311,7 +315,7 @@ export class RedisControlBook implements ControlBook {
     return isLost;
   }
 
-  /** Yields the controls from before the log was read again that it no longer contains. */
+  /** Yields the known controls that the log no longer contains after it was read again. */
   *#missingAfterReread(asked: PollStart): Generator<KeptControl> {
     if (this.#reread === undefined) return;
     for (const [name, control] of this.#live.all) {

@@ -1,15 +1,15 @@
 import type { ControlResult } from '../../limiter/control.js';
 
-/** Minimum time between two calls, in milliseconds; keys that arrive in between share one call. */
+/** Minimum time between two calls, in milliseconds. Keys that arrive during this time share one call. */
 const PAUSE_MS = 50;
 /**
- * Maximum number of keys in one call, bytes of one text of keys, and number of texts. Beyond these, the call names all
- * buckets.
+ * Maximum number of keys in one call, bytes of one text of keys, and number of texts. A call with more keys stands for
+ * all buckets.
  */
 export const MAX_TOUCHED_KEYS = 1000;
 const MAX_TEXT = 16_384;
 const MAX_TEXTS = 4;
-/** The text that stands for all buckets. */
+/** The text that means all buckets. */
 const ALL_BUCKETS = 'null';
 
 /** Sends the names of refilled buckets to the other processes. */
@@ -19,7 +19,7 @@ export class TouchedKeys {
   #waiting: ((result: ControlResult) => void)[] = [];
   #sending = false;
 
-  /** `send` sends JSON lists of keys to others; null stands for all buckets. */
+  /** `send` sends JSON lists of keys to the other processes; `null` means all buckets. */
   constructor(send: (texts: readonly string[]) => Promise<ControlResult>) {
     this.#send = send;
   }

@@ -13,7 +13,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { OwedLedger } from './owed-ledger.js';
 import { Repayment } from './repayment.js';
 
-/** How long Redis must have been available before local buckets are deleted. */
+/** Time for which Redis must have been available before local buckets are deleted. */
 const FORGET_MICROS = 5_000_000;
 /** Maximum number of buckets in the ledger of owed hits, and its maximum estimated bytes. */
 export const MAX_OWED_BUCKETS = 100_000;
@@ -24,9 +24,9 @@ export interface LocalBucketsOptions {
   /** Returns an empty store in memory. */
   readonly newStore: () => MemoryStore;
   readonly clock: Clock;
-  /** Number of processes of this replica, among which its shares are divided. */
+  /** Number of processes of this replica, which divide its share equally. */
   readonly workers: number;
-  /** Bounds of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES, which apply to owed hits, too. */
+  /** Values of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES, which also limit the ledger of owed hits. */
   readonly maxBuckets: number;
   readonly maxBytes: number;
   /** The store that the local buckets replace, without a cache in front of it. */
@@ -39,7 +39,7 @@ export interface LocalBucketsOptions {
 
 /** Counts of hits that were allowed without the store; read when metrics are scraped. */
 export interface LocalChargeStats {
-  /** Number of buckets that are still to be charged. */
+  /** Number of buckets that weir has not charged so far. */
   readonly waiting: number;
   /** Number of buckets charged since start. */
   readonly charged: number;
@@ -51,8 +51,9 @@ export interface LocalChargeStats {
 
 /**
  * Buckets in memory that replace those in Redis (`on_store_failure: local`), each with this process's share of the
- * limit. Redis is charged for the hits that they allowed once it is available again. The next outage starts with full
- * buckets, but only after Redis has been stable, so that a flapping Redis does not refill them again and again.
+ * limit. Once Redis is available again, it is charged for the hits that they allowed. The next outage starts with full
+ * buckets, but only if Redis was stable before. Otherwise, a flapping Redis would refill the local buckets again and
+ * again.
  */
 export class LocalBuckets implements LocalStore {
   memory: MemoryStore;
@@ -85,18 +86,19 @@ export class LocalBuckets implements LocalStore {
   get stats(): LocalChargeStats {
     const { size, lapsed, forgotten } = this.#ledger;
     const { charged, unanswered } = this.#repayment;
-    // Charges that were given up will not be answered.
+    // No result will arrive for charges that were given up.
     const waiting = this.#closed ? 0 : size + unanswered;
     return { waiting, charged, lapsed, forgotten };
   }
 
-  /** Called when the store, or a part of it, is available (again). */
+  /** Called when the store, or a part of it, becomes available. */
   storeIsUp(): void {
     this.#repayment.begin();
   }
 
   /**
-   * Takes from local buckets. The outcomes report the whole limit, and as remaining what this process may still allow.
+   * Takes from local buckets. The outcomes report the rule's whole limit, but only the hits that this process may still
+   * allow.
    */
   take(items: readonly LocalTake[]): readonly TakeOutcome[] {
     this.#usedAtMicros = this.#options.clock.monotonicMicros();

@@ -11,7 +11,7 @@ const RECORD_BYTES = 480;
 /** Number of records that each insertion checks, so that paid records are removed without a timer. */
 const SWEEP_PER_RECORD = 2;
 
-/** The hits that one bucket of the store is owed. */
+/** The hits that weir owes one bucket of the store. */
 interface OwedBucket {
   readonly key: string;
   readonly tagLength: number;
@@ -19,7 +19,7 @@ interface OwedBucket {
   readonly hits: OwedHits;
 }
 
-/** A take that charges the store for a bucket's owed hits, if any can still be taken. */
+/** A take that charges the store for a bucket's owed hits. */
 export interface OwedCharge {
   readonly item: TakeItem;
   readonly bucket: OwedBucket;
@@ -42,7 +42,7 @@ export interface OwedLedgerOptions {
 export class OwedLedger {
   /** Number of records that were removed because of the bounds, or given up, since start. */
   forgotten = 0;
-  /** Number of records that no longer owed anything, since start. */
+  /** Number of records whose bucket had refilled before it was charged, since start. */
   lapsed = 0;
   bytes = 0;
   readonly #options: OwedLedgerOptions;
@@ -72,7 +72,9 @@ export class OwedLedger {
     this.#keep(bucket);
   }
 
-  /** Removes up to `count` records that owe hits, of the first few hundred, and returns their charges. */
+  /**
+   * Removes up to `count` records that still owe hits, among the first few hundred records, and returns their charges.
+   */
   takeOut(count: number): readonly OwedCharge[] {
     const charges: OwedCharge[] = [];
     let looks = 0;
@@ -99,7 +101,9 @@ export class OwedLedger {
     else since.hits.merge(bucket.hits, this.#nowOf(since.rate));
   }
 
-  /** Gives up all records, and `more` that were removed for charging. Returns the number of given up records. */
+  /**
+   * Gives up all records, and `more` records that {@link takeOut} has removed. Returns the number of records given up.
+   */
   giveUp(more: number): number {
     const left = this.#buckets.size + more;
     this.#buckets.clear();

@@ -6,7 +6,10 @@ import { BackOff } from '../../runtime/back-off.js';
 import { withTimeout } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
-/** Maximum number of concurrent charges: Redis needs 0.25 ms for them, which is all that a decision may wait. */
+/**
+ * Maximum number of concurrent charges. Redis needs 0.25 ms for them, the maximum time by which charges may delay a
+ * decision.
+ */
 export const MAX_CONCURRENT_CHARGES = 32;
 /** Pause after charges, as a multiple of their duration, so that charges use at most a tenth of the store's time. */
 const PAUSE_FACTOR = 9;
@@ -30,9 +33,9 @@ export interface RepaymentOptions {
 }
 
 /**
- * Charges the store, once it is available, for hits that were allowed without it. A charge that fails or is not
- * answered is repeated. If the store had applied it after all, the bucket is charged twice, which denies more but never
- * allows more.
+ * Charges the store, once it is available, for hits that were allowed without it. A charge that fails, or gets no
+ * reply, is repeated. If the store had applied the first attempt, the bucket is charged twice, which may deny more
+ * requests but never allows more.
  */
 export class Repayment {
   /** Number of buckets charged since start. */
@@ -40,7 +43,7 @@ export class Repayment {
   /** Number of charges that were sent and not answered. */
   unanswered = 0;
   readonly #options: RepaymentOptions;
-  /** Identifies the charges as one waiting caller, so that others have space. */
+  /** Identifies all charges as one connection, so that they cannot use up the capacity of other connections. */
   readonly #caller = {};
   #timer: NodeJS.Timeout | undefined;
   #running = false;
@@ -61,7 +64,7 @@ export class Repayment {
     this.#arm(0);
   }
 
-  /** Starts charging after new hits are owed: the store may have been late only, and available all the time. */
+  /** Starts charging when new hits are owed. The store may only have been late, and available all the time. */
   expect(): void {
     if (this.#timer === undefined && !this.#running) this.#arm(MAX_PAUSE_MS);
   }
@@ -95,7 +98,7 @@ export class Repayment {
     }, ms).unref();
   }
 
-  /** Runs one step, and sets the timer of the next one. */
+  /** Runs one round of charges, and sets the timer for the next one. */
   async #run(): Promise<void> {
     const { ledger, clock, up, log } = this.#options;
     if (ledger.size === 0 || !up()) return;
@@ -122,7 +125,7 @@ export class Repayment {
     this.#arm(Math.min(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * tookMs), MAX_PAUSE_MS));
   }
 
-  /** Charges the next records; returns their number. */
+  /** Charges the next records. Returns their number. */
   async #charge(deadlineMicros: number): Promise<number> {
     const { ledger, store } = this.#options;
     const charges = ledger.takeOut(MAX_CONCURRENT_CHARGES);
@@ -138,7 +141,7 @@ export class Repayment {
       made++;
       this.charged++;
     };
-    // Charges of one turn share a call.
+    // Charges of one turn share a call to Redis.
     this.#chargesInFlight = Promise.all(charges.map(chargeOne));
     await this.#chargesInFlight;
     return made;

@@ -43,7 +43,7 @@ export class BucketRecords {
     return slot;
   }
 
-  /** Removes a record. Returns the former slot of the record that moved to `slot`; -1 if none did. */
+  /** Removes a record. Returns the former slot of the record that moved to `slot`, or -1. */
   remove(slot: Slot): Slot {
     return this.arena.free(slot);
   }
@@ -100,7 +100,7 @@ export class BucketRecords {
     return recordBytes((info & 1) === 0 ? (length + 3) >> 2 : (length + 1) >> 1);
   }
 
-  /** Returns whether the bucket has this key. */
+  /** Returns whether the bucket at `slot` has this key. */
   isNamed(slot: Slot, key: KeyWords): boolean {
     const ints = this.intsOf(slot);
     const at = 2 * placeOf(slot);

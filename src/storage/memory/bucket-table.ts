@@ -20,25 +20,24 @@ export interface BucketTableOptions {
  * Bytes of a bucket in addition to its record: hash chain (4), heap entry (12), and a share of partly filled chunks.
  */
 const INDEX_BYTES = 24;
-/** Number of expired or outdated entries that each write checks, so that idle buckets are removed without a timer. */
+/**
+ * Number of expired or outdated heap entries that each write checks, so that idle buckets are removed without a timer.
+ */
 const SWEEP_PER_WRITE = 4;
 /**
- * Maximum number of entries that an eviction checks. The keys of the heap are only lower bounds, because a take does
- * not update the heap, so finding the soonest entry could mean checking all of them. The soonest of the checked ones is
- * evicted.
+ * Maximum number of heap entries that an eviction checks; it evicts the soonest of them. The times in the heap are only
+ * lower bounds, because a take does not update them. An exact search could therefore mean checking all entries.
  */
 const MAX_EVICTION_SCAN = 64;
 
-/** Maximum number of lookups that are cached from one request to the next; later items share one. */
+/** Maximum number of lookups that are kept for the next request; the remaining items share one. */
 const MAX_CACHED_LOOKUPS = 16;
 
-/** A key in words, and the slot of its record, -1 if there is none. */
+/** A key in words, and the slot of its record; -1 without a record. */
 interface CachedLookup {
   readonly words: KeyWords;
   found: Slot;
-  /**
-   * Value of the table's counter at the lookup. If records were created, removed or moved since, the slot may be wrong.
-   */
+  /** Value of {@link BucketTable.changes} at the lookup. After a later change, the slot may be wrong. */
   changes: number;
 }
 
@@ -50,9 +49,9 @@ export function bucketBytes(key: string): number {
 }
 
 /**
- * Buckets by key, stored in chunks of plain bytes. The garbage collector need not visit a million idle ones, and no
- * array is copied to grow. Bounded: if the table is full, the bucket that will be full soonest (or the window that will
- * end soonest) is evicted.
+ * Buckets by key, stored in chunks of plain bytes. The garbage collector does not visit each bucket, and the table
+ * grows without copying an array. If the table is full, it evicts the bucket that will be full soonest, or the window
+ * that will end soonest.
  */
 export class BucketTable {
   /** Number of buckets evicted before they were full, since start. */
@@ -60,7 +59,7 @@ export class BucketTable {
   bytes = 0;
   private readonly options: BucketTableOptions;
   /**
-   * One lookup for each item of a request: a write follows the read of the same key, and consecutive requests often use
+   * One lookup for each item of a request. A write follows the read of the same key, and consecutive requests often use
    * the same keys.
    */
   private readonly lookups: CachedLookup[] = [newLookup(new KeyWords())];
@@ -84,8 +83,9 @@ export class BucketTable {
   }
 
   /**
-   * Loads the state stored under `key`, or none. `place` is the item's index in the request, a hint for {@link write}.
-   * Returns the slot of the bucket, -1 if it is not stored. Two keys of one request never have the same slot.
+   * Loads the state stored under `key`; a missing key loads a blank state. `place` is the item's index in the request,
+   * a hint for {@link write}. Returns the slot of the bucket, or -1 if it is not stored. Two keys of one request never
+   * have the same slot.
    */
   read(key: string, bucket: RunningBucket, place: number): Slot {
     const slot = this.find(key, place);
@@ -100,8 +100,8 @@ export class BucketTable {
 
   /**
    * Stores a state, or removes the bucket if it is blank. `tokenMicros` is monotonic time and never decreases from call
-   * to call. `read` is the result of {@link read} for this key since the latest write of another request; -1 if there
-   * was none.
+   * to call. `read` is the result of {@link read} for this key, or -1; it must be newer than the latest write of
+   * another request.
    */
   write(key: string, bucket: RunningBucket, place: number, tokenMicros: number, read: Slot = -1): void {
     const { records, heap } = this;
@@ -119,10 +119,10 @@ export class BucketTable {
       const mayBeSooner =
         bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before || before < 0;
       records.storeState(slot, bucket);
-      // The heap is the only place that stores the time of this bucket.
+      // Only the heap stores this expiry time.
       if (bucket.hasSurplus) heap.update(slot, bucket.surplusEndMicros);
-      // A later time is corrected when the entry reaches the top; a sooner one (after a refund, or with another
-      // limit) would stay hidden.
+      // A later time is corrected when the entry reaches the top. A sooner time, after a refund or with another limit,
+      // must be stored now.
       else if (mayBeSooner) {
         const expiry = this.expiryOf(slot, tokenMicros);
         if (expiry < heap.keyOf(slot)) heap.update(slot, expiry);
@@ -152,7 +152,7 @@ export class BucketTable {
   private expiryOf(slot: Slot, tokenMicros: number): number {
     const unit = this.records.unitOf(slot);
     const whole = this.records.wholeOf(slot);
-    // A window of the future (the wall clock stepped back) does not apply now, but must be kept until its end.
+    // A window in the future (the wall clock stepped back) does not apply now, but is kept until its end.
     if (unit < 0) {
       const start = whole < 0 ? -1 - whole : whole;
       return tokenMicros + (start - unit - this.options.clock.wallMicros());
@@ -168,7 +168,7 @@ export class BucketTable {
     }
   }
 
-  /** Removes a bucket that is due, or moves it to its place in the heap. Returns whether it was removed. */
+  /** Removes a bucket that has expired, or corrects its position in the heap. Returns whether it was removed. */
   private refresh(slot: Slot, tokenMicros: number): boolean {
     const expiry = this.expiryOf(slot, tokenMicros);
     if (expiry <= tokenMicros) {
@@ -179,7 +179,7 @@ export class BucketTable {
     return false;
   }
 
-  /** Returns a record for the latest key, after evicting others if needed. */
+  /** Returns a record for the latest key. Evicts another bucket if the table is full. */
   private claim(tokenMicros: number): Slot {
     const { maxBuckets, maxBytes } = this.options;
     const { words } = this.lookup;
@@ -199,7 +199,7 @@ export class BucketTable {
     let soonest = -1;
     for (let looks = 0; looks < MAX_EVICTION_SCAN; looks++) {
       const slot = this.heap.top();
-      // The entry came up twice: its key is exact, and all other keys are lower bounds that are not smaller.
+      // The entry appeared twice, so its time is exact. All other times are lower bounds and not smaller.
       if (slot === soonest) break;
       if (this.refresh(slot, tokenMicros)) return;
       if (soonest < 0 || this.heap.keyOf(slot) < this.heap.keyOf(soonest)) soonest = slot;

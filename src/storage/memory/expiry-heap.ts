@@ -15,7 +15,7 @@ const ARITY = 1 << ARITY_BITS;
 
 /**
  * A min-heap of slot numbers in typed arrays. It needs no object per entry, and its chunks are never copied, so that
- * growth causes no pause. A slot may be in the heap once.
+ * growth causes no pause. Each slot is in the heap at most once.
  */
 export class ExpiryHeap {
   private readonly positions: HeapPositions;
@@ -31,7 +31,7 @@ export class ExpiryHeap {
     return this.count;
   }
 
-  /** Returns the slot with the smallest key, -1 if the heap is empty. */
+  /** Returns the slot with the smallest key, or -1 if the heap is empty. */
   top(): number {
     return this.count === 0 ? -1 : this.slotAt(0);
   }
@@ -73,7 +73,7 @@ export class ExpiryHeap {
     else this.down(at, last, key);
   }
 
-  /** Records that a slot of the heap has a new number, under which its position can be read. */
+  /** Records that a slot of the heap has a new number. Its position can be read with the new number. */
   renumbered(slot: number): void {
     const at = this.positions.positionOf(slot);
     (this.slots[at >> CHUNK_BITS] as Int32Array)[at & CHUNK_MASK] = slot;

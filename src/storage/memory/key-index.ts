@@ -7,17 +7,16 @@ const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
 const FIRST_CHAINS = 16;
 
 /**
- * Finds records by key with linear hashing (Litwin 1980). There is one chain per record on average; each further
+ * Finds records by key with linear hashing (Litwin 1980). There is one chain per record on average. Each further
  * insertion splits one chain in two, so that growth never rehashes the whole table. The records themselves form the
- * chains, and a removal leaves nothing behind. The number of chains does not shrink: it costs four bytes for each
- * record of the largest number ever stored.
+ * chains, and removed records leave no tombstones. The number of chains never shrinks, and each takes four bytes.
  */
 export class KeyIndex {
   private readonly records: BucketRecords;
-  /** First record of each chain, -1 for none, in chunks. */
+  /** First record of each chain, or -1, in chunks. */
   private readonly heads: Int32Array[] = [];
   private chains = 0;
-  /** Chains below `chains - (mask + 1)` are split already: their records use one more bit of the hash. */
+  /** Chains below `chains - (mask + 1)` are split already, and their records use one more bit of the hash. */
   private mask = FIRST_CHAINS - 1;
   private count = 0;
 
@@ -30,7 +29,7 @@ export class KeyIndex {
     return this.count;
   }
 
-  /** Returns the record with this key, -1 if there is none. */
+  /** Returns the record with this key, or -1. */
   find(key: KeyWords): Slot {
     const { records } = this;
     let slot = this.head(this.chainOf(key.hash));

@@ -2,32 +2,35 @@ import { randomFillSync, randomInt } from 'node:crypto';
 
 const FIRST_CAPACITY = 256;
 /**
- * Capacity in words that is kept from one key to the next. Policies create no longer keys, except with non-ASCII
- * characters.
+ * Number of words whose memory is kept for the next key. Keys of policies are not longer, except with characters beyond
+ * ASCII.
  */
 const MAX_KEPT_WORDS = 2048;
 const encoder = new TextEncoder();
 
-/** Minimum and maximum words of a key that is compressed before it is hashed; policies create no longer keys. */
+/** Minimum and maximum words of a key that is compressed before it is hashed. Keys of policies are not longer. */
 const MIN_COMPRESSED_WORDS = 16;
 const MAX_COMPRESSED_WORDS = 1024;
 /** Secrets for {@link compress}, drawn at start. */
 const secrets = randomFillSync(new Int32Array(MAX_COMPRESSED_WORDS + 1));
 
 /**
- * A bucket's key as 32-bit words, and its hash: {@link KeyIndex} finds them and {@link RecordArena} stores them. One
- * object is loaded with one key after the other.
+ * A bucket's key as 32-bit words, and its hash. {@link KeyIndex} finds them, and {@link RecordArena} stores them. One
+ * object is loaded with one key after another.
  *
- * The hash is HalfSipHash-1-3 (the small variant of SipHash, which Linux uses for its hash tables) with a key drawn at
- * start, because callers choose the names of tenants and must not be able to create collisions. For long keys it is the
- * hash of two sums, see {@link compress}.
+ * The hash is HalfSipHash-1-3, the small variant of SipHash, which Linux uses for its hash tables. Its key is random,
+ * because callers choose tenant names and must not be able to create collisions. The hash of a long key is the hash of
+ * two sums, see {@link compress}.
  */
 export class KeyWords {
-  /** Four characters per word, little endian, or two if one is beyond ASCII. The last word is padded with zeros. */
+  /**
+   * The characters, four per word in little-endian order, or two if a character is beyond ASCII. Zeros fill the last
+   * word.
+   */
   words = new Int32Array(FIRST_CAPACITY);
   /** Number of {@link words} in use. */
   count = 0;
-  /** Number of characters, and whether they take two bytes each; together with the words, the whole key. */
+  /** Number of characters, and whether they take two bytes each. Together with the words, it identifies the key. */
   info = 0;
   hash = 0;
   private key = '';
@@ -36,7 +39,7 @@ export class KeyWords {
   private readonly seed1: number;
   private readonly sums = new Int32Array(2);
 
-  /** The seeds are 32 random bits each, except in tests. */
+  /** The seeds are 32 random bits each, or fixed in tests. */
   constructor(seed0 = randomInt(2 ** 32), seed1 = randomInt(2 ** 32)) {
     this.seed0 = seed0 | 0;
     this.seed1 = seed1 | 0;
@@ -84,8 +87,8 @@ export class KeyWords {
   }
 
   /**
-   * Returns false for a key with characters beyond ASCII. Takes half the time of a loop over charCodeAt: keys are ropes
-   * of concatenated parts, which V8 would search for each character.
+   * Returns false for a key with characters beyond ASCII. Takes half the time of a loop over charCodeAt, because V8
+   * would search a concatenated key for each character.
    */
   private packAscii(key: string): boolean {
     const { bytes } = this;
@@ -112,7 +115,7 @@ export class KeyWords {
     let v1 = seed1;
     let v2 = 0x6c796765 ^ seed0;
     let v3 = 0x74656462 ^ seed1;
-    // The last iterations add the number of characters instead of a length in bytes, and then finalise.
+    // The last iterations add the number of characters, where SipHash adds the length in bytes, and then finalise.
     for (let i = 0; i < count + 4; i++) {
       const word = i < count ? (words[i] as number) : i === count ? this.info : 0;
       if (i === count + 1) v2 ^= 0xff;
@@ -134,9 +137,9 @@ export class KeyWords {
 }
 
 /**
- * Computes two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message
- * Authentication", 1999) on the halves of each word, twice, with the secrets shifted by one word. Two keys of one
- * length have equal sums with a probability of 2^-32 if their author does not know the secrets.
+ * Computes two sums of the words in a third of the hash's time. Uses NH (Black et al., "UMAC: Fast and Secure Message
+ * Authentication", 1999) on the halves of each word, twice, with the secrets shifted by one word. For two keys of equal
+ * length whose author does not know the secrets, the sums are equal with a probability of 2^-32.
  */
 function compress(words: Int32Array, count: number, sums: Int32Array): void {
   let one = 0;

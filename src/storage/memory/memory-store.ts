@@ -17,12 +17,12 @@ export interface MemoryStoreOptions {
   readonly countDeniedHits: boolean;
 }
 
-/** Maximum number of items in which repeated keys are found by comparing; larger requests use maps. */
+/** Maximum number of items that are compared pairwise to find repeated keys; larger requests use maps. */
 const MAX_COMPARED_ITEMS = 8;
 
 /**
- * Buckets in this process. Synchronous: a request needs no promise and no closure. Bounded: the bucket that will be
- * full soonest is evicted first and counted in `evictions`.
+ * Buckets in this process. Synchronous, without a promise or closure for each request. If it is full, it evicts the
+ * bucket that will be full soonest, and counts it in `evictions`.
  */
 export class MemoryStore implements BucketStore {
   private readonly clock: Clock;
@@ -31,11 +31,11 @@ export class MemoryStore implements BucketStore {
   // Scratch space of one request; reused.
   private readonly pool: RunningBucket[] = [];
   private readonly buckets: RunningBucket[] = [];
-  /** Slot of each item's bucket, -1 if it is not stored yet. */
+  /** Slot of each item's bucket, or -1 if it is not stored. */
   private readonly slots: Slot[] = [];
-  /** For large requests, the stored buckets by slot, which saves hashing their keys again. */
+  /** For large requests, the stored buckets by slot, so that their keys need not be hashed again. */
   private readonly seenKept = new Map<Slot, RunningBucket>();
-  /** For large requests, the buckets that are not stored, by key. */
+  /** For large requests, the buckets without a slot, by key. */
   private readonly seenNew = new Map<string, RunningBucket>();
   private readonly findings: TakeSnapshot[] = [];
 
@@ -90,7 +90,7 @@ export class MemoryStore implements BucketStore {
     return rate.outcome(hits, this.findings[i] as TakeSnapshot, rate.nowOf(tokenMicros, windowMicros));
   }
 
-  /** Fills `buckets` with the stored states, one object per distinct key. */
+  /** Fills `buckets` with the stored states, one object for each distinct key. */
   private load(items: readonly TakeItem[]): void {
     const { pool, buckets, slots, table, findings } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
@@ -127,7 +127,7 @@ export class MemoryStore implements BucketStore {
   }
 }
 
-/** Returns whether the wall clock must be read: only windows need it. */
+/** Returns whether the wall clock must be read, which only windows need. */
 function needsWallClock(items: readonly TakeItem[]): boolean {
   for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.byWallClock) return true;
   return false;

@@ -1,18 +1,19 @@
 /**
- * Number of a record: its chunk, and its position in 8-byte words. It is invalid after {@link RecordArena.free}, which
- * moves records.
+ * Number of a record: its chunk, and its position in 8-byte words. {@link RecordArena.free} moves a record, which makes
+ * its number invalid.
  */
 export type Slot = number;
 
 const PLACE_BITS = 13;
 const PLACE_MASK = (1 << PLACE_BITS) - 1;
 /**
- * Words in a chunk of 64 KiB, which is allocated and zeroed in some ten microseconds, so that growth causes no pause.
+ * Words in a chunk of 64 KiB. Allocating and zeroing a chunk takes some ten microseconds, so that growth causes no
+ * pause.
  */
 const CHUNK_WORDS = 1 << PLACE_BITS;
-/** Records of more words get a chunk of their own. */
+/** Size in words above which each record gets a separate chunk. */
 const LARGE_WORDS = CHUNK_WORDS / 8;
-/** Up to here, each number of words has a size class; above, there are eight for each doubling. */
+/** Size in words up to which each size has its own class. Above it, there are eight classes for each doubling. */
 const EXACT_WORDS = 64;
 /** Maximum number of empty chunks that are kept for later. */
 const SPARE_CHUNKS = 16;
@@ -36,9 +37,8 @@ export function allocatedWords(words: number): number {
 
 /**
  * Stores records of 8-byte words in chunks that are never copied. Growth causes no pause, and the garbage collector
- * sees a few buffers instead of a million objects. Records of one size are contiguous: the last one moves into the
- * place of a freed one, so that no sequence of sizes leaves holes. At most a part of a chunk per size class (some
- * hundred) is unused.
+ * sees a few buffers instead of a million objects. Records of one size are contiguous: the last record moves to the
+ * position of a freed record. Unused memory is at most a part of one chunk for each of some hundred size classes.
  */
 export class RecordArena {
   /** Both views of each chunk: `doubles[chunkOf(slot)][placeOf(slot)]` and `ints[chunkOf(slot)][2 * placeOf(slot)]`. */
@@ -66,7 +66,7 @@ export class RecordArena {
     return (chunk << PLACE_BITS) | (size.used++ * taken);
   }
 
-  /** Frees a record. Returns the former number of the record that moved to `slot`; -1 if none did. */
+  /** Frees a record. Returns the former number of the record that moved to `slot`, or -1. */
   free(slot: Slot): Slot {
     const chunk = chunkOf(slot);
     const words = this.wordsOf[chunk] as number;
@@ -78,7 +78,7 @@ export class RecordArena {
     const lastChunk = size.chunks[size.chunks.length - 1] as number;
     const last = (lastChunk << PLACE_BITS) | (--size.used * words);
     if (last !== slot) {
-      // Copied as integers: a double that is not a number may be copied with other bits.
+      // Copies integers, because copying a NaN as a double may change its bits.
       const to = this.ints[chunk] as Int32Array;
       const from = this.ints[lastChunk] as Int32Array;
       const toPlace = 2 * placeOf(slot);

@@ -18,7 +18,9 @@ import type { TakeBatch } from './take-batch.js';
 
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
 const AWAY = new StorageError('disconnected', 'Redis could not be reached in time');
-/** Error message for refunds that are sent once: a Redis that does not have the takes would give back too much. */
+/**
+ * Error message for refunds, which are sent only once. A Redis that does not have the takes would give back too much.
+ */
 const OTHER_CONNECTION = 'the tokens were taken on another connection';
 const BUSY = new StorageError('full', 'Redis was busy with other requests');
 
@@ -33,28 +35,28 @@ export interface InFlightCallsOptions {
   readonly monotonicMicros: () => number;
   readonly tellWork: RedisStoreOptions['reportWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
-  /** Called when a call ends here, whether or not it was sent. */
+  /** Called when a call ends in this object, whether or not it was sent. */
   readonly onEnded: (batch: TakeBatch) => void;
-  /** Called when Redis refuses a held call; returns what others do with it, see {@link Redirect}. */
+  /** Called when Redis refuses a sent call, see {@link Redirect}. */
   readonly redirect?: Redirect | undefined;
 }
 
-/** Weight of each call in the average. */
+/** Weight of the latest call in the average duration. */
 const LATENCY_WEIGHT = 0.05;
 
 /**
- * The calls that were sent to Redis, and those that wait for a connection. If the connection is lost before a call is
- * answered, the call may be sent once more on the next connection.
+ * The calls that were sent to Redis, and those that wait for a connection. If the connection is lost before the reply
+ * to a call, the call may be sent once more on the next connection.
  */
 export class InFlightCalls {
   readonly load: RedisLoad;
   /** Number of calls sent since start. */
   calls = 0;
-  /** Average duration of recent calls; undefined before the first answer. */
+  /** Average duration of recent calls; undefined before the first reply. */
   latencyMicros: number | undefined;
   readonly #options: InFlightCallsOptions;
   readonly #silenceWatch: SilenceWatch;
-  /** Sent and unanswered calls, even if no caller waits for them. */
+  /** Calls that were sent and not answered, even if no caller waits for them. */
   readonly #sent = new LinkedList<TakeBatch>();
   /** Complete calls that wait for a connection. */
   readonly #held = new LinkedList<TakeBatch>();
@@ -89,7 +91,7 @@ export class InFlightCalls {
     yield* this.#held;
   }
 
-  /** Sends a call. Without a connection it waits during the reconnect grace, and fails otherwise. */
+  /** Sends a call. Without a connection, the call waits during the reconnect grace, and fails otherwise. */
   submit(batch: TakeBatch): void {
     const connection = this.#options.connection();
     if (batch.isGiveBack && batch.takenEpoch !== this.#options.connectionEpoch())
@@ -99,7 +101,7 @@ export class InFlightCalls {
     else this.fail(batch, connection.downReason, 'Redis became unavailable');
   }
 
-  /** Holds a call until {@link reroute}, or until there is a connection. */
+  /** Holds a call until {@link reroute} is called or a connection is available. */
   hold(batch: TakeBatch): void {
     this.#held.add(batch);
   }
@@ -113,7 +115,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Moves each held call to where `targetOf` sends it: to another server, to this Redis, or to an error. */
+  /** Moves each held call to its target: to another server, to this Redis, or to an error. */
   reroute(targetOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
     for (const batch of this.#held) {
       if (!batch.hasPending) {
@@ -141,7 +143,7 @@ export class InFlightCalls {
 
   /**
    * Handles a lost connection. Redis may or may not have executed the unanswered calls. Repeating a take can take too
-   * much, which allows nothing extra, but repeating a refund can give back too much.
+   * much but never allows more requests. Repeating a refund can give back too much.
    */
   onConnectionLost(): void {
     for (const batch of this.#sent) {
@@ -183,7 +185,7 @@ export class InFlightCalls {
     const send = ++batch.sendCount;
     const { asking } = batch;
     batch.asking = false;
-    // Results on a connection that has been lost since are ignored.
+    // Results on an earlier connection are ignored.
     const isInFlight = (): boolean => batch.sendCount === send && this.#sent.has(batch);
     scripts.run(
       batch,
@@ -225,7 +227,7 @@ export class InFlightCalls {
     this.fail(batch, reason, error.message);
   }
 
-  /** Returns whether a refused call is handled as a redirection. */
+  /** Returns whether a refused call was handled as a redirection. */
   #isRedirected(batch: TakeBatch, error: RedisReplyError): boolean {
     const { redirect, connection, onEnded } = this.#options;
     if (redirect === undefined || !isRedirection(error)) return false;
@@ -247,9 +249,7 @@ export class InFlightCalls {
     this.load.answered(this.#silenceWatch.answeredMicros);
   }
 
-  /**
-   * Holds a call that was sent until there is another connection, during the reconnect grace. Returns whether it does.
-   */
+  /** Holds a sent call until the next connection, during the reconnect grace. Returns false without a grace. */
   #holdForRetry(batch: TakeBatch): boolean {
     if (!this.#options.connection().inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
     if (batch.sendCount > 1 + batch.redirections) return false;

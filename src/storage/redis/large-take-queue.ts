@@ -10,7 +10,7 @@ export const MAX_SMALL_ITEMS = 16;
 /** Error message for a connection whose request does not fit into the queue. */
 export const LARGE_QUEUE_FULL = 'too many requests with many limits are waiting';
 /**
- * Number of items that each turn adds to the credit of a connection: a request is sent once the credit covers its
+ * Number of items that each turn adds to the credit of a connection. A request is sent once the credit covers its
  * items.
  */
 export const QUANTUM_ITEMS = 64;
@@ -21,7 +21,7 @@ const NEW_FLOW_ITEMS = 1000;
 /** A request in the queue, due at its deadline, in microseconds. */
 export interface LargeTake extends Due {
   readonly items: readonly TakeItem[];
-  /** Partition of all its items. */
+  /** Partition of all items of the request. */
   readonly partition: Partition;
   /** See {@link BatchOptions}. */
   readonly takenEpoch: unknown;
@@ -43,7 +43,7 @@ class Flow implements Linked<Flow> {
   /** Requests, oldest first. */
   readonly takes = new LinkedList<QueuedTake>();
   items = 0;
-  /** Number of items that it may send. */
+  /** Number of items that the connection may send. */
   credit = QUANTUM_ITEMS;
 
   constructor(connection: unknown) {
@@ -53,18 +53,22 @@ class Flow implements Linked<Flow> {
 
 /**
  * Large requests that wait until they are sent to Redis. Redis executes one call after the other, so each call delays
- * all later ones. Small requests are therefore sent at once, and large ones one call at a time. Connections take turns
- * by items (deficit round robin: Shreedhar and Varghese, Efficient Fair Queueing, 1995). A connection without waiting
- * requests comes before those that send all the time (RFC 8290 section 4.2), which get a turn after a number of items
- * nevertheless. No connection can hold more than what is free.
+ * all later calls. Small requests are therefore sent at once, and large requests one call at a time.
+ *
+ * Connections take turns by items (deficit round robin: Shreedhar and Varghese, Efficient Fair Queueing, 1995). A
+ * connection without waiting requests comes before connections that send all the time (RFC 8290 section 4.2). After a
+ * number of items, those get a turn nevertheless. No connection can use more than the free capacity of the queue.
  */
 export class LargeTakeQueue {
   readonly #maxItems: number;
   readonly #flows = new Map<unknown, Flow>();
-  /** Flows without a turn so far, which come first, and the others, each in the order of their turns. */
+  /**
+   * Connections that have had no turn, which come first, and connections that had one, each in the order of their
+   * turns.
+   */
   readonly #newFlows = new LinkedList<Flow>();
   readonly #oldFlows = new LinkedList<Flow>();
-  /** Number of items of new flows that were sent since the last turn of an old flow. */
+  /** Number of items of new flows that were sent since the latest turn of an old flow. */
   #newFlowItems = 0;
   /** Result of the latest {@link peek}. */
   #peeked: QueuedTake | undefined;
@@ -72,7 +76,7 @@ export class LargeTakeQueue {
   #items = 0;
 
   /**
-   * `maxItems`: maximum number of queued items. Connections without queued requests may add up to as many again, in
+   * `maxItems`: maximum number of queued items. Connections without queued requests may together add as many again, in
    * requests of at most {@link QUANTUM_ITEMS}.
    */
   constructor(maxItems: number) {
@@ -84,7 +88,7 @@ export class LargeTakeQueue {
     return this.#items;
   }
 
-  /** Earliest deadline of the queued requests, in microseconds; Infinity if there are none. */
+  /** Earliest deadline of the queued requests, in microseconds; Infinity if the queue is empty. */
   get soonestDeadline(): number {
     return this.#byDeadline.first?.dueAt ?? Number.POSITIVE_INFINITY;
   }
@@ -98,7 +102,7 @@ export class LargeTakeQueue {
   }
 
   /**
-   * Adds a request that fits, see {@link hasRoomFor}. The promise settles when the request is answered, or by
+   * Adds a request that fits, see {@link hasRoomFor}. The promise settles with the request's outcomes, or through
    * {@link expire}.
    */
   add(
@@ -131,7 +135,7 @@ export class LargeTakeQueue {
     });
   }
 
-  /** Returns the request whose turn it is. */
+  /** Returns the request that has the next turn. */
   peek(): LargeTake | undefined {
     for (;;) {
       const flow = this.#nextFlow();

@@ -4,17 +4,18 @@ import { type LargeTake, LargeTakeQueue } from './large-take-queue.js';
 import type { TakeBatch } from './take-batch.js';
 
 /**
- * Maximum number of items of large requests that Redis has not answered yet, unless a single request has more; about 5
- * ms of its time.
+ * Maximum number of unanswered items in large requests, unless a single request has more. Redis needs about 5 ms for
+ * them.
  */
 export const MAX_LARGE_ITEMS_IN_FLIGHT = 1000;
 /**
- * If a reply has more items than this, the next call is sent in another turn of the event loop, because reading the
- * reply used this one.
+ * Number of items of a reply above which the next call is sent in another turn of the event loop, because reading the
+ * reply fills this turn.
  */
 const LARGE_REPLY_ITEMS = 256;
 /**
- * Maximum number of items that are sent in one turn of the event loop, and the number that each call costs in addition.
+ * Maximum number of items that are added in one turn of the event loop, and the number that each call counts in
+ * addition.
  */
 const ITEMS_PER_SLICE = 128;
 const CALL_COST_ITEMS = 4;
@@ -23,7 +24,7 @@ const CALL_COST_ITEMS = 4;
 export interface BatchOutput {
   /** Creates an empty call for a large request. */
   newBatch(take: LargeTake): TakeBatch;
-  /** Returns whether a call has space for `items` more. */
+  /** Returns whether a call has space for `items` further items. */
   hasRoomFor(batch: TakeBatch, items: number): boolean;
   /** Sends a call, or fails it if Redis is unavailable. */
   send(batch: TakeBatch): void;
@@ -48,12 +49,12 @@ export class LargeTakeSender {
     this.#output = outlet;
   }
 
-  /** Number of items that wait, are being added to a call, or were sent and not answered. */
+  /** Number of items in the queue, in the call that is being built, and in unanswered calls. */
   get items(): number {
     return this.queue.items + (this.#building?.itemCount ?? 0) + this.#itemsSent;
   }
 
-  /** The call that is being built, which can expire and fail like one that was sent. */
+  /** The call that is being built. It can expire and fail like a sent call. */
   get building(): TakeBatch | undefined {
     return this.#building;
   }
@@ -71,7 +72,7 @@ export class LargeTakeSender {
     this.#building?.fail(error);
   }
 
-  /** Called when a call has ended. Returns whether this object sent it. */
+  /** Called when a call has ended. Returns whether this object had sent it. */
   retire(batch: TakeBatch): boolean {
     if (!this.#sent.delete(batch)) return false;
     this.#itemsSent -= batch.itemCount;
@@ -99,7 +100,7 @@ export class LargeTakeSender {
         const { items, dueAt, resolve } = take;
         yield* batch.addInSlices(items, dueAt, resolve);
         take = queue.peek();
-        // A request that expired while it was added is incomplete; a call without other requests is dropped.
+        // A request that expired while it was added is incomplete. A call without other requests is dropped.
       } while (batch.hasPending && take !== undefined && this.#fitsBatch(batch, take));
       this.#building = undefined;
       if (!batch.hasPending) continue;
@@ -123,7 +124,7 @@ export class LargeTakeSender {
     );
   }
 
-  /** Returns whether `items` more can be sent in addition to those of the call that is being built. */
+  /** Returns whether `items` further items can be sent, after the `building` items of the call that is being built. */
   #fitsInFlight(building: number, items: number): boolean {
     const given = this.#itemsSent + building;
     return given === 0 || given + items <= MAX_LARGE_ITEMS_IN_FLIGHT;

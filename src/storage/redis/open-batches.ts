@@ -2,7 +2,7 @@ import type { TakeItem } from '../../limiter/bucket-store.js';
 import type { Partition } from '../sharded/shard.js';
 import type { TakeBatch } from './take-batch.js';
 
-/** Maximum number of takes in one call, unless a single request has more: each blocks Redis for 4 to 6 µs. */
+/** Maximum number of takes in one call, unless a single request has more. Each take blocks Redis for 4 to 6 µs. */
 export const MAX_TAKES_PER_CALL = 1000;
 
 /** The calls of the current turn of the event loop, to which small requests are added. */
@@ -10,8 +10,8 @@ export class OpenBatches {
   readonly #keysPerCall: number;
   #batches: TakeBatch[] = [];
   /**
-   * The latest call for each partition, and the latest one with refunds. Both maps are created anew in each turn that
-   * needs them, because a Map that is cleared keeps its tables alive, see LinkedList.
+   * The latest call for each partition, and the latest call with refunds. Each turn that needs them creates new maps,
+   * because a cleared Map keeps its tables alive, see LinkedList.
    */
   #latest: Map<Partition, TakeBatch> | undefined;
   #latestGiveBack: Map<Partition, TakeBatch> | undefined;
@@ -29,7 +29,7 @@ export class OpenBatches {
     return this.#batches.values();
   }
 
-  /** Returns the call to which a request can be added; undefined if it needs a new one. */
+  /** Returns the call to which a request can be added, or undefined if it needs a new call. */
   find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
     const last = (takenEpoch === undefined ? this.#latest : this.#latestGiveBack)?.get(partition);
     if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
@@ -47,12 +47,12 @@ export class OpenBatches {
     }
   }
 
-  /** Returns whether a call has space for `items` more. */
+  /** Returns whether a call has space for `items` further items. */
   hasRoomFor(batch: TakeBatch, items: number): boolean {
     return batch.load + items <= this.#keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
   }
 
-  /** Removes and returns all calls; nothing is added to them afterwards. */
+  /** Removes and returns all calls. No request is added to them afterwards. */
   takeAll(): TakeBatch[] {
     const batches = this.#batches;
     this.#batches = [];

@@ -7,7 +7,7 @@ import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 
-/** A take of a bucket that fills in 1 s, so that its key does not remain. */
+/** A take from a bucket that fills within 1 s, so that its key expires soon. */
 export const PROBE: TakeItem = {
   key: 'probe',
   tagLength: 5,
@@ -18,8 +18,8 @@ export const PROBE: TakeItem = {
 };
 
 /**
- * Probes Redis with what calls need: takes from an unused bucket with `take`, or only pings if there is no key. Rejects
- * if that fails. `isNew`: nothing is known yet about the server of this connection.
+ * Tests with `take` what calls need, in an unused bucket. Without a key, only sends PING. Rejects if that fails.
+ * `isNew`: nothing is known so far about the server of this connection.
  */
 export async function probeRedis(
   send: SendCommand,
@@ -41,20 +41,20 @@ export async function probeRedis(
   try {
     await take(keys.ownKey(tag, PROBE.key));
   } catch (error) {
-    // The node still serves the slot during its migration, but new keys are created on the other node.
+    // During a migration, the node still serves the slot, but new keys are created on the other node.
     if (!(error instanceof RedisReplyError) || error.code !== 'ASK') throw error;
   }
 }
 
 /**
- * Rejects if the user has no permission for ASKING, which would otherwise only surface when a slot is migrated. ASKING
- * applies to the next command only, and changes nothing for a slot that the node serves.
+ * Rejects if the user has no permission for ASKING. Otherwise, the missing permission would only surface during a
+ * migration. ASKING applies only to the next command, and has no effect for a slot that the node serves.
  */
 async function expectAsking(send: SendCommand): Promise<void> {
   try {
     await send('asking', [], SHORT_TEXT);
   } catch (error) {
-    // A service that only resembles a cluster may not support it.
+    // A service that only resembles a Redis Cluster may not support the command.
     if (!(error instanceof RedisReplyError) || error.code === 'NOPERM') throw error;
   }
 }

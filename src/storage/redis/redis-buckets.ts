@@ -8,9 +8,9 @@ export interface RedisNodeState {
   /** Name in logs and metrics, without a login. */
   readonly name: string;
   readonly up: boolean;
-  /** Why the server does not decide, as a reason of StorageError; undefined while it does. */
+  /** Why the server cannot decide, as a reason of StorageError; undefined while it can. */
   readonly reason: StorageError['reason'] | undefined;
-  /** Average duration of recent calls; undefined before the first answer. */
+  /** Average duration of recent calls; undefined before the first reply. */
   readonly latencyMicros: number | undefined;
 }
 
@@ -22,17 +22,17 @@ export interface RedisBuckets extends ShardMap {
   readonly whole: boolean;
   /** Counts of all servers together. */
   readonly connections: ConnectionCounts;
-  /** The known servers; before any are known, those of the settings. */
+  /** The known servers. Before the first are known, the servers in the settings. */
   readonly nodes: readonly RedisNodeState[];
-  /** Adds a listener that runs whenever a server becomes available (again). */
+  /** Adds a listener that runs whenever a server becomes available. */
   onUp(listener: () => void): void;
   /** Adds a listener that runs whenever a server becomes unavailable; `reason` is for the log. */
   onDown(listener: (reason: string) => void): void;
   /**
-   * Runs a script once on the server of its key, even if the reply is lost, and not at all while that server is
+   * Runs a script once on the server of its key, even if the reply is lost. Does not run it while that server is
    * unavailable. Never rejects. Ends within the larger of REDIS_TIMEOUT and 0.5 s after it was sent.
    */
   runScript(question: ScriptRequest): Promise<ScriptReply>;
-  /** Records work of another process, `from`, which that process reported by `reportWork` for the server `node`. */
+  /** Records work of the process `from`, which that process reported through `reportWork` for the server `node`. */
   addOtherWork(from: number, micros: number, node: string): void;
 }

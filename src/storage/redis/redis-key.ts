@@ -11,9 +11,9 @@ export const DEFAULT_KEY_PREFIX = 'weir:1:';
 
 /** Hexadecimal digits of the hash tag: 64 bits, far more than the 14 bits of a Redis Cluster slot. */
 const TAG_DIGITS = 16;
-/** Maximum number of keys that {@link RedisKeys} caches, because most of a key's cost is its digest. */
+/** Maximum number of keys that {@link RedisKeys} caches, because the digest is most of a key's cost. */
 const MAX_CACHED_KEYS = 10_000;
-/** Maximum length of cached keys, in UTF-16 units. Only few policies, and limit overrides, have longer ones. */
+/** Maximum length of cached keys, in UTF-16 units. Only few policies and limit overrides have longer keys. */
 const MAX_CACHED_KEY_UNITS = 512;
 
 /**

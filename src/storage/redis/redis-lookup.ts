@@ -23,8 +23,8 @@ export class RedisLookup {
 
   /**
    * Returns the server of a slot, named as in metrics and health; with Sentinels, the master that they announce. The
-   * name contains no password. A single Redis is not contacted. Rejects after a few seconds at most, with an Error
-   * whose message says what is wrong and which setting to change.
+   * name contains no password. Does not connect to a single Redis. Rejects after a few seconds at most, with an Error
+   * that states the problem and the setting to change.
    */
   async serverOf(slot: number): Promise<string> {
     const { address, finder, names } = this.#options;
@@ -51,7 +51,7 @@ export class RedisLookup {
     }
   }
 
-  /** Ends all queries, and a program that prints a login. */
+  /** Ends all queries, and the program that prints a login. */
   close(): void {
     for (const close of this.#closers.splice(0)) close();
   }

@@ -4,8 +4,8 @@ import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisKeys } from './redis-key.js';
 
 /**
- * The clock that buckets use (REDIS_CLOCK). `server`: Redis's clock, which the script reads; `caller`: the same time,
- * as estimated by the caller; `auto`: `server`, until Redis refuses the time to scripts.
+ * The clock that buckets use (REDIS_CLOCK). With `server`, the script reads Redis's clock. With `caller`, the caller
+ * estimates the time of Redis's clock. `auto` is `server` until Redis does not let scripts read the time.
  */
 export type RedisClock = 'auto' | 'server' | 'caller';
 
@@ -15,7 +15,7 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly countDeniedHits: boolean;
   /**
    * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Further takes
-   * are refused: as `full` while Redis answers, otherwise as `overloaded`.
+   * are refused, as `full` while Redis replies, otherwise as `overloaded`.
    */
   readonly maxInFlight: number;
   /** Maximum number of keys in one call, unless a single request has more (REDIS_BATCH_KEYS). */
@@ -23,24 +23,27 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly clockOf: RedisClock;
   /** Prefix of the keys; default `weir:1:`. */
   readonly keyPrefix?: string;
-  /** Receives each call: microseconds until its answer or failure, number of items, and the failure. */
+  /** Called for each call with the microseconds until its reply or failure, the number of items, and the failure. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
   /**
-   * Receives work that other processes of this server may have to wait for: Redis is expected to be busy with it for
+   * Called with work that other processes of this server may have to wait for: Redis is expected to be busy for
    * `micros`. `node` is the name of the server if there are several.
    */
   readonly reportWork?: (micros: number, node?: string) => void;
-  /** For one server of several: handles calls that it redirects. */
+  /** If there are several servers: handles calls that this server redirects. */
   readonly redirect?: Redirect;
-  /** For one server of several: returns a hash tag of that server for probes; undefined if it has none. */
+  /**
+   * If there are several servers: returns a hash tag of this server for probes, or undefined if the server has no
+   * slots.
+   */
   readonly probeTag?: () => string | undefined;
-  /** For one server of several: the key cache that they share. */
+  /** If there are several servers: the key cache that they share. */
   readonly keys?: RedisKeys;
   /** Returns the time of the deadline clock, in microseconds; the machine's monotonic clock by default. */
   readonly monotonicMicros?: () => number;
   /**
-   * For tests: returns the time of buckets, in microseconds, instead of Redis's clock; the caller's time if `clockOf`
-   * says so.
+   * For tests: returns the time of buckets, in microseconds, instead of Redis's clock. It counts as a caller's time if
+   * `clockOf` is `caller`.
    */
   readonly clock?: () => number;
 }

@@ -31,13 +31,13 @@ import {
 } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 
-/** Maximum time that `close` waits for answers, in milliseconds. */
+/** Maximum time that `close` waits for replies, in milliseconds. */
 const CLOSE_WAIT_MS = 500;
 
 /**
- * The buckets in a single Redis; it is the map and the only shard. All takes of one turn of the event loop that have
- * the same partition share one script call, and several calls may be in flight. Large requests take turns
- * ({@link LargeTakeSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md.
+ * The buckets in a single Redis, which is both the map and the only shard. All takes of one partition in one turn of
+ * the event loop share one script call, and several calls may be in flight. Large requests take turns ({@link
+ * LargeTakeSender}). A take never rejects and ends by its deadline; see docs/operate/redis.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];
@@ -54,11 +54,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly downSignal = new Signal<string>();
   readonly onUp = this.upSignal.add;
   readonly onDown = this.downSignal.add;
-  /** Takes of this turn, in calls that are not sent yet. */
+  /** Takes of this turn, in calls that are not sent so far. */
   private readonly openBatches: OpenBatches;
   private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly inFlightCalls: InFlightCalls;
-  /** Items of small requests that were sent or wait. */
+  /** Capacity for items of small requests that wait or were sent. */
   private readonly smallRoom: FairCapacity;
   private readonly largeTakes: LargeTakeSender;
   private readonly time: RedisTime;
@@ -120,7 +120,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     });
   }
 
-  /** Whether Redis answers now. */
+  /** Whether Redis replies at the moment. */
   get connected(): boolean {
     return this.connection.up;
   }
@@ -140,7 +140,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.inFlightCalls.calls;
   }
 
-  /** Number of items that wait or were sent, and are not answered yet. */
+  /** Number of items that wait, or were sent and not answered. */
   get inFlight(): number {
     return this.smallRoom.used + this.largeTakes.items;
   }
@@ -150,7 +150,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.connections;
   }
 
-  /** Records work of another process, `from`, which that process reported by `reportWork`. */
+  /** Records work of the process `from`, which that process reported through `reportWork`. */
   addOtherWork(from: number, micros: number): void {
     this.inFlightCalls.load.addOtherWork(from, micros, this.monotonicMicros());
   }
@@ -187,7 +187,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
     if (!mayWait) return this.refuseBusy(now, 'requests that wait for Redis use too much memory');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
-    // Redis would execute the call after its caller has stopped waiting.
+    // Redis would execute the call only after its deadline.
     if (now + this.inFlightCalls.load.queueMicros(now) > deadline) {
       return this.refuseBusy(now, 'Redis has too much queued work');
     }
@@ -217,7 +217,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   /**
-   * The number of the current connection: a later connection may lead to a Redis without the changes made on this one.
+   * The number of the current connection. A later connection may lead to a Redis that does not have the changes of this
+   * one.
    */
   get connectionEpoch(): unknown {
     return this.connection.up ? this.connection.connections.opened : undefined;
@@ -233,15 +234,15 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     }
   }
 
-  /** Accepts a call of another server of the same cluster. */
+  /** Accepts a call from another server of the same cluster. */
   adopt(batch: TakeBatch): void {
     this.inFlightCalls.submit(batch);
     if (batch.hasPending) this.timer.arm(batch.soonestDeadline, this.monotonicMicros());
   }
 
   /**
-   * Moves waiting calls to the stores that have their partitions now. `storeOf` returns the store, or the reason why
-   * there is none.
+   * Moves waiting calls to the stores that now have their partitions. `storeOf` returns the store, or the reason why no
+   * store has the partition.
    */
   reroute(storeOf: (partition: Partition) => RedisStore | StorageError): void {
     const targetOf = ({ partition }: TakeBatch): ((batch: TakeBatch) => void) | StorageError | undefined => {
@@ -250,13 +251,13 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       return store === this ? undefined : (batch) => store.adopt(batch);
     };
     if (!this.connection.up) {
-      // They wait like calls that were sent before.
+      // From now on, these calls wait like earlier ones.
       for (const batch of this.openBatches.takeAll()) this.inFlightCalls.hold(batch);
     }
     this.inFlightCalls.reroute(targetOf);
   }
 
-  /** Waits briefly for unanswered calls; afterwards they fail with `disconnected`. */
+  /** Waits briefly for the replies to sent calls. After that, the calls fail with `disconnected`. */
   close(): Promise<void> {
     this.closing ??= this.end();
     return this.closing;
@@ -278,7 +279,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   /**
-   * Returns `full` if Redis answers, and is therefore busy: a store failure would let callers get around the limit by
+   * Returns `full` if Redis replies, because it is only busy. A store failure would let callers get around a limit by
    * keeping Redis busy. Otherwise returns `overloaded`.
    */
   private refuseBusy(nowMicros: number, message: string): StorageError {
@@ -290,7 +291,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private flush(): void {
-    // Waiting calls are sent when Redis is up, or fail when the grace ends.
+    // Waiting calls are sent when Redis is available, or fail when the grace ends.
     if (this.connection.inReconnectGrace) return;
     this.inFlightCalls.submitHeld();
     for (const batch of this.openBatches.takeAll()) {
@@ -300,10 +301,12 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.largeTakes.send();
   }
 
-  /** Takes a token from an unused bucket with a key of its own, which tests everything that calls need. */
+  /**
+   * Takes a token from an unused bucket with a separate key, which tests all commands and permissions that calls need.
+   */
   private async probeBucket(send: SendCommand, key: string | undefined, isNew: boolean): Promise<void> {
-    // A Redis that requires a password may close the connection on a long command without an error. It answers a
-    // short one.
+    // A Redis that requires a password may close the connection after a long command, without an error. It replies to a
+    // short command.
     await (key === undefined
       ? send('ping', [], SHORT_TEXT)
       : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));

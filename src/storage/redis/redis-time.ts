@@ -9,7 +9,7 @@ export class RedisTime {
   readonly #hasSingleClock: boolean;
   /** The latest known time; 0 if unknown. */
   #latestMicros = 0;
-  /** When it was received, on the clock of deadlines. */
+  /** When that time was received, on the clock of deadlines. */
   #seenAtMicros = 0;
 
   /** `hasSingleClock`: whether all replies come from one clock. */
@@ -19,16 +19,17 @@ export class RedisTime {
   }
 
   /**
-   * The latest known time, which the next time does not precede; 0 if unknown. With several clocks, one may be behind
-   * another, which is no step back: otherwise a bucket would refill faster with each switch.
+   * The latest known time, or 0 if unknown. Redis's next time is not earlier. With several clocks, the value is always
+   * 0: one clock may be behind another, which is not a step back. Otherwise, a bucket would refill faster with each
+   * change of the server.
    */
   get seenMicros(): number {
     return this.#hasSingleClock ? this.#latestMicros : 0;
   }
 
   /**
-   * Records a time of Redis. Small steps back are ignored, since replies may arrive out of order. After a larger one,
-   * the new time applies, as in take.lua.
+   * Records a time of Redis. A small step back is ignored, because replies may arrive out of order. After a larger
+   * step, the new time applies, as in take.lua.
    */
   note(nowMicros: number): void {
     if (nowMicros < this.#latestMicros && this.#latestMicros - nowMicros <= MAX_STEP_MICROS) return;

@@ -27,7 +27,7 @@ export class ScriptCalls {
   }
 
   /**
-   * Loads the script, which saves calls on a new connection from NOSCRIPT errors. A user without permission for SCRIPT
+   * Loads the script, so that calls on a new connection get no NOSCRIPT errors. A user without permission for SCRIPT
    * LOAD still gets them.
    */
   load(send: SendCommand): void {
@@ -41,7 +41,10 @@ export class ScriptCalls {
     return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
 
-  /** Calls either `onReply` or `onError`, asynchronously. `wanted` returns whether a retry is useful. */
+  /**
+   * Calls either `onReply` or `onError`, asynchronously. `wanted` returns whether a caller still waits, so that a retry
+   * is useful.
+   */
   run(
     batch: TakeBatch,
     send: SendCommand,
@@ -56,7 +59,7 @@ export class ScriptCalls {
       queueMicrotask(() => onError(error as Error));
       return;
     }
-    // Awaiting more than the first reply costs more than the rest of a call, so it is done only when needed.
+    // Awaiting a further reply costs more than the rest of a call, so it is done only if needed.
     const goOn = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
     first.reply.then((reply) => {
       if (batch.timeOnlyReply(reply) === undefined) onReply(reply);
@@ -74,13 +77,13 @@ export class ScriptCalls {
     const reply = await this.#withSuppliedTime(batch, send, wanted, first);
     const time = batch.timeOnlyReply(reply);
     if (time === undefined || !wanted()) return reply;
-    // Nothing was executed: this Redis's clock stepped, or this process was suspended, so the calendar windows were
-    // sent for another time.
+    // Redis has not executed the call. Its clock stepped, or this process was suspended, so the calendar windows did
+    // not contain the current time.
     this.#time.note(time);
     return this.#withSuppliedTime(batch, send, wanted, this.#send(batch, send));
   }
 
-  /** Retries with the time as an argument if Redis refuses it to the script. */
+  /** If Redis does not let the script read the time, retries with the time as an argument. */
   async #withSuppliedTime(
     batch: TakeBatch,
     send: SendCommand,
@@ -104,7 +107,7 @@ export class ScriptCalls {
       return await reply;
     } catch (error) {
       if (!(error instanceof RedisReplyError) || error.code !== 'NOSCRIPT' || !wanted()) throw error;
-      // Nothing was executed: Redis restarted or flushed its scripts. EVAL loads the script again.
+      // Redis has not executed the call. It restarted or flushed its scripts. EVAL loads the script again.
       args[0] = this.#script.text;
       return send('eval', args, bound);
     }

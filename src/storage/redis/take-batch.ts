@@ -9,15 +9,15 @@ import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
 import { appended, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
-/** Cost of another request in a run, relative to one bucket. */
+/** Cost of each further request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;
 /**
- * Cost of another item in a group, relative to one bucket. Redis decides each one again if they are charges, or are
- * denied and counted by windows or candidates.
+ * Cost of each further item in a group, relative to one bucket. Redis decides each request separately if they are
+ * charges, or if they are denied and counted by windows or candidates.
  */
 const GROUP_LOAD = 1 / 4;
 
-/** Items of a request that are added in one slice: 0.5 ms, mostly for the digests of keys. */
+/** Number of items of a request that are added in one slice of 0.5 ms, which mostly computes digests of keys. */
 const ITEMS_PER_SLICE = 256;
 
 /** A request that waits for its outcomes. */
@@ -39,7 +39,7 @@ export const ONLY_PARTITION: Partition = 0;
 
 /** The creator of a call, which is notified of its end. */
 export interface BatchOwner {
-  /** Called when a call has ended, by whichever store. */
+  /** Called when a call has ended, whichever store ended it. */
   retire(batch: TakeBatch): void;
 }
 
@@ -53,20 +53,20 @@ export interface BatchOptions {
   /** Partition of all its buckets; default {@link ONLY_PARTITION}. */
   readonly partition?: Partition;
   /**
-   * For refunds, the {@link Shard.connectionEpoch} of the take: they are sent on that connection or not at all.
-   * Undefined for calls that give nothing back.
+   * For refunds, the {@link Shard.connectionEpoch} of the take. The refunds are sent on that connection or not at all.
+   * Undefined for a call without such refunds.
    */
   readonly takenEpoch?: unknown;
   readonly owner?: BatchOwner;
 }
 
 /**
- * The requests of one script call, and the promises of their callers. Requests are decided as if in the order of their
- * arrival; equal ones share a {@link TakeRun} or a {@link TakeGroup}.
+ * The requests of one script call, and the promises of their callers. The outcomes are those of deciding the requests
+ * in the order of their arrival. Equal requests share a {@link TakeRun} or a {@link TakeGroup}.
  */
 export class TakeBatch implements Linked<TakeBatch> {
   itemCount = 0;
-  /** Approximate number of bucket reads in Redis; many hits on one bucket may count as one. */
+  /** Approximate number of bucket reads in Redis. Many hits on one bucket may count as one. */
   load = 0;
   /** When the first request was added, on the clock of deadlines. */
   readonly sinceMicros: number;
@@ -77,13 +77,13 @@ export class TakeBatch implements Linked<TakeBatch> {
   redirections = 0;
   /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
   asking = false;
-  /** When it was sent, on the same clock; 0 if it was not. */
+  /** When it was sent, on the same clock; 0 before. */
   sentMicros = 0;
-  /** When Redis is expected to have executed it; 0 if it was not sent. See {@link RedisLoad}. */
+  /** When Redis is expected to have executed it; 0 before it was sent. See {@link RedisLoad}. */
   dueMicros = 0;
   /** Work that Redis had done for other processes when it was sent, in microseconds; see {@link RedisLoad}. */
   otherWorkMicros = 0;
-  /** Items by connection that occupy scarce space; undefined for none. */
+  /** Number of items that occupy scarce capacity, by connection; undefined without any. */
   scarceItems: Map<unknown, number> | undefined;
   /** Redis's time in the reply. */
   nowMicros = 0;
@@ -93,18 +93,18 @@ export class TakeBatch implements Linked<TakeBatch> {
   after: TakeBatch | undefined;
   /** Number of times that it was sent. */
   sendCount = 0;
-  /** Whether a request contains a refund: repeating the call could allow too much. */
+  /** Whether a request contains a refund, because repeating the call could allow too much. */
   hasRefund = false;
-  /** Earliest deadline of a waiting take; Infinity if none waits. */
+  /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
   private readonly names: BatchKeys;
   private keys: string[] = [];
-  /** The first bucket, and a map of all once there are several. */
+  /** The first bucket, and a map of all buckets once there are several. */
   private firstKey = '';
   private firstSlot: BucketSlot | undefined;
   private slots: Map<string, BucketSlot> | undefined;
-  /** The latest key that was looked up, and its result. */
+  /** The key and the result of the latest lookup. */
   private lastKey = '';
   private lastSlot: BucketSlot | undefined;
   private steps: (TakeRun | TakeGroup)[] = [];
@@ -130,12 +130,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.countDeniedHits = countDeniedHits;
   }
 
-  /** Whether it gives back what requests took that another partition denied. */
+  /** Whether it gives back hits of requests that another partition denied. */
   get isGiveBack(): boolean {
     return this.takenEpoch !== undefined;
   }
 
-  /** Records items of a connection as {@link scarceItems}. */
+  /** Records items of a connection in {@link scarceItems}. */
   noteScarce(connection: unknown, items: number): void {
     this.scarceItems ??= new Map();
     this.scarceItems.set(connection, (this.scarceItems.get(connection) ?? 0) + items);
@@ -145,14 +145,14 @@ export class TakeBatch implements Linked<TakeBatch> {
     return this.takes.length;
   }
 
-  /** Whether any caller still waits. */
+  /** Whether any caller is still waiting. */
   get hasPending(): boolean {
     return this.pending > 0;
   }
 
   /**
-   * Returns whether a request can be added. The script reads one debt level per bucket and call, so a request with
-   * another level, decided by the policy from before or after a change, needs another call.
+   * Returns whether a request can be added. The script reads one level of debt per bucket and call. A request with
+   * another level, which a policy before or after a change decides, needs another call.
    */
   accepts(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
@@ -164,7 +164,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Adds a request that {@link accepts} allows. {@link succeed}, {@link fail} or {@link expire} settles the promise.
+   * Adds a request that {@link accepts} allows. The promise settles through {@link succeed}, {@link fail} or {@link
+   * expire}.
    */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
@@ -176,8 +177,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Adds a request in slices of 0.5 ms, for a caller that has the promise already. The call must not be sent before the
-   * end. If it fails or expires before, the rest is skipped.
+   * Adds a request in slices of 0.5 ms, for a caller that already has the promise. The call must not be sent before the
+   * last slice. If the call fails or expires before, the remaining items are skipped.
    */
   *addInSlices(
     items: readonly TakeItem[],
@@ -226,14 +227,14 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Returns the time of this Redis if the reply contains nothing else. None of the sent windows contains that time, so
-   * {@link command} must be sent again.
+   * Returns Redis's time if the reply contains only the time. In that case, the sent calendar windows do not contain
+   * the time, and {@link command} must be sent again.
    */
   timeOnlyReply(reply: unknown): number | undefined {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
-  /** Settles the requests with the outcomes of a reply. Throws UnknownReplyError. */
+  /** Settles the requests with the outcomes of a reply. Throws UnknownReplyError if the reply does not match. */
   succeed(reply: unknown): void {
     const time = this.timeOnlyReply(reply);
     if (time !== undefined && !this.hasPending) {
@@ -241,7 +242,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       return;
     }
     if (!Array.isArray(reply) || reply.length !== this.replyLength) throw new UnknownReplyError();
-    // The reader of the connection accepts no other arrays.
+    // The connection accepts only arrays of integers.
     const values = reply as readonly number[];
     const nowMicros = values[0] as number;
     if (nowMicros < 0) throw new UnknownReplyError();
@@ -262,7 +263,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.expire(Infinity, () => error);
   }
 
-  /** Settles the requests whose deadline is at `nowMicros` or before; `errorOf` returns the error for a deadline. */
+  /** Settles the requests whose deadline is at `nowMicros` or before. `errorOf` returns the error for a deadline. */
   expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): void {
     this.soonestDeadline = Infinity;
     for (const take of this.takes) {
@@ -275,7 +276,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     }
   }
 
-  /** Removes and returns the waiting requests, to send them in other calls; nothing of this call was executed. */
+  /** Removes and returns the waiting requests, to send them in other calls. Redis must not have executed this call. */
   detachPending(): WaitingTake[] {
     const waiting: WaitingTake[] = [];
     for (const take of this.takes) {
@@ -295,7 +296,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       this.load += RUN_LOAD;
       return open;
     }
-    // The enforcement of a single item makes no difference to the bucket.
+    // The enforcement of a single item does not affect the bucket.
     const ask = this.arguments.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     setLastStep(slot, run);
@@ -334,7 +335,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Caches the latest lookup, because {@link accepts} and {@link add} look up the same key, which costs more than
+   * Caches the latest lookup, because {@link accepts} and {@link add} look up the same key. The lookup costs more than
    * adding a take.
    */
   private knownSlot(key: string): BucketSlot | undefined {
@@ -366,7 +367,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     return length;
   }
 
-  /** Settles a request; with an undefined result, another call answers it. */
+  /** Settles a request. With an undefined result, another call settles the promise. */
   private settle(take: PendingTake, result: TakeResult | undefined): void {
     const { resolve } = take;
     expectState(resolve !== undefined && this.pending > 0, 'a request is answered once');
@@ -378,7 +379,7 @@ export class TakeBatch implements Linked<TakeBatch> {
 
 const ZERO = encodeNumber(0);
 
-/** Records `step` as the latest step of a bucket, and closes the group before it. */
+/** Records `step` as the latest step of a bucket. A previous group then accepts no further requests. */
 function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {
   const { last } = slot;
   if (last instanceof TakeGroup && last !== step) last.open = false;

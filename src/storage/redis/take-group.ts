@@ -8,16 +8,16 @@ const INTEGERS_PER_ITEM = 3;
 const findings: TakeSnapshot[] = [];
 
 /**
- * Equal requests of several items, or of one item that no {@link TakeRun} accepts, with no other take on their buckets
- * between them. They are one step with a count for the script, which replies with the states that the first one found.
- * From these, {@link next} decides each request again with the same arithmetic.
+ * Equal requests with several items, or with one item that no {@link TakeRun} accepts. No other take uses their buckets
+ * between them. They are one step with a count for the script, which replies with the states that the first request
+ * found. From these states, {@link next} decides each request again with the same arithmetic.
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];
   /** Indexes of keys and arguments in the call, alternating, from 1. */
   readonly indexes: readonly number[];
   count = 1;
-  /** Whether another equal request can join, because no other take has used its buckets since. */
+  /** Whether another equal request can join, because no later take uses the group's buckets. */
   open = true;
   /** Whether {@link start} was called. */
   started = false;
@@ -31,7 +31,7 @@ export class TakeGroup {
     this.countDeniedHits = countDeniedHits;
   }
 
-  /** Returns whether a request is equal to those of the group. */
+  /** Returns whether a request has the same items as the requests of the group. */
   accepts(items: readonly TakeItem[]): boolean {
     const own = this.items;
     if (!this.open || own.length !== items.length) return false;

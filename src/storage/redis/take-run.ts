@@ -8,18 +8,18 @@ import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
 
 /**
- * Returns whether a request of one item can be part of a {@link TakeRun}: each equal request must find the state of the
- * one before, minus the same hits.
+ * Returns whether requests with one item can form a {@link TakeRun}. Each of them must find the state that the previous
+ * request left, so refunds and charges cannot.
  */
 export function mayRun({ rate, hits, refund }: TakeItem): boolean {
   if (refund || isCharge(rate, hits, refund)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 
-/** Base of the encoding of a state past full in the reply to a run of one; see take.lua. */
+/** Base of the encoding of a state with a surplus in the reply to a run of one request; see take.lua. */
 const PAST_FULL = 4e15;
 
-/** Reused: a bucket past full during a decision. */
+/** Reused: a bucket with a surplus during a decision. */
 const bucketPastFull = new RunningBucket();
 
 /** Reused: the state of a run of one request, which is evaluated before the next run starts. */
@@ -29,24 +29,24 @@ const findingOfOne = new TakeSnapshot();
 export interface BucketSlot {
   /** Index of its key, from 1. */
   readonly index: number;
-  /** The latest step of the bucket, which the next equal request joins. */
+  /** The latest step of the bucket. The next equal request joins it. */
   last: TakeRun | TakeGroup | undefined;
-  /** Number of steps that use it. */
+  /** Number of steps that use the bucket. */
   steps: number;
   /** The {@link depthOf} of its rates. */
   readonly depth: number;
 }
 
-/** Returns the time in which a bucket fills from its deepest debt, in microseconds; 0 for windows. */
+/** Returns the time in which a bucket fills from its maximum debt, in microseconds; 0 for windows. */
 export function depthOf(rate: Rate): number {
   return rate.kind === 'token_bucket' ? rate.debtWhole : 0;
 }
 
 /**
- * Requests of one item each ({@link mayRun}) that are equal, with no other take on their bucket between them. They are
- * one step with a count for the script, which replies with the state that the first one found, and the number of
- * allowed requests. Those are the first ones, because a bucket that cannot serve one cannot serve the next. From that,
- * {@link next} computes each outcome exactly.
+ * Equal requests with one item each ({@link mayRun}). No other take uses their bucket between them. They are one step
+ * with a count for the script, which replies with the state that the first request found, and the number of allowed
+ * requests. The allowed requests are the first ones, because a bucket that cannot serve a request cannot serve an equal
+ * one after it. From the reply, {@link next} computes each outcome exactly.
  */
 export class TakeRun {
   readonly item: TakeItem;
@@ -73,7 +73,7 @@ export class TakeRun {
     this.argumentIndex = askIndex;
   }
 
-  /** Returns whether a request with `item`, which has the key of this run, can join. */
+  /** Returns whether a request with `item` can join; its key is that of this run. */
   accepts({ rate, hits, refund }: TakeItem): boolean {
     const own = this.item;
     return own.rate === rate && own.hits === hits && !refund;
@@ -91,8 +91,8 @@ export class TakeRun {
   }
 
   /**
-   * Reads the reply to this run, starting at `at`; the caller calls {@link next} before it starts another run. Returns
-   * the index after the reply. Throws UnknownReplyError if `values` do not match.
+   * Reads the reply to this run, starting at `at`. Returns the index after the reply. The caller must call {@link next}
+   * for all requests before it starts another run. Throws UnknownReplyError if `values` do not match.
    */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
@@ -125,7 +125,7 @@ export class TakeRun {
     return at;
   }
 
-  /** Returns the outcome of the next request of the run; `item` is its own. */
+  /** Returns the outcome of the next request of the run; `item` is the request's own item. */
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { state } = this;
@@ -142,7 +142,7 @@ export class TakeRun {
     return rate.outcome(hits, state, nowMicros);
   }
 
-  /** Variant of {@link next} for a bucket past full, which decides the request again. */
+  /** Variant of {@link next} for a bucket with a surplus, which decides the request again. */
   private nextPastFull(item: TakeItem, nowMicros: number): TakeOutcome {
     const { state } = this;
     const { rate, hits } = item;

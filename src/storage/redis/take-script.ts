@@ -4,13 +4,13 @@ import type { Enforcement } from '../../limiter/bucket-store.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 
-/** The text of a script, and its name in Redis. */
+/** The text of a script, and its SHA-1 digest, the name in Redis. */
 export interface Script {
   readonly text: string;
   readonly sha1: string;
 }
 
-/** Parts of the script, which form one text. */
+/** Parts of the script, in their order in the text. */
 const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
   (name) => `src/storage/redis/script/${name}.lua`,
 );
@@ -52,7 +52,7 @@ export function encodeNumber(value: number): string {
 
 const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } as const;
 
-/** Maximum number of comparisons for one rate; beyond it, arguments may be sent twice, which only costs bytes. */
+/** Maximum number of comparisons for one rate. Beyond it, equal arguments may be sent twice, which only costs bytes. */
 const MAX_COMPARED_ARGUMENTS = 16;
 
 /** Kinds of takes; see take.lua. */
@@ -74,7 +74,7 @@ interface TakeArguments {
 const NONE: TakeArguments[] = [];
 
 /**
- * Appends to a list. Most calls to a Redis Cluster have one take, and a list with one literal element allocates no
+ * Appends to a list. Most calls to a Redis Cluster have one take. A new list with one literal element allocates no
  * spare capacity.
  */
 export function appended<T>(list: T[], one: T): T[] {
@@ -83,11 +83,11 @@ export function appended<T>(list: T[], one: T): T[] {
   return list;
 }
 
-/** The distinct arguments of a batch: takes of buckets of one rule mostly have the same ones. */
+/** The distinct arguments of a batch. Takes from buckets of one rule usually have the same arguments. */
 export class TakeArgumentTable {
   private list: TakeArguments[] = [];
   private last: TakeArguments | undefined;
-  /** Set once there are several. */
+  /** Set once there are several distinct arguments. */
   private byRate: Map<Rate, TakeArguments[]> | undefined;
   private readonly wallMicros: () => number;
 
@@ -101,7 +101,7 @@ export class TakeArgumentTable {
     for (const ask of this.list) this.write(args, ask);
   }
 
-  /** Returns the index of the arguments, from 1; `undoMark` and `over` as in TakeItem. */
+  /** Returns the index of the arguments, from 1. `undoMark` and `allowSurplus` are those of TakeItem. */
   indexOf(
     rate: Rate,
     hits: number,
@@ -130,7 +130,7 @@ export class TakeArgumentTable {
     return ask.index;
   }
 
-  /** Returns the arguments of a rate; `first` is the first one of the batch. */
+  /** Returns the known arguments with a rate; `first` is the first one of the batch. */
   private listOf(rate: Rate, first: TakeArguments): TakeArguments[] {
     this.byRate ??= new Map([[first.rate, [first]]]);
     return this.byRate.get(rate) ?? NONE;
@@ -153,7 +153,7 @@ export class TakeArgumentTable {
         const charged = rate.chargedHits(hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
-        // A peek checks for one more token.
+        // A peek tests for one more token.
         const requested = hits === 0 ? 1 : hits;
         args.push(String(rate.takeCostWhole(requested)), String(rate.takeCostCarry(requested)));
       }

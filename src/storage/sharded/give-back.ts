@@ -26,28 +26,28 @@ export function refundsOf(
 }
 
 /**
- * Returns the outcomes as a denied request reports them: with nothing taken. They are exact, with three exceptions.
- * Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. Hits above the limit or capacity
- * (`TakeItem.allowSurplus`) that the request used up are missing.
+ * Returns the outcomes of the items as if the request had taken nothing, which a denied request reports. They are
+ * exact, with three exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. A surplus
+ * (`TakeItem.allowSurplus`) that the request used up is missing.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
   outcomes: readonly TakeOutcome[],
   countDeniedHits: boolean,
 ): TakeOutcome[] {
-  /** Hits that this item and those before it took, by bucket. */
+  /** Hits that this item and earlier items took, by bucket. */
   const takenByKey = new Map<string, number>();
   return outcomes.map((found, i) => {
     const item = items[i] as TakeItem;
     const { key, rate } = item;
     const hits = (takenByKey.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
-    // All hits of a charge may have been forgiven.
+    // All hits of a charge may have exceeded the maximum debt.
     const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
     const outcome = isUndone ? { ...found, forgiven: 0 } : found;
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
-    // A limit of a list reports the state that it found.
+    // A limit in a list of limits reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
     if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {
       return { ...outcome, remaining: Math.min(outcome.remaining + hits, MAX_UINT32) };
@@ -57,22 +57,22 @@ export function outcomesBeforeTake(
   });
 }
 
-/** Returns the hits of an item that are to be given back; a whole number. */
+/** Returns the hits of an item that must be given back; a whole number. */
 function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean): number {
   const { rate, hits, refund, enforcement } = item;
   if (refund || outcome.limited || enforcement === 'candidate' || rate.countsDenied(countDeniedHits))
     return 0;
-  // A bucket at its maximum debt takes no refund.
+  // A bucket at its maximum debt gets no refund.
   return rate.kind === 'token_bucket' && outcome.forgiven > 0 ? 0 : hits - outcome.forgiven;
 }
 
-/** Returns the outcome of a bucket with `hits` more. */
+/** Returns the outcome for a bucket with `hits` more tokens. */
 function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): TakeOutcome {
   // An empty bucket waits for one token; a longer wait is its debt.
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;
-  // A bucket that is still past full gets all hits back.
+  // A bucket that still has a surplus gets all hits back.
   const maxRemaining = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
   const remaining = Math.min(maxRemaining, Math.max(0, outcome.remaining + hits - owed));
   let waitMicros = remaining >= rate.maxTokens ? 0 : outcome.waitMicros;

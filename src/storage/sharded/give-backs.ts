@@ -8,7 +8,7 @@ import type { GiveBackResult } from './shard.js';
 export interface GiveBackStats {
   /** Everything was given back. */
   readonly made: number;
-  /** Some refunds were refused or not answered; they may have been applied. */
+  /** Some refunds were refused, or got no reply. They may have been applied. */
   readonly failed: number;
   /** Some refunds were not sent, because the connection of the take was lost. */
   readonly skipped: number;
@@ -18,7 +18,7 @@ export interface GiveBackStats {
 export interface GiveBackOptions {
   /** Maximum time for a request to several partitions, and for giving back, in microseconds. */
   readonly timeoutMicros: number;
-  /** Same setting as in the servers. */
+  /** The same setting as in the servers. */
   readonly countDeniedHits: boolean;
   /** Returns the time of the clock of deadlines, in microseconds. */
   readonly monotonicMicros: () => number;
@@ -26,13 +26,13 @@ export interface GiveBackOptions {
   readonly onGiveBack?: ((refunds: readonly TakeItem[]) => void) | undefined;
 }
 
-/** If one result is bad, others may still have been made. */
+/** Results from worst to best. The result of a request is the worst of its partitions. */
 const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 
 /**
- * Gives back what denied requests took from other partitions. No answer waits for it, and each refund is sent once,
- * because a repetition might give back too much. It is not sent after the connection of the take was lost. It does not
- * change windows that began later, and does not give back what a bucket would have spilled by then ({@link refundsOf}).
+ * Gives back what denied requests took from other partitions. No answer waits for it. Each refund is sent once, because
+ * a repetition might give back too much, and not after the connection of the take was lost. Windows that began later do
+ * not change, and tokens that would have overflowed since the take are not given back ({@link refundsOf}).
  */
 export class GiveBacks {
   readonly #options: GiveBackOptions;
@@ -47,7 +47,7 @@ export class GiveBacks {
     return this.#counts;
   }
 
-  /** Starts to give back the takes of those `parts` that allowed the request. */
+  /** Starts to give back the hits that the allowing partitions among `requests` took. */
   begin(requests: readonly PartitionRequest[], connection: unknown, isLarge: boolean): void {
     const sent = this.#send(requests, connection, isLarge).then((result) => {
       if (result !== undefined) this.#counts[result]++;
@@ -56,19 +56,19 @@ export class GiveBacks {
     this.#underWay.add(sent);
   }
 
-  /** Resolves when all give-backs started before have ended. */
+  /** Resolves when all earlier give-backs have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
-  /** Returns the worst result; undefined if nothing was to be given back. */
+  /** Returns the worst result, or undefined if no hits had to be given back. */
   async #send(
     requests: readonly PartitionRequest[],
     connection: unknown,
     isLarge: boolean,
   ): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
-    // Giving back has its own timeout, because that of the request may be over.
+    // Giving back has its own timeout, because the timeout of the request may be over.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     await runInTurns(

@@ -24,13 +24,13 @@ const UNDECIDED: TakeOutcome = {
   cached: false,
 };
 
-/** How one step of a request treats its items. */
+/** Options of one step of a request. */
 export interface Step {
-  /** Refunds are only peeked at: they follow when the request is known to be allowed. */
+  /** Refunds are only peeked at. They follow once the request is known to be allowed. */
   readonly defersRefunds: boolean;
-  /** Quotas are only observed: no partition knows whether all quotas of the request are used up. */
+  /** Quotas are only observed, because no partition knows whether all quotas of the request are used up. */
   readonly watchesQuotas: boolean;
-  /** Nothing may be taken that might have to be given back, so each partition denies its items. */
+  /** Each partition must deny its items, so that nothing has to be given back. */
   readonly isDenied: boolean;
   /** Selects the items of the step; all by default. */
   readonly selects?: (item: TakeItem) => boolean;
@@ -41,7 +41,7 @@ export class PartitionRequest {
   readonly items: TakeItem[] = [];
   /** Indexes of its items in the request. */
   readonly indexes: number[] = [];
-  /** Known outcomes of its items. */
+  /** The outcomes of its items that are known so far. */
   outcomes: readonly TakeOutcome[] = [];
   /** Whether its refunds are sent in a separate step. */
   defersRefunds = false;
@@ -50,7 +50,7 @@ export class PartitionRequest {
   readonly partition: Partition;
   readonly map: ShardMap;
   readonly shard: Shard | undefined;
-  /** The items last sent to the shard, which may have an additional one at the end, and their result. */
+  /** The items that were last sent to the shard, possibly with an additional item at the end, and their result. */
   #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
   #selects: Step['selects'];
@@ -64,7 +64,7 @@ export class PartitionRequest {
     if (shard instanceof StorageError) this.#result = shard;
   }
 
-  /** Sends items to the server, unless it is known to be unavailable, and records the result, at once or later. */
+  /** Sends items to the server, unless it is known to be unavailable. Records the result, at once or later. */
   send(
     callOptions: TakeOptions,
     asked: readonly TakeItem[],
@@ -85,7 +85,7 @@ export class PartitionRequest {
     this.#result ??= error;
   }
 
-  /** Why it is undecided; undefined if it is decided or was not sent yet. */
+  /** Why it is undecided; undefined if it is decided or was not sent. */
   get error(): StorageError | undefined {
     return this.#result instanceof StorageError ? this.#result : undefined;
   }
@@ -96,8 +96,8 @@ export class PartitionRequest {
   }
 
   /**
-   * Whether the shard decided and an enforced item does not fit, which alone denies the request. Otherwise a caller
-   * that names an unavailable bucket could get around the limits that are available.
+   * Whether the shard has decided and an enforced item does not fit, which is enough to deny the request. Otherwise, a
+   * caller could get around available limits by naming an unavailable bucket.
    */
   get denies(): boolean {
     if (this.error !== undefined) return false;
@@ -117,7 +117,7 @@ export class PartitionRequest {
     return this.items.some(({ enforcement }) => enforcement === 'quota');
   }
 
-  /** The items that were taken, as sent, and their outcomes; undefined if nothing was taken. */
+  /** The items that were sent and taken, and their outcomes; undefined if none were taken. */
   get taken():
     | { readonly items: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
     | undefined {
@@ -127,14 +127,14 @@ export class PartitionRequest {
     return deniesRequest(asked, outcomes) ? undefined : { items: asked, outcomes };
   }
 
-  /** Returns {@link taken} for giving it back, once. */
+  /** Returns {@link taken} once, so that it is given back only once. */
   takeBack(): PartitionRequest['taken'] {
     expectState(!this.#isGivenBack, 'what a request took is given back once');
     this.#isGivenBack = true;
     return this.taken;
   }
 
-  /** Returns its outcomes in a request that is denied. */
+  /** Returns the outcomes of its items in a denied request. */
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     if (this.error !== undefined) return this.items.map(() => UNDECIDED);
     const { taken } = this;
@@ -153,7 +153,7 @@ export class PartitionRequest {
     if (!(result instanceof StorageError)) this.outcomes = this.#merge(result, this.#selects);
   }
 
-  /** Returns the known outcomes, replaced by those of a later step for the items of that step. */
+  /** Returns the known outcomes, with the `later` outcomes for the items of the latest step. */
   #merge(later: readonly TakeOutcome[], which: Step['selects']): readonly TakeOutcome[] {
     if (which === undefined) return later;
     let at = 0;
@@ -162,8 +162,8 @@ export class PartitionRequest {
 }
 
 /**
- * Divides a request by partition, in the order of the first items. A request to a partition without a server has the
- * error as its result.
+ * Divides a request by partition, in the order of the first items. If a partition has no server, the error is the
+ * result of its request.
  */
 export function* divide(
   items: readonly TakeItem[],
@@ -235,7 +235,8 @@ export function* inSlices<T>(each: readonly T[], work: (one: T) => void): Genera
 }
 
 /**
- * Returns whether an item can deny its request, and whether one certainly does because it requests more than its limit.
+ * Returns whether an item can deny its request, and whether an item certainly denies it because its hits exceed its
+ * limit.
  */
 export function possibleDenial(items: readonly TakeItem[]): {
   readonly canBeDenied: boolean;
@@ -258,15 +259,16 @@ export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean 
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
 }
 
-/** Returns whether an item gives hits back only if the request is allowed: in the step in which that is known. */
+/** Returns whether an item gives hits back only if the request is allowed, and therefore in a later step. */
 export function isRefund({ refund, enforcement }: TakeItem): boolean {
   return refund && enforcement !== 'candidate';
 }
 
 /**
- * Returns an item that makes one partition deny its items and changes nothing itself: it requests more than fits into
- * one of their buckets, because another key might be elsewhere. Empty if nothing needs to be prevented: candidates take
- * in any case, and windows that count denied hits are not harmed, but would count this item.
+ * Returns an additional item that makes one partition deny its items. It has more hits than one of their buckets can
+ * contain, so it takes none. It uses one of their keys, because another key might be on another server. Empty if no
+ * take has to be prevented: candidates take in any case. Windows that count denied hits need no such item, and would
+ * count its hits.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
   const harmed = items.find(

@@ -1,18 +1,18 @@
 import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 
 /**
- * The property that buckets must share to be decided in one call: the slot of a Redis Cluster, or the hash tag or whole
- * key behind a sharding proxy.
+ * A property of a bucket. Only buckets with the same partition can be decided in one call. It is the slot in a Redis
+ * Cluster; behind a sharding proxy, the hash tag or the whole key.
  */
 export type Partition = string | number;
 
-/** Result of giving back hits: done, refused or unanswered, or not sent. */
+/** Result of giving back hits: applied, refused or without a reply, or not sent. */
 export type GiveBackResult = 'made' | 'failed' | 'skipped';
 
 /** A take from one partition. */
 export interface PartitionTake {
   readonly partition: Partition;
-  /** At least one item, all of this partition. */
+  /** At least one item, all in this partition. */
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
   /** See {@link BucketStore.take}. */
@@ -25,22 +25,22 @@ export interface PartitionTake {
 /** Options that all partitions of a request share. */
 export type TakeOptions = Omit<PartitionTake, 'partition' | 'items'>;
 
-/** One of the servers that store buckets. Satisfies the contract of {@link BucketStore} for items of one partition. */
+/** One of the servers that store buckets. Fulfils the contract of {@link BucketStore} for items of one partition. */
 export interface Shard {
-  /** Returns why it would refuse any take now; undefined if it would not. */
+  /** Returns why it would refuse any take now, or undefined if it would not. */
   refusal(mayWait: boolean): StorageError | undefined;
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult>;
   /**
-   * Identifies the connection. The value stays equal (`===`) as long as takes are certain to be present; it changes
-   * when a lost connection may have led to a Redis without them. Undefined while there is no connection.
+   * Identifies the connection. The value stays equal (`===`) as long as earlier takes are certain to be present. It
+   * changes when a lost connection may have led to a Redis without them. Undefined without a connection.
    */
   readonly connectionEpoch: unknown;
   /**
-   * Gives back, once, what was taken while {@link connectionEpoch} was `takenEpoch`; returns `skipped` if it has
-   * changed. The items are those of `refundsOf`, all of one partition. Never rejects, ends by its deadline, and follows
+   * Gives back, once, the hits that were taken while {@link connectionEpoch} was `takenEpoch`. Returns `skipped` if it has
+   * changed. The items are those of `refundsOf`, all in one partition. Never rejects, ends by its deadline, and follows
    * no redirection.
    */
-  giveBackPartition(take: PartitionTake, takenOn: unknown): Promise<GiveBackResult>;
+  giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult>;
 }
 
 /** Maps buckets to servers. */

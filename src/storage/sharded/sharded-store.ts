@@ -23,40 +23,39 @@ import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
 export interface ShardedStoreOptions extends GiveBackOptions {
-  /** The map of all buckets, except those of `perSecond`. */
+  /** The servers of all buckets, except the buckets of `perSecond`. */
   readonly main: ShardMap;
-  /** The map of buckets for which {@link isPerSecond} holds (REDIS_PERSECOND). */
+  /** The servers of the buckets for which {@link isPerSecond} returns true (REDIS_PERSECOND). */
   readonly perSecond?: ShardMap | undefined;
 }
 
 /**
  * Buckets on several servers: a cluster, a proxy, or two Redis servers. A request whose buckets share a partition is
- * forwarded unchanged. A request to several partitions is sent to all at once. It is denied if one of them denies it,
- * or if all of its quotas are used up. Then the partitions that allowed it get their hits back (`refundsOf`). Refunds
- * follow in a second step, because hits that others take meanwhile could not be taken back. If a request takes from and
- * refunds the same bucket, it takes first.
+ * forwarded unchanged. A request to several partitions is sent to all of them at once. It is denied if one of them
+ * denies it, or if all of its quotas are used up. The partitions that allowed it then get their hits back
+ * (`refundsOf`). Refunds follow in a second step, because other requests may use refunded hits, which could then not be
+ * taken back. If a request takes from and refunds the same bucket, it takes first.
  *
- * With two Redis servers, windows of one second are decided first. If they deny the request, the other partitions are
- * only asked whether they deny it, too. Windows count the hits of denied requests, so nothing has to be given back
- * there.
- * - Without `countDeniedHits`, these windows are only peeked at first, and counted after all others have allowed the
- * request. If others use up a window in between, the other partitions get their hits back.
+ * With two Redis servers, windows of one second are decided first. If they deny the request, the other partitions only
+ * report whether they deny it, too. Windows count the hits of denied requests, so nothing has to be given back there.
+ * - Without `countDeniedHits`, these windows are only peeked at first, and counted after all other partitions have
+ * allowed the request. If other requests use up a window in between, the other partitions get their hits back.
  * - Candidates take and refund regardless of the result, so they are only part of the first step.
  *
- * - An error of one partition fails the request, unless another one denies it: naming an unavailable bucket must not
- * get a caller around the limits that are available. The other partitions get their hits back, except hits counted for
- * a denied request, and refunds. If a partition has no server, or one that would refuse, the others are only asked
- * whether they deny the request, and take nothing.
- * - Giving back never delays the answer, and is tried once, because a repetition might give back too much. It is not
- * tried after the connection of the take was lost. Tokens may therefore be lost, but none are created.
- * - Until then, others see the buckets without these tokens, and may be denied. What a bucket would have spilled by
- * then is not given back (`TakeItem.undoMark`).
+ * - An error of one partition fails the request, unless another partition denies it. Otherwise, a caller could get
+ * around available limits by naming an unavailable bucket. The other partitions get their hits back, except hits
+ * counted for a denied request, and refunds. If a server is known to be unavailable, the other partitions only report
+ * whether they deny the request, and no tokens are taken.
+ * - Giving back never delays the answer. It is tried once, because a repetition might give back too much, and not after
+ * the connection of the take was lost. Tokens may therefore be lost, but none are created.
+ * - Until the hits are given back, other requests see the buckets without these tokens, and may be denied. Tokens that
+ * would have overflowed without the take are not given back (`TakeItem.undoMark`).
  */
 export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
   readonly #main: ShardMap;
   readonly #perSecond: ShardMap | undefined;
-  /** {@link ShardMap.onlyPartition} if there is one map. */
+  /** {@link ShardMap.onlyPartition} if there is only one map. */
   readonly #onlyPart: Partition | undefined;
   readonly #giveBacks: GiveBacks;
 
@@ -88,7 +87,7 @@ export class ShardedStore implements BucketStore {
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
-      // Large requests are divided in slices, whatever their partitions.
+      // Large requests are divided in slices, even if they have only one partition.
       if (items.length > ITEMS_PER_SLICE) {
         return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
       }
@@ -115,13 +114,13 @@ export class ShardedStore implements BucketStore {
 
   /**
    * Waits for give-backs, for the timeout at most, and closes the maps. The main map closes last, because requests that
-   * end with the other one may have to be given back in it.
+   * the other map ends may have to be given back in the main map.
    */
   async close(): Promise<void> {
     await this.#giveBacks.settled();
     await this.#perSecond?.close();
     await this.#main.close();
-    // Give-backs of requests that ended when the map was closed.
+    // Give-backs of requests that ended because the map was closed.
     await this.#giveBacks.settled();
   }
 
@@ -190,7 +189,10 @@ export class ShardedStore implements BucketStore {
     return error;
   }
 
-  /** Splits a request to two Redis servers into the requests that are decided first and last. */
+  /**
+   * Splits a request to two Redis servers into the requests that are decided first and the requests that are decided
+   * last.
+   */
   #splitPhases(requests: readonly PartitionRequest[]): {
     readonly first: readonly PartitionRequest[];
     readonly last: readonly PartitionRequest[];
@@ -219,8 +221,8 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * Returns the result of a request that is not allowed, according to its replies so far, and starts to give its hits
-   * back. Undefined if it is allowed.
+   * Returns the result of a request that is not allowed, according to its results so far, and starts to give its hits
+   * back. Returns undefined if the request is allowed.
    */
   async #denialOrError(
     items: readonly TakeItem[],
@@ -236,7 +238,7 @@ export class ShardedStore implements BucketStore {
     return runInTurns(join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)));
   }
 
-  /** Sends the deferred refunds of an allowed request as the last step. Returns the error of a failed refund. */
+  /** Sends the deferred refunds of an allowed request as its last step. Returns the error of a failed refund. */
   async #refund(
     requests: readonly PartitionRequest[],
     callOptions: TakeOptions,
@@ -263,9 +265,9 @@ export class ShardedStore implements BucketStore {
 }
 
 /**
- * Returns whether the second Redis stores a bucket: windows of one second. Multiples of a second are a format of weir's
- * own and stay in the main Redis. So do windows with debt, and those of a list of limits, which a denied request does
- * not change.
+ * Returns whether the second Redis stores a bucket: a window of one second. A window of several seconds is an extension
+ * of weir and stays in the main Redis. Windows with debt also stay there. The same applies to windows in a list of
+ * limits, because a denied request must not change them.
  */
 export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
@@ -276,14 +278,14 @@ function isNoCandidate({ enforcement }: TakeItem): boolean {
   return enforcement !== 'candidate';
 }
 
-/** Returns whether decided requests deny together. Quotas of undecided `others` count, too. */
+/** Returns whether the decided requests deny together. The quotas of the undecided `others` count, too. */
 function denyTogether(requests: readonly PartitionRequest[], others: readonly PartitionRequest[]): boolean {
   if (requests.some(({ denies }) => denies)) return true;
   const decideQuotas = countQuotaPartitions(requests) > 0 && countQuotaPartitions(others) === 0;
   return decideQuotas && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);
 }
 
-/** Returns the number of requests that contain quotas. */
+/** Returns the number of partitions with quotas. */
 function countQuotaPartitions(requests: readonly PartitionRequest[]): number {
   return requests.filter(({ hasQuota }) => hasQuota).length;
 }
@@ -292,7 +294,10 @@ function firstError(requests: readonly PartitionRequest[]): StorageError | undef
   return requests.find(({ error }) => error !== undefined)?.error;
 }
 
-/** Records the requests whose servers would refuse, and those that need not be sent then. Returns the first error. */
+/**
+ * Refuses the requests whose servers are unavailable. If there are any, also refuses the requests that cannot deny.
+ * Returns the first error.
+ */
 function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): StorageError | undefined {
   const refusals = new Map<Shard, StorageError | undefined>();
   for (const request of requests) {

@@ -9,12 +9,14 @@ import { CallerClock } from './caller-clock.js';
 
 /** Reply to TIME: seconds and microseconds, as text. */
 const TIME_REPLY: ReplyBound = { integers: 2, textBytes: 16 };
-/** Minimum interval between two requests for Redis's time, in microseconds; the next call sends the request. */
+/**
+ * Minimum interval between two requests for Redis's time, in microseconds. The next call after it sends the request.
+ */
 const TIME_INTERVAL_MICROS = 5_000_000;
 /** Errors of Redis, proxies and services that do not support or permit TIME. */
 const TIME_REFUSED = /^NOPERM|unknown|unsupported|not (?:allowed|supported)|disabled/i;
 
-/** Supplies the time argument of a script for one Redis, or tells the script to read the time itself. */
+/** Supplies the time argument of the scripts for one Redis, or leaves it empty so that a script reads the time. */
 export class ScriptClock {
   readonly #options: RedisStoreOptions;
   readonly #time: RedisTime;
@@ -26,7 +28,7 @@ export class ScriptClock {
   /** Whether this Redis refuses TIME. */
   #isTimeRefused = false;
 
-  /** `time`: the time known from replies of that Redis. `monotonicMicros`: the clock of deadlines. */
+  /** `time`: the time in the replies of that Redis. `monotonicMicros`: the clock of deadlines. */
   constructor(options: RedisStoreOptions, time: RedisTime, monotonicMicros: () => number) {
     this.#options = options;
     this.#time = time;
@@ -36,8 +38,8 @@ export class ScriptClock {
   }
 
   /**
-   * Returns the first of ARGV, see take.lua. Requests the time from Redis with `send` at intervals, without waiting for
-   * it.
+   * Returns the first of ARGV, see take.lua. At intervals, requests the time from Redis with `send`, without waiting
+   * for it.
    */
   argument(send: SendCommand): string {
     const { clock, clockOf } = this.#options;
@@ -51,16 +53,16 @@ export class ScriptClock {
   }
 
   /**
-   * Called for a new connection, which may lead to another Redis. If the time will be an argument, requests it and
-   * waits.
+   * Called for a new connection, which may lead to another Redis. If scripts get the time as an argument, requests it
+   * and waits.
    */
   async begin(send: SendCommand): Promise<void> {
     if (this.#gives) await this.#ask(send);
   }
 
   /**
-   * Returns whether `error` says that the script may not read the time, so that the call can be repeated with the time
-   * as an argument. Requests the time with `send`, and waits only if no time of Redis is known.
+   * Returns whether `error` means that the script must not read the time, and the call can be repeated with the time as
+   * an argument. Requests the time with `send`, and waits only if no time of Redis is known.
    */
   async canSupplyTimeAfter(error: unknown, send: SendCommand): Promise<boolean> {
     const { clockOf, clock } = this.#options;
@@ -80,7 +82,7 @@ export class ScriptClock {
     this.#asking = true;
     this.#askedMicros = asked;
     if (this.#options.proxied !== undefined) {
-      // Behind a proxy the answering server is unknown, and twemproxy closes the connection.
+      // Behind a proxy, the replying server is unknown, and twemproxy closes the connection.
       this.#asking = false;
       this.#goByMachine('it is a proxy for servers with different clocks');
       return;
@@ -90,7 +92,7 @@ export class ScriptClock {
       this.#clock.read(seconds * 1_000_000 + micros, asked, this.#monotonicMicros());
       this.#isTimeRefused = false;
     } catch (error) {
-      // Other errors are reported by the call that is sent next to this request.
+      // The call that follows this request reports any other error.
       if (error instanceof RedisReplyError && TIME_REFUSED.test(error.message))
         this.#goByMachine(error.message);
     } finally {

@@ -8,23 +8,23 @@ import { redisFaultOf } from '../connection/redis-fault.js';
 import type { RedisLogin } from '../connection/redis-login.js';
 import { type ClusterView, queryNode, type SlotRange } from './cluster-view.js';
 
-/** Number of nodes in each query; some may hang, or not know of a change yet. */
+/** Number of nodes in each query. Some of them may hang, or not know the latest change. */
 export const QUERIED_NODES = 3;
-/** If none of them replies, further nodes are queried, some at a time; the next query selects others. */
+/** Maximum number of concurrent queries to further nodes, if none of the queried nodes replies. */
 export const MAX_CONCURRENT_QUERIES = 16;
 export const MAX_FURTHER_NODES = 64;
-/** How long to wait for other replies, which may be newer, after the first one, in milliseconds. */
+/** Time to wait for further replies after the first one, in milliseconds, because they may be newer. */
 const LATER_REPLIES_MS = 100;
 /**
- * Pauses between queries while there is a reason to query, in milliseconds. Without news, the short pause applies for
- * the time that the promotion of a replica usually takes, and the long one afterwards.
+ * Pauses between queries while the slots may have changed, in milliseconds. The short pause applies for the time that
+ * the promotion of a replica usually takes, and again after each new view. Afterwards, the long pause applies.
  */
 const FAST_POLL_MS = 200;
 const FAST_POLL_FOR_MS = 30_000;
 const SLOW_POLL_MS = 1000;
-/** Additional pause for each range, in milliseconds, because a view of many ranges takes long to read. */
+/** Additional pause for each range of slots, in milliseconds, because a view with many ranges takes long to read. */
 const PAUSE_PER_RANGE_MS = 0.5;
-/** Pause between queries without a reason, in milliseconds. */
+/** Pause between queries while nothing suggests a change, in milliseconds. */
 const IDLE_POLL_MS = 10_000;
 
 /** Settings of {@link ClusterFinder}. */
@@ -44,7 +44,7 @@ export interface ClusterFinderEvents {
   found(view: ClusterView): void | Promise<void>;
   /** No node replied; `reason` is for the log. */
   failed(reason: string): void;
-  /** A node replied with something that contradicts the others; `sentence` is for the log. */
+  /** The nodes belong to two clusters; `sentence` is for the log. */
   inconsistent(sentence: string): void;
 }
 
@@ -56,7 +56,7 @@ type FinderState =
 
 /**
  * Queries the nodes of a Redis Cluster for the owners of its slots, one query at a time: every ten seconds, and soon
- * after {@link refresh}. Uses the newest of several replies, because a node may be partitioned from the others.
+ * after {@link refresh}. Uses the newest reply, because a node may be partitioned from the others.
  */
 export class ClusterFinder {
   readonly #options: ClusterFinderOptions;
@@ -64,11 +64,11 @@ export class ClusterFinder {
   readonly #clients = new QueryClients();
   /** The latest view. */
   #view: ClusterView | undefined;
-  /** Ids of nodes of another cluster that replied as well. */
+  /** Ids of nodes that replied but belong to another cluster. */
   #foreignNodeIds: ReadonlySet<string> = new Set();
   #state: FinderState = { at: 'pause', timer: undefined, hasReason: false };
   #lastQueryMs = Number.NEGATIVE_INFINITY;
-  /** Start of the fast pauses: when the first reason to query, or the latest news, appeared. */
+  /** Start of the fast pauses: the time of the first call of {@link refresh}, or of the latest new view. */
   #fastPollSinceMs = performance.now();
   #loginRefused = false;
 
@@ -77,7 +77,7 @@ export class ClusterFinder {
     this.#events = events;
   }
 
-  /** Queries soon, because the view may be outdated or there is none yet. */
+  /** Queries soon, because the view may be outdated, or no view is known. */
   refresh(): void {
     const state = this.#state;
     if (state.at === 'look') state.hasReason = true;
@@ -134,10 +134,10 @@ export class ClusterFinder {
     const { seeds } = this.#options;
     const known = this.#view?.ranges.map(({ master }) => master) ?? [];
     const all = distinct([...known, ...seeds]);
-    // The first query covers all nodes, to check that they belong to one cluster.
+    // The first query includes all nodes, to check that they belong to one cluster.
     const sampled = this.#view === undefined ? all : shuffled(all).slice(0, QUERIED_NODES);
     let { answers, errors } = await this.#query(sampled);
-    // The seeds come first, because the node that named the others may be wrong.
+    // The seeds come first, because the nodes that other nodes named may be wrong.
     const queried = new Set(sampled.map(endpointName));
     const others = distinct([...seeds, ...shuffled(known)]).filter(
       (node) => !queried.has(endpointName(node)),
@@ -152,7 +152,7 @@ export class ClusterFinder {
       if (nonNodeError !== undefined) this.#events.inconsistent(nonNodeError);
       return view;
     }
-    // The replies are older than the known view.
+    // All replies are older than the known view.
     if (this.#view !== undefined && answers.some(({ slots }) => slots > 0)) return this.#view;
     const { variable } = this.#options;
     const actionable = errors.find(
@@ -181,8 +181,8 @@ export class ClusterFinder {
   }
 
   /**
-   * Returns the views of the known cluster; in the first query, there must be only one cluster. Views without slots are
-   * ignored.
+   * Returns the views of the known cluster. The first query fails if the views belong to two clusters. Views without
+   * slots are ignored.
    */
   #ofOneCluster(answers: readonly ClusterView[]): readonly ClusterView[] {
     const views = answers.filter(({ slots }) => slots > 0);
@@ -194,7 +194,7 @@ export class ClusterFinder {
     const other = views.find((view) => !own.includes(view));
     if (other === undefined) return own.filter(({ epoch }) => epoch >= newest);
     if (own.length === 0) {
-      // All nodes were set up anew, unless these are the ones that never belonged to the cluster.
+      // All nodes belong to a new cluster, unless these nodes never belonged to the known one.
       const isNewCluster = (view: ClusterView): boolean =>
         intersect(view.ids, first.ids) && !intersect(view.ids, this.#foreignNodeIds);
       return views.filter(isNewCluster);

@@ -16,15 +16,15 @@ import { formatUnassignedSlots, SlotTable, slotOf } from './slot-table.js';
 
 /** Maximum number of nodes in a Redis Cluster (Redis Cluster specification, "Main properties"). */
 export const MAX_CLUSTER_NODES = 1000;
-/** Maximum number of nodes that redirects name and that are not known to have slots. */
+/** Maximum number of nodes without known slots. Redirects can name any number of nodes. */
 const MAX_SLOTLESS_NODES = 32;
-/** How long a node without slots is kept, in milliseconds, because migrated slots may return. */
+/** Time for which a node without slots is kept, in milliseconds, because migrated slots may return. */
 const FORGET_MS = 10_000;
 
-/** How long nodes are opened in one turn of the event loop, in milliseconds. */
+/** Maximum time of opening nodes in one turn of the event loop, in milliseconds. */
 const SLICE_MS = 2;
 
-/** A node that has buckets, or may have them soon. */
+/** A node that stores buckets, or may store some soon. */
 interface ClusterNode {
   readonly endpoint: HostPort;
   readonly name: string;
@@ -32,7 +32,7 @@ interface ClusterNode {
   state: NodeState;
 }
 
-/** How a node is known: from a redirect, because it serves slots, or because it did until a time, in milliseconds. */
+/** Whether a node is known from a redirect, serves slots, or served slots until a time, in milliseconds. */
 type NodeState =
   | { readonly at: 'named' }
   | { readonly at: 'serving' }
@@ -41,7 +41,7 @@ type NodeState =
 const NAMED: NodeState = { at: 'named' };
 const SERVING: NodeState = { at: 'serving' };
 
-/** The options of a node that come from the cluster. */
+/** Options of a node that depend on the cluster. */
 export interface ClusterNodeOptions {
   readonly name: string;
   readonly redirect: Redirect;
@@ -60,12 +60,12 @@ export interface ClusterNodesOptions {
   readonly onStaleSlots: () => void;
 }
 
-/** The masters of a Redis Cluster, the slots that each serves, and the handling of redirected calls. */
+/** The masters of a Redis Cluster and the slots of each. Also handles redirected calls. */
 export class ClusterNodes {
   readonly #options: ClusterNodesOptions;
   readonly #nodes = new Map<string, ClusterNode>();
   readonly #table: SlotTable<ClusterNode>;
-  /** Removed nodes that still wait for the end of their calls. */
+  /** Removed nodes with unanswered calls. */
   readonly #leaving = new Set<RedisStore>();
   #isClosed = false;
   /** Connections of nodes that were removed. */
@@ -95,7 +95,7 @@ export class ClusterNodes {
     return this.#serving.every(({ store }) => store.connected) && this.unassignedSlots === '';
   }
 
-  /** The slots that no node serves, as text; empty if there are none. */
+  /** The slots that no node serves, as text; empty if nodes serve all slots. */
   get unassignedSlots(): string {
     return formatUnassignedSlots((slot) => this.#table.ownerOf(slot));
   }
@@ -142,8 +142,8 @@ export class ClusterNodes {
   }
 
   /**
-   * Opens the nodes of a view, in slices of a turn of the event loop. Then applies the view: waiting calls move to the
-   * nodes that serve their slots now.
+   * Opens the nodes of a view, in slices. Then applies the view: waiting calls move to the nodes that now serve their
+   * slots.
    */
   async apply({ ranges }: ClusterView): Promise<void> {
     let sliceMs = performance.now();
@@ -199,7 +199,7 @@ export class ClusterNodes {
     return node;
   }
 
-  /** Returns a hash tag for the probes of a node, a different one each time, because its slot may be migrating. */
+  /** Returns a hash tag for a probe of a node, a different one each time, because a slot may be migrating. */
   #probeTagOf(name: string): string | undefined {
     const node = this.#nodes.get(name);
     if (node?.state.at !== 'serving') return undefined;
@@ -214,7 +214,7 @@ export class ClusterNodes {
     expectState(!this.#table.has(node), 'a forgotten node serves no slots');
     this.#nodes.delete(name);
     this.#leaving.add(store);
-    // Its unanswered calls continue until they end.
+    // Sent calls continue until they end.
     store.reroute((partition) => this.shardOf(partition));
     void store.close().then(() => {
       this.#leaving.delete(store);
@@ -228,7 +228,7 @@ export class ClusterNodes {
     const slot = slotOf(batch.partition);
     if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
     this.#options.onStaleSlots();
-    // No node serves the slot, or this node believes so; another node may know better.
+    // No node serves the slot, or this node is wrong. The next view may contain another node.
     if (code !== 'MOVED' && code !== 'ASK') return 'held';
     const node = this.#nodeAt(address, from);
     // The reply contains no address, or there are too many nodes.
@@ -244,7 +244,7 @@ export class ClusterNodes {
     return 'taken';
   }
 
-  /** Some keys are on this node and some on another one: takes each key by itself, so that redirections work. */
+  /** Some keys are on this node, others on another node. Takes each key separately, so that redirections work. */
   #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
     if (typeof batch.partition === 'string') return 'failed';
     this.#table.noteMoving(slot);
@@ -255,8 +255,8 @@ export class ClusterNodes {
   }
 
   /**
-   * Returns the node at `address`, which `from` named. An empty host means the same host, and `?` means that it has no
-   * host name.
+   * Returns the node at `address` in a redirect from the node `from`. An empty host means the host of `from`. A node
+   * without a known host name sends `?`, which means the same.
    */
   #nodeAt(address: string, from: string): ClusterNode | undefined {
     const host = this.#nodes.get(from)?.endpoint.host ?? '';

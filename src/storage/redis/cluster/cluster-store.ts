@@ -24,13 +24,13 @@ import type { ClusterView } from './cluster-view.js';
 import { BucketSlots } from './slot-keys.js';
 import { UNKNOWN_PARTITION, UnknownNodes } from './unknown-nodes.js';
 
-/** Maximum time that requests after the start wait for the first view, in milliseconds. */
+/** Maximum time that requests wait for the first view after the start, in milliseconds. */
 const DISCOVERY_GRACE_MS = 1000;
 /** Maximum number of log lines about nodes per minute, because a server may name any number of nodes. */
 const MAX_NODE_LINES = 100;
 const NODE_LINES_MS = 60_000;
 
-/** Faults of a node after which another one may serve its slots. */
+/** Faults of a node after which another node may serve its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
   ...(['cluster', 'cluster_down', 'readonly', 'masterdown'] as const),
   ...(['refused', 'unknown_host', 'no_answer', 'lost'] as const),
@@ -42,15 +42,16 @@ export interface ClusterStoreOptions extends RedisStoreOptions {
   readonly takeAgain: BucketStore['take'];
 }
 
-/** State of a cluster: whether a node has returned the slots, and which slots nobody serves. */
+/** State of a cluster: whether the slots are known, and which slots no node serves. */
 type ClusterState =
   | { readonly at: 'unknown' }
   | { readonly at: 'known'; readonly unassignedSlots: string }
   | { readonly at: 'closed' };
 
 /**
- * The buckets in a Redis Cluster: a {@link RedisStore} for each master, each with its own circuit breaker, so that a
- * dead master affects only its own tenants. All buckets of a tenant share a slot and are decided in one step.
+ * The buckets in a Redis Cluster: a {@link RedisStore} for each master, each with its own circuit breaker. A dead
+ * master therefore affects only the tenants in its slots. All buckets of a tenant share a slot and are decided in one
+ * step.
  */
 export class ClusterStore implements RedisBuckets {
   readonly #options: ClusterStoreOptions;
@@ -67,13 +68,13 @@ export class ClusterStore implements RedisBuckets {
   readonly #wentDown = new Signal<string>();
   readonly onUp = this.#cameUp.add;
   readonly onDown = this.#wentDown.add;
-  /** Number of log lines about nodes, and the start of the minute. */
+  /** Number of log lines about nodes in the current minute, and the start of that minute. */
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
-  /** Whether the log says that the addresses belong to two clusters. */
+  /** Whether the log contains that the addresses belong to two clusters. */
   #hasLoggedInconsistency = false;
   #state: ClusterState = { at: 'unknown' };
-  /** Lets requests wait until the nodes are known. */
+  /** Active while requests wait for the first view. */
   readonly #reconnectGrace = new ReconnectGrace(() => this.#reconnectGrace.end());
 
   /** Connects in the background. Throws an Error if the TLS settings are invalid. */
@@ -225,7 +226,7 @@ export class ClusterStore implements RedisBuckets {
   #onFailed(reason: string): void {
     this.#reconnectGrace.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
-    // Until the first connection, the settings may be the cause.
+    // Before the first connection, wrong settings may be the cause.
     if (this.#state.at === 'known' || !this.#outage.mayBeMismatch(reason)) this.#logFailed(reason);
     else void this.#lookAndLog(reason);
   }
@@ -242,7 +243,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   #logFailed(reason: string): void {
-    // Known nodes log their own failures.
+    // Each known node logs its own failures.
     if (this.#nodes.isAnyUp) return;
     const { redactedAddress } = this.#options.address;
     this.#outage.logOnce(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));

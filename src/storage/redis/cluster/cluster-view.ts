@@ -16,17 +16,14 @@ export interface SlotRange {
 export interface ClusterView {
   /** Name of that node for the log. */
   readonly from: string;
-  /**
-   * Configuration epoch, which rises with each change of slots: of several views, the one with the largest epoch is the
-   * newest.
-   */
+  /** Configuration epoch, which rises with each change of slots. The view with the largest epoch is the newest. */
   readonly epoch: number;
   readonly ranges: readonly SlotRange[];
   /** Number of slots in the view. */
   readonly slots: number;
   /**
-   * Ids of the nodes with slots, including replicas, or their addresses if there are no ids. Views of one cluster have
-   * ids in common.
+   * Ids of the nodes with slots, including replicas, or their addresses without ids. Two views of one cluster share
+   * ids.
    */
   readonly ids: ReadonlySet<string>;
 }
@@ -46,7 +43,7 @@ export function queryNode(
     async (client: Redis) => {
       const [slots, info] = await Promise.all([
         client.call('CLUSTER', 'SLOTS'),
-        // Without permission for CLUSTER INFO, the first reply counts as the newest.
+        // Without permission for CLUSTER INFO, the epoch is unknown, and the first reply counts as the newest.
         client.call('CLUSTER', 'INFO').catch(() => ''),
       ]);
       return readView(name, server.endpoint, slots, String(info));
@@ -64,7 +61,7 @@ export function queryNode(
           `Cluster in ${variable}, or correct its type`
         );
       }
-      // Login errors do not depend on the node.
+      // Login errors are the same on all nodes, so the message does not name the node.
       return /^(?:NOAUTH|WRONGPASS|NOPERM)\b/.test(said) ? said : `${name}: ${said}`;
     },
   );
@@ -101,8 +98,9 @@ export function readView(from: string, asked: HostPort, slots: unknown, info: st
 }
 
 /**
- * Returns the host of a node. A node that does not know its own address returns null, an empty text, or `?` instead of
- * a missing host name (Redis documentation, CLUSTER SLOTS). Then its IP address is used, if given, otherwise undefined.
+ * Returns the host of a node. A node that does not know its own address returns null or an empty text; a node without a
+ * host name returns `?` (Redis documentation, CLUSTER SLOTS). Returns the IP address in these cases, or undefined if
+ * the reply contains no IP address.
  */
 function hostOf(host: unknown, more: unknown): string | undefined {
   if (typeof host === 'string' && host !== '' && host !== '?') return host;

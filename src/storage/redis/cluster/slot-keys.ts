@@ -6,7 +6,7 @@ import { SLOTS } from './cluster-view.js';
 const calculateSlot = require('cluster-key-slot') as (key: string) => number;
 
 /**
- * Maximum number of buckets whose slots are cached: extracting the tenant from a name costs more than a cache entry.
+ * Maximum number of buckets whose slots are cached, because extracting the tenant from a name costs more than a lookup.
  */
 const MAX_CACHED_SLOTS = 10_000;
 /** Maximum length of cached names, in UTF-16 units, because callers may choose long ones. */
@@ -21,7 +21,7 @@ export class BucketSlots {
     this.#keys = keys;
   }
 
-  /** Returns the slot of a bucket, which all buckets of its tenant share. */
+  /** Returns the slot of a bucket. All buckets of a tenant share a slot. */
   of({ key, tagLength }: TakeItem): number {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export class BucketSlots {
   }
 }
 
-/** Returns a random hash tag whose slot satisfies `isOwn`; undefined if there is none. */
+/** Returns a random hash tag whose slot satisfies `isOwn`, or undefined if no slot does. */
 export function tagOfSlots(isOwn: (slot: number) => boolean): string | undefined {
   const first = Math.floor(Math.random() * 64 * SLOTS);
   for (let i = first; i < first + 64 * SLOTS; i++) {

@@ -6,8 +6,8 @@ import { SLOTS } from './cluster-view.js';
 import type { BucketSlots } from './slot-keys.js';
 
 /**
- * How long a slot counts as migrating after the last sign of it, in microseconds. Nodes report a migration only when
- * they receive keys of the slot.
+ * Time for which a slot counts as migrating after the latest sign of a migration, in microseconds. Nodes report a
+ * migration only when they receive keys of the slot.
  */
 const MOVING_MICROS = 1_000_000;
 
@@ -16,7 +16,7 @@ export class SlotTable<Node> {
   readonly #slots: BucketSlots;
   readonly #monotonicMicros: () => number;
   readonly #owners: (Node | undefined)[] = new Array<Node | undefined>(SLOTS).fill(undefined);
-  /** Migrating slots, and until when they count as such. */
+  /** Migrating slots, each with the time until which it counts as migrating. */
   readonly #moving = new Map<number, number>();
 
   constructor(slots: BucketSlots, monotonicMicros: () => number) {
@@ -25,8 +25,8 @@ export class SlotTable<Node> {
   }
 
   /**
-   * Returns the partition of a bucket: its slot or, while that is migrating, slot and key, because then no node has all
-   * buckets of a tenant.
+   * Returns the partition of a bucket: its slot. While the slot is migrating, the partition is the slot with the key,
+   * because no node then has all buckets of a tenant.
    */
   partOf(item: TakeItem): Partition {
     const slot = this.#slots.of(item);
@@ -71,7 +71,7 @@ export function slotOf(partition: Partition): number {
   return typeof partition === 'number' ? partition : Number.parseInt(partition, 10);
 }
 
-/** Formats the slots without an owner as `0-99, 200`, up to a maximum length; empty if there are none. */
+/** Formats the slots without an owner, such as `0-99, 200`, up to a maximum length; empty if all slots have owners. */
 export function formatUnassignedSlots(ownerOf: (slot: number) => unknown): string {
   const ranges: string[] = [];
   for (let first = 0; first < SLOTS; first++) {

@@ -23,9 +23,9 @@ export interface UnknownNodesOptions {
   readonly monotonicMicros: () => number;
 }
 
-/** Replaces the nodes of a Redis Cluster after the start, until one of them has returned the slots. */
+/** Replaces the nodes of a Redis Cluster from the start until one of them has returned the slots. */
 export class UnknownNodes implements Shard {
-  /** Waiting takes are repeated on several nodes, so nothing is given back here. */
+  /** Takes wait and are then repeated on the real nodes, so this shard never gives hits back. */
   readonly connectionEpoch = undefined;
   readonly #options: UnknownNodesOptions;
   #waitingItems = 0;
@@ -57,7 +57,7 @@ export class UnknownNodes implements Shard {
     await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), reconnectGrace.whenEnded(), () => {});
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
-    // Either the nodes are known now, or no time remains.
+    // Either the nodes are known now, or the time is over.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }
 

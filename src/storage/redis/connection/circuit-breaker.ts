@@ -1,4 +1,4 @@
-/** A circuit breaker that opens after consecutive failures; its owner probes and closes it. */
+/** A circuit breaker that opens after consecutive failures. Its owner sends probes and closes it. */
 export class CircuitBreaker {
   private readonly limit: number;
   private run = 0;
@@ -13,7 +13,7 @@ export class CircuitBreaker {
     return this.tripped;
   }
 
-  /** Records an answered call. Does not close an open breaker, because a late answer proves little. */
+  /** Records a successful call. Does not close an open breaker, because a late reply proves little. */
   success(): void {
     this.run = 0;
   }

@@ -4,9 +4,9 @@ export const ATTEMPTS_AT_ONCE = 32;
 export const PAUSE_PER_SERVER_MS = 25;
 
 /**
- * Limits connection attempts and probes for all servers of a cluster. A thousand unavailable servers cost no more than
- * a few, and up to 20 are retried as often as one. Servers that have worked before are urgent: they do not wait behind
- * others.
+ * Limits connection attempts and probes for all servers of a cluster, so that a thousand unavailable servers cost no
+ * more than a few. With up to 20 servers, each is retried as often as a single one. Servers that have worked before are
+ * urgent and do not wait behind others.
  */
 export class ConnectionAttempts {
   readonly #urgentPauses = new Set<NodeJS.Timeout>();
@@ -39,8 +39,8 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Runs an attempt when there is capacity. Every fourth attempt is one that is not urgent, so that each attempt gets
-   * its turn.
+   * Runs an attempt when there is capacity. Every fourth attempt is not an urgent one, so that all attempts get their
+   * turn.
    */
   async run<T>(attempt: () => Promise<T>, isUrgent: boolean): Promise<T> {
     if (this.#underWay < ATTEMPTS_AT_ONCE) this.#underWay++;

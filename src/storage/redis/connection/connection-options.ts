@@ -43,18 +43,18 @@ export interface RedisServerOptions {
   readonly finder?: (() => RedisFinder) | undefined;
   /** Names of these settings in the log; by default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
-  /** Pauses between attempts until the first connection; by default the usual ones. */
+  /** Pauses between attempts before the first connection; default {@link DEFAULT_RETRY}. */
   readonly startup?: RetryPauses | undefined;
-  /** For one server of several: the shared limit of connection attempts. */
+  /** If there are several servers: the limit of connection attempts that they share. */
   readonly attempts?: ConnectionAttempts | undefined;
   /**
-   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT): a Redis that is silent for longer counts as hung. The
-   * deadline of a request may be earlier.
+   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). A Redis that sends no reply for longer counts as hung.
+   * The deadline of a request may be earlier.
    */
   readonly timeoutMicros: number;
   /** Number of consecutive failures that open the circuit breaker; default 5. */
   readonly breakerFailures?: number | undefined;
-  /** Set behind a sharding proxy, which forwards only commands with keys, each of which may fail by itself. */
+  /** Set behind a sharding proxy. A proxy forwards only commands with keys, and each command may fail separately. */
   readonly proxied?: ProxiedOptions | undefined;
   readonly log?: RedisLog | undefined;
   /** Receives the name of each fault of Redis or the connection. */
@@ -64,8 +64,8 @@ export interface RedisServerOptions {
 /** Settings for a sharding proxy. */
 export interface ProxiedOptions {
   /**
-   * Tests with `send` what works; rejects if nothing does. `take` takes from an unused bucket, which tests everything
-   * that calls need.
+   * Tests what works with `send`, and rejects if nothing does. `take` takes from an unused bucket, which tests all
+   * commands and permissions that calls need.
    */
   readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
 }
@@ -81,8 +81,8 @@ export interface ConnectionCounts {
 /** Events of a connection, and its probe. */
 export interface RedisConnectionEvents {
   /**
-   * Tests with `send` everything that calls need, including a write. Rejects if that fails. `isNew`: no probe has
-   * succeeded on this connection yet.
+   * Tests all commands and permissions that calls need with `send`, including a write. Rejects if the test fails.
+   * `isNew`: no probe has succeeded on this connection so far.
    */
   probe(send: SendCommand, isNew: boolean): Promise<void>;
   /** Calls can be sent. */
@@ -95,5 +95,5 @@ export interface RedisConnectionEvents {
   graceExpired(): void;
 }
 
-// With these pauses, service resumes well within 2 s of Redis.
+// With these pauses, weir uses Redis again well within 2 s after Redis is available.
 export const DEFAULT_RETRY: RetryPauses = { initialMs: 50, maxMs: 500 };

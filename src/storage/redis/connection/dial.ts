@@ -11,7 +11,8 @@ import { RespPipe } from './resp-pipe.js';
 import { sharedLookup } from './shared-lookup.js';
 
 /**
- * TLS settings with parsed certificates: parsing a hundred certificates for each connection would take milliseconds.
+ * TLS settings with parsed certificates, because parsing a hundred certificates for each connection would take
+ * milliseconds.
  */
 export interface PreparedTls {
   readonly options: RedisTlsOptions;
@@ -32,9 +33,9 @@ export interface DialOptions {
   readonly db: number;
   /** Whether the server is a sharding proxy, which closes the connection on commands without keys. */
   readonly proxied: boolean;
-  /** Maximum time for the connection, including its TLS handshake, in milliseconds. */
+  /** Maximum time for the connection and its TLS handshake, in milliseconds. */
   readonly connectTimeoutMs: number;
-  /** Maximum time after that for the reply to the greeting, in milliseconds. */
+  /** Maximum time for the reply to the greeting after that, in milliseconds. */
   readonly greetingTimeoutMs: number;
 }
 
@@ -86,8 +87,8 @@ export function openStream({ endpoint, tls }: Pick<DialOptions, 'endpoint' | 'tl
 }
 
 /**
- * Resolves when `listen` resolves with undefined. Rejects with the Error that it resolves with, with the error of
- * `stream`, or after `ms` with `late`.
+ * Resolves when `listen` resolves with undefined. Rejects with the Error that `listen` resolves with, with the error of
+ * `stream`, or with `late` after `ms`.
  */
 function withinTime(
   stream: Socket,
@@ -112,8 +113,8 @@ function withinTime(
 }
 
 /**
- * Returns why a stream ended, for the log. A host with several addresses fails with one error per address and no
- * message of its own.
+ * Returns why a stream ended, for the log. For a host with several addresses, the error contains one error per address
+ * and no message.
  */
 export function closeReasonOf({ errored }: Socket): string {
   if (errored === null) return 'connection closed';
@@ -124,7 +125,7 @@ export function closeReasonOf({ errored }: Socket): string {
 
 /**
  * Logs in, names the connection and selects the database. Resolves with the error of the login, or undefined. Without a
- * login, the name is the greeting. If the name or the database is not permitted, the probe finds out.
+ * login, the name is the greeting. The probe detects a missing permission for the name or the database.
  */
 async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promise<Error | undefined> {
   const answers: Promise<unknown>[] = login.password === undefined ? [] : [sendLogin(pipe, login)];
@@ -139,7 +140,7 @@ async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promi
   return first.reason as Error;
 }
 
-/** Sends AUTH. Rejects with Redis's error. Like other clients, ignores a password that Redis does not require. */
+/** Sends AUTH. Rejects with Redis's error. Like other clients, accepts that Redis may not require the password. */
 export async function sendLogin(pipe: RespPipe, { username, password = '' }: RedisLogin): Promise<void> {
   try {
     await pipe.send('auth', username === undefined ? [password] : [username, password], SHORT_TEXT);
@@ -148,7 +149,7 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
   }
 }
 
-/** Returns whether `error`, a reply to AUTH, says that Redis requires no password. */
+/** Returns whether `error`, a reply to AUTH, means that Redis requires no password. */
 export function needsNoPassword({ message }: Error): boolean {
   return /without any password configured|no password is set/.test(message);
 }

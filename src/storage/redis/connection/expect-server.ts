@@ -6,24 +6,24 @@ import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
 import { infoField } from './server-advice.js';
 
 /**
- * Number of keys that are written separately and then read by one script. If two servers have half of the keys each,
- * the probability that one has all of these is 2^-31.
+ * Number of keys that are written separately and then read by one script. If each of two servers has half of all keys,
+ * one of them has all 32 of these keys with a probability of 2^-31.
  */
 const PROBE_KEYS = 32;
-/** How long keys that the script did not find remain, in milliseconds. */
+/** Lifetime of probe keys that the script did not remove, in milliseconds. */
 export const PROBE_KEY_MS = '5000';
-/** Returns the number of keys that it found and removed. */
+/** A script that removes the probe keys and returns their number. */
 const REMOVE_ALL = "return redis.call('DEL',unpack(KEYS))";
 /**
- * Errors for commands that a proxy does not forward: of Envoy's redis_proxy 1.40 for CLIENT, of older ones for most
- * commands.
+ * Errors for commands that a proxy does not forward. Envoy's redis_proxy 1.40 returns one for CLIENT, older proxies for
+ * most commands.
  */
 const REFUSED = /unknown command|unsupported command|not supported/i;
 const PROXY_ERROR = /by the proxy|unsupported command/i;
 
 /**
- * Rejects if a proxy replies, which its errors for commands without keys reveal. A Redis that lacks one of these
- * commands, or forbids it, is not a proxy.
+ * Rejects if the server is a proxy, which its errors for commands without keys reveal. A Redis that lacks or forbids
+ * one of these commands is not a proxy.
  */
 export async function expectServer(send: SendCommand): Promise<void> {
   const client = await refusal(send('client', ['ID'], { integers: 0, textBytes: 0 }));
@@ -36,8 +36,9 @@ export async function expectServer(send: SendCommand): Promise<void> {
 }
 
 /**
- * Rejects if the keys are on several servers and a script goes to only one of them: the place of a bucket would depend
- * on the rest of its call. Also rejects if Redis refuses the check. `prefix` is the one of keys, see redisKey.
+ * Rejects if the keys are on several servers and a script runs on only one of them. The server of a bucket would then
+ * depend on the other buckets of the call. Also rejects if Redis refuses the check. `prefix` is the prefix of all keys,
+ * see redisKey.
  */
 export async function expectSingleServer(send: SendCommand, prefix: string | undefined): Promise<void> {
   const keys = Array.from({ length: PROBE_KEYS }, () => probeKeys(1, prefix)).flat();
@@ -54,7 +55,7 @@ export async function expectSingleServer(send: SendCommand, prefix: string | und
     throw new Error(`${IS_PROXY} a script finds only ${await found} of ${PROBE_KEYS} keys`);
 }
 
-/** Returns keys of `count` unused buckets, each with a hash tag of its own; see {@link randomText}. */
+/** Returns the keys of `count` unused buckets, each with its own hash tag; see {@link randomText}. */
 export function probeKeys(count: number, prefix: string | undefined): string[] {
   const tenant = `probe ${randomText()}`;
   const { length: tagLength } = tenant;
@@ -62,21 +63,24 @@ export function probeKeys(count: number, prefix: string | undefined): string[] {
 }
 
 /**
- * Returns sixteen random digits. The hash of twemproxy (FNV-1a, of which it keeps 32 bits) depends so little on the
- * last two characters that keys which differ only there stay on one server.
+ * Returns sixteen random digits. The hash of twemproxy (32 bits of FNV-1a) hardly depends on the last two characters,
+ * so keys that differ only there would stay on one server.
  */
 function randomText(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** Rejects if a Redis says that it is not a master. Without permission for the command, a write finds out. */
+/**
+ * Rejects if a Redis reports that it is not a master. Without permission for the command, the write of the probe
+ * detects a replica.
+ */
 export async function expectMaster(send: SendCommand): Promise<void> {
   const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
   const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
   if (role !== undefined && role !== 'master') throw new Error(`READONLY its role is ${role}`);
 }
 
-/** Returns the error of a refused command; empty if it was not refused. */
+/** Returns the error of a refused command, or '' if Redis accepted it. */
 async function refusal(answer: Promise<unknown>): Promise<string> {
   try {
     await answer;

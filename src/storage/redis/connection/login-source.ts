@@ -2,7 +2,7 @@ import type { RedisLogin } from './redis-login.js';
 
 /** Events of a {@link LoginSource} for the owner of connections. */
 export interface LoginListeners {
-  /** A new login, which open connections should use. Sent to callers of `login`, too. */
+  /** A new login, which open connections should use. Callers of `login` get it, too. */
   renewed(login: RedisLogin): void;
   /**
    * A new login could not be obtained, so the previous one remains; `sentence` is for the log and contains no secret.

@@ -7,8 +7,8 @@ import {
 } from './redis-address.js';
 
 /**
- * Maximum number of servers in a list: a few nodes are enough to find the others, and each Sentinel has a connection.
- * More are a mistake.
+ * Maximum number of servers in a list. A few nodes are enough to find the others, and each Sentinel has a connection. A
+ * longer list is probably a mistake.
  */
 export const MAX_SERVERS = 32;
 const CLUSTER_PORT = 6379;
@@ -19,11 +19,11 @@ const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<hos
 /** Format of a list of servers, and its names in errors. */
 interface ServerList {
   readonly port: number;
-  /** Name of too many servers. */
+  /** Plural name of the servers, for an error about too many of them. */
   readonly tooMany: string;
   /** Name of one server. */
   readonly name: string;
-  /** Text after its position. */
+  /** Text after the position of a server. */
   readonly suffix: string;
 }
 
@@ -31,7 +31,7 @@ interface ServerList {
  * Parses REDIS_URL for REDIS_TYPE=CLUSTER, in the format of envoyproxy/ratelimit: addresses of some nodes, separated by
  * commas, with the default port 6379. Login and TLS come from `overrides`, and the database is 0.
  *
- * Throws an Error that says what is wrong and what to write instead.
+ * Throws an Error with the problem and the correct format.
  */
 export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const entries = entriesOf(url);

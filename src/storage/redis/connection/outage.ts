@@ -4,7 +4,7 @@ import type { RedisAddress, RedisEndpoint } from './redis-address.js';
 import { IS_PROXY } from './redis-error.js';
 import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
 
-/** Names of a connection's settings in messages. */
+/** Names of a connection's settings, for messages. */
 export interface RedisSettingNames {
   /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
   readonly prefix: string;
@@ -17,13 +17,14 @@ export interface RedisSettingNames {
 /** Maximum number of different reasons that are logged during one outage. */
 const MAX_REASONS = 10;
 
-/** How node:net, node:tls and the handshake describe a connection whose sides do not both use TLS. */
+/** Errors of node:net, node:tls and the handshake on a connection where only one side uses TLS. */
 const CONNECTION_CUT = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
 /**
- * The permissions that weir's user needs, for any CACHE_KEY_PREFIX; docs/operate/redis.md lists further useful ones.
+ * The permissions that weir's user needs, for any CACHE_KEY_PREFIX. docs/operate/redis.md lists further useful
+ * permissions.
  */
 const REQUIRED_ACL_RULES =
   '~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire';
@@ -36,7 +37,7 @@ const LOGIN_PLACES = {
   AUTH_COMMAND: 'the output of the command in ',
 } as const;
 
-/** Describes why a Redis is unavailable: what is wrong, and which variable to change. Contains no password. */
+/** Describes why a Redis is unavailable, and which variable to change. The description contains no password. */
 export class Outage {
   private readonly address: RedisAddress;
   private readonly names: RedisSettingNames;
@@ -52,16 +53,13 @@ export class Outage {
   }
 
   /**
-   * Returns whether `reason` can result from TLS on one side only, or from a proxy; {@link detectMismatch} checks this.
+   * Returns whether TLS on only one side, or a proxy, can cause `reason`. {@link detectMismatch} checks whether it did.
    */
   mayBeMismatch(reason: string): boolean {
     return CONNECTION_CUT.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
   }
 
-  /**
-   * Checks once whether Redis uses TLS where clear text is expected, or the other way round, or whether the server is a
-   * proxy. Never rejects.
-   */
+  /** Checks once whether only one side uses TLS, or whether the server is a proxy. Never rejects. */
   detectMismatch(endpoint: RedisEndpoint): Promise<void> {
     this.looking ??= this.findMismatch(endpoint);
     return this.looking;
@@ -77,7 +75,10 @@ export class Outage {
     return `Redis ${name} cannot be used, and weir keeps retrying: ${this.why(reason)}`;
   }
 
-  /** Logs {@link sentence} once per outage, up to a maximum number of different ones. Returns whether it was logged. */
+  /**
+   * Logs {@link sentence} once per outage, up to a maximum number of different sentences. Returns whether it was
+   * logged.
+   */
   logOnce(reason: string, name: string, log: (level: 'error', sentence: string) => void): boolean {
     const sentence = this.sentence(reason, name);
     if (this.loggedSentences.size >= MAX_REASONS || this.loggedSentences.has(sentence)) return false;
@@ -86,7 +87,7 @@ export class Outage {
     return true;
   }
 
-  /** Ends this outage; later failures belong to another one. */
+  /** Ends this outage. Later failures belong to a new one. */
   end(): void {
     this.loggedSentences.clear();
   }
@@ -106,7 +107,7 @@ export class Outage {
     return (this.mayBeMismatch(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
   }
 
-  /** Returns a sentence about login or permissions. */
+  /** Returns a sentence about the login or its permissions. */
   private loginSentence(reason: string, what = 'the login'): string | undefined {
     const { prefix, login } = this.names;
     const place = `${LOGIN_PLACES[login ?? 'AUTH']}${prefix}_${login}`;
@@ -142,7 +143,7 @@ export class Outage {
   private async findMismatch(endpoint: RedisEndpoint): Promise<void> {
     const { tls, proxy, username } = this.address;
     const { prefix, cluster = false } = this.names;
-    // With a list of nodes there are no URLs.
+    // A Redis Cluster has a list of nodes instead of a URL.
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
         'it speaks TLS, but weir connected without TLS; ' +
@@ -170,7 +171,7 @@ export class Outage {
 }
 
 /**
- * Returns whether the server closes the connection on a command without a key, as twemproxy does; other servers reply
+ * Returns whether the server closes the connection on a command without a key, as twemproxy does. Other servers reply
  * with an error.
  */
 async function isKeyOnlyProxy(endpoint: RedisEndpoint): Promise<boolean> {
@@ -184,7 +185,7 @@ function requestOf(command: string): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-/** Returns whether a command gets a reply; undefined without a connection, or after a timeout. */
+/** Returns whether a command gets a reply, or undefined without a connection or after a timeout. */
 async function answers(endpoint: RedisEndpoint, command: string): Promise<boolean | undefined> {
   const socket = connect(endpoint);
   return firstWord<boolean>(socket, (tell) => {

@@ -68,8 +68,8 @@ type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boole
  * Parses a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (which begins with `/` or `.`), or a
  * `redis://`, `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
  *
- * Throws an Error that says what is wrong and never contains a password; a {@link RedisUrlLoginError} if the login is
- * the problem.
+ * Throws an Error with the problem, which never contains a password; a {@link RedisUrlLoginError} if the login is the
+ * problem.
  */
 export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const { socketType, ...given } = overrides;
@@ -133,9 +133,9 @@ function parse(url: string): Parts {
 }
 
 /**
- * Returns whether user or password contain a character that ends them early. After a `/`, `?` or `#`, the `@` that ends
- * the login comes later. A comma would separate addresses. An `@` in a parameter is valid only if the authority is a
- * plain host and port.
+ * Returns whether the user or password contains an unencoded character that ends it early. In such a URL, the last `@`
+ * follows a `/`, `?` or `#`. A comma would separate addresses. An `@` in a parameter is valid only if the authority is
+ * a plain host and port.
  */
 function hasBrokenLogin(url: string): boolean {
   const [, authority = '', rest = ''] = /^rediss?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];

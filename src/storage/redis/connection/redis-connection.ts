@@ -30,23 +30,25 @@ const DEFAULT_BREAKER_FAILURES = 5;
 /** Number of consecutive probes without a reply after which the connection is replaced. */
 const HUNG_AFTER_PROBES = 2;
 /**
- * Minimum time up, in milliseconds, after which the next outage is a new one. Before, pauses between probes keep
- * growing, and reasons are not logged again.
+ * Minimum time up, in milliseconds, after which the next failure starts a new outage. After a shorter time, pauses
+ * between probes keep growing, and reasons are not logged again.
  */
 const STABLE_MS = 5000;
-/** Maximum time that calls wait for a new connection, in milliseconds; the first one may take as long as a reply. */
+/**
+ * Maximum time that calls wait for a new connection, in milliseconds. The first connection may take as long as a reply.
+ */
 const RECONNECT_GRACE_MS = 1000;
 /** Minimum time between probes after failed calls behind a proxy, in milliseconds. */
 const PROXY_PROBE_INTERVAL_MS = 1000;
 
 /**
- * One connection to one Redis that keeps itself up: it connects in the background, probes, and reconnects forever
- * ({@link RedisLink}). It goes up after a successful probe. The probe does what calls do, including a write, so a
- * replica, a full Redis or missing permissions fail it. The connection goes down when it is lost, when Redis refuses
- * all calls, or when the circuit breaker opens, which a probe closes.
+ * One connection to one Redis. It connects in the background, probes Redis, and reconnects until it is closed ({@link
+ * RedisLink}). It goes up after a successful probe. The probe does what calls do, including a write, so it fails on a
+ * replica, on a full Redis, or without permissions. The connection goes down when it is lost, when Redis refuses all
+ * calls, or when the circuit breaker opens. A successful probe closes the breaker.
  *
- * Calls may wait while it is down during the reconnect grace: until the end of the first attempt to connect, or of the
- * first attempt after Redis was lost or a new one was announced.
+ * While the connection is down, calls may wait during the reconnect grace. The grace starts with the first attempt to
+ * connect, when Redis is lost, and when another Redis is announced. It ends with the next attempt.
  */
 export class RedisConnection {
   private readonly options: RedisServerOptions;
@@ -59,21 +61,21 @@ export class RedisConnection {
   private readonly outage: Outage;
   private readonly log: RedisLog = (level, sentence) => this.options.log?.(level, sentence);
   private found: FoundRedis | undefined;
-  /** Reason for closing the current connection, which has been counted already. */
+  /** Reason for closing the current connection, which was already counted as a fault. */
   private closeReason = '';
   private everUp = false;
   /** Whether calls can be sent; `ended` is final. */
   private state: 'down' | 'up' | 'ended' = 'down';
   private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
   private upSince = 0;
-  /** Whether the next `up` is logged; true for the first one. */
+  /** Whether the next `up` is logged; true for the first connection. */
   private hasLoggedDown = true;
   private hasAdvised = false;
   /** Why no new login is available. */
   private loginFailure: string | undefined;
   /** Whether the current connection uses a login that is not the newest. */
   private renewalRefused = false;
-  /** Number of the current connection, which identifies replies of earlier ones. */
+  /** Number of the current connection, to detect replies of earlier connections. */
   private epoch = 0;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, initialMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
@@ -82,7 +84,7 @@ export class RedisConnection {
   private probeTimer: NodeJS.Timeout | undefined;
   /** Whether the server is known not to be a proxy. */
   private isKnownServer = false;
-  /** Timeout of the current probe; undefined if there is none. */
+  /** Timeout of the current probe; undefined without a probe. */
   private probeDeadline: StallTolerantTimer | undefined;
 
   /** Starts connecting. Throws an Error if the TLS settings are invalid. */
@@ -115,7 +117,7 @@ export class RedisConnection {
     return this.state === 'up';
   }
 
-  /** Whether calls may wait because Redis may be up soon. */
+  /** Whether calls may wait because Redis may be available soon. */
   get inReconnectGrace(): boolean {
     return this.reconnectGrace.isActive && this.state !== 'up';
   }
@@ -172,8 +174,8 @@ export class RedisConnection {
   }
 
   /**
-   * Handles an error behind a proxy. It may concern only one of the servers, so the connection stays up. After
-   * consecutive failures, which may concern all servers, a probe checks, at most once per interval.
+   * Handles an error behind a proxy. The error may concern only one of the servers, so the connection stays up. After
+   * consecutive failures, which may concern all servers, sends a probe, at most once per interval.
    */
   private probeAfterProxyErrors(): void {
     if (!this.breaker.failure()) return;
@@ -182,7 +184,7 @@ export class RedisConnection {
     if (!isProbing && performance.now() - this.lastProbeMs >= PROXY_PROBE_INTERVAL_MS) this.probe();
   }
 
-  /** Opens the breaker, because no call has been answered for a while. */
+  /** Opens the breaker, because Redis has not replied to any call for a while. */
   noteSilence(micros: number): void {
     if (this.state !== 'up' || !this.breaker.trip()) return;
     this.goDown(`no answer for ${Math.round(micros / 1000)} ms`);
@@ -190,7 +192,7 @@ export class RedisConnection {
     this.probe();
   }
 
-  /** Closes the connection for good. */
+  /** Closes the connection permanently. */
   close(): void {
     this.state = 'ended';
     this.reconnectGrace.end();
@@ -224,11 +226,11 @@ export class RedisConnection {
     const fault = redisFaultOf(reason).reason;
     this.options.observeFault?.(fault);
     this.goDown(reason);
-    // An unanswered connection attempt may have been lost on its way, so the grace continues.
+    // A connection attempt without a reply may have lost a packet, so the grace continues.
     if (fault !== 'no_answer') this.endGrace();
   }
 
-  /** Logs once that no login is available, and once that one is available again. */
+  /** Logs once that no login is available, and once that a login is available again. */
   private onLoginSource(sentence: string | undefined): void {
     if (sentence !== undefined) this.options.observeFault?.('login_source');
     if (sentence === this.loginFailure) return;
@@ -262,7 +264,7 @@ export class RedisConnection {
     if (this.reconnectGrace.end() && this.state === 'down') this.events.graceExpired();
   }
 
-  /** Tests what calls do, in the right database: the greeting ignores a failed SELECT. */
+  /** Tests what calls do, in the right database, because the greeting ignores a failed SELECT. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;
@@ -357,7 +359,7 @@ export class RedisConnection {
       this.probePauses.reset();
       this.outage.end();
     }
-    // Until the first connection, the settings may be the cause.
+    // Before the first connection, wrong settings may be the cause.
     if (this.everUp || this.found === undefined || !this.outage.mayBeMismatch(reason)) this.logDown(reason);
     else void this.diagnoseAndLog(reason, this.found);
     if (this.state !== 'up') return;

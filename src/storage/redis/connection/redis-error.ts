@@ -1,7 +1,7 @@
 /** The arguments in Redis's error for an unknown command; the arguments of AUTH are the login. */
 const ARGUMENTS = /, with args beginning with: .*/s;
 
-/** Prefix of messages about a proxy in the place of Redis; see expect-server.ts. */
+/** Start of messages about a proxy that replies instead of Redis; see expect-server.ts. */
 export const IS_PROXY = 'a proxy answers there:';
 
 /** Returns Redis's error without the command's arguments: a Redis whose AUTH is renamed returns the password. */
@@ -31,7 +31,7 @@ export class UnknownReplyError extends Error {
   }
 }
 
-/** Returns whether Redis replied, in contrast to an error of the connection. */
+/** Returns whether `error` is a reply of Redis, not an error of the connection. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof RedisReplyError || error instanceof UnknownReplyError;
 }

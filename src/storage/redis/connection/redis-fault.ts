@@ -6,7 +6,7 @@ import { IS_PROXY } from './redis-error.js';
  * The reaction to a fault:
  * - `find`: closes the connection and looks for the master again. Refused calls are sent again before their deadlines.
  * - `login`: connects again with a new login, and sends refused calls again.
- * - `wait`: sends nothing until a probe succeeds, because all calls would be refused.
+ * - `wait`: sends no call until a probe succeeds, because all calls would be refused.
  * - `soon`: like `wait`, but calls wait, because the fault may be over soon.
  * - `count`: consecutive failures open the circuit breaker.
  */
@@ -31,18 +31,18 @@ export interface RedisFault {
   /** Matches the message of Redis or the system. */
   readonly pattern: RegExp;
   readonly reaction: FaultReaction;
-  /** Returns what is wrong and what an operator should do, for the log; absent if the message itself is sufficient. */
+  /** Returns the problem and what an operator should do, for the log. Absent if the message itself is sufficient. */
   readonly remedy?: (place: FaultPlace, text: string) => string;
 }
 
-/** Matches an error code of Redis; Redis 6.2 puts words before the code of a command in a script. */
+/** Matches an error code of Redis. Redis 6.2 puts text before the error code of a command in a script. */
 const code = (name: string): RegExp => new RegExp(`(?:^|: -)${name}\\b`);
 /** Redis 6.2 and 7.0 describe a command in a script differently (scripting.c, script.c). */
 const NO_PERMISSION = /(?:^|: -)NOPERM\b|The user executing the script can't /;
 const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
 
 /**
- * All known faults; the first match counts. {@link Outage} adds details about logins. The codes are those of Redis 7
+ * All known faults; the first match applies. {@link Outage} adds details about logins. The codes are those of Redis 7
  * and Valkey 9 (server.c, createSharedObjects).
  */
 export const REDIS_FAULTS: readonly RedisFault[] = [
@@ -55,13 +55,13 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       "this server distributes keys over several servers, as twemproxy and Envoy's redis_proxy do; set " +
       `${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis server`,
   },
-  // Messages about Sentinels contain those of the system, and what to do.
+  // Messages about Sentinels contain those of the system, and a remedy.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
   { reason: 'no_cluster', pattern: /Redis Cluster/, reaction: 'count' },
   // The message of a login source may match any of the patterns below.
   { reason: 'login_source', pattern: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
   {
-    // The first alternative is the reply of take.lua; Redis's own message follows and may match any of the patterns
+    // The first alternative is the reply of take.lua. Redis's own message follows, which may match any of the patterns
     // below.
     reason: 'no_time',
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
@@ -271,20 +271,20 @@ export function redisFaultOf(text: string): RedisFault {
   return REDIS_FAULTS.find(({ pattern: says }) => says.test(text)) ?? OTHER;
 }
 
-/** Errors of a proxy that lost a server after sending it the call, or timed out. */
+/** Errors of a proxy whose server timed out, or was lost after it received the call. */
 const LOST_BEHIND_PROXY = /^(?:ERR )?(?:upstream |Connection (?:timed out|reset)|Server closed)/;
 
-/** Returns whether a call with this error may have been executed nevertheless. */
+/** Returns whether Redis may have executed a call despite this error. */
 export function mayBeDone(text: string): boolean {
   return LOST_BEHIND_PROXY.test(text);
 }
 
-/** Removes the slot, which differs in each probe, so that the log contains the sentence once. */
+/** Removes the slot, which differs in each probe, so that equal sentences are logged once. */
 function withoutSlot(text: string): string {
   return text.replace(/^(MOVED|ASK) .*/s, '$1');
 }
 
-/** Returns what is wrong and what to do, with the original message in brackets. */
+/** Returns the problem and the remedy, with the original message in brackets. */
 export function faultSentence(place: FaultPlace, text: string): string {
   const { remedy, reason } = redisFaultOf(text);
   if (remedy === undefined) return text;

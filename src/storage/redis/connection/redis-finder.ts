@@ -5,7 +5,7 @@ export interface FoundRedis {
   readonly endpoint: RedisEndpoint;
   /** Name for the log. */
   readonly name: string;
-  /** Whether it must report that it is a master; for a single Redis, a successful write is enough. */
+  /** Whether the Redis must report that it is a master. For a single Redis, a successful write is enough. */
   readonly mustBeMaster: boolean;
 }
 

@@ -13,17 +13,17 @@ import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
 /**
- * Maximum time for a connection, in milliseconds; with TLS, which Redis has to compute, the timeout of a decision if
+ * Maximum time for a connection, in milliseconds. With TLS, whose handshake takes Redis time, it is REDIS_TIMEOUT if
  * that is longer.
  */
 const CONNECT_TIMEOUT_MS = 1000;
 /**
- * Maximum time for the reply to the greeting, in milliseconds: a lost packet may never arrive, so a new connection is
- * better. After several silent attempts the time doubles with each, up to the timeout of a decision (REDIS_TIMEOUT).
+ * Maximum time for the reply to the greeting, in milliseconds. A lost packet may never arrive, so a new connection is
+ * better. After several attempts without a reply, the time doubles with each attempt, up to REDIS_TIMEOUT.
  */
 const GREETING_TIMEOUT_MS = 500;
 const MAX_QUICK_GREETINGS = 20;
-/** A connection that worked for this long is replaced without a pause, in milliseconds. */
+/** Minimum working time of a connection, in milliseconds, after which it is replaced without a pause. */
 const WORKED_MS = 1000;
 
 /** Events of a {@link RedisLink}. */
@@ -49,7 +49,7 @@ export interface RedisLinkEvents {
 interface OpenState {
   readonly at: 'open';
   readonly dialed: DialedRedis;
-  /** Since when it is known to work; undefined if it is not. */
+  /** Time since which it is known to work; undefined if it is not. */
   workingSinceMs: number | undefined;
   /** Reason for closing it from this side. */
   closeReason: string;
@@ -64,14 +64,14 @@ type LinkState =
 
 const ABOUT_TO_CONNECT: LinkState = { at: 'pause', retry: undefined };
 
-/** Maintains one connection to a Redis, with login: finds it, connects, and reconnects forever. */
+/** Maintains one connection to a Redis, with login: finds it, connects, and reconnects until it is closed. */
 export class RedisLink {
   readonly attempts: ConnectionAttempts;
   readonly #options: RedisServerOptions;
   readonly #events: RedisLinkEvents;
   readonly #finder: RedisFinder;
   readonly #source: LoginSource;
-  /** Maximum silence of Redis, in milliseconds. */
+  /** Maximum time without a reply from Redis, in milliseconds. */
   readonly #maxSilenceMs: number;
   readonly #tls: PreparedTls | undefined;
   readonly #startupPauses: BackOff;
@@ -146,7 +146,7 @@ export class RedisLink {
     this.#state.dialed.stream.destroy();
   }
 
-  /** Ends the connection and all attempts for good. */
+  /** Ends the connection and all attempts permanently. */
   close(): void {
     const state = this.#state;
     this.#state = { at: 'end' };
@@ -178,7 +178,7 @@ export class RedisLink {
         login,
         db: this.#options.address.db,
         proxied: this.#options.proxied !== undefined,
-        // Without TLS, the kernel accepts connections, so a slow Redis does not matter.
+        // Without TLS, the kernel accepts connections, so a slow Redis does not delay them.
         connectTimeoutMs:
           this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#maxSilenceMs),
         greetingTimeoutMs: this.#greetingTimeoutMs(),
@@ -193,7 +193,7 @@ export class RedisLink {
       }
       this.#silentAttempts = 0;
       this.#onOpened(dialed, found);
-      // The login changed while the connection was made.
+      // The login changed during the connection attempt.
       if (this.#login !== login) void this.#renew(this.#login);
     } catch (error) {
       if (signal.aborted) return;
@@ -263,7 +263,7 @@ export class RedisLink {
     this.#state = { at: 'pause', retry };
   }
 
-  /** Handles the announcement of another Redis, or of one that could not be reached before. */
+  /** Handles the announcement of another Redis, or of one that was unreachable before. */
   #onMoved(found: FoundRedis): void {
     const { at } = this.#state;
     const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);

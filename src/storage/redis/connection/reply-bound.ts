@@ -1,8 +1,11 @@
-/** Maximum size of a reply, except errors. A longer reply is invalid and ends the connection. */
+/** Maximum size of a reply that is not an error. A longer reply is invalid and ends the connection. */
 export interface ReplyBound {
   /** Maximum number of integers in an array; 0 if no array is expected. */
   readonly integers: number;
-  /** Maximum bytes of a text; 0 if none is expected. With `integers`, the bound of a text that is an integer. */
+  /**
+   * Maximum bytes of a text; 0 if no text is expected. With `integers`, the maximum length of an integer that is sent
+   * as text.
+   */
   readonly textBytes: number;
 }
 

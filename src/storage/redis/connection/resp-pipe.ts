@@ -28,10 +28,11 @@ function prefix(bytes: number): string {
 }
 
 /**
- * Sends commands and reads replies on one connection, in RESP2; each reply belongs to the oldest waiting command. All
- * commands of one turn of the event loop are one write. Takes half the CPU time of general clients. Measured in µs per
- * decision, in calls of 64: RespPipe 0.30, @redis/client 0.62, ioredis 0.72, valkey-glide 2.04; in calls of 16: 0.77,
- * 1.64, 1.55, 5.11.
+ * Sends commands and reads replies on one connection, in RESP2. Each reply belongs to the oldest waiting command. All
+ * commands of one turn of the event loop are one write. Takes half the CPU time of general clients.
+ *
+ * Measured in µs per decision, in calls of 64: RespPipe 0.30, @redis/client 0.62, ioredis 0.72, valkey-glide 2.04. In
+ * calls of 16: 0.77, 1.64, 1.55, 5.11.
  */
 export class RespPipe {
   private readonly stream: PipeStream;
@@ -42,8 +43,8 @@ export class RespPipe {
   private broken = false;
 
   /**
-   * Reads all data from `stream`. `onBroken` is called after a malformed reply: the owner must close the connection and
-   * call {@link end}. No more data is read.
+   * Reads all data from `stream`. Calls `onBroken` after a malformed reply and then stops reading. The owner must close
+   * the connection and call {@link end}.
    */
   constructor(stream: PipeStream, onBroken: (error: Error) => void) {
     this.stream = stream;
@@ -63,13 +64,13 @@ export class RespPipe {
   }
 
   /**
-   * Sends one command; `bound` is the maximum size of its reply. Rejects with Redis's error, or with that of
-   * {@link end}.
+   * Sends one command; `bound` is the maximum size of its reply. Rejects with Redis's error, or with the error that
+   * {@link end} received.
    */
   send(command: string, args: readonly string[], bound: ReplyBound): Promise<unknown> {
     if (this.ended !== undefined) return Promise.reject(this.ended);
-    // A connection that has ended without its event yet loses this command with the others, which may be sent on
-    // another one.
+    // A connection may have ended before its event. This command is then lost with the others, which may be sent on
+    // another connection.
     if (this.stream.writable) {
       if (this.unsent === '') queueMicrotask(() => this.write());
       this.encode(command, args);
@@ -95,8 +96,8 @@ export class RespPipe {
   }
 
   private encode(command: string, args: readonly string[]): void {
-    // Lengths are in bytes. One check of the whole text shows whether they equal the lengths in characters, as they
-    // almost always do.
+    // Lengths are in bytes. One check of the whole text shows whether they equal the lengths in characters, as is
+    // usual.
     let text = encoded(command, args, lengthOf);
     if (Buffer.byteLength(text) !== text.length) {
       text = encoded(command, args, Buffer.byteLength);

@@ -4,7 +4,7 @@ import type { ReplyBound } from './reply-bound.js';
 /** A reply to one command; errors of Redis are values. */
 export type Reply = number | string | RedisReplyError | readonly number[];
 
-/** Maximum length of an error line; Redis truncates its errors at much less. */
+/** Maximum length of an error line. Redis truncates its errors to much less. */
 const MAX_LINE_BYTES = 16_384;
 /** Maximum length of an error's text, which is logged. */
 const MAX_ERROR_LENGTH = 512;
@@ -26,10 +26,10 @@ const INTEGER = /^\d{1,15}$/;
 const NO_INTEGER = '';
 
 /**
- * Reads RESP2 replies (Redis serialization protocol) from chunks of any size. Supports what weir's commands return:
+ * Reads RESP2 replies (Redis serialization protocol) from chunks of any size. Supports the replies to weir's commands:
  * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings, and arrays of integers, which may be bulk
- * strings. Anything else, including null, an unexpected reply or one over its bound, is malformed. The connection must
- * end after that, and after an unexpected error.
+ * strings. Any other reply is malformed, including null, an unexpected reply and one over its bound. The connection
+ * must end after a malformed reply or an unexpected error.
  *
  * Stores only the integers of the current array and the bytes of the current element, which the bounds limit.
  */
@@ -41,12 +41,12 @@ export class RespReader {
   /** The current array, and its expected number of elements. */
   private array: number[] | undefined;
   private elements = 0;
-  /** End of the current element, after it was read. */
+  /** End of the current element, once it has been read. */
   private end = 0;
 
   /**
-   * `onReply` receives each complete reply, in order. `asked` returns the bound of the current reply; undefined if none
-   * is expected.
+   * `onReply` receives each complete reply, in order. `asked` returns the bound of the current reply, or undefined if
+   * no reply is expected.
    */
   constructor(onReply: (reply: Reply) => void, asked: () => ReplyBound | undefined) {
     this.onReply = onReply;
@@ -79,7 +79,7 @@ export class RespReader {
         continue;
       }
       if (type === MINUS && this.asked() === undefined) {
-        // Redis says why it closes the connection.
+        // Redis sends the reason before it closes the connection.
         const error = this.text(type, data, at + 1, 0);
         if (error === undefined) break;
         throw new Error((error as RedisReplyError).message);
@@ -141,11 +141,11 @@ export class RespReader {
         this.end = at + 2;
         return negative ? -value : value;
       }
-      // Not number * 10 + code - 48, whose intermediate results may exceed the safe integers.
+      // The usual number * 10 + code - 48 could exceed the safe integers in between.
       value = value * 10 + digit;
       at++;
-      // The script returns -1 - count for a window over its limit, and a count may be 2^53-1. Other numbers that
-      // round to 2^53 end with another digit.
+      // The script returns -1 - count for a window over its limit, and a count may be 2^53-1. Other numbers that round
+      // to 2^53 have another last digit.
       if (value > Number.MAX_SAFE_INTEGER && !(negative && value === MAX_TEXT && digit === 2)) {
         throw new Error('malformed reply: a number too large');
       }

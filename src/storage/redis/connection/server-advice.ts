@@ -11,7 +11,7 @@ export function infoField(info: string, field: string): string | undefined {
   return undefined;
 }
 
-/** Warns if Redis may lose buckets, unless it does not permit INFO. Never rejects. */
+/** Warns if Redis may lose buckets. Does nothing if Redis does not permit INFO. Never rejects. */
 export async function adviseOn(send: SendCommand, log: RedisLog): Promise<void> {
   try {
     const sections = await Promise.all(
@@ -24,8 +24,8 @@ export async function adviseOn(send: SendCommand, log: RedisLog): Promise<void> 
 }
 
 /**
- * Returns warnings about this Redis, as sentences; empty if there are none, or if `info` (a reply to INFO) does not
- * contain the settings.
+ * Returns warnings about this Redis, as sentences. `info` is a reply to INFO; settings that it does not contain cause
+ * no warnings.
  */
 export function serverAdvice(info: string): string[] {
   const advice: string[] = [];

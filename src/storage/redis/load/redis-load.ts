@@ -6,26 +6,29 @@ import type { TakeBatch } from '../take-batch.js';
 const ITEM_MICROS = 10;
 const LARGE_ITEM_MICROS = 25;
 /**
- * Additional cost of a call, including reading it and replying, in microseconds. A call with a single item, as most are
- * to a Redis Cluster, takes 7 to 14 µs in total.
+ * Additional cost of a call, including reading it and replying, in microseconds. A call with a single item, which is
+ * usual in a Redis Cluster, takes 7 to 14 µs in total.
  */
 const CALL_MICROS = 5;
-/** Redis counts as responsive, and only busy, if it replied within this time, in microseconds. */
+/** Time since the latest reply within which Redis counts as busy but responsive, in microseconds. */
 export const RESPONSIVE_MICROS = 250_000;
-/** Minimum fraction of a wait that preceding work must account for. */
+/** Minimum fraction of a wait that earlier work must account for. */
 const MIN_WORK_SHARE = 1 / 4;
-/** Work after which earlier measurements of the pace count half, in microseconds. */
+/** Work after which the weight of earlier measurements of the pace is halved, in microseconds. */
 const PACE_WINDOW_MICROS = 50_000;
-/** The minimum round-trip time is that of the current and the previous window of this length, in microseconds. */
+/**
+ * Length of a window in which the minimum round-trip time is measured, in microseconds. The current and the previous
+ * window count.
+ */
 const RTT_WINDOW_MICROS = 10_000_000;
-/** Minimum new work that is reported to other processes, in microseconds; usual calls take less. */
+/** Minimum new work that is reported to other processes, in microseconds. Usual calls take less. */
 const MIN_REPORTED_MICROS = 2000;
 
 /**
- * The outstanding work of Redis, from this process and from those that report theirs. It distinguishes a reply that is
- * late because Redis is busy from one that is late because of Redis or the network. In the first case the failure is
- * `full` and not `timeout`. A `timeout` may allow requests by a rule's failure policy, so callers could get around a
- * limit by keeping Redis busy.
+ * The outstanding work of Redis, from this process and from other processes that report it. It distinguishes a reply
+ * that is late because Redis is busy from a reply that is late because of a fault of Redis or the network. If Redis is
+ * busy, the failure is `full` and not `timeout`. A rule's failure policy may allow requests after a `timeout`, so
+ * callers could get around a limit by keeping Redis busy.
  */
 export class RedisLoad {
   /** Estimated time of the unanswered calls in Redis. */
@@ -34,8 +37,8 @@ export class RedisLoad {
   /** When Redis is expected to have finished all of its work. */
   #doneMicros = 0;
   /**
-   * Measured time of calls, and their maximum time, both with exponential decay: Redis may be much faster than its
-   * maximum.
+   * Measured time of calls, and their maximum time, both with exponential decay, because Redis may be much faster than
+   * the maximum.
    */
   #tookMicros = 0;
   #expectedMicros = 0;
@@ -45,18 +48,18 @@ export class RedisLoad {
   #previousMinRttMicros = Infinity;
   #minRttMicros = Infinity;
   #rttWindowEndMicros = -Infinity;
-  /** When Redis replied, or received a call while it was idle. */
+  /** When Redis last replied, or received a call while it was idle. */
   #lastReplyMicros = 0;
   readonly #report: (micros: number) => void;
-  /** Until when other processes know that Redis works for this one. */
+  /** Time until which other processes know that Redis works for this process. */
   #reportedUntilMicros = 0;
-  /** Until when Redis works for each of the other processes that share a port. */
+  /** Time until which Redis works for each of the other processes that share a port. */
   readonly #busyUntil = new Map<number, number>();
   /** Total work that other processes have reported. */
   #otherWorkMicros = 0;
 
   /**
-   * `report` sends to the other processes for how many microseconds from now Redis is expected to work for this one.
+   * `report` tells the other processes for how many microseconds from now Redis is expected to work for this process.
    */
   constructor(report: (micros: number) => void = () => {}) {
     this.#report = report;
@@ -68,7 +71,7 @@ export class RedisLoad {
     const work = workOf(batch);
     batch.sentMicros = nowMicros;
     this.#workMicros += work;
-    // Most of the unanswered work may be done already, with its replies on the way.
+    // Redis may have done most of the unanswered work, with the replies on their way.
     this.#doneMicros = Math.min(nowMicros + this.#workMicros, Math.max(this.#doneMicros, nowMicros) + work);
     batch.dueMicros = this.#doneMicros;
     batch.otherWorkMicros = this.#otherWorkDoneMicros(nowMicros);
@@ -77,7 +80,7 @@ export class RedisLoad {
     this.#report(this.#doneMicros - nowMicros);
   }
 
-  /** Records that Redis is expected to work for process `from` for `micros` from `nowMicros` on. */
+  /** Records that Redis is expected to work for the process `from` for `micros`, starting at `nowMicros`. */
   addOtherWork(from: number, micros: number, nowMicros: number): void {
     const knownMicros = Math.max(nowMicros, this.#busyUntil.get(from) ?? 0);
     const endMicros = nowMicros + micros;
@@ -98,11 +101,11 @@ export class RedisLoad {
     const rttMicros = Math.min(this.#previousMinRttMicros, this.#minRttMicros);
     this.#noteRoundTrip(nowMicros - batch.sentMicros, nowMicros);
     if (rttMicros === Infinity) return;
-    // Redis started the call after the previous one, or when it arrived; both times include the way back.
+    // Redis started the call after the previous one, or when it arrived. Both times include the way back.
     const startMicros = Math.max(fromMicros, batch.sentMicros + rttMicros);
     const workMicros = workOf(batch);
     const tookMicros = Math.min(Math.max(0, nowMicros - startMicros), workMicros);
-    // Weighted by work: otherwise many small requests would displace the pace of large ones.
+    // Weighted by work. Otherwise, many small requests would displace the pace of large ones.
     const kept = PACE_WINDOW_MICROS / (PACE_WINDOW_MICROS + workMicros);
     this.#tookMicros = this.#tookMicros * kept + tookMicros;
     this.#expectedMicros = this.#expectedMicros * kept + workMicros;
@@ -117,8 +120,8 @@ export class RedisLoad {
   }
 
   /**
-   * Returns the estimated wait of a call sent at `nowMicros` behind earlier ones, in microseconds, at the measured
-   * pace.
+   * Returns the estimated wait of a call sent at `nowMicros` behind earlier calls at the measured pace, in
+   * microseconds.
    */
   queueMicros(nowMicros: number): number {
     if (this.#calls === 0 || this.#expectedMicros === 0) return 0;
@@ -133,24 +136,24 @@ export class RedisLoad {
     this.#workMicros = this.#calls === 0 ? 0 : this.#workMicros - workOf(batch);
   }
 
-  /** When Redis was last known to respond. */
+  /** When Redis last replied or was idle. */
   get lastReplyMicros(): number {
     return this.#lastReplyMicros;
   }
 
-  /** Returns whether Redis responds, as far as is known; an idle Redis does. */
+  /** Returns whether Redis is responsive, as far as is known. An idle Redis counts as responsive. */
   isResponsive(nowMicros: number): boolean {
     return this.#calls === 0 || nowMicros - this.#lastReplyMicros < RESPONSIVE_MICROS;
   }
 
   /**
    * Returns whether a call that waits at `nowMicros` until its deadline waits for work: earlier calls, its own work,
-   * and that of other processes.
+   * and work of other processes.
    */
   isDueToWork(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
     if (!this.isResponsive(nowMicros)) return false;
     const { sinceMicros, sentMicros, dueMicros } = batch;
-    // A call that was not sent waits for others of this process.
+    // A call that was not sent waits for other calls of this process.
     if (sentMicros === 0) return true;
     const workMicros = dueMicros - sinceMicros + this.otherWorkSince(batch, nowMicros);
     return workMicros >= MIN_WORK_SHARE * (deadlineMicros - sinceMicros);

@@ -3,8 +3,8 @@ import type { TakeBatch } from '../take-batch.js';
 import { RESPONSIVE_MICROS } from './redis-load.js';
 
 /**
- * Additional silence allowed for each item, in microseconds: a request with thousands of descriptors is one call, and
- * does not mean that Redis hangs.
+ * Additional silence allowed for each item, in microseconds. A request with thousands of descriptors is one call, and
+ * its duration does not mean that Redis hangs.
  */
 const SILENCE_MICROS_PER_ITEM = 50;
 
@@ -15,11 +15,11 @@ export interface SilenceWatchOptions {
   /** Returns the time of the clock of deadlines. */
   readonly monotonicMicros: () => number;
   /**
-   * Returns the call that has waited longest for its reply; undefined if there is none, or if the connection is known
-   * to be down.
+   * Returns the call that has waited longest for its reply. Returns undefined without a waiting call, or if the
+   * connection is known to be down.
    */
   readonly oldest: () => TakeBatch | undefined;
-  /** Returns Redis's work for other processes since a call was sent, in microseconds. */
+  /** Returns the time that Redis has spent on other processes since a call was sent, in microseconds. */
   readonly otherWorkSince: (batch: TakeBatch, nowMicros: number) => number;
   /** Called after `micros` without any reply. */
   readonly onSilence: (micros: number) => void;
@@ -27,7 +27,7 @@ export interface SilenceWatchOptions {
 
 /**
  * Detects a hung Redis, with one timer while calls are in flight. Redis counts as hung if a call was sent REDIS_TIMEOUT
- * ago and it has not replied to anything since. Deadlines of callers prove nothing about Redis, because they may be
+ * ago and Redis has not replied to any call since. Deadlines of callers prove nothing about Redis, because they may be
  * shorter than the round-trip time.
  */
 export class SilenceWatch {
@@ -56,7 +56,7 @@ export class SilenceWatch {
 
   #checkIn(micros: number): void {
     this.#timer ??= setTimeout(
-      // A busy process runs its timers before it reads replies that have arrived meanwhile.
+      // A busy process runs its timers before it reads replies that have arrived in the meantime.
       () => setImmediate(() => this.#check()),
       Math.ceil(timerMs(micros)),
     );
@@ -75,7 +75,7 @@ export class SilenceWatch {
     if (oldest === undefined) return;
     const now = monotonicMicros();
     const silentMicros = now - Math.max(oldest.sentMicros, this.answeredMicros);
-    // Other processes report what they expect, even of a hung Redis.
+    // Other processes report work that they expect, even if Redis hangs.
     const others = Math.min(RESPONSIVE_MICROS, othersSince(oldest, now));
     const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
     if (silentMicros >= patience) onSilence(silentMicros);

@@ -10,27 +10,28 @@ export type HashTags = 'honoured' | 'ignored' | 'unknown';
 /** Result of {@link detectHashTags}. */
 export interface HashTagFinding {
   readonly tags: HashTags;
-  /** Error of a server that could not be tested; '' if there is none. */
+  /** Error of a server that could not be tested, or ''. */
   readonly failure: string;
-  /** Keys on servers that run scripts, at least one. */
+  /** At least one key on servers that run scripts. */
   readonly living: readonly string[];
 }
 
 /**
- * Number of key pairs. If two servers have half of the keys each, the probability that all pairs are together is 2^-32.
+ * Number of pairs of keys. If each of two servers has half of all keys, all pairs are on one server each with a
+ * probability of 2^-32.
  */
 const PAIRS = 32;
-/** Returns whether the second key is on the server of the first one, and removes it. */
+/** A script that removes the second key, and returns whether it was on the server of the first key. */
 const REMOVE_SECOND = "return redis.call('DEL',KEYS[2])";
 
 /**
- * Writes the second key of 32 pairs, each pair with its own hash tag, and reads it with a script that runs on the
- * server of the first key. `prefix` is the one of keys, see redisKey. Rejects if nothing works, or if the connection is
+ * Writes the second key of 32 pairs, each pair with its own hash tag. Reads it with a script that runs on the server of
+ * the first key. `prefix` is the prefix of all keys, see redisKey. Rejects if no pair works, or if the connection is
  * lost.
  */
 export async function detectHashTags(send: SendCommand, prefix: string | undefined): Promise<HashTagFinding> {
   const pairs = Array.from({ length: PAIRS }, () => probeKeys(2, prefix) as [string, string]);
-  // All writes are answered before the scripts are sent, because a proxy may have several connections to a server.
+  // The scripts are sent after the replies to all writes, because a proxy may have several connections to a server.
   const written = await Promise.allSettled(
     pairs.map(([, second]) => send('set', [second, '1', 'PX', PROBE_KEY_MS], SHORT_TEXT)),
   );
@@ -53,7 +54,7 @@ export async function detectHashTags(send: SendCommand, prefix: string | undefin
   };
 }
 
-/** Returns the errors of servers. Throws errors that end the connection, and those that rule out a proxy. */
+/** Returns the errors of servers. Throws errors that end the connection, and errors that cannot come from a proxy. */
 function refusalsAmong(answers: readonly PromiseSettledResult<unknown>[]): RedisReplyError[] {
   const refusals: RedisReplyError[] = [];
   for (const answer of answers) {

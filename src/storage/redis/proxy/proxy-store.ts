@@ -10,9 +10,9 @@ import { detectHashTags, type HashTagFinding, type HashTags } from './hash-tags.
 
 type Finding = Pick<HashTagFinding, 'tags' | 'failure'>;
 
-/** Interval between checks, in milliseconds, because servers may change behind a proxy that keeps its connections. */
+/** Interval between checks, in milliseconds. A proxy may change its servers without closing connections. */
 const CHECK_INTERVAL_MS = 60_000;
-/** Interval while a server does not reply, in milliseconds. */
+/** Interval between checks while a server does not reply, in milliseconds. */
 const RECHECK_INTERVAL_MS = 5000;
 /** Settings of {@link ProxyStore}. */
 export interface ProxyStoreOptions extends RedisStoreOptions {
@@ -20,7 +20,7 @@ export interface ProxyStoreOptions extends RedisStoreOptions {
   readonly checkIntervalMs?: number;
 }
 
-/** Maximum number of keys, on one server or more, that are tried until one works. */
+/** Maximum number of keys, on one or more servers, that are tried until a call works. */
 const MAX_TRIED_KEYS = 8;
 
 /** State of a proxy, before and after the first connection. */
@@ -31,16 +31,16 @@ type ProxyState =
       readonly tags: HashTags;
       /** Whether a server did not reply in the last check or since. */
       readonly lacksServers: boolean;
-      /** Sends on the connection of the last check, and the timer of the next one. */
+      /** Sends on the connection of the latest check; and the timer of the next check. */
       readonly send: SendCommand;
       readonly timer: NodeJS.Timeout;
     }
   | { readonly at: 'closed' };
 
 /**
- * The buckets behind a sharding proxy. A proxy sends a script to the server of its first key without checking the
- * others. A call therefore has one key, or the keys of one hash tag if {@link detectHashTags} found that these are on
- * one server. It checks that on each connection, and at intervals.
+ * The buckets behind a sharding proxy. A proxy sends a script to the server of its first key, and does not check the
+ * other keys. A call therefore has one key, or several keys with one hash tag if {@link detectHashTags} found that
+ * these are on one server. The store repeats that check on each connection and at intervals.
  */
 export class ProxyStore extends RedisStore {
   override readonly onlyPartition = undefined;
@@ -60,12 +60,12 @@ export class ProxyStore extends RedisStore {
     this.#options = options;
   }
 
-  /** Result of the last check of hash tags; undefined before the first connection. */
+  /** Result of the latest check of hash tags; undefined before the first connection. */
   get hashTags(): HashTags | undefined {
     return this.#state.at === 'known' ? this.#state.tags : undefined;
   }
 
-  /** As far as is known: only calls show whether a server behind the proxy works. */
+  /** As far as is known, because only calls show whether a server behind the proxy works. */
   override get whole(): boolean {
     return this.connected && !(this.#state.at === 'known' && this.#state.lacksServers);
   }
@@ -139,7 +139,7 @@ export class ProxyStore extends RedisStore {
 
   async #look(send: SendCommand): Promise<void> {
     const { keyPrefix, timeoutMicros } = this.#options;
-    // The next connection is checked anyway.
+    // The next connection starts a new check.
     if (!this.connected) return;
     const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
     const looking = detectHashTags(send, keyPrefix).catch(failed);

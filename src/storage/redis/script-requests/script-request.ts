@@ -14,6 +14,7 @@ export interface ScriptRequest {
 }
 
 /**
- * Reply of a script, or its failure. With the reason `timeout`, the script may have run; with any other, it has not.
+ * Reply of a script, or its failure. After a failure with the reason `timeout`, the script may have run; after any
+ * other failure, it has not.
  */
 export type ScriptReply = string | StorageError;

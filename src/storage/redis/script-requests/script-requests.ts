@@ -11,15 +11,16 @@ import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
 
-/** Maximum number of unanswered requests, so that a hung Redis gets no more. */
+/** Maximum number of unanswered requests, so that a hung Redis does not accumulate requests. */
 export const MAX_PENDING_REQUESTS = 8;
 /** Minimum timeout: no decision waits for the reply, so it may take longer than a decision (REDIS_TIMEOUT). */
 const MIN_TIMEOUT_MS = 500;
 
 /**
  * Runs scripts that are not takes, on the connection of takes, and only while it is up. Each request is sent once, and
- * once more if the script was refused the time. The connection learns only of failures that mean another Redis or login
- * is needed. Whether Redis can decide is left to takes.
+ * once more if Redis did not let the script read the time. Failures do not open the circuit breaker, because only takes
+ * decide whether Redis works. They are reported to the connection only if it must look for another Redis or get a new
+ * login.
  */
 export class ScriptRequests {
   readonly #name: string;
@@ -28,7 +29,7 @@ export class ScriptRequests {
   readonly #clock: ScriptClock;
   #pending = 0;
 
-  /** `clock` supplies the time to scripts that may not read it. */
+  /** `clock` supplies the time to scripts that must not read it. */
   constructor(options: RedisStoreOptions, connection: () => RedisConnection, clock: ScriptClock) {
     this.#name = options.address.redactedAddress;
     this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
@@ -38,7 +39,7 @@ export class ScriptRequests {
 
   /**
    * Runs a script. Never rejects, and ends within the larger of REDIS_TIMEOUT and 0.5 s. The `cause` of an error is
-   * Redis's error, if there was one. `asking`: sends ASKING first, for a slot that is migrating to this node.
+   * Redis's error, if Redis sent one. `asking`: sends ASKING first, for a slot that is migrating to this node.
    */
   async run(question: ScriptRequest, asking = false): Promise<ScriptReply> {
     if (question.mayWait === true) await this.#connection().whenGraceEnded();
@@ -56,7 +57,7 @@ export class ScriptRequests {
   async #answer(question: ScriptRequest, asking: boolean): Promise<ScriptReply> {
     const clock = this.#clock;
     const send: SendCommand = (command, args, bound) => {
-      // ASKING applies to the next command only, whose error reports any problem.
+      // ASKING applies only to the next command, whose error reports any problem.
       if (asking && command === 'eval') this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
       return this.#connection().send(command, args, bound);
     };

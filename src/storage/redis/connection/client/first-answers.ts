@@ -1,6 +1,6 @@
 /**
- * Resolves when all `replies` have settled, or `laterMs` after the first reply. Errors are messages, in the order of
- * the servers.
+ * Resolves when all `replies` have settled, or `laterMs` after the first reply. The errors are messages, in the order
+ * of the servers.
  */
 export function firstAnswers<T>(
   asked: readonly Promise<T>[],

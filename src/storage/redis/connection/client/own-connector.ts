@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { AbstractConnector, type RedisOptions } from './ioredis.js';
 
 /**
- * Maximum bytes that a server may send on such a connection, at once and in each second, because ioredis reads
- * everything. A thousand masters with scattered slots need less.
+ * Maximum bytes that a server may send on a connection, at once and in each second, because ioredis reads everything. A
+ * cluster of a thousand masters with scattered slots sends less.
  */
 export const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const BYTES_PER_SECOND = 4096;

@@ -12,8 +12,8 @@ const TIMEOUT_MS = 1000;
 export const TOTAL_TIMEOUT_MS = 2 * TIMEOUT_MS;
 
 /**
- * Returns options of an ioredis client that queries servers about other servers, over connections like those to Redis
- * itself.
+ * Returns options of an ioredis client that queries servers about other servers. Its connections are opened like those
+ * to Redis itself.
  */
 export function queryClientOptions(
   endpoint: HostPort,
@@ -49,7 +49,8 @@ export class QueryClients {
 
   /**
    * Connects, logs in, and resolves with the result of `question`. Rejects after 1 or 2 s at most, with an Error for
-   * the log, whose message `explain` creates from the server's or connection's error; it may send further queries.
+   * the log. `explain` creates its message from the error of the server or the connection, and may send further
+   * queries.
    */
   async ask<T>(
     { endpoint, tls, login }: QueriedServer,
@@ -81,7 +82,7 @@ export class QueryClients {
     }
   }
 
-  /** Closes all connections for good. */
+  /** Closes all connections permanently. */
   close(): void {
     this.#closed = true;
     for (const client of this.#asking) client.disconnect();
@@ -89,8 +90,8 @@ export class QueryClients {
 }
 
 /**
- * Logs in and names the connection. Options of the client would do the same, but write to the console if no password is
- * required. Rejects with the error of the server.
+ * Logs in and names the connection. The client's own options would write to the console if no password is required.
+ * Rejects with the error of the server.
  */
 export async function logIn(client: Redis, { username, password }: RedisLogin): Promise<void> {
   if (password !== undefined) {

@@ -21,17 +21,17 @@ export interface LoginCommandOptions {
 const PAUSES = { initialMs: 1000, maxMs: 30_000 };
 /** Minimum time between renewals, even if a login expires sooner. */
 const MIN_REFRESH_MS = 1000;
-/** Maximum time before its expiry at which a login is renewed. */
+/** Maximum time between the renewal of a login and its expiry. */
 const MAX_RENEWAL_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 1 / 5;
-/** Maximum time that a connection waits for a new login while the previous one is usable, in milliseconds. */
+/** Maximum time that a connection waits for a new login while the previous login is usable, in milliseconds. */
 const RENEWAL_WAIT_MS = 300;
 
 /**
  * A login that a command prints. The command runs before each connection, and again before its login expires.
- * Concurrent callers share one run. Repeated callers, because Redis is unavailable or refuses the login, get the last
- * login during a growing pause, except after the first refusal. A slow command delays no connection while the last
- * login is usable; the connection receives the new one later.
+ * Concurrent callers share one run. If Redis is unavailable or refuses the login, callers ask repeatedly. They then get
+ * the last login during a growing pause, except after the first refusal. A slow command does not delay a connection
+ * while the last login is usable; the connection gets the new login later.
  */
 export class LoginCommand implements LoginSource {
   readonly #options: LoginCommandOptions;
@@ -76,7 +76,7 @@ export class LoginCommand implements LoginSource {
     this.#ending.abort();
   }
 
-  /** Runs the command unless it is running; resolves with whether there is a new login. */
+  /** Runs the command unless it is running. Resolves with whether there is a new login. */
   #run(forRefusal: boolean): Promise<boolean> {
     if (this.#underWay === undefined) {
       this.#lastRunWasForRefusal = forRefusal;
@@ -115,7 +115,7 @@ export class LoginCommand implements LoginSource {
     if (await this.#run(false)) this.#pauses.reset();
   }
 
-  /** Returns how long a login that expires at `expiresAtMs` is used, in milliseconds. */
+  /** Returns for how long a login that expires at `expiresAtMs` is used, in milliseconds. */
   #usableMs(expiresAtMs = Infinity): number {
     const lifeMs = expiresAtMs - Date.now();
     const marginMs = Math.min(lifeMs * MARGIN_SHARE, MAX_RENEWAL_MARGIN_MS);

@@ -7,14 +7,14 @@ export interface PrintedLogin {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Largest value that counts as seconds since the epoch; larger ones are milliseconds. */
+/** Largest value that counts as seconds since the epoch. Larger values are milliseconds. */
 const MAX_EPOCH_SECONDS = 1e11;
 const FORM = 'a password, user:password, or JSON such as {"username":"weir","password":"…"}';
 
 /**
  * Parses the output of a command: a password, `user:password`, or JSON with `password`, and optionally `username` and
  * `expiresAt` (ISO 8601, or seconds since the epoch). One trailing newline is removed. `nowMs` is the wall clock, in
- * milliseconds. Throws an Error, "printed …", that contains nothing of the output.
+ * milliseconds. Throws an Error, "printed …", that contains no part of the output.
  */
 export function readPrintedLogin(text: string, nowMs: number): PrintedLogin {
   const printed = text.replace(/\r?\n$/, '');
@@ -68,7 +68,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(
 function epochMs(time: unknown): number | undefined {
   if (typeof time === 'number') return time < MAX_EPOCH_SECONDS ? time * 1000 : undefined;
   if (typeof time !== 'string' || !ISO_TIME.test(time)) return undefined;
-  // Date.parse requires a point before fractions, and zones with a colon and minutes.
+  // Date.parse requires a point before fractions, and time zones with a colon and minutes.
   const zoned = time
     .replace(',', '.')
     .replace(/([+-]\d\d)(\d\d)?$/, (_, hours, minutes = '00') => `${hours}:${minutes}`);

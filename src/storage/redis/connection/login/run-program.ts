@@ -11,8 +11,10 @@ export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
 /**
  * Runs a program without a shell, and resolves with its output when it ends. Rejects with an Error that names the
  * program and its result, but contains no output. Kills a program that times out, prints too much, or is running when
- * `signal` is aborted. In all cases, the processes of its group are killed, because each run would otherwise leave one
- * more. A process that has left the group (setsid) is not killed.
+ * `signal` is aborted.
+ *
+ * In all cases, kills the other processes of its group, because each run could otherwise leave one behind. A process
+ * that has left the group (setsid) is not killed.
  */
 export function runProgram(
   [program, ...args]: Command,
@@ -22,8 +24,8 @@ export function runProgram(
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
     try {
-      // Its own process group, which execFile cannot create, so that the processes that a script starts can be
-      // killed with it.
+      // A separate process group, so that the processes of a script can be killed with it. execFile cannot create a
+      // group.
       child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
     } catch (error) {
       reject(notStarted(program, error as NodeJS.ErrnoException));
@@ -59,7 +61,7 @@ export function runProgram(
     child.on('exit', (code, killedBy) => {
       const how = code === null ? `was killed by ${killedBy}` : `failed with exit code ${code}`;
       if (code !== 0) settle(new Error(`${program} ${how}; run it as the user that runs weir to see why`));
-      // A process that it started may keep its standard output open.
+      // A child process may keep the standard output open.
       else afterPoll(settle);
     });
     if (signal.aborted) onAbort();
@@ -67,7 +69,7 @@ export function runProgram(
   });
 }
 
-/** Calls back after the event loop has read everything that is in a pipe now: it polls between two checks. */
+/** Calls back after the event loop has read everything that is in a pipe now, which happens between two checks. */
 function afterPoll(then: () => void): void {
   setImmediate(() => setImmediate(then));
 }

@@ -1,7 +1,9 @@
 import type { LoginListeners, LoginSource } from '../login-source.js';
 import type { RedisLogin } from '../redis-login.js';
 
-/** Shares one login among the nodes of a cluster: each node has its own source, and all use one. */
+/**
+ * Shares one login among the nodes of a cluster. Each node has its own source, and all sources return the same login.
+ */
 export class SharedLogin {
   readonly #source: LoginSource;
   readonly #followers = new Set<LoginListeners>();
@@ -22,8 +24,8 @@ export class SharedLogin {
   }
 
   /**
-   * Returns the login for occasional queries about the cluster. Does not request a new login each time, which could run
-   * a program. `refused`: a node did not accept the previous one.
+   * Returns the login for occasional queries about the cluster. Does not request a new login each time, because that
+   * could run a program. `refused`: a node did not accept the previous login.
    */
   async login(refused: boolean): Promise<RedisLogin> {
     if (refused || this.#latest === undefined) this.#latest = await this.#source.login(refused);

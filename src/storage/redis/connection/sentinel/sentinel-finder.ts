@@ -7,10 +7,10 @@ import type { FoundRedis, RedisFinder } from '../redis-finder.js';
 import type { RedisLogin } from '../redis-login.js';
 import { type AnnouncedMaster, Sentinel } from './sentinel.js';
 
-/** How long to wait for other replies, which may be newer, after the first one, in milliseconds. */
+/** Time to wait for further replies after the first one, in milliseconds, because they may be newer. */
 const LATER_REPLIES_MS = 100;
 /**
- * Minimum pause between queries after announcements, in milliseconds: there may be one from each Sentinel, or any
+ * Minimum pause between queries after announcements, in milliseconds. Each Sentinel may send one announcement, or any
  * number.
  */
 const ANNOUNCEMENT_PAUSE_MS = 100;
@@ -27,8 +27,8 @@ export interface SentinelFinderOptions {
 
 /**
  * Finds the master that Redis Sentinels announce (Redis documentation, "Guidelines for Redis clients with support for
- * Redis Sentinel"). Queries all of them, because any may be dead, hang, or not know of a failover, and uses the reply
- * with the newest epoch. Queries again when one announces a new master.
+ * Redis Sentinel"). Queries all Sentinels, because any of them may be dead, hang, or not know about a failover. Uses
+ * the reply with the newest epoch. Queries again when a Sentinel announces a new master.
  */
 export class SentinelFinder implements RedisFinder {
   readonly #options: SentinelFinderOptions;
@@ -77,7 +77,7 @@ export class SentinelFinder implements RedisFinder {
     if (!this.#isFollowing) void this.#follow();
   }
 
-  /** Queries as long as there are announcements; one query covers all that arrived before it. */
+  /** Queries as long as there are announcements. One query covers all earlier announcements. */
   async #follow(): Promise<void> {
     this.#isFollowing = true;
     while (this.#hasAnnouncement && !this.#closed) {
@@ -90,8 +90,8 @@ export class SentinelFinder implements RedisFinder {
   }
 
   /**
-   * Returns the newest reply; rejects if there is none. No majority is required: the Sentinel that led a failover knows
-   * of it up to 2 s before the others.
+   * Returns the newest reply, or rejects without a reply. No majority is required: the Sentinel that led a failover
+   * knows about it up to 2 s before the others.
    */
   async #query(): Promise<AnnouncedMaster> {
     const replies = this.#sentinels.map((sentinel) => sentinel.master());

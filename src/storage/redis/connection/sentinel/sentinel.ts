@@ -11,8 +11,8 @@ const PAUSES = { initialMs: 100, maxMs: 2000 };
 /** Time after which a subscription counts as stable, in milliseconds. */
 const STABLE_MS = 5000;
 /**
- * Published as soon as there is a new master; `+switch-master` follows when the replicas have switched (Redis
- * documentation, "Sentinel Pub/Sub messages").
+ * Event that a Sentinel publishes as soon as there is a new master. `+switch-master` follows when the replicas have
+ * switched (Redis documentation, "Sentinel Pub/Sub messages").
  */
 const PROMOTED = '+promoted-slave';
 const SWITCHED = '+switch-master';
@@ -35,20 +35,20 @@ export interface SentinelOptions {
 export interface AnnouncedMaster {
   readonly host: string;
   readonly port: number;
-  /** Configuration epoch, which rises with each failover: of several replies, the largest is the newest. */
+  /** Configuration epoch, which rises with each failover. The reply with the largest epoch is the newest. */
   readonly epoch: number;
 }
 
 /**
- * One Redis Sentinel: which master it names, and when it announces another one. Each query has its own connection,
- * because a subscribed connection cannot send others.
+ * One Redis Sentinel. Returns the master that it reports, and announces changes. Each query has its own connection,
+ * because a subscribed connection cannot send queries.
  */
 export class Sentinel {
   readonly name: string;
   readonly #options: SentinelOptions;
   readonly #listener: Redis;
   readonly #pauses = new BackOff(PAUSES);
-  /** Since when announcements are received on the current connection; Infinity while they are not. */
+  /** Start of the subscription on the current connection; Infinity without a subscription. */
   #subscribedSinceMs = Infinity;
   readonly #asking = new QueryClients();
 
@@ -119,7 +119,7 @@ export class Sentinel {
     this.#asking.close();
   }
 
-  /** Returns what is wrong and what to do. */
+  /** Returns the problem and the remedy. */
   async #sentence(client: Redis, said: string): Promise<string> {
     const { masterName, variables } = this.#options;
     if (/No such master/i.test(said)) {
@@ -142,7 +142,7 @@ export class Sentinel {
   }
 }
 
-/** Returns names of masters, to compare with a mistyped one. */
+/** Returns the names of some masters, to compare with a mistyped name. */
 async function knownMasters(client: Redis): Promise<string> {
   const masters = await client.call('SENTINEL', 'MASTERS').catch(ignore);
   if (!Array.isArray(masters) || masters.length === 0) return ', nor any other';
@@ -150,7 +150,7 @@ async function knownMasters(client: Redis): Promise<string> {
   return `, but ${names.join(', ')}${masters.length > MAX_NAMES ? ' and others' : ''}`;
 }
 
-/** Converts alternating names and values. */
+/** Converts a list of alternating names and values. */
 function pairs(reply: unknown): Map<string, string> {
   const fields = new Map<string, string>();
   if (Array.isArray(reply)) {
