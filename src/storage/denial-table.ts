@@ -67,9 +67,9 @@ export class DenialTable {
   /** Returns the denial of a bucket, unless it has expired. */
   get(key: string, nowMicros: number): KnownDenial | undefined {
     const young = this.young.get(key);
-    if (young !== undefined) return this.unlessExpired(key, young, nowMicros);
+    if (young !== undefined) return this.removeIfExpired(key, young, nowMicros);
     const old = this.old.get(key);
-    if (old === undefined || this.unlessExpired(key, old, nowMicros) === undefined) return undefined;
+    if (old === undefined || this.removeIfExpired(key, old, nowMicros) === undefined) return undefined;
     this.old.delete(key);
     this.insert(key, old, nowMicros);
     return old;
@@ -118,7 +118,7 @@ export class DenialTable {
     this.rotateAtMicros = nowMicros + this.options.generationMicros;
   }
 
-  private unlessExpired(key: string, denial: KnownDenial, nowMicros: number): KnownDenial | undefined {
+  private removeIfExpired(key: string, denial: KnownDenial, nowMicros: number): KnownDenial | undefined {
     if (denial.untilMicros > nowMicros) return denial;
     this.delete(key);
     this.expired++;

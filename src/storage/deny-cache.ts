@@ -85,7 +85,7 @@ export class DenyCache implements BucketStore {
   /** Increases with each {@link clear} and {@link forget}, so that answers to earlier requests are not cached. */
   private generation = 0;
   /** Whether denials of a request with many items are being stored. */
-  private isKeepingMany = false;
+  private isStoringMany = false;
   /** Entries of the current request; reused. */
   private readonly found: KnownDenial[] = [];
 
@@ -210,7 +210,7 @@ export class DenyCache implements BucketStore {
     // later.
     const inOrder = items.length === 1 || refunds === this.refunds;
     // Other requests may have added tokens after the store decided.
-    const keeps = inOrder && generation === this.generation;
+    const mayCache = inOrder && generation === this.generation;
     // A denial may have arrived between a refund and its outcome.
     this.refunded(items);
     if (result instanceof StorageError) return;
@@ -224,26 +224,26 @@ export class DenyCache implements BucketStore {
       // The item may have taken tokens, so a known denial of the bucket is outdated.
       if (!isFew && (!outcome.limited || item.refund)) changedKeys.add(item.key);
       if (!outcome.limited) this.table.delete(item.key);
-      else if (keeps && this.mayKeep(item, outcome)) {
+      else if (mayCache && this.isCacheable(item, outcome)) {
         if (!isFew) isLeft = true;
-        else if (!isNamedBefore(items, i)) this.keep(item, outcome, askedMicros);
+        else if (!isNamedBefore(items, i)) this.add(item, outcome, askedMicros);
       }
     }
-    if (isLeft && !this.isKeepingMany) void this.keepMany(items, result, askedMicros, changedKeys);
+    if (isLeft && !this.isStoringMany) void this.storeMany(items, result, askedMicros, changedKeys);
   }
 
   /**
    * Stores the denials of a request with many items, some in each turn of the event loop, except for the keys in
    * `named`. Until it ends, denials of other such requests are not stored.
    */
-  private async keepMany(
+  private async storeMany(
     items: readonly TakeItem[],
     outcomes: readonly TakeOutcome[],
     askedMicros: number,
     named: Set<string>,
   ): Promise<void> {
     const { refunds, generation } = this;
-    this.isKeepingMany = true;
+    this.isStoringMany = true;
     for (let i = 0; i < items.length; i++) {
       if (i > 0 && i % ITEMS_PER_TURN === 0) {
         await turn();
@@ -252,13 +252,13 @@ export class DenyCache implements BucketStore {
       const item = items[i] as TakeItem;
       const outcome = outcomes[i] as TakeOutcome;
       const isFirst = named.size < named.add(item.key).size;
-      if (isFirst && outcome.limited && this.mayKeep(item, outcome)) this.keep(item, outcome, askedMicros);
+      if (isFirst && outcome.limited && this.isCacheable(item, outcome)) this.add(item, outcome, askedMicros);
     }
-    this.isKeepingMany = false;
+    this.isStoringMany = false;
   }
 
   /** Returns whether the denial of an item can be cached. */
-  private mayKeep({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
+  private isCacheable({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
     if (waitMicros === 0) return false;
     const { maxAgeMicros, windows = false } = this.options;
     // The next window pays the debt of a window, so its denial may continue there. Each request therefore reaches the
@@ -266,7 +266,7 @@ export class DenyCache implements BucketStore {
     return rate.kind === 'window' ? windows && rate.maxDebt === 0 : maxAgeMicros > 0;
   }
 
-  private keep({ rate, hits, key }: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
+  private add({ rate, hits, key }: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
     const denial =
       rate.kind === 'window'
         ? windowDenial(rate, outcome, askedMicros)

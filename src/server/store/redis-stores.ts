@@ -116,7 +116,7 @@ function localBuckets(
     maxBuckets: settings.memoryMaxBuckets,
     maxBytes: settings.memoryMaxBytes,
     store,
-    up: () => pools.every((pool) => pool.store.whole),
+    up: () => pools.every((pool) => pool.store.isComplete),
     anyUp: () => pools.some((pool) => pool.store.connected),
     log: (level, message) => log[level](message),
   });

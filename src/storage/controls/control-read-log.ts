@@ -7,7 +7,7 @@ const MIN_REFUSALS = 5;
 export class ControlReadLog {
   readonly #log: (level: 'info' | 'warn', message: string) => void;
   #refused = 0;
-  #complained = false;
+  #hasLoggedRefusal = false;
 
   constructor(log: (level: 'info' | 'warn', message: string) => void) {
     this.#log = log;
@@ -16,13 +16,13 @@ export class ControlReadLog {
   /** Records the result of a poll. Timeouts and lost connections are logged elsewhere. */
   note(error: StorageError | undefined): void {
     if (error === undefined) {
-      if (this.#complained) this.#log('info', 'blocks and exemptions can be read from Redis again');
-      this.#complained = false;
+      if (this.#hasLoggedRefusal) this.#log('info', 'blocks and exemptions can be read from Redis again');
+      this.#hasLoggedRefusal = false;
       this.#refused = 0;
       return;
     }
-    if (error.reason !== 'rejected' || ++this.#refused < MIN_REFUSALS || this.#complained) return;
-    this.#complained = true;
+    if (error.reason !== 'rejected' || ++this.#refused < MIN_REFUSALS || this.#hasLoggedRefusal) return;
+    this.#hasLoggedRefusal = true;
     this.#log(
       'warn',
       'blocks and exemptions cannot be read from Redis, so new ones have no effect here ' +

@@ -20,7 +20,7 @@ export interface ControlsPolled {
   /** The latest version of the log. */
   readonly version: number;
   /** Whether the log does not contain the given mark, so that the rows start at the beginning of the log. */
-  readonly anew: boolean;
+  readonly startsOver: boolean;
   /** The version up to which the reply contains all entries. */
   readonly at: number;
   /** Mark of the latest version; '' if the log is empty. */
@@ -39,7 +39,7 @@ export function readPolled(text: string): ControlsPolled | undefined {
   const lines = text.split('\n');
   const header = /^(\d{1,16}) (\d{1,15}) ([01]) (\d{1,15}) (?:-|([\w-]{1,64}))$/.exec(lines[0] ?? '');
   if (header === null) return undefined;
-  const [, now, version, anew, at, mark = ''] = header;
+  const [, now, version, startsOver, at, mark = ''] = header;
   const rows: ControlRow[] = [];
   for (const line of lines.slice(1)) {
     const row = readRow(line);
@@ -48,7 +48,7 @@ export function readPolled(text: string): ControlsPolled | undefined {
   return {
     nowMicros: Number(now),
     version: Number(version),
-    anew: anew === '1',
+    startsOver: startsOver === '1',
     at: Number(at),
     mark,
     rows,

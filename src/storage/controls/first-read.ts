@@ -12,14 +12,14 @@ const MAX_REFUSALS = 5;
  */
 export class FirstRead implements AwaitedRead {
   awaited: Promise<void> | undefined;
-  readonly #whenTold: (told: () => void) => void;
+  readonly #whenNotified: (notified: () => void) => void;
   #isOver = false;
   #refusals = 0;
   #end: () => void = () => {};
 
   /** `whenNotified` runs its argument after all listeners have received the controls that were read. */
-  constructor(whenNotified: (told: () => void) => void) {
-    this.#whenTold = whenNotified;
+  constructor(whenNotified: (notified: () => void) => void) {
+    this.#whenNotified = whenNotified;
   }
 
   /** Starts the wait, because Redis may reply soon. */
@@ -50,7 +50,7 @@ export class FirstRead implements AwaitedRead {
       this.#end();
     };
     this.#isOver = why === 'read';
-    if (this.#isOver) this.#whenTold(end);
+    if (this.#isOver) this.#whenNotified(end);
     else end();
   }
 }

@@ -83,9 +83,9 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     this.#notify([...this.#byName.values()], [], [], listener);
   }
 
-  /** Runs `told` after all listeners have received everything that is known now. */
-  whenNotified(told: () => void): void {
-    this.#queue.push({ change: told, only: undefined });
+  /** Runs `notified` after all listeners have received everything that is known now. */
+  whenNotified(notified: () => void): void {
+    this.#queue.push({ change: notified, only: undefined });
     if (!this.#isNotifying) this.#notifyNext();
   }
 
@@ -115,7 +115,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
       over.push(id);
     }
     if (fresh.length + over.length + touched.length > 0) this.#notify(fresh, over, touched);
-    this.#wakeAt(soonest);
+    this.#scheduleSweep(soonest);
   }
 
   close(): void {
@@ -155,7 +155,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     else this.#isNotifying = false;
   }
 
-  #wakeAt(micros: number): void {
+  #scheduleSweep(micros: number): void {
     if (this.#closed || micros >= this.#timerAtMicros) return;
     this.#timerAtMicros = micros;
     clearTimeout(this.#timer);
@@ -174,6 +174,6 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     }
     this.#timerAtMicros = Infinity;
     this.apply({ ended: over });
-    this.#wakeAt(soonest);
+    this.#scheduleSweep(soonest);
   }
 }

@@ -67,7 +67,7 @@ export class RedisControlBook implements ControlBook {
   readonly #log: ControlLog;
   readonly #live: LiveControls<KeptControl>;
   readonly #changes: ChangeQueue;
-  readonly #touched = new TouchedKeys((texts) => this.#tellTouched(texts));
+  readonly #touched = new TouchedKeys((texts) => this.#sendTouched(texts));
   /** Mark of the latest version that this process has read; '' before the first poll. */
   #mark = '';
   /** Version up to which this process has read the log. */
@@ -89,7 +89,7 @@ export class RedisControlBook implements ControlBook {
   #current = false;
   #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
-  readonly #complaints: ControlReadLog;
+  readonly #readLog: ControlReadLog;
   readonly #lost = new Signal<LostControls>();
   /** Adds a listener for the event that Redis has lost active controls. */
   readonly onLost = this.#lost.add;
@@ -101,8 +101,8 @@ export class RedisControlBook implements ControlBook {
     this.#log = new ControlLog({ redis, keyPrefix, maxControls });
     this.#live = new LiveControls(monotonicMicros);
     this.#changes = new ChangeQueue((changes) => this.#log.change(changes), monotonicMicros);
-    this.#complaints = new ControlReadLog(options.log);
-    this.firstRead = new FirstRead((told) => this.#live.whenNotified(told));
+    this.#readLog = new ControlReadLog(options.log);
+    this.firstRead = new FirstRead((notified) => this.#live.whenNotified(notified));
     redis.onUp(() => {
       this.firstRead.begin();
       this.#pollSoon();
@@ -175,7 +175,7 @@ export class RedisControlBook implements ControlBook {
     this.#live.close();
   }
 
-  async #tellTouched(texts: readonly string[]): Promise<ControlResult> {
+  async #sendTouched(texts: readonly string[]): Promise<ControlResult> {
     const add = (text: string): Promise<LogChanged | StorageError> =>
       this.#changes.add({ what: 't', name: '', durationMicros: 0, id: '-', text });
     for (const made of await Promise.all(texts.map(add))) {
@@ -221,15 +221,15 @@ export class RedisControlBook implements ControlBook {
     const start = { micros: monotonicMicros(), at: ++this.#events };
     const polled = await this.#log.poll(this.#mark, this.#readVersion, isFirst);
     if (this.#closed) return false;
-    this.#complaints.note(polled instanceof StorageError ? polled : undefined);
+    this.#readLog.note(polled instanceof StorageError ? polled : undefined);
     if (polled instanceof StorageError) {
       this.#current = false;
       this.firstRead.failed(polled);
       return false;
     }
-    const { anew, at, version } = polled;
+    const { startsOver, at, version } = polled;
     // Another program has written to the log.
-    const isStuck = !anew && at <= this.#readVersion && at < version;
+    const isStuck = !startsOver && at <= this.#readVersion && at < version;
     this.#apply(polled, start);
     // Before the whole log is read, or after it was lost, there may be other entries.
     if (at >= version) this.#current = this.#mark !== UNKNOWN_MARK;
@@ -238,9 +238,9 @@ export class RedisControlBook implements ControlBook {
   }
 
   #apply(polled: ControlsPolled, asked: PollStart): void {
-    const { anew, rows, at, version, mark } = polled;
-    if (anew) {
-      this.#isLogLost ||= this.#isLoss(polled, asked);
+    const { startsOver, rows, at, version, mark } = polled;
+    if (startsOver) {
+      this.#isLogLost ||= this.#hasLostControls(polled, asked);
       this.#reread = new Set();
       this.#mark = mark;
       this.#options.onTouchedUnknown();
@@ -268,16 +268,16 @@ export class RedisControlBook implements ControlBook {
       this.#reread?.add(name);
       const { control } = what;
       if (known?.id === control.id && known.version === rowVersion) continue;
-      const mine = {
+      const learned = {
         expiresAtMicros: asked.micros + expiresAtMicros - polled.nowMicros,
         learnedAtEvent: asked.at,
       };
-      set.set(name, { version: rowVersion, ...mine, ...control });
+      set.set(name, { version: rowVersion, ...learned, ...control });
     }
     if (at >= version) {
-      this.#mark = this.#isLost(asked) ? UNKNOWN_MARK : mark;
+      this.#mark = this.#lacksOwnChange(asked) ? UNKNOWN_MARK : mark;
       for (const { id } of this.#missingAfterReread(asked)) ended.push(id);
-      if (this.#isLogLost) this.#tellLost(asked);
+      if (this.#isLogLost) this.#emitLost(asked);
       this.#isLogLost = false;
       this.#reread = undefined;
     }
@@ -288,7 +288,7 @@ export class RedisControlBook implements ControlBook {
    * Returns whether the log has lost known controls. If it has not, the mark is missing only because this process did
    * not poll for longer than the log keeps entries.
    */
-  #isLoss({ version }: ControlsPolled, asked: PollStart): boolean {
+  #hasLostControls({ version }: ControlsPolled, asked: PollStart): boolean {
     if (this.#mark === '') return false;
     return (
       this.#mark === UNKNOWN_MARK ||
@@ -297,7 +297,7 @@ export class RedisControlBook implements ControlBook {
     );
   }
 
-  #tellLost(asked: PollStart): void {
+  #emitLost(asked: PollStart): void {
     const lost = { block: 0, allow: 0 };
     for (const { kind, expiresAtMicros } of this.#missingAfterReread(asked))
       if (expiresAtMicros > asked.micros) lost[kind]++;
@@ -305,7 +305,7 @@ export class RedisControlBook implements ControlBook {
   }
 
   /** Returns whether the log lacks a change of this process that it should contain. */
-  #isLost(asked: PollStart): boolean {
+  #lacksOwnChange(asked: PollStart): boolean {
     let isLost = false;
     for (const [name, { learnedAtEvent }] of this.#unconfirmed) {
       if (learnedAtEvent > asked.at) continue;

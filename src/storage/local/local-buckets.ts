@@ -13,7 +13,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { OwedLedger } from './owed-ledger.js';
 import { Repayment } from './repayment.js';
 
-/** Time for which Redis must have been available before local buckets are deleted. */
+/** Time without use after which local buckets are deleted, if Redis is available. */
 const FORGET_MICROS = 5_000_000;
 /** Maximum number of buckets in the ledger of owed hits, and its maximum estimated bytes. */
 export const MAX_OWED_BUCKETS = 100_000;
@@ -61,7 +61,7 @@ export class LocalBuckets implements LocalStore {
   readonly #rates: DerivedRates;
   readonly #ledger: OwedLedger;
   readonly #repayment: Repayment;
-  readonly #forgetting: NodeJS.Timeout;
+  readonly #forgetTimer: NodeJS.Timeout;
   #usedAtMicros = Number.NEGATIVE_INFINITY;
   #closed = false;
 
@@ -77,9 +77,9 @@ export class LocalBuckets implements LocalStore {
       maxBytes: Math.min(maxBytes, MAX_OWED_BYTES),
     });
     this.#repayment = new Repayment({ ledger: this.#ledger, store, up: anyUp, clock, log });
-    this.#forgetting = setInterval(() => {
-      const quiet = clock.monotonicMicros() - this.#usedAtMicros > FORGET_MICROS;
-      if (up() && quiet && this.memory.size > 0) this.memory = newStore();
+    this.#forgetTimer = setInterval(() => {
+      const isUnused = clock.monotonicMicros() - this.#usedAtMicros > FORGET_MICROS;
+      if (up() && isUnused && this.memory.size > 0) this.memory = newStore();
     }, FORGET_MICROS / 1000).unref();
   }
 
@@ -113,7 +113,7 @@ export class LocalBuckets implements LocalStore {
 
   /** Charges owed hits for at most 0.5 s. */
   async close(): Promise<void> {
-    clearInterval(this.#forgetting);
+    clearInterval(this.#forgetTimer);
     await this.#repayment.close();
     this.#closed = true;
     await this.memory.close();

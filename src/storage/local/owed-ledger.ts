@@ -77,9 +77,9 @@ export class OwedLedger {
    */
   takeOut(count: number): readonly OwedCharge[] {
     const charges: OwedCharge[] = [];
-    let looks = 0;
+    let scanned = 0;
     for (const bucket of this.#buckets.values()) {
-      if (charges.length === count || looks++ === MAX_SCANNED_RECORDS) break;
+      if (charges.length === count || scanned++ === MAX_SCANNED_RECORDS) break;
       this.#drop(bucket);
       const { key, tagLength, rate } = bucket;
       const hits = bucket.hits.owed(this.#nowOf(rate));
@@ -118,22 +118,23 @@ export class OwedLedger {
     if (known === undefined) {
       this.#sweep();
       const bytes = bytesOf(bucket);
-      while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes)) this.#forgetFirst();
+      while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes))
+        this.#removeOldest();
     } else this.#drop(known);
     this.#buckets.set(bucket.key, bucket);
     this.bytes += bytesOf(bucket);
   }
 
   #sweep(): void {
-    let looks = 0;
+    let scanned = 0;
     for (const bucket of this.#buckets.values()) {
-      if (looks++ === SWEEP_PER_RECORD || bucket.hits.owed(this.#nowOf(bucket.rate)) > 0) return;
+      if (scanned++ === SWEEP_PER_RECORD || bucket.hits.owed(this.#nowOf(bucket.rate)) > 0) return;
       this.#drop(bucket);
       this.lapsed++;
     }
   }
 
-  #forgetFirst(): void {
+  #removeOldest(): void {
     for (const bucket of this.#buckets.values()) {
       this.#drop(bucket);
       this.forgotten++;

@@ -80,20 +80,20 @@ export class KeyIndex {
     const to = this.addChain();
     let slot = this.head(from);
     let stay = -1;
-    let go = -1;
+    let movedHead = -1;
     while (slot >= 0) {
       const next = records.nextOf(slot);
       if ((records.hashOf(slot) & (this.mask + 1)) === 0) {
         records.setNext(slot, stay);
         stay = slot;
       } else {
-        records.setNext(slot, go);
-        go = slot;
+        records.setNext(slot, movedHead);
+        movedHead = slot;
       }
       slot = next;
     }
     this.setHead(from, stay);
-    this.setHead(to, go);
+    this.setHead(to, movedHead);
     if (this.chains === 2 * (this.mask + 1)) this.mask = 2 * this.mask + 1;
   }
 

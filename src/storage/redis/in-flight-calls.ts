@@ -7,7 +7,7 @@ import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redire
 import type { SendCommand } from './connection/connection-options.js';
 import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
-import { mayBeDone } from './connection/redis-fault.js';
+import { mayHaveExecuted } from './connection/redis-fault.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { RedisLoad } from './load/redis-load.js';
 import { SilenceWatch } from './load/silence-watch.js';
@@ -16,13 +16,13 @@ import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
 import type { TakeBatch } from './take-batch.js';
 
-const LATE = new StorageError('timeout', 'Redis did not answer in time');
-const AWAY = new StorageError('disconnected', 'Redis could not be reached in time');
+const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
+const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached in time');
 /**
  * Error message for refunds, which are sent only once. A Redis that does not have the takes would give back too much.
  */
 const OTHER_CONNECTION = 'the tokens were taken on another connection';
-const BUSY = new StorageError('full', 'Redis was busy with other requests');
+const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');
 
 /** Options of {@link InFlightCalls}. */
 export interface InFlightCallsOptions {
@@ -33,7 +33,7 @@ export interface InFlightCallsOptions {
   readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
-  readonly tellWork: RedisStoreOptions['reportWork'];
+  readonly reportWork: RedisStoreOptions['reportWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
   /** Called when a call ends in this object, whether or not it was sent. */
   readonly onEnded: (batch: TakeBatch) => void;
@@ -69,9 +69,9 @@ export class InFlightCalls {
   };
 
   constructor(options: InFlightCallsOptions) {
-    const { monotonicMicros, timeoutMicros, connection, tellWork } = options;
+    const { monotonicMicros, timeoutMicros, connection, reportWork } = options;
     this.#options = options;
-    this.load = new RedisLoad(tellWork);
+    this.load = new RedisLoad(reportWork);
     this.#silenceWatch = new SilenceWatch({
       maxSilenceMicros: timeoutMicros,
       monotonicMicros,
@@ -161,14 +161,14 @@ export class InFlightCalls {
 
   /** Returns the error at `nowMicros` for requests that time out before they are part of a call. */
   queuedTimeoutError(nowMicros: number): StorageError {
-    if (!this.#options.connection().up) return AWAY;
-    return this.load.isResponsive(nowMicros) ? BUSY : LATE;
+    if (!this.#options.connection().up) return UNREACHABLE;
+    return this.load.isResponsive(nowMicros) ? REDIS_BUSY : TIMED_OUT;
   }
 
   /** Returns the error at `nowMicros` for a request of a call that timed out at `deadlineMicros`. */
   timeoutError(batch: TakeBatch, deadlineMicros: number, nowMicros: number): StorageError {
-    if (batch.sentMicros === 0 && !this.#options.connection().up) return AWAY;
-    return this.load.isDueToWork(batch, deadlineMicros, nowMicros) ? BUSY : LATE;
+    if (batch.sentMicros === 0 && !this.#options.connection().up) return UNREACHABLE;
+    return this.load.isDueToWork(batch, deadlineMicros, nowMicros) ? REDIS_BUSY : TIMED_OUT;
   }
 
   /** Stops all timers. */
@@ -217,7 +217,7 @@ export class InFlightCalls {
 
   #onError(batch: TakeBatch, error: Error): void {
     const isBroken = error instanceof BrokenInvariant;
-    const isLost = !isBroken && (!isAnswer(error) || mayBeDone(error.message));
+    const isLost = !isBroken && (!isAnswer(error) || mayHaveExecuted(error.message));
     const reason = isBroken ? 'broken' : isLost ? 'disconnected' : 'rejected';
     if (isBroken || isAnswer(error)) this.#answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;

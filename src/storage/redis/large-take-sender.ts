@@ -126,7 +126,7 @@ export class LargeTakeSender {
 
   /** Returns whether `items` further items can be sent, after the `building` items of the call that is being built. */
   #fitsInFlight(building: number, items: number): boolean {
-    const given = this.#itemsSent + building;
-    return given === 0 || given + items <= MAX_LARGE_ITEMS_IN_FLIGHT;
+    const inFlight = this.#itemsSent + building;
+    return inFlight === 0 || inFlight + items <= MAX_LARGE_ITEMS_IN_FLIGHT;
   }
 }

@@ -19,7 +19,7 @@ export interface RedisBuckets extends ShardMap {
   /** Whether at least one partition can be decided. */
   readonly connected: boolean;
   /** Whether all partitions can be decided. */
-  readonly whole: boolean;
+  readonly isComplete: boolean;
   /** Counts of all servers together. */
   readonly connections: ConnectionCounts;
   /** The known servers. Before the first are known, the servers in the settings. */
@@ -32,7 +32,7 @@ export interface RedisBuckets extends ShardMap {
    * Runs a script once on the server of its key, even if the reply is lost. Does not run it while that server is
    * unavailable. Never rejects. Ends within the larger of REDIS_TIMEOUT and 0.5 s after it was sent.
    */
-  runScript(question: ScriptRequest): Promise<ScriptReply>;
+  runScript(request: ScriptRequest): Promise<ScriptReply>;
   /** Records work of the process `from`, which that process reported through `reportWork` for the server `node`. */
   addOtherWork(from: number, micros: number, node: string): void;
 }

@@ -11,14 +11,14 @@ import type { RedisStoreOptions } from './redis-store-options.js';
 export class RedisLookup {
   readonly #options: RedisStoreOptions;
   readonly #login: SharedLogin;
-  readonly #closers: (() => void)[];
+  readonly #closeFunctions: (() => void)[];
   #view: Promise<ClusterView> | undefined;
   #master: Promise<string> | undefined;
 
   constructor(options: RedisStoreOptions) {
     this.#options = options;
     this.#login = new SharedLogin(options.login ?? fixedLogin(options.address));
-    this.#closers = [() => this.#login.close()];
+    this.#closeFunctions = [() => this.#login.close()];
   }
 
   /**
@@ -30,7 +30,7 @@ export class RedisLookup {
     const { address, finder, names } = this.#options;
     try {
       if (address.cluster !== undefined) {
-        this.#view ??= this.#askCluster();
+        this.#view ??= this.#queryCluster();
         const { ranges } = await this.#view;
         const range = ranges.find(({ first, last }) => first <= slot && slot <= last);
         if (range !== undefined) return endpointName(range.master);
@@ -39,7 +39,7 @@ export class RedisLookup {
         );
       }
       if (finder !== undefined) {
-        this.#master ??= this.#askFinder(finder);
+        this.#master ??= this.#queryFinder(finder);
         return await this.#master;
       }
       return address.redactedAddress;
@@ -53,10 +53,10 @@ export class RedisLookup {
 
   /** Ends all queries, and the program that prints a login. */
   close(): void {
-    for (const close of this.#closers.splice(0)) close();
+    for (const close of this.#closeFunctions.splice(0)) close();
   }
 
-  #askCluster(): Promise<ClusterView> {
+  #queryCluster(): Promise<ClusterView> {
     const { address, tls, names } = this.#options;
     return new Promise((found, failed) => {
       const cluster = new ClusterFinder(
@@ -68,14 +68,14 @@ export class RedisLookup {
         },
         { found, failed: (reason) => failed(new Error(reason)), inconsistent: () => {} },
       );
-      this.#closers.push(() => cluster.close());
+      this.#closeFunctions.push(() => cluster.close());
       cluster.refresh();
     });
   }
 
-  async #askFinder(make: NonNullable<RedisStoreOptions['finder']>): Promise<string> {
+  async #queryFinder(make: NonNullable<RedisStoreOptions['finder']>): Promise<string> {
     const finder = make();
-    this.#closers.push(() => finder.close());
+    this.#closeFunctions.push(() => finder.close());
     return (await finder.find()).name;
   }
 }

@@ -59,7 +59,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly inFlightCalls: InFlightCalls;
   /** Capacity for items of small requests that wait or were sent. */
-  private readonly smallRoom: FairCapacity;
+  private readonly smallCapacity: FairCapacity;
   private readonly largeTakes: LargeTakeSender;
   private readonly time: RedisTime;
   private readonly timer = new DeadlineTimer(() => this.onTimer());
@@ -75,10 +75,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const clock = new ScriptClock(options, this.time, this.monotonicMicros);
     this.scripts = new ScriptCalls(loadTakeScript(), this.time, clock);
     const connection = () => this.connection;
-    const questions = new ScriptRequests(options, connection, clock);
-    this.runScript = (question, asking) => questions.run(question, asking);
+    const requests = new ScriptRequests(options, connection, clock);
+    this.runScript = (request, asking) => requests.run(request, asking);
     this.maxInFlight = options.maxInFlight;
-    this.smallRoom = new FairCapacity(this.maxInFlight);
+    this.smallCapacity = new FairCapacity(this.maxInFlight);
     this.openBatches = new OpenBatches(options.keysPerCall);
     this.largeTakes = new LargeTakeSender(this.maxInFlight, {
       newBatch: ({ partition, takenEpoch }) =>
@@ -100,7 +100,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       connectionEpoch: () => this.connectionEpoch,
       timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
-      tellWork: options.reportWork,
+      reportWork: options.reportWork,
       observeCall: options.observeCall,
       onEnded: () => this.idle.check(),
       redirect: options.redirect,
@@ -125,7 +125,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.up;
   }
 
-  get whole(): boolean {
+  get isComplete(): boolean {
     return this.connected;
   }
 
@@ -142,7 +142,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
 
   /** Number of items that wait, or were sent and not answered. */
   get inFlight(): number {
-    return this.smallRoom.used + this.largeTakes.items;
+    return this.smallCapacity.used + this.largeTakes.items;
   }
 
   /** Counts of the connections since start. */
@@ -159,7 +159,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return ONLY_PARTITION;
   }
 
-  shardOf(_part: Partition): Shard {
+  shardOf(_partition: Partition): Shard {
     return this;
   }
 
@@ -197,7 +197,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', LARGE_QUEUE_FULL);
       result = queue.add(items, deadline, connection, now, partition, takenEpoch);
     } else {
-      if (!this.smallRoom.canAcquire(items.length, connection)) {
+      if (!this.smallCapacity.canAcquire(items.length, connection)) {
         const bound = `the ${quantity(this.maxInFlight, 'limit')} that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
         return this.refuseBusy(now, `the request exceeds ${bound}`);
       }
@@ -206,8 +206,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         batch = this.newBatch({ sinceMicros: now, partition, takenEpoch, owner: this });
         this.openBatches.add(batch);
       }
-      if (this.smallRoom.acquire(items.length, connection)) {
-        batch.noteScarce(connection, items.length);
+      if (this.smallCapacity.acquire(items.length, connection)) {
+        batch.noteScarceItems(connection, items.length);
       }
       result = batch.add(items, deadline);
     }
@@ -328,7 +328,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   retire(batch: TakeBatch): void {
-    if (!this.largeTakes.retire(batch)) this.smallRoom.release(batch.itemCount, batch.scarceItems);
+    if (!this.largeTakes.retire(batch)) this.smallCapacity.release(batch.itemCount, batch.scarceItems);
     this.idle.check();
   }
 

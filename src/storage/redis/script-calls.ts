@@ -60,11 +60,11 @@ export class ScriptCalls {
       return;
     }
     // Awaiting a further reply costs more than the rest of a call, so it is done only if needed.
-    const goOn = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
+    const retryIfNeeded = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
     first.reply.then((reply) => {
       if (batch.timeOnlyReply(reply) === undefined) onReply(reply);
-      else goOn();
-    }, goOn);
+      else retryIfNeeded();
+    }, retryIfNeeded);
   }
 
   /** Resolves with the reply of the first or a further attempt. */

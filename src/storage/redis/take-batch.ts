@@ -7,7 +7,7 @@ import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
-import { appended, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
+import { append, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;
@@ -136,7 +136,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /** Records items of a connection in {@link scarceItems}. */
-  noteScarce(connection: unknown, items: number): void {
+  noteScarceItems(connection: unknown, items: number): void {
     this.scarceItems ??= new Map();
     this.scarceItems.set(connection, (this.scarceItems.get(connection) ?? 0) + items);
   }
@@ -194,7 +194,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     }
     const indexes: number[] = [];
     const group = new TakeGroup(items, indexes, this.countDeniedHits);
-    this.steps = appended(this.steps, group);
+    this.steps = append(this.steps, group);
     this.load += items.length;
     this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
@@ -300,7 +300,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     const ask = this.arguments.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     setLastStep(slot, run);
-    this.steps = appended(this.steps, run);
+    this.steps = append(this.steps, run);
     this.load++;
     return run;
   }
@@ -314,14 +314,14 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.itemCount += items.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    this.takes = appended(this.takes, { items, deadlineMicros, step, resolve });
+    this.takes = append(this.takes, { items, deadlineMicros, step, resolve });
   }
 
   private slotOf(item: TakeItem): BucketSlot {
     const { key, rate } = item;
     let slot = this.knownSlot(key);
     if (slot !== undefined) return slot;
-    this.keys = appended(this.keys, this.names.of(item));
+    this.keys = append(this.keys, this.names.of(item));
     slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(rate) };
     this.lastSlot = slot;
     if (this.firstSlot === undefined) {

@@ -17,10 +17,10 @@ export function mayRun({ rate, hits, refund }: TakeItem): boolean {
 }
 
 /** Base of the encoding of a state with a surplus in the reply to a run of one request; see take.lua. */
-const PAST_FULL = 4e15;
+const SURPLUS_BASE = 4e15;
 
 /** Reused: a bucket with a surplus during a decision. */
-const bucketPastFull = new RunningBucket();
+const surplusBucket = new RunningBucket();
 
 /** Reused: the state of a run of one request, which is evaluated before the next run starts. */
 const findingOfOne = new TakeSnapshot();
@@ -66,11 +66,11 @@ export class TakeRun {
   /** Whether windows count the hits of denied requests. */
   private readonly countDeniedHits: boolean;
 
-  constructor(item: TakeItem, slot: BucketSlot, askIndex: number, countDeniedHits: boolean) {
+  constructor(item: TakeItem, slot: BucketSlot, argumentIndex: number, countDeniedHits: boolean) {
     this.item = item;
     this.countDeniedHits = countDeniedHits;
     this.slot = slot;
-    this.argumentIndex = askIndex;
+    this.argumentIndex = argumentIndex;
   }
 
   /** Returns whether a request with `item` can join; its key is that of this run. */
@@ -105,8 +105,8 @@ export class TakeRun {
       found = values[at++] as number;
     } else if (found < 0) {
       found = -1 - found;
-    } else if (found > PAST_FULL) {
-      found = PAST_FULL - found;
+    } else if (found > SURPLUS_BASE) {
+      found = SURPLUS_BASE - found;
     } else {
       this.passing = 1;
     }
@@ -129,7 +129,7 @@ export class TakeRun {
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { state } = this;
-    if (state.whole < 0) return this.nextPastFull(item, nowMicros);
+    if (state.whole < 0) return this.nextWithSurplus(item, nowMicros);
     state.previousFullAtMicros = state.fullAtMicros;
     state.limited = this.passing === 0;
     if (state.limited) {
@@ -143,17 +143,17 @@ export class TakeRun {
   }
 
   /** Variant of {@link next} for a bucket with a surplus, which decides the request again. */
-  private nextPastFull(item: TakeItem, nowMicros: number): TakeOutcome {
+  private nextWithSurplus(item: TakeItem, nowMicros: number): TakeOutcome {
     const { state } = this;
     const { rate, hits } = item;
     const unit =
       rate.kind === 'window' ? rate.startOf(nowMicros) - rate.endOf(rate.startOf(nowMicros)) : rate.q;
-    bucketPastFull.load(unit, state.whole, state.part);
-    decide([item], [bucketPastFull], [state], nowMicros, nowMicros, this.countDeniedHits);
+    surplusBucket.load(unit, state.whole, state.part);
+    decide([item], [surplusBucket], [state], nowMicros, nowMicros, this.countDeniedHits);
     if (!state.limited) this.passing--;
     const outcome = rate.outcome(hits, state, nowMicros);
-    state.whole = bucketPastFull.whole;
-    state.part = bucketPastFull.part;
+    state.whole = surplusBucket.whole;
+    state.part = surplusBucket.part;
     return outcome;
   }
 }

@@ -39,8 +39,8 @@ const MAX_CACHED_NUMBER = 4096;
  * Encodes a number from 0 to {@link MAX_ENCODED} as three characters: base 64, with digits from character code 48 on.
  */
 export function encodeNumber(value: number): string {
-  const kept = encoded[value];
-  if (kept !== undefined) return kept;
+  const cached = encoded[value];
+  if (cached !== undefined) return cached;
   const text = String.fromCharCode(
     FIRST_DIGIT + (value >> 12),
     FIRST_DIGIT + ((value >> 6) & 63),
@@ -56,7 +56,7 @@ const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } a
 const MAX_COMPARED_ARGUMENTS = 16;
 
 /** Kinds of takes; see take.lua. */
-const [TAKE, PEEK, REFUND, CHARGE, UNDO, OVER] = [0, 1, 2, 3, 4, 5];
+const [TAKE, PEEK, REFUND, CHARGE, UNDO, SURPLUS] = [0, 1, 2, 3, 4, 5];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 
@@ -67,7 +67,7 @@ interface TakeArguments {
   readonly refund: boolean;
   readonly enforcement: Enforcement;
   readonly undoMark: number | undefined;
-  readonly over: boolean;
+  readonly allowSurplus: boolean;
   readonly index: number;
 }
 
@@ -77,7 +77,7 @@ const NONE: TakeArguments[] = [];
  * Appends to a list. Most calls to a Redis Cluster have one take. A new list with one literal element allocates no
  * spare capacity.
  */
-export function appended<T>(list: T[], one: T): T[] {
+export function append<T>(list: T[], one: T): T[] {
   if (list.length === 0) return [one];
   list.push(one);
   return list;
@@ -108,23 +108,24 @@ export class TakeArgumentTable {
     refund: boolean,
     enforcement: Enforcement,
     undoMark?: number,
-    over = false,
+    allowSurplus = false,
   ): number {
     const { last } = this;
-    if (last !== undefined && equal(last, rate, hits, refund, enforcement, undoMark, over)) return last.index;
+    if (last !== undefined && equal(last, rate, hits, refund, enforcement, undoMark, allowSurplus))
+      return last.index;
     const known = last === undefined ? NONE : this.listOf(rate, last);
     let ask: TakeArguments | undefined;
     for (let i = 0; i < known.length && i < MAX_COMPARED_ARGUMENTS; i++) {
       const candidate = known[i] as TakeArguments;
-      if (equal(candidate, rate, hits, refund, enforcement, undoMark, over)) {
+      if (equal(candidate, rate, hits, refund, enforcement, undoMark, allowSurplus)) {
         ask = candidate;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { rate, hits, refund, enforcement, undoMark, over, index: this.list.length + 1 };
-      this.list = appended(this.list, ask);
-      this.byRate?.set(rate, appended(known, ask));
+      ask = { rate, hits, refund, enforcement, undoMark, allowSurplus, index: this.list.length + 1 };
+      this.list = append(this.list, ask);
+      this.byRate?.set(rate, append(known, ask));
     }
     this.last = ask;
     return ask.index;
@@ -136,13 +137,16 @@ export class TakeArgumentTable {
     return this.byRate.get(rate) ?? NONE;
   }
 
-  private write(args: string[], { rate, hits, refund, enforcement, undoMark, over }: TakeArguments): void {
+  private write(
+    args: string[],
+    { rate, hits, refund, enforcement, undoMark, allowSurplus }: TakeArguments,
+  ): void {
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
-    const more = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
-    const refundKind = undoMark !== undefined ? UNDO : over ? OVER : REFUND;
+    const following = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
+    const refundKind = undoMark !== undefined ? UNDO : allowSurplus ? SURPLUS : REFUND;
     const what = charge ? CHARGE : refund ? refundKind : hits === 0 ? PEEK : TAKE;
-    args.push(String(what + more), ENFORCEMENT[enforcement]);
+    args.push(String(what + following), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
       args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
@@ -159,7 +163,7 @@ export class TakeArgumentTable {
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
-    if (what === UNDO || what === OVER) {
+    if (what === UNDO || what === SURPLUS) {
       args.push(String(rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros));
     }
     if (what === UNDO) args.push(String(undoMark));
@@ -175,7 +179,7 @@ function equal(
   refund: boolean,
   enforcement: Enforcement,
   undoMark: number | undefined,
-  over: boolean,
+  allowSurplus: boolean,
 ): boolean {
   return (
     ask.rate === rate &&
@@ -183,6 +187,6 @@ function equal(
     ask.refund === refund &&
     ask.enforcement === enforcement &&
     ask.undoMark === undoMark &&
-    ask.over === over
+    ask.allowSurplus === allowSurplus
   );
 }

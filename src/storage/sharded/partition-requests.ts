@@ -29,7 +29,7 @@ export interface Step {
   /** Refunds are only peeked at. They follow once the request is known to be allowed. */
   readonly defersRefunds: boolean;
   /** Quotas are only observed, because no partition knows whether all quotas of the request are used up. */
-  readonly watchesQuotas: boolean;
+  readonly observesQuotas: boolean;
   /** Each partition must deny its items, so that nothing has to be given back. */
   readonly isDenied: boolean;
   /** Selects the items of the step; all by default. */
@@ -196,14 +196,14 @@ export function* divide(
 /** Returns the items of one partition that a step sends. */
 export function itemsOfStep(
   items: readonly TakeItem[],
-  { defersRefunds, watchesQuotas, isDenied, selects: which = () => true }: Step,
+  { defersRefunds, observesQuotas, isDenied, selects: which = () => true }: Step,
   countDeniedHits: boolean,
 ): readonly TakeItem[] {
   const denial = isDenied ? certainDenial(items, countDeniedHits) : [];
-  const looksAtRefunds = defersRefunds || (isDenied && denial.length === 0);
+  const peeksAtRefunds = defersRefunds || (isDenied && denial.length === 0);
   const asked = items.filter(which).map((item) => {
-    if (isRefund(item)) return looksAtRefunds ? { ...item, hits: 0 } : item;
-    return watchesQuotas && item.enforcement === 'quota'
+    if (isRefund(item)) return peeksAtRefunds ? { ...item, hits: 0 } : item;
+    return observesQuotas && item.enforcement === 'quota'
       ? { ...item, enforcement: 'observe' as const }
       : item;
   });
@@ -271,11 +271,11 @@ export function isRefund({ refund, enforcement }: TakeItem): boolean {
  * count its hits.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
-  const harmed = items.find(
+  const protectedItem = items.find(
     ({ rate, enforcement }) => enforcement !== 'candidate' && !rate.countsDenied(countDeniedHits),
   );
-  if (harmed === undefined) return [];
-  const { key, tagLength, rate } = harmed;
+  if (protectedItem === undefined) return [];
+  const { key, tagLength, rate } = protectedItem;
   const hits = rate.reportedLimit + 1;
   return [{ key, tagLength, rate: rateWithoutCharges(rate), hits, refund: false, enforcement: 'enforce' }];
 }

@@ -160,14 +160,14 @@ export class ShardedStore implements BucketStore {
     const peeksFirst = first.length > 0 && !countDeniedHits;
     await this.#runStep(first, boundedOptions, {
       defersRefunds: countDeniedHits || first.length > 1,
-      watchesQuotas: true,
+      observesQuotas: true,
       isDenied: isDenied || peeksFirst,
     });
     const isCountedLater = peeksFirst && first.some((request) => request.items.some(isNoCandidate));
     const cannotPass = isDenied || firstError(first) !== undefined || denyTogether(first, last);
     await this.#runStep(last, boundedOptions, {
       defersRefunds: isCountedLater || last.length > 1,
-      watchesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
+      observesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
       isDenied: cannotPass,
     });
     let rejection = await this.#denialOrError(items, requests, callOptions);
@@ -176,7 +176,7 @@ export class ShardedStore implements BucketStore {
     if (isCountedLater) {
       await this.#runStep(first, laterOptions, {
         defersRefunds: first.length > 1,
-        watchesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
+        observesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
         isDenied: false,
         selects: isNoCandidate,
       });

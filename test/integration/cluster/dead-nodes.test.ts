@@ -71,14 +71,14 @@ describe('three masters, each with a replica', () => {
     });
     await end(old);
     await waitFor('the loss', async () => {
-      return (await store.take(hit(dead))) !== 'decided' && !store.store.whole;
+      return (await store.take(hit(dead))) !== 'decided' && !store.store.isComplete;
     });
     expect(store.store.connected).toBe(true);
     expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: old.address, up: false }));
     await untilRefused(store, dead);
     const promoted = await cluster.successorOf(old, slot);
     await waitFor('the tenant to be decided again', async () => (await store.take(hit(dead))) === 'decided');
-    await waitFor('all to be up', () => store.store.whole);
+    await waitFor('all to be up', () => store.store.isComplete);
     over = true;
     await Promise.all(others_);
     expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: promoted.address, up: true }));
@@ -122,7 +122,7 @@ describe('three masters, each with a replica', () => {
     await waitFor('it to have no slots', () => !store.store.nodes.some(({ name }) => name === added.address));
     await cluster.removeNode(added);
     expect(await store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }))).toMatchObject({ remaining: 997 });
-    expect(store.store.whole).toBe(true);
+    expect(store.store.isComplete).toBe(true);
   });
 });
 
@@ -144,7 +144,7 @@ describe('a slot that no node serves', () => {
     await waitFor('the log', () => store.log.some((line) => line.includes(`serves slots ${slot}:`)));
     expect(await store.take(hit(lost))).toBe('disconnected');
     expect(await store.take(hit(other))).toBe('decided');
-    expect([store.store.connected, store.store.whole]).toEqual([true, false]);
+    expect([store.store.connected, store.store.isComplete]).toEqual([true, false]);
     expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
       `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: ` +
         'on_store_failure answers requests of tenants in these slots; bring the master back, or assign ' +
@@ -200,7 +200,7 @@ describe('a slot that no node serves', () => {
       // Calls do not wait for an attempt that has failed.
       expect(late.store.take([hit(tenants[0] as string)], Infinity, undefined, false)).not.toBe('decided');
       for (const node of cluster.nodes) node.resume();
-      await waitFor('the cluster', () => late.store.whole);
+      await waitFor('the cluster', () => late.store.isComplete);
       expect(await late.take(hit(tenants[0] as string))).toBe('decided');
     } finally {
       for (const node of cluster.nodes) node.resume();
@@ -234,7 +234,7 @@ describe('a slot that no node serves', () => {
           expect(await call).toBe('disconnected');
         } else {
           await takes.kill();
-          await waitFor('the loss', () => !store.store.whole);
+          await waitFor('the loss', () => !store.store.isComplete);
           await hung.kill();
           expect(await call).toBe('disconnected');
           await takes.restart();
@@ -245,7 +245,7 @@ describe('a slot that no node serves', () => {
       }
       await waitFor('the end of giving back', () => store.store.giveBackStats[result] === 1);
       await cluster.waitStable();
-      await waitFor('all to be up', () => store.store.whole);
+      await waitFor('all to be up', () => store.store.isComplete);
       const look = (tenant: string) => store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }));
       expect([(await look(took)).remaining, (await look(hangs)).remaining]).toEqual([1000, 1000]);
     },

@@ -65,7 +65,7 @@ describe('redirected calls', () => {
       expect(found.filter((result) => result === 'decided')).toEqual([]);
     }
     expect(await store.take(itemOf(await tenantOn(third), 'a', SLOW))).toBe('decided');
-    expect(store.store.whole).toBe(true);
+    expect(store.store.isComplete).toBe(true);
     await one.command('CLUSTER', 'SETSLOT', slot, 'NODE', one.id);
     await waitFor('the slot to be served', async () => {
       return (await store.take(itemOf(tenant, 'a', SLOW))) === 'decided';
@@ -82,7 +82,7 @@ describe('redirected calls', () => {
     expect(await store.take(itemOf(tenant, 'old', SLOW))).toBe('decided');
     await cluster.beginMove(slot, third);
     await third.kill();
-    await waitFor('the loss', () => !store.store.whole);
+    await waitFor('the loss', () => !store.store.isComplete);
     await waitFor('failures', async () => (await store.take(itemOf(tenant, 'new', SLOW))) !== 'decided');
     for (let turn = 0; turn < 5; turn++) {
       expect(new Set(await results(store, tenant, NAMES))).toEqual(new Set(['disconnected']));
@@ -96,7 +96,7 @@ describe('redirected calls', () => {
     await third.restart();
     await third.command('CLUSTER', 'SETSLOT', slot, 'STABLE');
     await cluster.waitStable();
-    await waitFor('all to be up', () => store.store.whole);
+    await waitFor('all to be up', () => store.store.isComplete);
   });
 });
 
@@ -177,7 +177,7 @@ test('the failure of the whole cluster is logged once, and the cluster recovers'
   const lines = store.log.filter((line) => line.includes('no node of the Redis Cluster answers'));
   expect(lines).toHaveLength(1);
   for (const node of cluster.nodes) await node.restart();
-  await waitFor('the cluster', () => store.store.whole);
+  await waitFor('the cluster', () => store.store.isComplete);
   await waitFor('decisions', async () => (await store.take(itemOf(tenant, 'a', SLOW))) === 'decided');
   await cluster.waitStable();
 });

@@ -53,7 +53,7 @@ function open(environment: Record<string, string>): ReturnType<typeof openAlone>
 
 async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openAlone>> {
   const store = open(environment);
-  await waitFor('all nodes to be up', () => store.whole);
+  await waitFor('all nodes to be up', () => store.isComplete);
   return store;
 }
 
@@ -300,7 +300,7 @@ describe('logins', () => {
     await onAll('CLIENT', 'KILL', 'USER', 'limits');
     await waitFor('all nodes', async () => {
       const tenants = await tenantsOnAll(cluster);
-      return store.whole && (await take(store, ...tenants)) === 'decided';
+      return store.isComplete && (await take(store, ...tenants)) === 'decided';
     });
     expect(faults.filter((fault) => fault !== 'lost')).toEqual([]);
   });

@@ -133,7 +133,7 @@ for (const kind of PROXY_KINDS) {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const store = open({ checkIntervalMs: 200 });
       await store.reached;
-      expect(store.whole).toBe(true);
+      expect(store.isComplete).toBe(true);
       const decided = async (): Promise<string[]> => {
         const answers = await Promise.all(
           TENANTS.map(async (tenant) => ((await isDecided(store, tenant)) ? tenant : '')),
@@ -152,12 +152,12 @@ for (const kind of PROXY_KINDS) {
         for (const tenant of lost) void store.take([takeItem(tenant, HUNDRED)], Infinity);
         expect(await isDecided(store, living[round % living.length] as string)).toBe(true);
       }
-      expect([store.connected, store.whole]).toEqual([true, false]);
+      expect([store.connected, store.isComplete]).toEqual([true, false]);
       expect(faults).toContain('upstream');
       expect(log.filter((line) => line.startsWith('error'))).toEqual([]);
       await dead.restart();
       await waitFor('all to be decided', async () => (await decided()).length === TENANTS.length);
-      await waitFor('the store to know', () => store.whole);
+      await waitFor('the store to know', () => store.isComplete);
     });
 
     test('starts while a server is dead, sends one key per call, and probes again', async () => {

@@ -143,7 +143,7 @@ class Order {
   #goOn(call: Call): void {
     const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
     if (isLost) call.lose(this.#draw(2) === 0);
-    else if (call.mayBeDone) call.perform();
+    else if (call.mayHaveExecuted) call.perform();
     else if (!call.isAnswered) call.answer();
   }
 
@@ -190,9 +190,9 @@ class Order {
 
   /** Calls that can no longer have any effect. */
   #forget(): void {
-    for (const call of this.#pending) if (call.isAnswered && !call.mayBeDone) this.#pending.delete(call);
+    for (const call of this.#pending) if (call.isAnswered && !call.mayHaveExecuted) this.#pending.delete(call);
     for (const call of this.#pending) {
-      if (!call.isAnswered && !call.isDone && !call.mayBeDone) call.lose(true);
+      if (!call.isAnswered && !call.isDone && !call.mayHaveExecuted) call.lose(true);
     }
   }
 

@@ -58,7 +58,7 @@ export class ClusterBench implements TestBench {
     const patient = { ...REDIS, timeoutMicros: 10_000_000 };
     const store = new ClusterAlone({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
     this.stores.push(store);
-    await waitFor('all nodes to be up', async () => store.whole);
+    await waitFor('all nodes to be up', async () => store.isComplete);
     return store;
   }
 

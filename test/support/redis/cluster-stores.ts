@@ -50,7 +50,7 @@ export class ClusterStores {
   /** Same as {@link openOne}, but resolves once all nodes are available. */
   async open(url: string, options?: Partial<ClusterStoreOptions>): Promise<WatchedStore> {
     const opened = this.openOne(url, options);
-    await waitFor('all nodes to be up', () => opened.store.whole);
+    await waitFor('all nodes to be up', () => opened.store.isComplete);
     return opened;
   }
 

@@ -49,7 +49,7 @@ export class Call {
   isTaken = false;
 
   /** Whether the call may still be executed. */
-  get mayBeDone(): boolean {
+  get mayHaveExecuted(): boolean {
     return !this.isDone && !this.isDropped && this.life === this.way.server.life;
   }
 

@@ -22,7 +22,7 @@ export class ScriptClock {
   readonly #time: RedisTime;
   readonly #monotonicMicros: () => number;
   readonly #clock: CallerClock;
-  #gives: boolean;
+  #suppliesTime: boolean;
   #asking = false;
   #askedMicros = -Infinity;
   /** Whether this Redis refuses TIME. */
@@ -33,7 +33,7 @@ export class ScriptClock {
     this.#options = options;
     this.#time = time;
     this.#monotonicMicros = monotonicMicros;
-    this.#gives = options.clockOf === 'caller';
+    this.#suppliesTime = options.clockOf === 'caller';
     this.#clock = new CallerClock(monotonicMicros);
   }
 
@@ -44,7 +44,7 @@ export class ScriptClock {
   argument(send: SendCommand): string {
     const { clock, clockOf } = this.#options;
     if (clock !== undefined) return `${clockOf === 'caller' ? '+' : ''}${clock()}`;
-    if (!this.#gives) return '';
+    if (!this.#suppliesTime) return '';
     const now = this.#monotonicMicros();
     if (!this.#asking && now - this.#askedMicros >= TIME_INTERVAL_MICROS) void this.#ask(send);
     // Until the first reply, the time comes from the script's replies or this machine's clock.
@@ -57,7 +57,7 @@ export class ScriptClock {
    * and waits.
    */
   async begin(send: SendCommand): Promise<void> {
-    if (this.#gives) await this.#ask(send);
+    if (this.#suppliesTime) await this.#ask(send);
   }
 
   /**
@@ -68,10 +68,10 @@ export class ScriptClock {
     const { clockOf, clock } = this.#options;
     if (clockOf === 'server' || clock !== undefined || !(error instanceof RedisReplyError)) return false;
     if (redisFaultOf(error.message).reason !== 'no_time') return false;
-    if (!this.#gives) {
-      this.#gives = true;
-      const means = 'weir passes the time to scripts from now on, as with REDIS_CLOCK=caller';
-      this.#warn(`does not allow scripts to read the time; ${means} (${error.message})`);
+    if (!this.#suppliesTime) {
+      this.#suppliesTime = true;
+      const consequence = 'weir passes the time to scripts from now on, as with REDIS_CLOCK=caller';
+      this.#warn(`does not allow scripts to read the time; ${consequence} (${error.message})`);
     }
     if (!this.#clock.isSet && this.#time.seenMicros === 0) await this.#ask(send);
     return true;
@@ -84,7 +84,7 @@ export class ScriptClock {
     if (this.#options.proxied !== undefined) {
       // Behind a proxy, the replying server is unknown, and twemproxy closes the connection.
       this.#asking = false;
-      this.#goByMachine('it is a proxy for servers with different clocks');
+      this.#useMachineClock('it is a proxy for servers with different clocks');
       return;
     }
     try {
@@ -94,21 +94,21 @@ export class ScriptClock {
     } catch (error) {
       // The call that follows this request reports any other error.
       if (error instanceof RedisReplyError && TIME_REFUSED.test(error.message))
-        this.#goByMachine(error.message);
+        this.#useMachineClock(error.message);
     } finally {
       this.#asking = false;
     }
   }
 
-  #goByMachine(text: string): void {
+  #useMachineClock(text: string): void {
     const now = this.#monotonicMicros();
     this.#clock.read(systemClock.wallMicros(), now, now);
     if (this.#isTimeRefused) return;
     this.#isTimeRefused = true;
-    const means =
+    const consequence =
       'weir uses the clock of this machine; keep the clocks of all machines that run weir within a ' +
       'second of each other';
-    this.#warn(`does not report the time; ${means} (${text})`);
+    this.#warn(`does not report the time; ${consequence} (${text})`);
   }
 
   #warn(text: string): void {

@@ -118,9 +118,9 @@ export class ClusterFinder {
   }
 
   #pauseMs(): number {
-    const isEager = performance.now() - this.#fastPollSinceMs < FAST_POLL_FOR_MS;
+    const isFastPolling = performance.now() - this.#fastPollSinceMs < FAST_POLL_FOR_MS;
     const ranges = this.#view?.ranges.length ?? 0;
-    return Math.max(isEager ? FAST_POLL_MS : SLOW_POLL_MS, ranges * PAUSE_PER_RANGE_MS);
+    return Math.max(isFastPolling ? FAST_POLL_MS : SLOW_POLL_MS, ranges * PAUSE_PER_RANGE_MS);
   }
 
   async #adopt(view: ClusterView): Promise<void> {
@@ -223,7 +223,7 @@ function newestOf(views: readonly ClusterView[]): ClusterView | undefined {
 
 /** Returns whether two views have the same slots and owners. */
 function isSame(one: ClusterView, other: ClusterView): boolean {
-  const isAt = ({ first, last, master }: SlotRange, at: number): boolean => {
+  const hasRangeAt = ({ first, last, master }: SlotRange, at: number): boolean => {
     const otherRange = other.ranges[at];
     return (
       otherRange?.first === first &&
@@ -232,7 +232,9 @@ function isSame(one: ClusterView, other: ClusterView): boolean {
       otherRange.master.port === master.port
     );
   };
-  return one.epoch === other.epoch && one.ranges.length === other.ranges.length && one.ranges.every(isAt);
+  return (
+    one.epoch === other.epoch && one.ranges.length === other.ranges.length && one.ranges.every(hasRangeAt)
+  );
 }
 
 function intersect(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {

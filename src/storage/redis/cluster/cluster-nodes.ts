@@ -38,7 +38,7 @@ type NodeState =
   | { readonly at: 'serving' }
   | { readonly at: 'idle'; readonly sinceMs: number };
 
-const NAMED: NodeState = { at: 'named' };
+const FROM_REDIRECT: NodeState = { at: 'named' };
 const SERVING: NodeState = { at: 'serving' };
 
 /** Options of a node that depend on the cluster. */
@@ -66,7 +66,7 @@ export class ClusterNodes {
   readonly #nodes = new Map<string, ClusterNode>();
   readonly #table: SlotTable<ClusterNode>;
   /** Removed nodes with unanswered calls. */
-  readonly #leaving = new Set<RedisStore>();
+  readonly #removed = new Set<RedisStore>();
   #isClosed = false;
   /** Connections of nodes that were removed. */
   #closedConnections = 0;
@@ -102,7 +102,7 @@ export class ClusterNodes {
 
   get connections(): ConnectionCounts {
     const counts = { active: 0, opened: this.#closedConnections, closed: this.#closedConnections };
-    for (const { connections } of [...this.stores, ...this.#leaving]) {
+    for (const { connections } of [...this.stores, ...this.#removed]) {
       counts.active += connections.active;
       counts.opened += connections.opened;
       counts.closed += connections.closed;
@@ -115,8 +115,8 @@ export class ClusterNodes {
     return this.#nodes.get(name)?.store;
   }
 
-  partOf(item: TakeItem): Partition {
-    return this.#table.partOf(item);
+  partitionOf(item: TakeItem): Partition {
+    return this.#table.partitionOf(item);
   }
 
   shardOf(partition: Partition): RedisStore | StorageError {
@@ -126,11 +126,11 @@ export class ClusterNodes {
   }
 
   /** Runs a script on the node that serves its key, see {@link RedisBuckets.runScript}. Follows one redirection. */
-  async runScript(question: ScriptRequest): Promise<ScriptReply> {
-    const slot = slotOfKey(question.key);
+  async runScript(request: ScriptRequest): Promise<ScriptReply> {
+    const slot = slotOfKey(request.key);
     const node = this.#table.ownerOf(slot);
     if (node === undefined) return this.#unservedSlot(slot);
-    const answer = await node.store.runScript(question);
+    const answer = await node.store.runScript(request);
     const cause = typeof answer === 'string' ? undefined : answer.cause;
     if (!(cause instanceof RedisReplyError) || !isRedirection(cause)) return answer;
     this.#options.onStaleSlots();
@@ -138,7 +138,7 @@ export class ClusterNodes {
     const other = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, node.name) : undefined;
     if (other === undefined || other === node) return answer;
     if (code === 'MOVED') this.#table.setOwner(slot, other);
-    return other.store.runScript(question, code === 'ASK');
+    return other.store.runScript(request, code === 'ASK');
   }
 
   /**
@@ -148,7 +148,7 @@ export class ClusterNodes {
   async apply({ ranges }: ClusterView): Promise<void> {
     let sliceMs = performance.now();
     for (const { master } of ranges) {
-      this.#ensure(master);
+      this.#findOrOpen(master);
       if (performance.now() - sliceMs < SLICE_MS) continue;
       await turn();
       if (this.#isClosed) return;
@@ -157,21 +157,21 @@ export class ClusterNodes {
     this.#table.clear();
     const serving = new Set<ClusterNode>();
     for (const { first, last, master } of ranges) {
-      const node = this.#ensure(master);
+      const node = this.#findOrOpen(master);
       if (node === undefined) continue;
       serving.add(node);
       for (let slot = first; slot <= last; slot++) this.#table.setOwner(slot, node);
     }
     for (const node of this.#nodes.values()) {
       if (serving.has(node)) node.state = SERVING;
-      else this.#leave(node);
+      else this.#removeIfIdle(node);
     }
     for (const { store } of this.#nodes.values()) store.reroute((partition) => this.shardOf(partition));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.stores, ...this.#leaving].map((store) => store.close()));
+    await Promise.all([...this.stores, ...this.#removed].map((store) => store.close()));
   }
 
   #unservedSlot(slot: number): StorageError {
@@ -184,7 +184,7 @@ export class ClusterNodes {
   }
 
   /** Returns the node at an address, opened if needed; undefined if there are too many nodes. */
-  #ensure(endpoint: HostPort): ClusterNode | undefined {
+  #findOrOpen(endpoint: HostPort): ClusterNode | undefined {
     const name = endpointName(endpoint);
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -194,7 +194,7 @@ export class ClusterNodes {
       redirect: (batch, error) => this.#redirect(name, batch, error),
       probeTag: () => this.#probeTagOf(name),
     });
-    const node: ClusterNode = { endpoint, name, store, state: NAMED };
+    const node: ClusterNode = { endpoint, name, store, state: FROM_REDIRECT };
     this.#nodes.set(name, node);
     return node;
   }
@@ -206,18 +206,18 @@ export class ClusterNodes {
     return tagOfSlots((slot) => this.#table.ownerOf(slot) === node);
   }
 
-  /** Removes a node without slots after a while. */
-  #leave(node: ClusterNode): void {
+  /** Removes a node that has had no slots for a while. */
+  #removeIfIdle(node: ClusterNode): void {
     if (node.state.at !== 'idle') node.state = { at: 'idle', sinceMs: performance.now() };
     if (performance.now() - node.state.sinceMs < FORGET_MS) return;
     const { name, store } = node;
     expectState(!this.#table.has(node), 'a forgotten node serves no slots');
     this.#nodes.delete(name);
-    this.#leaving.add(store);
+    this.#removed.add(store);
     // Sent calls continue until they end.
     store.reroute((partition) => this.shardOf(partition));
     void store.close().then(() => {
-      this.#leaving.delete(store);
+      this.#removed.delete(store);
       this.#closedConnections += store.connections.opened;
     });
   }
@@ -264,9 +264,9 @@ export class ClusterNodes {
     if (endpoint === undefined) return undefined;
     const known = this.#nodes.get(endpointName(endpoint));
     if (known !== undefined) return known;
-    let unlisted = 0;
-    for (const { state } of this.#nodes.values()) if (state.at !== 'serving') unlisted++;
-    return unlisted < MAX_SLOTLESS_NODES ? this.#ensure(endpoint) : undefined;
+    let slotless = 0;
+    for (const { state } of this.#nodes.values()) if (state.at !== 'serving') slotless++;
+    return slotless < MAX_SLOTLESS_NODES ? this.#findOrOpen(endpoint) : undefined;
   }
 }
 

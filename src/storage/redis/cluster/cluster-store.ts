@@ -64,10 +64,10 @@ export class ClusterStore implements RedisBuckets {
   readonly #nodes: ClusterNodes;
   readonly #finder: ClusterFinder;
   readonly #unknown: UnknownNodes;
-  readonly #cameUp = new Signal();
-  readonly #wentDown = new Signal<string>();
-  readonly onUp = this.#cameUp.add;
-  readonly onDown = this.#wentDown.add;
+  readonly #upSignal = new Signal();
+  readonly #downSignal = new Signal<string>();
+  readonly onUp = this.#upSignal.add;
+  readonly onDown = this.#downSignal.add;
   /** Number of log lines about nodes in the current minute, and the start of that minute. */
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
@@ -124,7 +124,7 @@ export class ClusterStore implements RedisBuckets {
     return this.#nodes.isAnyUp;
   }
 
-  get whole(): boolean {
+  get isComplete(): boolean {
     return this.#state.at === 'known' && this.#nodes.areAllUp;
   }
 
@@ -148,16 +148,16 @@ export class ClusterStore implements RedisBuckets {
   }
 
   partitionOf(item: TakeItem): Partition {
-    return this.#state.at === 'unknown' ? UNKNOWN_PARTITION : this.#nodes.partOf(item);
+    return this.#state.at === 'unknown' ? UNKNOWN_PARTITION : this.#nodes.partitionOf(item);
   }
 
   shardOf(partition: Partition): Shard | StorageError {
     return partition === UNKNOWN_PARTITION ? this.#unknown : this.#nodes.shardOf(partition);
   }
 
-  async runScript(question: ScriptRequest): Promise<ScriptReply> {
-    if (question.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
-    if (this.#state.at !== 'unknown') return this.#nodes.runScript(question);
+  async runScript(request: ScriptRequest): Promise<ScriptReply> {
+    if (request.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
+    if (this.#state.at !== 'unknown') return this.#nodes.runScript(request);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
   }
 
@@ -191,8 +191,8 @@ export class ClusterStore implements RedisBuckets {
       },
       reportWork: (micros) => reportWork?.(micros, name),
     });
-    store.onUp(this.#cameUp.emit);
-    store.onDown(this.#wentDown.emit);
+    store.onUp(this.#upSignal.emit);
+    store.onDown(this.#downSignal.emit);
     return store;
   }
 
@@ -228,16 +228,16 @@ export class ClusterStore implements RedisBuckets {
     this.#options.observeFault?.(redisFaultOf(reason).reason);
     // Before the first connection, wrong settings may be the cause.
     if (this.#state.at === 'known' || !this.#outage.mayBeMismatch(reason)) this.#logFailed(reason);
-    else void this.#lookAndLog(reason);
+    else void this.#detectMismatchAndLog(reason);
   }
 
-  async #lookAndLog(reason: string): Promise<void> {
+  async #detectMismatchAndLog(reason: string): Promise<void> {
     const { cluster = [] } = this.#options.address;
-    const isDoubtful = (node: HostPort): boolean => {
+    const mayBeMismatched = (node: HostPort): boolean => {
       const [, said = ''] = reason.split(`${endpointName(node)}: `);
       return this.#outage.mayBeMismatch(said.split('; ')[0] as string);
     };
-    await this.#outage.detectMismatch((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
+    await this.#outage.detectMismatch((cluster.find(mayBeMismatched) ?? cluster[0]) as HostPort);
     // The check takes up to 2 s.
     if (this.#state.at === 'unknown') this.#logFailed(reason);
   }

@@ -28,7 +28,7 @@ export class SlotTable<Node> {
    * Returns the partition of a bucket: its slot. While the slot is migrating, the partition is the slot with the key,
    * because no node then has all buckets of a tenant.
    */
-  partOf(item: TakeItem): Partition {
+  partitionOf(item: TakeItem): Partition {
     const slot = this.#slots.of(item);
     return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${item.key}` : slot;
   }

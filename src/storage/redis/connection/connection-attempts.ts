@@ -48,8 +48,8 @@ export class ConnectionAttempts {
     try {
       return await attempt();
     } finally {
-      const isOthersTurn = ++this.#ended % 4 === 0;
-      const [first, second] = isOthersTurn ? [this.#waiting, this.#urgent] : [this.#urgent, this.#waiting];
+      const prefersWaiting = ++this.#ended % 4 === 0;
+      const [first, second] = prefersWaiting ? [this.#waiting, this.#urgent] : [this.#urgent, this.#waiting];
       const next = first.shift() ?? second.shift();
       if (next === undefined) this.#underWay--;
       else next();

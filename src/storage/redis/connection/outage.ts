@@ -43,7 +43,7 @@ export class Outage {
   private readonly names: RedisSettingNames;
   /** Sentences of this outage that were logged. */
   private readonly loggedSentences = new Set<string>();
-  private looking: Promise<void> | undefined;
+  private detecting: Promise<void> | undefined;
   /** Sentence about TLS on one side only, or about a proxy. */
   private mismatch: string | undefined;
 
@@ -61,8 +61,8 @@ export class Outage {
 
   /** Checks once whether only one side uses TLS, or whether the server is a proxy. Never rejects. */
   detectMismatch(endpoint: RedisEndpoint): Promise<void> {
-    this.looking ??= this.findMismatch(endpoint);
-    return this.looking;
+    this.detecting ??= this.findMismatch(endpoint);
+    return this.detecting;
   }
 
   /**

@@ -301,8 +301,8 @@ export class RedisConnection {
     if (reaction !== 'soon') this.endGrace();
     this.options.observeFault?.(label);
     this.closeReason = reason;
-    const isElsewhere = reaction === 'find' || reaction === 'login';
-    if (isElsewhere) this.link.disconnect(reason, reaction === 'login');
+    const needsReconnect = reaction === 'find' || reaction === 'login';
+    if (needsReconnect) this.link.disconnect(reason, reaction === 'login');
     else this.probeLater();
   }
 

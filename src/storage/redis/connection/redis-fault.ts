@@ -275,7 +275,7 @@ export function redisFaultOf(text: string): RedisFault {
 const LOST_BEHIND_PROXY = /^(?:ERR )?(?:upstream |Connection (?:timed out|reset)|Server closed)/;
 
 /** Returns whether Redis may have executed a call despite this error. */
-export function mayBeDone(text: string): boolean {
+export function mayHaveExecuted(text: string): boolean {
   return LOST_BEHIND_PROXY.test(text);
 }
 

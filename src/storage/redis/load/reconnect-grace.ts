@@ -24,17 +24,17 @@ export class ReconnectGrace {
 
   /** Ends the grace. Returns whether one was active. */
   end(): boolean {
-    const living = this.#active;
-    if (living === undefined) return false;
+    const active = this.#active;
+    if (active === undefined) return false;
     this.#active = undefined;
-    living.timer.stop();
-    for (const resolve of living.waiting) resolve();
+    active.timer.stop();
+    for (const resolve of active.waiting) resolve();
     return true;
   }
 
   /** Resolves when no grace is active. */
   async whenEnded(): Promise<void> {
-    const living = this.#active;
-    if (living !== undefined) await new Promise<void>((resolve) => living.waiting.push(resolve));
+    const active = this.#active;
+    if (active !== undefined) await new Promise<void>((resolve) => active.waiting.push(resolve));
   }
 }

@@ -47,14 +47,14 @@ export class SilenceWatch {
 
   /** Records that a call is in flight. */
   begin(): void {
-    this.#checkIn(this.#options.maxSilenceMicros);
+    this.#scheduleCheck(this.#options.maxSilenceMicros);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  #checkIn(micros: number): void {
+  #scheduleCheck(micros: number): void {
     this.#timer ??= setTimeout(
       // A busy process runs its timers before it reads replies that have arrived in the meantime.
       () => setImmediate(() => this.#check()),
@@ -67,7 +67,7 @@ export class SilenceWatch {
     const {
       oldest: findOldest,
       monotonicMicros,
-      maxSilenceMicros: patienceMicros,
+      maxSilenceMicros,
       otherWorkSince: othersSince,
       onSilence,
     } = this.#options;
@@ -77,8 +77,8 @@ export class SilenceWatch {
     const silentMicros = now - Math.max(oldest.sentMicros, this.answeredMicros);
     // Other processes report work that they expect, even if Redis hangs.
     const others = Math.min(RESPONSIVE_MICROS, othersSince(oldest, now));
-    const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
-    if (silentMicros >= patience) onSilence(silentMicros);
-    else this.#checkIn(patience - silentMicros);
+    const allowedMicros = maxSilenceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
+    if (silentMicros >= allowedMicros) onSilence(silentMicros);
+    else this.#scheduleCheck(allowedMicros - silentMicros);
   }
 }

@@ -44,11 +44,11 @@ export async function detectHashTags(send: SendCommand, prefix: string | undefin
   if (failures.length === PAIRS) throw failures[0];
   const workingKeys = pairs.filter((_, i) => found[i]?.status === 'fulfilled').map(([first]) => first);
   const failure = (refusals[0] ?? failures[0])?.message ?? '';
-  const isApart = found.some((one, i) => {
+  const areSeparated = found.some((one, i) => {
     return one.status === 'fulfilled' && one.value !== 1 && written[i]?.status === 'fulfilled';
   });
   return {
-    tags: isApart ? 'ignored' : failure === '' ? 'honoured' : 'unknown',
+    tags: areSeparated ? 'ignored' : failure === '' ? 'honoured' : 'unknown',
     failure,
     living: workingKeys,
   };

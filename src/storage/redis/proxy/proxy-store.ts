@@ -53,7 +53,7 @@ export class ProxyStore extends RedisStore {
       ...options,
       observeFault: (fault) => {
         options.observeFault?.(fault);
-        if (fault === 'upstream') this.#lookSoon();
+        if (fault === 'upstream') this.#checkSoon();
       },
       proxied: { probe: (send, take) => this.#probe(send, take) },
     });
@@ -66,7 +66,7 @@ export class ProxyStore extends RedisStore {
   }
 
   /** As far as is known, because only calls show whether a server behind the proxy works. */
-  override get whole(): boolean {
+  override get isComplete(): boolean {
     return this.connected && !(this.#state.at === 'known' && this.#state.lacksServers);
   }
 
@@ -75,7 +75,7 @@ export class ProxyStore extends RedisStore {
   }
 
   override close(): Promise<void> {
-    this.#become({ at: 'closed' });
+    this.#setState({ at: 'closed' });
     return super.close();
   }
 
@@ -98,7 +98,7 @@ export class ProxyStore extends RedisStore {
   #note({ tags, failure }: Finding, send: SendCommand): void {
     if (this.#state.at === 'closed') return;
     const before = this.hashTags;
-    this.#know(tags, failure !== '', send);
+    this.#noteCheck(tags, failure !== '', send);
     if (tags === before) return;
     const { log, address } = this.#options;
     const redis = `Redis ${address.redactedAddress}`;
@@ -119,25 +119,25 @@ export class ProxyStore extends RedisStore {
       );
   }
 
-  #lookSoon(): void {
+  #checkSoon(): void {
     const state = this.#state;
-    if (state.at === 'known' && !state.lacksServers) this.#know(state.tags, true, state.send);
+    if (state.at === 'known' && !state.lacksServers) this.#noteCheck(state.tags, true, state.send);
   }
 
-  #know(tags: HashTags, lacksServers: boolean, send: SendCommand): void {
+  #noteCheck(tags: HashTags, lacksServers: boolean, send: SendCommand): void {
     const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     const pause = lacksServers ? Math.min(RECHECK_INTERVAL_MS, checkIntervalMs) : checkIntervalMs;
-    const timer = setTimeout(() => void this.#look(send), pause).unref();
-    this.#become({ at: 'known', tags, lacksServers, send, timer });
+    const timer = setTimeout(() => void this.#check(send), pause).unref();
+    this.#setState({ at: 'known', tags, lacksServers, send, timer });
   }
 
-  #become(state: ProxyState): void {
+  #setState(state: ProxyState): void {
     expectState(this.#state.at !== 'closed' || state.at === 'closed', 'a proxy that is closed stays so');
     if (this.#state.at === 'known') clearTimeout(this.#state.timer);
     this.#state = state;
   }
 
-  async #look(send: SendCommand): Promise<void> {
+  async #check(send: SendCommand): Promise<void> {
     const { keyPrefix, timeoutMicros } = this.#options;
     // The next connection starts a new check.
     if (!this.connected) return;

@@ -6,7 +6,7 @@ import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
-import { mayBeDone, redisFaultOf } from '../connection/redis-fault.js';
+import { mayHaveExecuted, redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
@@ -41,20 +41,20 @@ export class ScriptRequests {
    * Runs a script. Never rejects, and ends within the larger of REDIS_TIMEOUT and 0.5 s. The `cause` of an error is
    * Redis's error, if Redis sent one. `asking`: sends ASKING first, for a slot that is migrating to this node.
    */
-  async run(question: ScriptRequest, asking = false): Promise<ScriptReply> {
-    if (question.mayWait === true) await this.#connection().whenGraceEnded();
+  async run(request: ScriptRequest, asking = false): Promise<ScriptReply> {
+    if (request.mayWait === true) await this.#connection().whenGraceEnded();
     const { up, downReason } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is unavailable`, { unsent: true });
     if (this.#pending >= MAX_PENDING_REQUESTS)
       return new StorageError('overloaded', `Redis ${this.#name} has not answered the previous request`);
     this.#pending++;
-    const answer = this.#answer(question, asking);
+    const answer = this.#answer(request, asking);
     void answer.then(() => this.#pending--);
     const late = () => new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
     return withTimeout(this.#timeoutMs, answer, late);
   }
 
-  async #answer(question: ScriptRequest, asking: boolean): Promise<ScriptReply> {
+  async #answer(request: ScriptRequest, asking: boolean): Promise<ScriptReply> {
     const clock = this.#clock;
     const send: SendCommand = (command, args, bound) => {
       // ASKING applies only to the next command, whose error reports any problem.
@@ -62,7 +62,7 @@ export class ScriptRequests {
       return this.#connection().send(command, args, bound);
     };
     const run = async (): Promise<ScriptReply> => {
-      const { script, key, args, textBytes } = question;
+      const { script, key, args, textBytes } = request;
       const all = [script, '1', key, clock.argument(send), ...args];
       const answer = await send('eval', all, { integers: 0, textBytes });
       if (typeof answer === 'string') return answer;
@@ -84,6 +84,6 @@ export class ScriptRequests {
     const { reaction } = redisFaultOf(error.message);
     if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
-    return new StorageError(mayBeDone(error.message) ? 'timeout' : 'rejected', error.message, cause);
+    return new StorageError(mayHaveExecuted(error.message) ? 'timeout' : 'rejected', error.message, cause);
   }
 }

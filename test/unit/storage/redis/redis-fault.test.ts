@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   faultSentence,
-  mayBeDone,
+  mayHaveExecuted,
   redisFaultOf,
 } from '../../../../src/storage/redis/connection/redis-fault.js';
 
@@ -106,5 +106,5 @@ test.each([
   ['no upstream host', false],
   ['NOSCRIPT No matching script.', false],
 ])('whether a call may be done that a proxy answers by %s: %s', (text, expected) => {
-  expect(mayBeDone(text)).toBe(expected);
+  expect(mayHaveExecuted(text)).toBe(expected);
 });

@@ -48,13 +48,13 @@ export class QueryClients {
   #closed = false;
 
   /**
-   * Connects, logs in, and resolves with the result of `question`. Rejects after 1 or 2 s at most, with an Error for
+   * Connects, logs in, and resolves with the result of `query`. Rejects after 1 or 2 s at most, with an Error for
    * the log. `explain` creates its message from the error of the server or the connection, and may send further
    * queries.
    */
   async ask<T>(
     { endpoint, tls, login }: QueriedServer,
-    question: (client: Redis) => Promise<T>,
+    query: (client: Redis) => Promise<T>,
     explain: (client: Redis, said: string) => string | Promise<string>,
   ): Promise<T> {
     if (this.#closed) throw new Error('the Redis lookup was closed');
@@ -71,7 +71,7 @@ export class QueryClients {
     try {
       await client.connect();
       await logIn(client, login);
-      return await question(client);
+      return await query(client);
     } catch (error) {
       const message = connectionError || (error as Error).message;
       throw new Error(await explain(client, withoutArguments(message)));
