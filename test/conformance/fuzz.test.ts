@@ -6,10 +6,7 @@ import { PAST_FAILURES } from '../fuzz/past-failures.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
-/**
- * The seeds are fixed, so that a change cannot fail for a case that earlier code was not tested with. `npm run fuzz`
- * draws new ones.
- */
+/** The seeds are fixed, so that a change of the code does not meet new cases. `npm run fuzz` draws new seeds. */
 const CASES = ['--seed', '1', '--cases', '40000'];
 /** Long enough for a busy machine. */
 const TIMEOUT_MS = 120_000;

@@ -1,5 +1,5 @@
-// Header blocks made at test time by encoders of others, and ours read by decoders of others: npm hpack.js, Python's
-// hpack, and nghttp2 as it is inside of Node.js's own client.
+// Decodes header blocks that other encoders create during the test, and lets other decoders read weir's blocks. These
+// are npm hpack.js, Python's hpack, and the nghttp2 in Node.js's client.
 import { spawn } from 'node:child_process';
 import { connect, type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2';
 import { describe, expect, test } from '@jest/globals';
@@ -29,7 +29,7 @@ function expectStory(story: Story, blocks: readonly Uint8Array[]): void {
   });
 }
 
-/** The story as our encoder writes it. Fields of equal text are one object, as those of responses are. */
+/** Encodes the story with weir's encoder. Equal fields are the same object, as in responses. */
 function encodeStory(story: Story): Buffer[] {
   const encoder = new HpackEncoder();
   const known = new Map<string, HeaderField>();
@@ -70,7 +70,7 @@ describe('stories of hpack.js', () => {
 });
 
 const python = optionalToolPath('python-hpack');
-// Reads a task for each line and prints its result as a line, both JSON. Strings hold one character per byte.
+// Reads one task per line and prints its result as one line, both in JSON. Strings contain one character per byte.
 const PYTHON = `
 import json, sys
 from hpack import Decoder, Encoder, HeaderTuple, NeverIndexedHeaderTuple
@@ -143,7 +143,7 @@ describe('stories of nghttp2, inside of the client of Node.js', () => {
       for (const [i, { tableBytes, fields }] of story.entries()) {
         for (const bytes of tableBytes) await server.setHeaderTableBytes(bytes);
         const headers: OutgoingHttpHeaders = Object.fromEntries(pairsOf(fields));
-        // Pseudo-header fields cannot be named as sensitive.
+        // Pseudo-header fields cannot be marked as sensitive.
         Object.assign(headers, {
           [sensitiveHeaders]: fields.filter(({ sensitive }) => sensitive).map(({ name }) => name),
         });
@@ -151,7 +151,7 @@ describe('stories of nghttp2, inside of the client of Node.js', () => {
         await waitFor('the request', () => server.blocks.length > i);
       }
       expectStory(story, server.blocks);
-      // 001 begins a table size update.
+      // The bits 001 start a table size update.
       expect(server.blocks.some((block) => block.readUInt8(0) >> 5 === 1)).toBe(resize);
     } finally {
       session.destroy();

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Parses a list of cases that may fail, with reasons: lines `case: reason`, and comments from `#` on. Throws for a line
- * without a reason and for a repeated case.
+ * Parses a list of cases that may fail, with lines `case: reason` and comments after `#`. Throws for a line without a
+ * reason and for a repeated case.
  */
 export function readKnownFailing(path: string): Map<string, string> {
   const known = new Map<string, string>();

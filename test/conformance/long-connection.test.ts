@@ -9,7 +9,7 @@ import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import { frame } from '../support/h2/raw-http2.js';
 
 const ROUNDS = 20_000;
-/** What the heap differs by on its own is less; 10 bytes kept of each stream are more. */
+/** Maximum growth of the heap. It varies by less, and would exceed this if 10 bytes of each stream remained. */
 const GROWTH_BYTES = 1_000_000;
 const OK = [new HeaderField(':status', '200'), new HeaderField('content-type', 'application/grpc', true)];
 const TRAILERS = [new HeaderField('grpc-status', '0', true)];
@@ -18,7 +18,7 @@ const BODY = Buffer.from('body');
 const NONE = Buffer.alloc(0);
 const CANCEL = Buffer.from([0, 0, 0, 8]);
 
-/** A literal field (RFC 7541 section 6.2), entering the dynamic table where `indexing`. */
+/** Encodes a literal field (RFC 7541 section 6.2). With `indexing`, the field enters the dynamic table. */
 function literal(name: string, value: string, indexing: boolean): Buffer {
   return Buffer.concat([
     Buffer.of(indexing ? 0x40 : 0, name.length),
@@ -32,7 +32,7 @@ function request(id: number, path: string, flags: number, round: number): Buffer
   const block = Buffer.concat([
     Buffer.of(0x83, 0x86), // POST, http
     literal(':path', path, false),
-    // Moves the dynamic table in every other round.
+    // Changes the dynamic table in every other round.
     literal('x-trace', String(round), round % 2 === 0),
   ]);
   return frame(FRAME_TYPE.HEADERS, FLAG.END_HEADERS | flags, id, block);
@@ -42,7 +42,7 @@ function trailers(id: number): Buffer {
   return frame(FRAME_TYPE.HEADERS, FLAG.END_HEADERS | FLAG.END_STREAM, id, literal('x-end', '1', false));
 }
 
-/** Answers when the request has ended; resets those of /reset at once. */
+/** Answers each request when it has ended, and resets requests for /reset at once. */
 class Handler implements RequestHandler {
   answered = 0;
   resets = 0;
@@ -132,7 +132,7 @@ test('a connection keeps no memory of ended streams, however they ended', () => 
   };
 
   connection.receive(Buffer.concat([CLIENT_PREFACE, frame(FRAME_TYPE.SETTINGS, 0, 0, NONE)]));
-  // What is remembered of resets is bounded and full after this many.
+  // The number of remembered resets is bounded. These requests reach the bound.
   for (let round = 0; round < TEST_LIMITS.maxRememberedResets; round++) serve(round);
   const before = heapBytes();
   for (let round = 0; round < ROUNDS; round++) serve(TEST_LIMITS.maxRememberedResets + round);

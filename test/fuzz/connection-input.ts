@@ -21,7 +21,7 @@ const SETTING_VALUES = [
 ];
 const INITIAL_WINDOW_SETTING = 4;
 const MAX_FRAME_SETTING = 5;
-/** Fields that make a request malformed (RFC 9113 sections 8.2 and 8.3), some of them where they come last only. */
+/** Fields that make a request malformed (RFC 9113 sections 8.2 and 8.3), some of them only if they come last. */
 const FORBIDDEN: readonly Pair[] = [
   ['connection', 'close'],
   ['upgrade', 'h2c'],
@@ -34,9 +34,9 @@ const FORBIDDEN: readonly Pair[] = [
 ];
 const TYPES = Object.values(FRAME_TYPE);
 
-/** What one client sends: the preface and frames, as they should be or mutated. */
+/** The bytes that one client sends: the preface and frames, valid or mutated. */
 export class ConnectionInput {
-  /** The preface and whole frames, mutated or not; joined they are what is sent. */
+  /** The preface and complete frames, valid or mutated. The client sends them joined. */
   readonly parts: Buffer[] = [CLIENT_PREFACE];
   private readonly random: Random;
   private readonly writer: HpackWriter;
@@ -186,7 +186,7 @@ export class ConnectionInput {
     for (let at = 0; at < payload.length; at += 6) {
       const known = random.oneIn(3) ? INITIAL_WINDOW_SETTING : 1 + random.below(6);
       payload.writeUInt16BE(random.oneIn(8) ? random.below(65_536) : known, at);
-      // Mostly values that are allowed, or few connections would live on.
+      // Mostly valid values, so that enough connections stay open.
       const modest = this.modestSetting(known);
       payload.writeUInt32BE(random.oneIn(15) ? random.pick(SETTING_VALUES) : modest, at + 2);
     }
@@ -204,14 +204,14 @@ export class ConnectionInput {
     this.add(FRAME_TYPE.PRIORITY, 0, id, this.priority(id));
   }
 
-  /** What stream `id` depends on, and its weight; seldom on itself. */
+  /** Returns a random dependency and weight for stream `id`. Rarely, the stream depends on itself. */
   private priority(id: number): Buffer {
     const payload = this.random.bytes(5);
     if (!this.random.oneIn(4)) payload.writeUInt32BE(this.random.oneIn(8) ? id : 0, 0);
     return payload;
   }
 
-  /** More than the windows allow, unless the handler consumes it. */
+  /** Sends more data than the windows allow, unless the handler consumes it. */
   private flood(): void {
     const id = this.anyStream();
     for (let i = 0; i < 5; i++) this.add(FRAME_TYPE.DATA, 0, id, FULL_FRAME);
@@ -252,7 +252,7 @@ export class ConnectionInput {
         parts[at] = mutate(part, random);
         return;
       case 1:
-        // A payload of another length, and a header that says so.
+        // Replaces the payload by one of another length, with a valid header.
         if (part.length < 9) return;
         parts[at] = frame(
           part.readUInt8(3),

@@ -27,11 +27,14 @@ const TIGHT_LIMITS: H2Limits = {
 };
 const MAX_WINDOW = 0x7fff_ffff;
 
-/** Keeps what is written and checks that it stays untouched, and that nothing comes after the end. */
+/**
+ * Records all output. Checks that written bytes are not changed later, and that no output follows the end of the
+ * connection.
+ */
 class CheckingSink implements ByteSink {
   bufferedBytes = 0;
   over = false;
-  /** Nothing drains any more. */
+  /** Whether the sink reports that it never drains. */
   private readonly slow: boolean;
   private readonly written: Buffer[] = [];
   private readonly copies: Buffer[] = [];
@@ -64,7 +67,7 @@ class CheckingSink implements ByteSink {
   }
 }
 
-/** One connection, what it is given, and what it may do. */
+/** A connection with a handler and a sink, and checks of its contract. */
 class Run {
   readonly sink: CheckingSink;
   readonly handler: FuzzHandler;
@@ -101,13 +104,13 @@ class Run {
     });
   }
 
-  /** Chunks in order, nothing in between. */
+  /** Passes the chunks in order, without other calls in between. */
   feed(chunks: readonly Buffer[]): void {
     for (const chunk of chunks) this.receive(chunk);
     this.finish();
   }
 
-  /** Chunks with everything in between that an owner may do. */
+  /** Passes the chunks in order. In between, makes random calls that an owner may make. */
   feedAmidst(chunks: readonly Buffer[], random: Random): void {
     for (const chunk of chunks) {
       if (random.oneIn(4)) this.nowMs += random.length(5000);
@@ -127,7 +130,7 @@ class Run {
   }
 
   private receive(chunk: Buffer): void {
-    // The engine may keep nothing of a chunk: it is overwritten after the call.
+    // The engine must not keep a reference to the chunk, so it is overwritten after the call.
     const lent = Buffer.from(chunk);
     this.connection.receive(lent);
     lent.fill(0xaa);
@@ -166,9 +169,9 @@ class Run {
 }
 
 /**
- * Gives a connection what a client may send, cut anywhere. Throws where the engine throws, breaks a limit, its contract
- * with handler and owner, or the protocol in what it sends; and where the same bytes in other chunks lead to another
- * outcome. Returns the number of frames.
+ * Passes random client input to a connection, in chunks of random size. Throws if the engine throws or breaks a limit,
+ * its contract with handler and owner, or the protocol. Also throws if the same bytes in other chunks have a different
+ * result. Returns the number of frames.
  */
 export function runEngineCase(seed: number, record: FuzzRecord): number {
   const random = new Random(seed);
@@ -186,7 +189,7 @@ export function runEngineCase(seed: number, record: FuzzRecord): number {
   whole.feed([input]);
   const output = whole.sink.output();
   checkOutput(output, input);
-  // What waits is looked at after each chunk: with the tight limit, the cuts count.
+  // The engine checks the waiting data after each chunk. With tight limits, the result therefore depends on the chunks.
   if (limits === TIGHT_LIMITS) return parts.length;
   const inParts = new Run(seed, limits, { slow: false, answersLater: false });
   inParts.feed(cut(input, random));

@@ -17,7 +17,7 @@ const LARGE_BODY = Buffer.alloc(100_000, 'x');
 const MEDIUM_BODY = Buffer.alloc(1500, 'm');
 const CANCEL = 8;
 
-/** What the handler does with a stream. */
+/** The handler's behaviour for a stream. */
 type Behaviour =
   | 'unary'
   | 'bare'
@@ -54,11 +54,11 @@ class StreamState {
 }
 
 /**
- * Answers each stream in one of several ways, chosen by the stream's number and a seed, and checks that the engine
- * keeps the contract of {@link RequestHandler}.
+ * Answers each stream in one of several ways, depending on the stream's number and a seed. Checks that the engine keeps
+ * the contract of {@link RequestHandler}.
  */
 export class FuzzHandler implements RequestHandler {
-  /** What was called, for comparing runs; numbers of streams and lengths of bodies. */
+  /** The engine's calls, to compare runs: numbers of streams and lengths of bodies. */
   readonly log: string[] = [];
   readonly streams: ServerStream[] = [];
   private readonly later: ServerStream[] = [];
@@ -66,13 +66,13 @@ export class FuzzHandler implements RequestHandler {
   private readonly answersLater: boolean;
   private bodyBytes = 0;
 
-  /** `answersLater`: some streams are answered by {@link answerLater} only. */
+  /** `answersLater`: some streams are only answered by {@link answerLater}. */
   constructor(seed: number, answersLater: boolean) {
     this.seed = seed;
     this.answersLater = answersLater;
   }
 
-  /** Bytes that wait for windows, over all streams. */
+  /** Number of bytes that wait for windows, over all streams. */
   get queuedBytes(): number {
     return this.streams.reduce((sum, stream) => sum + stream.queuedBytes, 0);
   }
@@ -132,19 +132,19 @@ export class FuzzHandler implements RequestHandler {
     if (state.reset) throw new Error(`onReset came twice for stream ${stream.id}`);
     state.reset = true;
     this.log.push(`reset ${stream.id} ${errorCode}`);
-    // All of these must do nothing.
+    // All of these calls must have no effect.
     stream.sendHeaders(OK, false);
     stream.sendData(BODY, true);
     stream.consumed(1);
     stream.reset(CANCEL);
   }
 
-  /** Answers, outside of any call of the engine, the streams that wait for it. */
+  /** Answers, outside of any call by the engine, the streams that wait for it. */
   answerLater(): void {
     for (const stream of this.later.splice(0)) stream.sendResponse(OK, PREFIX, BODY, OK_TRAILERS);
   }
 
-  /** The log, and how much body there was. */
+  /** Returns the log and the size of the bodies. */
   summary(): string {
     return `${this.log.join('\n')}\n${this.bodyBytes} bytes`;
   }

@@ -5,15 +5,15 @@ import { HpackWriter } from './hpack-writer.js';
 import { mutate } from './mutate.js';
 import { Random } from './random.js';
 
-/** What a case fed in, for a failure's replay. */
+/** The input of a case, to repeat a failure. */
 export interface FuzzRecord {
-  /** Blocks, or chunks of a connection. */
+  /** Header blocks, or chunks of a connection. */
   readonly inputs: Buffer[];
 }
 
 /**
- * Gives one decoder a few header blocks: valid ones with known fields, then mutated or random ones. Throws if a valid
- * block is decoded incorrectly, or a list exceeds the limits. Returns the number of blocks.
+ * Passes a few header blocks to one decoder: valid ones with known fields, then mutated or random ones. Throws if a
+ * valid block is decoded incorrectly, or if a list exceeds the limits. Returns the number of blocks.
  */
 export function runHpackCase(seed: number, record: FuzzRecord): number {
   const random = new Random(seed);

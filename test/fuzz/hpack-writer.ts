@@ -3,14 +3,14 @@ import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from '../../src/h2/h
 import type { Pair } from '../support/h2/hpack.js';
 import type { Random } from './random.js';
 
-/** Length in bits and code of each symbol, as the package hpack.js has them. */
+/** Length in bits and code of each symbol, from the package hpack.js. */
 const HUFFMAN = (
   createRequire(__filename)('hpack.js') as { huffman: { encode: readonly (readonly [number, number])[] } }
 ).huffman.encode;
 
 /**
- * Writes header blocks in every form of RFC 7541, chosen at random, with its own table, so that the meaning of a block
- * is known without a decoder.
+ * Writes header blocks in random forms of RFC 7541. It has its own dynamic table, so that the fields of a block are
+ * known without a decoder.
  */
 export class HpackWriter {
   private readonly random: Random;
@@ -26,7 +26,7 @@ export class HpackWriter {
     this.largestTable = largestTable;
   }
 
-  /** The block of `fields`. */
+  /** Encodes a block with `fields`. */
   write(fields: readonly Pair[]): Buffer {
     const { random } = this;
     this.bytes = [];
@@ -39,7 +39,7 @@ export class HpackWriter {
     return Buffer.from(this.bytes);
   }
 
-  /** Some entry of the tables, so that blocks name it. */
+  /** Returns a random entry of the tables, so that blocks use it. */
   anyEntry(): Pair {
     const index = this.random.below(STATIC_TABLE_LENGTH + this.table.length);
     return this.table[index - STATIC_TABLE_LENGTH] ?? entryAt(index + 1);

@@ -1,7 +1,7 @@
 import type { Random } from './random.js';
 
 /**
- * Returns `bytes` with some of them changed, removed, repeated or inserted. The result is at most about twice as long.
+ * Returns `bytes` with some bytes changed, removed, repeated or inserted. The result is at most about twice as long.
  */
 export function mutate(bytes: Buffer, random: Random): Buffer {
   let mutated: Buffer = Buffer.from(bytes);

@@ -8,7 +8,10 @@ const INITIAL_WINDOW_SETTING = 4;
 const MAX_FRAME_SETTING = 5;
 const NONE = Buffer.alloc(0);
 
-/** Upper bounds of what a client that sent `input` allows the server, whichever of its frames were accepted. */
+/**
+ * Upper bounds of the frames and bytes that a client with the input `input` allows the server to send, whichever of the
+ * client's frames were accepted.
+ */
 class Allowance {
   frameBytes = DEFAULT_FRAME;
   connectionBytes = DEFAULT_WINDOW;
@@ -44,13 +47,13 @@ class Allowance {
 
 interface StreamOutput {
   headers: boolean;
-  /** END_STREAM or RST_STREAM was sent. */
+  /** Whether END_STREAM or RST_STREAM was sent. */
   over: boolean;
   dataBytes: number;
 }
 
 /**
- * Throws where `output` is not what an HTTP/2 server may send to a client that sent `input`. Returns the number of
+ * Throws if `output` is not valid output of an HTTP/2 server for the client input `input`. Returns the number of
  * frames.
  */
 export function checkOutput(output: Buffer, input: Buffer): number {
@@ -63,7 +66,7 @@ class OutputCheck {
   private readonly decoder = new HpackDecoder({ maxTableBytes: HEADER_TABLE_BYTES, maxListBytes: 1_000_000 });
   private readonly streams = new Map<number, StreamOutput>();
   private connectionBytes = 0;
-  /** The header block that CONTINUATION must go on with. */
+  /** The header block that the next frame must continue. */
   private block: { readonly id: number; bytes: Buffer } | undefined;
   private finished = false;
 

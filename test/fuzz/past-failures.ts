@@ -1,5 +1,5 @@
 /**
- * Seeds whose cases failed once. A change of the generators makes these seeds meaningless, so it empties this list and
- * turns each failure into a separate test.
+ * Seeds of cases that have failed. A change of the generators gives these seeds another meaning. Empty the list then,
+ * and turn each failure into a separate test.
  */
 export const PAST_FAILURES: readonly number[] = [];

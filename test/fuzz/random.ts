@@ -1,4 +1,4 @@
-/** Random choices that are the same for the same seed (xorshift on a mixed seed). */
+/** Random choices that depend only on the seed (xorshift on a mixed seed). */
 export class Random {
   private state: number;
 
@@ -10,7 +10,7 @@ export class Random {
     this.state = mixed === 0 ? 1 : mixed;
   }
 
-  /** An integer in [0, 2^32). */
+  /** Returns an integer in [0, 2^32). */
   uint32(): number {
     let state = this.state;
     state ^= state << 13;
@@ -20,12 +20,12 @@ export class Random {
     return state >>> 0;
   }
 
-  /** An integer in [0, bound). */
+  /** Returns an integer in [0, bound). */
   below(bound: number): number {
     return this.uint32() % bound;
   }
 
-  /** True once in `times`. */
+  /** Returns true once in `times`. */
   oneIn(times: number): boolean {
     return this.uint32() % times === 0;
   }
@@ -34,7 +34,7 @@ export class Random {
     return from[this.below(from.length)] as T;
   }
 
-  /** Mostly small, seldom up to `bound`. */
+  /** Returns a length that is usually small and rarely close to `bound`. */
   length(bound: number): number {
     return this.oneIn(8) ? this.below(bound) : this.below(Math.min(bound, 16));
   }
@@ -45,7 +45,7 @@ export class Random {
     return bytes;
   }
 
-  /** Characters that a field value may hold, seldom any byte. */
+  /** Returns characters that are valid in a field value; rarely, arbitrary bytes. */
   text(length: number): string {
     let text = '';
     for (let i = 0; i < length; i++) text += String.fromCharCode(this.valueByte());

@@ -1,12 +1,12 @@
-// `npm run fuzz -- --seconds 60`: mutated frames and header blocks against the HTTP/2 engine. A failure prints what was
-// fed in as hex, and the seed that makes the same case again: `npm run fuzz -- --seed <seed> --cases 1`.
+// `npm run fuzz -- --seconds 60` sends mutated frames and header blocks to the HTTP/2 engine. A failure prints the
+// input as hex, and the seed that creates the same case: `npm run fuzz -- --seed <seed> --cases 1`.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { type FuzzFailure, type FuzzTarget, type FuzzTask, PROGRESS } from './task.js';
 
 const PROGRESS_MS = 2000;
-/** A case takes microseconds; one that is not done after this long hangs. Long enough for a machine that is busy. */
+/** Time after which a case counts as hanging. A case takes microseconds, but the machine may be busy. */
 const HANG_MS = 30_000;
 
 const { values } = parseArgs({

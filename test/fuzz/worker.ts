@@ -6,9 +6,9 @@ import { runEngineCase } from './engine-case.js';
 import { type FuzzRecord, runHpackCase } from './hpack-case.js';
 import { type FuzzFailure, type FuzzTask, PROGRESS } from './task.js';
 
-/** Cases between two looks at the heap. */
+/** Number of cases between two measurements of the heap. */
 const HEAP_EVERY = 20_000;
-/** The heap, garbage collected, may differ by this from what it was at first. */
+/** Maximum growth of the heap after garbage collection. */
 const HEAP_GROWTH_MEGABYTES = 32;
 
 const task = workerData as FuzzTask;
@@ -21,7 +21,7 @@ function heapMegabytes(): number {
   return (heapUsed + external) / 1_048_576;
 }
 
-/** Which target a seed stands for, so that the seed alone replays its case. */
+/** Returns the target of a seed, so that the seed alone identifies its case. */
 function targetOf(seed: number): 'hpack' | 'engine' {
   if (task.target !== 'all') return task.target;
   return seed % 2 === 0 ? 'hpack' : 'engine';

@@ -10,12 +10,12 @@ import { runs } from '../support/assert/runs.js';
 const SECOND = 1_000_000;
 
 /**
- * The definition of a rate, literally: how many hits pass at an instant, given those that passed. In thousandths of a
- * token a microsecond.
+ * A direct implementation of a rate's definition: computes how many hits are allowed at a time after earlier takes. A
+ * token bucket counts in units in which it fills by a whole number per microsecond.
  */
 class Model {
   private readonly rate: Rate;
-  /** What a token takes, what comes in a microsecond, and what there may be. */
+  /** Size of a token, units that are added per microsecond, and maximum. */
   private readonly token: bigint;
   private readonly perMicro: bigint;
   private readonly full: bigint;
@@ -33,7 +33,7 @@ class Model {
     this.level = this.full;
   }
 
-  /** Hits that would pass at `micros`, which never goes back. */
+  /** Returns the hits that would be allowed at `micros`, which never decreases from call to call. */
   available(micros: number): number {
     const { rate } = this;
     if (rate.kind === 'window') {
@@ -50,7 +50,7 @@ class Model {
     return Number(this.level / this.token);
   }
 
-  /** The first instant at which one more is there, of a token bucket; not before it was looked at last. */
+  /** Returns when a token bucket has its next token, but no time before the latest call of {@link available}. */
   nextToken(): number {
     const missing = this.token - this.level;
     return missing <= 0n ? this.at : this.at + Number((missing + this.perMicro - 1n) / this.perMicro);
@@ -70,8 +70,8 @@ const rate: fc.Arbitrary<Rate> = fc.oneof(
 );
 
 /**
- * Whether `after` denies something of what `before` lets pass when it is asked for all it has, at each turn of a
- * second, from `start` on.
+ * Returns whether `after` denies hits that `before` allows, if a caller takes all available hits at the start and the
+ * end of each second, beginning with the second `start`.
  */
 function deniesOfAll(before: Rate, after: Rate, start: number): boolean {
   const [old, now] = [new Model(before), new Model(after)];
@@ -115,7 +115,8 @@ describe('narrowings', () => {
     fc.assert(
       fc.property(rate, rate, (before, after) => {
         const starts = Array.from({ length: 60 }, (_, start) => start);
-        // A second later than its last microsecond the next window begins: there two windows' worth come at once.
+        // The next window begins one microsecond after the last microsecond of a second, so that a caller can take the
+        // hits of two windows.
         const denies =
           deniesAtTokens(before, after) ||
           starts.some((start) => deniesOfAll(before, after, start) || deniesLate(before, after, start));
@@ -132,14 +133,11 @@ describe('narrowings', () => {
   });
 });
 
-/**
- * As {@link deniesOfAll}, but all is asked for as each token of a bucket comes back, which may be between two turns of
- * a second.
- */
+/** Variant of {@link deniesOfAll} that takes each token as soon as it is added, which may be within a second. */
 function deniesAtTokens(before: Rate, after: Rate): boolean {
   if (before.kind !== 'token_bucket') return false;
   const [old, now] = [new Model(before), new Model(after)];
-  // Rates as small as these differ by a thirtieth at least, and buckets hold up to six.
+  // Rates this small differ by at least one thirtieth, and buckets contain up to six tokens.
   for (let token = 0; token < 400; token++) {
     const micros = old.nextToken();
     const hits = old.available(micros);
@@ -151,8 +149,8 @@ function deniesAtTokens(before: Rate, after: Rate): boolean {
 }
 
 /**
- * As {@link deniesOfAll}, but nothing is asked before the last microsecond of the first second, and then only where it
- * ends.
+ * Variant of {@link deniesOfAll} that takes only in the last microsecond of the first second, and one microsecond
+ * later.
  */
 function deniesLate(before: Rate, after: Rate, start: number): boolean {
   const [old, now] = [new Model(before), new Model(after)];

@@ -18,7 +18,7 @@ const text = (...units: string[]): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...units), maxLength: 10 });
 
 describe('wildcards', () => {
-  /** The literal definition: exponential, and correct. */
+  /** The direct implementation of the definition: exponential and correct. */
   function oracle(pattern: string, value: string): boolean {
     if (pattern === '') return value === '';
     if (pattern[0] !== '*')
@@ -175,7 +175,7 @@ test('path patterns match as defined', () => {
       maxLength: 4,
     },
   );
-  /** Backtracks over segments; one segment is a regular expression, which has no long values to fear here. */
+  /** Backtracks over segments. A segment becomes a regular expression, because values are short here. */
   function oracle(pieces: readonly string[], segments: readonly string[]): boolean {
     const [first, ...rest] = pieces;
     if (first === undefined) return segments.length === 0;

@@ -11,7 +11,7 @@ import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;
 
-/** Nodes that overlap in all ways. */
+/** Nodes whose matches overlap in all ways. */
 const matchers = fc.constantFrom<Record<string, unknown>>(
   {},
   { value: '10.0.0.1' },
@@ -80,7 +80,7 @@ const descriptors: readonly (readonly Entry[])[] = ['k', 'l'].flatMap((key) =>
   ]),
 );
 
-/** Number of requests allowed in a day. */
+/** Returns the number of requests that are allowed in a day. */
 function passing(policy: CompiledPolicy, entries: readonly Entry[]): number {
   const most = ({ rate, shadowMode, phase: { activeAtMicros } }: Rule): number =>
     rate?.kind !== 'window' || shadowMode || activeAtMicros > NOW ? Infinity : rate.requestsPerUnit;

@@ -34,7 +34,7 @@ function textOf(file: Content): string | undefined {
   return file.kind === 'good' ? goodFile(file.domain, file.requests) : badFile(file.domain);
 }
 
-/** The rules of the README, literally. */
+/** A direct implementation of the rules in the README. */
 class Model {
   private inForce = new Map<string, number>();
   private lastGave = new Map<FileName, string>();
@@ -85,7 +85,7 @@ test('each domain has the expected state after any changes of the files', () => 
           const bad = FILES.some((name) => files[name] !== undefined && files[name].kind !== 'good');
           const twice = loaded.domains.some((status) => status.files.length > 1);
           expectSame(loaded.errors.length > 0, bad || twice);
-          // One version never identifies two different states.
+          // A version must never identify two different states.
           const inForce = [...loaded.policySet.domains.values()].map(({ rules }) => JSON.stringify(rules));
           const { version } = loaded.policySet;
           const known = versions.get(version) ?? inForce.sort().join();

@@ -98,7 +98,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'turn' as const }) },
 );
 
-/** A router with one method of each kind, on fakes, and its streams. */
+/** A router with one method of each kind, and its streams, on fake connections. */
 class World {
   readonly errors: unknown[] = [];
   readonly timers = new FakeTimerSource();
@@ -123,8 +123,8 @@ class World {
   }
 
   /**
-   * Passes an event to the router, as the engine would: never for a stream whose response is complete, nor for a
-   * request after its end.
+   * Passes an event to the router, as the engine would. The engine sends no event for a stream whose response is
+   * complete, nor for a request after its end.
    */
   play(event: Event): Promise<void> | undefined {
     if (event.kind === 'open') this.#open(event.path, event.fields, event.end);

@@ -10,7 +10,7 @@ import { expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { definedPath } from '../support/policy/defined-path.js';
 
-/** Texts of few kinds of pieces, so that they often fit together. */
+/** Texts of a few pieces, so that they often match each other. */
 const text = (pieces: readonly string[], maxLength = 8): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
 
@@ -105,7 +105,7 @@ describe('a path in its normal form', () => {
 });
 
 describe('the rules of a step', () => {
-  /** What each segment of a pattern matches, as the inside of a regular expression over one segment of a path. */
+  /** Regular expressions for the segments of a pattern; each matches one segment of a path. */
   const SEGMENTS: Readonly<Record<string, string>> = {
     a: 'a',
     b: 'b',
@@ -134,7 +134,7 @@ describe('the rules of a step', () => {
   const segment = fc.constantFrom(...MATCHERS.keys(), '*', '**', '**', '{a/b,**}');
   const pattern = fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join('/')}`);
 
-  /** Whether segments of a pattern match segments of a path, by trying everything. */
+  /** Returns whether the segments of a pattern match the segments of a path. Tries all assignments. */
   function fits([first, ...rest]: readonly string[], path: readonly string[]): boolean {
     if (first === undefined) return path.length === 0;
     if (first === '{a/b,**}') return fits(['a', 'b', ...rest], path) || fits(['**', ...rest], path);
@@ -167,7 +167,7 @@ describe('the rules of a step', () => {
     }),
   );
 
-  /** Rule by rule, condition by condition. */
+  /** Evaluates rule by rule and condition by condition. */
   function firstFit(rules: readonly (readonly (string | undefined)[])[], values: readonly string[]): number {
     return rules.findIndex((conditions) =>
       conditions.every((source, i) => {

@@ -15,13 +15,13 @@ import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 
-// The tests do not wait for anything, but a busy machine may take long to run them.
+// These tests do not wait for anything, but may be slow on a busy machine.
 jest.setTimeout(60_000);
 
-/** Groups that are often zero, so that `::` has something to stand for. */
+/** Groups that are often zero, so that `::` can replace some of them. */
 const group = fc.oneof(fc.constant(0), fc.constant(0xffff), fc.integer({ min: 0, max: 0xffff }));
 const ipv4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join('.'));
-/** All spellings of IPv6, and what is nearly one. */
+/** All spellings of IPv6 addresses, and texts that resemble them. */
 const ipv6 = fc
   .record({
     groups: fc.array(group, { minLength: 6, maxLength: 8 }),
@@ -73,7 +73,7 @@ describe('addresses', () => {
         expectEqual(again.words.slice(0, used), words.slice(0, used));
         expectSame(canonicalAddress(canonical), canonical);
         expectSame(family === 4 ? isIPv4(canonical) : isIPv6(canonical), true);
-        // The parser of URLs writes IPv6 as RFC 5952 does.
+        // The URL parser formats IPv6 addresses as RFC 5952 requires.
         if (family === 6) expectSame(new URL(`http://[${text}]/`).hostname, `[${canonical}]`);
       }),
       runs(5000),
@@ -94,7 +94,9 @@ describe('addresses', () => {
   });
 });
 
-/** Blocks that often lie in one another, in a small corner of the addresses and at their ends. */
+/**
+ * Blocks in a small range of addresses and at both ends of the address space, so that one block often contains another.
+ */
 const smallBlock = fc
   .record({
     family: fc.constantFrom<4 | 6>(4, 6),
@@ -107,7 +109,7 @@ const smallBlock = fc
     const bits = family === 4 ? 32 : 128;
     const all = (1n << BigInt(bits)) - 1n;
     const at = high ? all - BigInt(address) : BigInt(address);
-    // IPv4-mapped addresses lie in the low corner of IPv6 no more than here.
+    // Blocks at the low end of IPv6 rarely contain IPv4-mapped addresses.
     const prefix = whole ? 0 : bits - short;
     const first = (at >> BigInt(bits - prefix)) << BigInt(bits - prefix);
     return { family, first, prefix, text: `${addressText(family, wordsOf(family, first))}/${prefix}` };

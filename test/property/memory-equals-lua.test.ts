@@ -24,23 +24,23 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(180_000);
 
 const TOKEN_KEYS = ['a', 'b', 'c'];
 const WINDOW_KEYS = ['w', 'x'];
-/** Whose buckets are new in each call. */
+/** The key whose buckets are new in each call. */
 const MIXED_KEY = 'c';
 /** Number of sequences so far, each of which has its own keys. */
 let run = 0;
 
-/** The bucket of a run that is called so. */
+/** Returns the key of a bucket for the current sequence. */
 function ofRun(name: string): Pick<TakeItem, 'key' | 'tagLength'> {
   const tenant = `run ${run} `;
   return { key: tenant + name, tagLength: tenant.length };
 }
 
-/** Small enough that runs of hits get into every corner of debt and out of it. */
+/** Small buckets, so that sequences of hits reach all states of debt. */
 const OWING_BUCKETS: readonly TokenBucketRate[] = [
   tokenBucketRate(5, 1, UNIT_MICROS.second, 5),
   tokenBucketRate(10, 3, UNIT_MICROS.second, 2),
@@ -49,7 +49,7 @@ const OWING_BUCKETS: readonly TokenBucketRate[] = [
 ];
 const TIME_ZONES = ['UTC', 'Europe/Berlin', 'America/Havana', 'Australia/Lord_Howe'];
 
-/** The windows of a key: what may change from request to request is the limit, the debt, and the length. */
+/** The windows of a key. The limit, the debt and the length may change between requests. */
 function arbitraryWindow(): fc.Arbitrary<WindowRate> {
   const limit = fc.constantFrom(0, 1, 7, 0xffff_ffff);
   const debt = fc.constantFrom(0, 0, 1, 5, 0xffff_ffff);
@@ -78,35 +78,35 @@ function arbitraryWindow(): fc.Arbitrary<WindowRate> {
   );
 }
 
-/** Full after a second each, in different parts of a microsecond: limits that take turns on one bucket. */
+/** Rates that fill a bucket in a second, with different fractions of a microsecond. Several of them use one bucket. */
 const OF_A_SECOND: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map((tokens) =>
   tokenBucketRate(tokens, tokens, UNIT_MICROS.second),
 );
 
 /**
- * Between calls a bucket keeps its depth, though not its limit: one that changes is another server's, for which Redis
- * keeps more than memory does (test/property/storage/two-levels.property.test.ts). In one request all limits meet on
- * the buckets of {@link MIXED_KEY}, which are of the request whose `place` it is.
+ * Returns the bucket of an item. A bucket's limit may change between calls, but not its depth: Redis then stores more
+ * than memory does, see test/property/storage/two-levels.property.test.ts. Within a request, limits of any depth share
+ * the buckets of {@link MIXED_KEY}; `place` identifies the request.
  */
 function bucketOf({ key, rate }: TakeItem, place: string): string {
   if (rate.kind === 'window') return key;
   if (key.startsWith(MIXED_KEY)) return `${key}.${place}`;
-  // A part of a microsecond is depth, too.
+  // A fraction of a microsecond is part of the depth.
   const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.q}` : '';
   return `${key}.${rate.debtWhole}${part}`;
 }
 
-/** A candidate's bucket has a separate name. */
+/** Gives a candidate a separate bucket. */
 function named({ key, ...rest }: TakeItem): TakeItem {
   const own = rest.enforcement === 'candidate' ? `${key}~c` : key;
   return { ...rest, key: own, tagLength: own.length };
 }
 
 const options = {
-  /** For what was admitted without the store. */
+  /** Whether the item charges for hits that were allowed without the store. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
-  /** For a refund: whether it may exceed the capacity. */
+  /** For a refund: whether it may create a surplus. */
   over: fc.boolean(),
   enforcement: fc.constantFrom(
     'enforce' as const,
@@ -122,7 +122,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       key: fc.constantFrom(...WINDOW_KEYS),
       rate: arbitraryWindow(),
       hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
-      /** For what gives back to one window only: 0 the one that holds now, 1 another. */
+      /** For a refund of one window only: 0 for the current window, 1 for another one. */
       isOther: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
       ...options,
     })
@@ -134,7 +134,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
     .map(named);
 }
 
-/** With the mark of a refund that undoes a take, as of now; see {@link arbitraryItem}. */
+/** Adds the current time to the mark of a refund that undoes a take; see {@link arbitraryItem}. */
 function dated(item: TakeItem, clock: FakeClock): TakeItem {
   const { rate, undoMark } = item;
   if (undoMark === undefined) return item;
@@ -142,7 +142,10 @@ function dated(item: TakeItem, clock: FakeClock): TakeItem {
   return { ...item, undoMark: (rate.kind === 'window' ? rate.startOf(now) : now) + undoMark };
 }
 
-/** Items over few keys, so that they meet; each key keeps its kind, its limit may change from request to request. */
+/**
+ * Items with few keys, so that they often share a bucket. Each key has one kind of limit, but the limit may change
+ * between requests.
+ */
 function arbitraryItem(): fc.Arbitrary<TakeItem> {
   const rates = fc.oneof(
     fc.constantFrom(...AWKWARD_RATES, ...OWING_BUCKETS, tokenBucketRate(5, 1, 1_000_000)),
@@ -154,7 +157,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
       .record({
         key: fc.constantFrom(...TOKEN_KEYS),
         hits: arbitraryHits(rate),
-        /** For what undoes a take: how far ahead its mark is, in thousandths of what the hits cost. */
+        /** For a refund that undoes a take: the offset of its mark, in thousandths of the cost of the hits. */
         ahead: fc.option(fc.integer({ min: -1_200, max: 200 }), { nil: undefined }),
         ...options,
       })
@@ -172,7 +175,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }
 
-/** Requests that ask the same, so that they travel together, among and between others on the same few buckets. */
+/** Equal requests, so that they share a step of a call, together with other requests on the same few buckets. */
 const crowd = fc
   .array(
     fc.record({
@@ -189,7 +192,7 @@ const crowd = fc
     const first = groups.flatMap(({ items, times }) => Array.from({ length: times }, () => items));
     const twice = groups.flatMap(({ items, again }) => (again > 0 ? [items, items] : []));
     const byTurns = groups.concat(groups).flatMap(({ items, again }) => (again > 1 ? [items] : []));
-    // A call ends at 1,000 takes.
+    // A call contains at most 1,000 takes.
     return first.concat(byTurns, twice).slice(0, 300);
   });
 
@@ -199,28 +202,28 @@ const turn = fc.record({
     fc.integer({ min: 0, max: UNIT_MICROS.minute }),
     fc.integer({ min: 0, max: 10 * UNIT_MICROS.day }),
   ),
-  // Requests of one turn travel in one call.
+  // Requests of one turn share a call.
   requests: fc.oneof(
     fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: MAX_SMALL_ITEMS }), {
       minLength: 1,
       maxLength: 4,
     }),
-    // Wide ones let others go first.
+    // A large request waits until small ones are sent.
     fc.array(arbitraryItem(), { minLength: MAX_SMALL_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
     crowd,
   ),
 });
 
 /**
- * On a cluster, and behind a proxy, all buckets of a run are those of one tenant, so that they are decided in one call
- * there, too. Where hash tags are not honoured, each bucket is a request.
+ * In a cluster and behind a proxy, all buckets of a sequence belong to one tenant, so that one call decides them. If
+ * the proxy ignores hash tags, each bucket is a separate request.
  */
 describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'), ...proxyBenches()])(
   'take.lua in $name',
   (bench) => {
-    // All benches decide the same, so the slower ones run fewer cases.
+    // All servers run the same script, so the slower ones run fewer cases.
     const share = bench instanceof RedisBench ? 1 : bench instanceof ClusterBench ? 1 / 3 : 1 / 6;
-    /** Whether all buckets of a request are in one call. */
+    /** Whether one call contains all buckets of a request. */
     const isOneCall = !(bench instanceof ProxyBench) || bench.honoursHashTags;
     const asRequests = (requests: readonly (readonly TakeItem[])[]): (readonly TakeItem[])[] =>
       isOneCall ? [...requests] : requests.flatMap((items) => items.map((item) => [item]));
@@ -230,7 +233,8 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
     test.each([true, false])(
       'decides as memory does (windows count denied hits: %s)',
       async (countDeniedHits) => {
-        // What asks in one turn is in one call: one that is sent anew for its calendars comes behind the next.
+        // The clock must not advance within a turn: a call that is repeated with other calendar windows would be
+        // decided after the next call.
         const clock = (): number => bench.clock.wallMicros();
         const redis = await bench.openWith({ clock, countDeniedHits, keysPerCall: MAX_TAKES_PER_CALL });
         await fc.assert(
@@ -259,7 +263,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
       'decides on windows as memory does, also when the clock steps (windows count denied hits: %s)',
       async (countDeniedHits) => {
         const step = fc.record({
-          // No step back of up to a second, which Redis waits for.
+          // Excludes steps back of up to a second, because Redis waits for the clock.
           jump: fc.oneof(
             fc.integer({ min: 0, max: 2 * UNIT_MICROS.second }),
             fc.integer({ min: -UNIT_MICROS.minute, max: -2 * UNIT_MICROS.second }),
@@ -273,7 +277,8 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
         await fc.assert(
           fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 15 }), async (steps) => {
             run++;
-            // Or many runs of steps would walk to times before 1970; for a store that has seen no later one.
+            // The clock starts again for each sequence, because many sequences would reach times before 1970. The new
+            // store has seen no later time.
             bench.clock.wall = new FakeClock().wall;
             const redis = await bench.open({ countDeniedHits });
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
@@ -317,7 +322,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
             if (!outcome!.limited) passed += hits;
           }
           expectAtMost(passed, (1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
-          // Nor does a step take more than a bucketful: a time to fill later it is full again.
+          // A step costs at most one full bucket: after the time to fill, the bucket is full again.
           bench.clock.advance(rate.fillWhole + 1 + UNIT_MICROS.second);
           expectSame((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining, rate.maxTokens);
         }),
@@ -350,7 +355,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
           for (const [key, remaining] of left) {
             const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };
             const look = async () => (await takeFrom(stores[0]!, item))[0]!.remaining;
-            // What some buckets gave is given back in a moment.
+            // The hits of a denied request are given back a moment later.
             if (!isOneCall) await waitFor('what was denied', async () => (await look()) === remaining);
             expectSame(await look(), remaining);
           }

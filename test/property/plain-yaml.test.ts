@@ -1,6 +1,6 @@
 /*
- * Compares the fast reader of plain YAML with the parser: whatever the fast reader accepts, it must read the same,
- * including columns.
+ * Compares the fast reader of plain YAML with the parser. If the fast reader accepts a text, both must return the same
+ * result, including columns.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { runs } from '../support/assert/runs.js';
 
 const showKey: ShowKey = (path, key) => !key.startsWith('b') && !path.endsWith('c');
 
-/** Texts that end a scalar, begin something else, or only look so. */
+/** Texts that end a scalar or begin another token, and texts that resemble them. */
 const SCALARS = [
   'text',
   'two words',
@@ -124,7 +124,7 @@ interface Node {
   readonly kind: 'scalar' | 'map' | 'list';
   readonly text: string;
   readonly items: readonly (readonly [string, Node])[];
-  /** Spaces that a block below this is indented by; 0 may be an error, or a list below a key. */
+  /** Number of spaces by which a nested block is indented. 0 may be an error, or a list below a key. */
   readonly step: number;
   readonly noise: string;
 }
@@ -155,7 +155,10 @@ const { node: anyNode } = fc.letrec<{ node: Node; leaf: Node }>((tie) => {
   };
 });
 
-/** Block YAML; `indent` is where the lines of the node begin, `first` whether its first line continues one. */
+/**
+ * Renders block YAML. `indent` is the indentation of the node's lines; `first` tells whether its first line continues
+ * an existing line.
+ */
 function render(node: Node, indent: number, first: boolean): string {
   if (node.kind === 'scalar') return `${node.text}${node.noise.includes('\n') ? '' : node.noise}\n`;
   const pad = ' '.repeat(indent);
@@ -173,7 +176,7 @@ function render(node: Node, indent: number, first: boolean): string {
 let plain = 0;
 let all = 0;
 
-/** Whether both readers agree on a text; the quick one may leave it to the other. */
+/** Expects that both readers return the same result, unless the fast reader leaves the text to the parser. */
 function expectAgreement(text: string): void {
   all++;
   const value = readPlainYaml(text, showKey, false);
@@ -204,7 +207,7 @@ test('documents in block style', () => {
     }),
     runs(3000),
   );
-  // Otherwise the test would prove nothing.
+  // The fast reader must accept enough texts.
   expect(plain).toBeGreaterThan(all / 100);
 });
 

@@ -61,7 +61,7 @@ const denied = fc.constantFrom<unknown>(
 );
 const whole = fc.constantFrom<unknown>(0, 1, 5, 100, 2 ** 32 - 1, 2 ** 32, 1.5);
 
-/** Each key with a few of its values: which of them stand together is left to chance. */
+/** Each key with a few of its values. The combinations are random. */
 const rateFields = {
   token_bucket: fc.record(
     { max_tokens: whole, tokens_per_fill: whole, fill_interval: fc.constantFrom<unknown>('1s', '1h', 5) },
@@ -83,7 +83,10 @@ const ruleFields = {
   denied_response: denied,
   replaces: fc.array(fc.record({ name: fc.constantFrom('n', 'm') }), { maxLength: 1 }),
 };
-/** Some of the fields, seldom many: most of what is made up of all of them is bad. */
+/**
+ * Returns an object with some of the fields. Few fields are enough, because most objects with many random fields are
+ * invalid.
+ */
 function some<T>(
   fields: Readonly<Record<string, fc.Arbitrary<T> | fc.Arbitrary<unknown>>>,
   maxLength: number,
@@ -160,7 +163,7 @@ test('a policy that loads without a warning is valid by the schema', () => {
     }),
     runs(4000),
   );
-  // Otherwise the test would prove little.
+  // Enough of the policies must be valid.
   expect(good).toBeGreaterThan(200);
 });
 

@@ -22,7 +22,7 @@ import { handedOver } from '../support/policy/handed-over.js';
 import { setOf } from '../support/policy/policies.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
-/** Of the domain itself, if it has a table, and of another one. */
+/** Secret keys of the domain itself, if it has a table, and of another domain. */
 const SECRETS: ReadonlySet<string> = new Set(['token', 'b']);
 
 function specOf(policy: unknown): DomainSpec {
@@ -88,7 +88,7 @@ test('a policy that takes secrets later has the names of one that was built with
     fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
       const spec = specOf(policy);
       const later = buildPolicy(spec);
-      // Names are made, and must be made anew.
+      // Names of buckets are created on demand, so create them again.
       for (const entries of descriptors) later.match(entries);
       runToCompletion(later.setSecretKeys(SECRETS));
       expectEqual(shown(later, descriptors), shown(buildPolicy(spec, SECRETS), descriptors));

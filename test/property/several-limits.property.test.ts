@@ -53,7 +53,7 @@ function rateOf(limit: Limit): Rate {
     : windowRate(limit.unit, limit.max);
 }
 
-/** A decider on the list, whose windows count no denied hits. */
+/** Creates a decider for a list of limits. Its windows do not count the hits of denied requests. */
 function listOf(limits: readonly Limit[]): Decider {
   const late: { store?: MemoryStore } = {};
   const decider = new Decider(policyOf(limits), {
@@ -70,7 +70,7 @@ test('a list of limits allows the requests that each of them allows, and takes e
   fc.assert(
     fc.property(limits, steps, (list, requests) => {
       const decider = listOf(list);
-      // Each limit alone, which is told of what the list let pass.
+      // Each limit in a separate bucket, which counts only the requests that the list allows.
       const alone = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
       for (const { wait, hits } of requests) {
         decider.clock.advance(wait);
@@ -90,7 +90,7 @@ test('a list of limits allows the requests that each of them allows, and takes e
           const seconds = Math.ceil(waitMicros / 1e6) || rate.periodSeconds(0);
           return limited ? [{ never: hits > rate.reportedLimit, seconds }] : [];
         });
-        // What never passes is told first.
+        // If some limits can never allow the hits, only these limits determine the reset.
         const told = resets.some(({ never }) => never) ? resets.filter(({ never }) => never) : resets;
         const longest = Math.max(...told.map(({ seconds }) => seconds));
         expectSame(statuses[0]?.durationUntilResetSeconds, longest);

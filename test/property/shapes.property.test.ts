@@ -11,19 +11,20 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
 /*
- * While a changed policy reaches one server after the other, they disagree about a rule. Whatever they say of its
- * shape, together they admit at most what both limits hold. The names of the buckets are those that policies give.
+ * While a changed policy reaches one server after another, servers use different rates for the same rule. Whatever the
+ * two rates are, the servers together allow at most the sum of both limits. The names of the buckets are those that
+ * policies create.
  */
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const LIMIT = 10;
 const MORE = 13;
 
 /**
- * One rule in every shape, with and without debt; of each, one with another limit. Token buckets refill too slowly to
- * matter here; they differ in size, in the time that they take to fill, and in the parts in which they count.
+ * One rule with every kind of rate, with and without debt, each with two limits. Token buckets refill too slowly to
+ * matter here. They differ in capacity, in the time to fill, and in the fraction of a microsecond.
  */
 const SHAPES: readonly (readonly [string, Rate])[] = [LIMIT, MORE].flatMap((limit) => [
   [`token bucket of ${limit}`, tokenBucketRate(limit, 1, UNIT_MICROS.day)] as const,
@@ -46,14 +47,14 @@ const PAIRS = SHAPES.flatMap(([one, first]) =>
 );
 
 /**
- * The pairs that a store meets. What of a token bucket lies beyond the depth of a smaller one is kept for the other
- * server in Redis alone: a process decides by one policy at a time.
+ * Returns the pairs for a store. Only Redis keeps the part of a state that is deeper than a smaller bucket, because a
+ * process with its buckets in memory uses one policy at a time.
  */
 function pairsFor(bench: TestBench): typeof PAIRS {
   return bench.name === 'memory' ? PAIRS.filter(({ first, second }) => !differInDepth(first, second)) : PAIRS;
 }
 
-/** Whether two token buckets take another time from their deepest debt to full. */
+/** Returns whether two token buckets take a different time to fill from the maximum debt. */
 function differInDepth(first: Rate, second: Rate): boolean {
   return (
     first.kind === 'token_bucket' && second.kind === 'token_bucket' && first.debtWhole !== second.debtWhole
@@ -64,7 +65,7 @@ function limitOf(rate: Rate): number {
   return rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
 }
 
-/** Buckets so far: each pair has names of its own. */
+/** Number of buckets so far, because each pair has separate buckets. */
 let run = 0;
 
 const step = fc.record({
@@ -89,8 +90,8 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
       }
       const limits = [limitOf(first), limitOf(second)];
       const sum = (limits[0] as number) + (limits[1] as number);
-      // Where the shapes are one, so is the bucket: it is read under each limit. Token buckets that fill in times of
-      // their own each take their own price of a token from it.
+      // Two rates with the same part of the name share a bucket, which is read with each limit in turn. Token buckets
+      // with different times to fill have different costs per token.
       if (shapePart(first) !== shapePart(second)) expectEqual([name, passed], [name, sum]);
       else {
         const most = differInDepth(first, second) ? sum : Math.max(...limits);

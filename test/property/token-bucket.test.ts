@@ -26,13 +26,13 @@ const sequence = (minLength: number) =>
 
 interface Passed {
   readonly at: number;
-  /** Tokens taken, refunds negative. */
+  /** Number of tokens taken; negative for a refund. */
   readonly tokens: number;
 }
 
-/** Checks the promise of a bucket over every interval between two takes: at most max_tokens + rate x length. */
+/** Expects the guarantee of a bucket for every interval between two takes: at most max_tokens + rate × length. */
 function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
-  // With v = taken so far - refilled so far, in 1/q of a token's time: v may rise by at most the capacity.
+  // With v = taken - refilled, in 1/q of a token's time: v may rise by at most the capacity.
   let value = 0n;
   let lowest: bigint | undefined;
   for (const { at, tokens } of passed) {
@@ -44,7 +44,7 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
   }
 }
 
-// The tests do not wait for anything, but a busy machine may take long to run them.
+// These tests do not wait for anything, but may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 describe('a token bucket', () => {
@@ -56,7 +56,7 @@ describe('a token bucket', () => {
         const level = new TokenLevel(rate, clock.monotonic);
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
-          // The mark is of no level, but of the take: storage/sharded-orders.property.test.ts is about it.
+          // The mark belongs to the take, not to the state; storage/sharded-orders.property.test.ts tests it.
           const { undoMark: _, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           expectEqual(outcome, {
             ...level.take(hits, refund, clock.monotonic),
@@ -78,7 +78,7 @@ describe('a token bucket', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           const [outcome] = store.take([takeItem('a', rate, { hits, refund })]);
-          // Refunds beyond full are lost; counting all of them keeps the bound true, counting none keeps it sharp.
+          // Refunds to a full bucket are lost. Counting all refunds keeps the bound true, counting none keeps it sharp.
           if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
         }
         expectBound(rate, passed);
@@ -87,7 +87,7 @@ describe('a token bucket', () => {
     );
   });
 
-  // 3/s, 7 a minute, a million a day, 299,993/s; the middle two for a third of a second.
+  // 3 per second, 7 per minute, a million per day, 299,993 per second; the middle two for a third of a second.
   test.each([
     [AWKWARD_RATES[0]!, 300_000],
     [AWKWARD_RATES[3]!, 100_000],

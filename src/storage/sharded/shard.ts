@@ -36,9 +36,9 @@ export interface Shard {
    */
   readonly connectionEpoch: unknown;
   /**
-   * Gives back, once, the hits that were taken while {@link connectionEpoch} was `takenEpoch`. Returns `skipped` if it has
-   * changed. The items are those of `refundsOf`, all in one partition. Never rejects, ends by its deadline, and follows
-   * no redirection.
+   * Gives back, once, the hits that were taken while {@link connectionEpoch} was `takenEpoch`. Returns `skipped` if it
+   * has changed. The items are those of `refundsOf`, all in one partition. Never rejects, ends by its deadline, and
+   * follows no redirection.
    */
   giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult>;
 }

@@ -1,7 +1,7 @@
 /*
  * connectconformance calls weir's gRPC servers with its own clients: every kind of stream, identity and gzip, clear
- * text, TLS and mTLS, deadlines, cancellation, metadata, error details. The test fails if a listed known failure
- * passes.
+ * text, TLS and mTLS, deadlines, cancellation, metadata and error details. The test also fails if a listed known
+ * failure passes.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ describe.each(STACKS)('known failures of %s', (transport) => {
   test.each(STACKS)(
     'finds no failures in %s',
     async (transport) => {
-      // The protos are in the folder of the program (.ci/tools.mjs).
+      // The protos are in the program's folder (.ci/tools.mjs).
       const protos = join(dirname(realpathSync(program as string)), 'proto');
       const { code, stdout, stderr } = await runToEnd(
         program as string,

@@ -77,8 +77,7 @@ export interface ServerCompatResponse {
 const PACKAGE = 'connectrpc.conformance.v1';
 const LENGTH_BYTES = 4;
 /**
- * A field that nobody knows (number 15, bytes), by the length of a message modulo 3: with it the length is a multiple
- * of 3.
+ * An unknown field (number 15, bytes), by the length of a message modulo 3. Adding it makes the length a multiple of 3.
  */
 const UNKNOWN_FIELDS = [Buffer.alloc(0), Buffer.from([0x7a, 0]), Buffer.from([0x7a, 2, 0, 0])];
 
@@ -94,9 +93,9 @@ export class ConformanceMessages {
   readonly #response: MessageTypeDefinition<ServerCompatResponse, ServerCompatResponse>;
 
   /**
-   * `protoFolder` holds `connectrpc/conformance/v1/`. With `wholeTriples` an encoded status has a length that base64
-   * needs no padding for: @grpc/grpc-js sends padding, which connectconformance objects to, and then looks at nothing
-   * else.
+   * `protoFolder` contains `connectrpc/conformance/v1/`. With `wholeTriples`, the length of an encoded status is a
+   * multiple of 3, so that base64 needs no padding. @grpc/grpc-js sends padding, which connectconformance rejects
+   * before it checks the rest.
    */
   constructor(protoFolder: string, wholeTriples: boolean) {
     this.#wholeTriples = wholeTriples;
@@ -140,7 +139,8 @@ export class ConformanceMessages {
   }
 
   packRequestInfo(info: RequestInfo): AnyMessage {
-    // proto-loader gives no codec for a nested message: take it out of the one around it, whose only field it is then.
+    // proto-loader has no codec for a nested message, so encode the message around it, with this field only, and cut it
+    // out.
     const around = this.#payload.serialize({ request_info: info });
     let start = 1;
     while ((around[start] ?? 0) >= 0x80) start += 1;

@@ -75,7 +75,7 @@ export function conformanceMethods(messages: ConformanceMessages): AuxiliaryMeth
   }));
 }
 
-/** What becomes of each request of a call, and of the end of its requests. */
+/** Handles each request of a call, and the end of the requests. */
 interface Answering {
   request(request: object): void;
   end(): void;
@@ -104,7 +104,7 @@ function answerStream(messages: ConformanceMessages, call: Call, requestStream: 
       current.sendHeaders();
       work = work.then(() => {
         current.requested(request);
-        // With nothing left to answer a full-duplex stream ends at once, whatever the client still sends.
+        // A full-duplex stream ends when no answer is left, even if the client sends further requests.
         return current.hasMore() ? current.sendNext() : current.finish();
       });
     },
@@ -200,7 +200,10 @@ class AnswerStream {
     endWith(this.#messages, this.#call, error, trailers, info);
   }
 
-  /** The first answer tells all about the request; later ones of a full-duplex stream only the requests since. */
+  /**
+   * The first answer describes the whole request. Later answers of a full-duplex stream describe only the requests
+   * since.
+   */
   #info(): Pick<Payload, 'request_info'> {
     if (this.#sent === 0) return { request_info: requestInfo(this.#call, this.#requests) };
     if (!this.fullDuplex || this.#requests.length === 0) return {};

@@ -1,6 +1,6 @@
 /*
- * Every case of h2spec against weir's own HTTP/2 engine. A case that h2spec skips (because of what the server offers)
- * counts as failed: only what known-failing.txt lists may do other than pass.
+ * Runs every case of h2spec against weir's own HTTP/2 engine. A case that h2spec skips because of the server's features
+ * counts as failed. Only the cases in known-failing.txt need not pass.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
-/** One case as h2spec counts them: `http2/6.9.1/2`. */
+/** A case in the numbering of h2spec: `http2/6.9.1/2`. */
 export interface H2specCase {
   readonly id: string;
   readonly title: string;
@@ -20,7 +20,7 @@ const GROUPS = ['generic', 'http2', 'hpack'];
 /** Timeout of h2spec for each answer, in seconds. */
 const ANSWER_TIMEOUT_SECONDS = 5;
 
-/** All cases of the program, the strict one included, in its order. */
+/** Returns all cases of the program in their order, including the strict ones. */
 export function h2specCases(program: string): H2specCase[] {
   return GROUPS.flatMap((group) => {
     let section = '';
@@ -35,7 +35,7 @@ export function h2specCases(program: string): H2specCase[] {
   });
 }
 
-/** Runs all cases against the server at 127.0.0.1:`port`; results by case id. */
+/** Runs all cases against the server at 127.0.0.1:`port`. Returns the results by case id. */
 export async function runH2spec(
   program: string,
   port: number,
@@ -54,7 +54,7 @@ export async function runH2spec(
       ],
       { timeoutMs: 300_000 },
     );
-    // The report quotes what servers sent, byte for byte, so it may be neither XML nor UTF-8.
+    // The report quotes bytes that servers sent, so it may be neither XML nor UTF-8.
     const results = parseReport(readFileSync(report, 'latin1'));
     if (results.size === 0) throw new Error(`h2spec reported nothing; it printed:\n${ended.stdout}`);
     return results;
@@ -63,7 +63,7 @@ export async function runH2spec(
   }
 }
 
-/** Reads the JUnit report: suites are sections, and their cases stand in order without a number. */
+/** Reads the JUnit report. Its suites are sections, which contain their cases in order and without numbers. */
 function parseReport(xml: string): Map<string, H2specResult> {
   const results = new Map<string, H2specResult>();
   for (const suite of xml.split('<testsuite ').slice(1)) {

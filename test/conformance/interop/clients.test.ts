@@ -1,6 +1,6 @@
 /*
- * Clients on three gRPC libraries against a real weir, on both stacks, in clear text and mTLS: decisions, errors,
- * 200 calls at once, reflection, health, and a watch that weir ends when it is told to stop.
+ * Runs clients of three gRPC libraries against a real weir, on both stacks, in clear text and with mTLS. They test
+ * decisions, errors, 200 concurrent calls, reflection, health checks, and a watch that weir ends when it shuts down.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -14,7 +14,7 @@ import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-repor
 const SOURCES = join(repositoryRoot, 'test/conformance/interop');
 const COMPILED = join(repositoryRoot, 'build/test/conformance/interop');
 
-/** Name, program (undefined where it is not here), what stands before the address. */
+/** Name, program (undefined if it is not installed), and arguments before the address. */
 const CLIENTS: readonly (readonly [string, string | undefined, readonly string[]])[] = [
   ['@grpc/grpc-js', process.execPath, [join(COMPILED, 'grpc-js-client.js')]],
   ['grpc-go', optionalToolPath('grpc-go-client'), []],

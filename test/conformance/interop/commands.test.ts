@@ -1,6 +1,6 @@
 /*
- * Command-line programs against a real weir, on both stacks: grpcurl, ghz and h2load. The test reads the rest from
- * weir's metrics.
+ * Runs command-line programs against a real weir, on both stacks: grpcurl, ghz and h2load. The test reads the other
+ * numbers from weir's metrics.
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -17,7 +17,7 @@ import { GOOD_REPORT, INTEROP_POLICY } from './interop-report.js';
 const CALL = SHOULD_RATE_LIMIT_PATH.slice(1);
 const CHECK = 'grpc.health.v1.Health/Check';
 const WATCH = 'grpc.health.v1.Health/Watch';
-/** grpcurl ends with this plus the gRPC status. */
+/** Base of grpcurl's exit status, to which it adds the gRPC status. */
 const GRPCURL_STATUS = 64;
 
 const grpcurl = optionalToolPath('grpcurl');
@@ -40,7 +40,7 @@ describe.each(STACKS)('on %s', (transport) => {
     folder.remove();
   });
 
-  /** Decisions of weir so far, over all rules. */
+  /** Returns the number of weir's decisions so far, over all rules. */
   async function decisions(): Promise<{ ok: number; overLimit: number }> {
     const { body } = await httpRequest(weir.httpPort, '/metrics');
     const count = (code: string) =>
@@ -90,7 +90,9 @@ describe.each(STACKS)('on %s', (transport) => {
   });
 
   (ghz === undefined ? describe.skip : describe)('ghz', () => {
-    /** Calls without proto files, so it asks reflection (v1alpha) first; resolves with how many calls ended how. */
+    /**
+     * Calls without proto files, so ghz uses reflection (v1alpha) first. Resolves with the number of calls by status.
+     */
     async function calls(method: string, data: string, count: number): Promise<Record<string, number>> {
       const { code, stdout, stderr } = await runToEnd(ghz as string, [
         ...['--insecure', '--call', method, '-d', data, '-n', String(count), '-c', String(count)],

@@ -1,6 +1,6 @@
 /*
- * Calls weir as a service on @grpc/grpc-js would and prints what came back as JSON (interop-report.ts says what is in
- * it): `node grpc-js-client.js ADDRESS [CA CERTIFICATE KEY]`, like the clients in grpc-go/ and python/.
+ * Calls weir as a service with @grpc/grpc-js would, and prints the results as JSON in the format of interop-report.ts:
+ * `node grpc-js-client.js ADDRESS [CA CERTIFICATE KEY]`. The clients in grpc-go/ and python/ take the same arguments.
  */
 import { readFileSync } from 'node:fs';
 import {

@@ -14,9 +14,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/**
- * Results of each client in this folder when it calls a weir with {@link INTEROP_POLICY}, in the order of its calls.
- */
+/** Results of each client in this folder for a weir with {@link INTEROP_POLICY}, in the order of its calls. */
 export interface InteropReport {
   /** One hit on a bucket of 100. */
   readonly allowed: Decision;
@@ -25,7 +23,7 @@ export interface InteropReport {
   /** A request without domain. */
   readonly error: Failure;
   readonly unknownMethod: Failure;
-  /** 200 calls at once on a bucket of 100. */
+  /** 200 concurrent calls for a bucket of 100. */
   readonly burst: { readonly ok: number; readonly overLimit: number };
   /** The names that reflection lists, sorted. */
   readonly services: readonly string[];

@@ -22,7 +22,7 @@ import { isWellFormed } from '../../support/codec/wire-check.js';
 const reference = createReferenceCodec();
 const wire = createWireCodec();
 
-/** Decodes `bytes`, or returns 'refused' after a DecodeError. Any other error fails the test. */
+/** Decodes `bytes`. Returns 'refused' after a DecodeError; any other error fails the test. */
 function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
     return codec.decodeRequest(bytes);
@@ -32,7 +32,7 @@ function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'r
   }
 }
 
-/** Same as {@link decoded}, in steps. */
+/** Variant of {@link decoded} that decodes in steps. */
 function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
     return runToCompletion(wire.decodeSteps(bytes));
@@ -79,7 +79,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
       }),
       runs(2000),
     );
-    // The comparison must not be skipped too often.
+    // Enough cases must be compared.
     expect(alike).toBeGreaterThan(200);
   });
 
@@ -103,7 +103,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
       createWireCodec({ maxDescriptors: 2 }),
       createReferenceCodec({ maxDescriptors: 2 }),
     ];
-    // Most of these exceed a limit, so that enough requests are refused for any seed.
+    // Most of these requests exceed a limit, so that enough of them are refused for any seed.
     const threeTimes = encodedRequest.map((bytes) => Buffer.concat([bytes, bytes, bytes]));
     let refused = 0;
     fc.assert(

@@ -6,7 +6,7 @@ import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 
-/** Bytes similar to UTF-8: whole characters, truncated characters, continuation bytes alone, and arbitrary bytes. */
+/** Bytes similar to UTF-8: whole characters, truncated characters, single continuation bytes, and arbitrary bytes. */
 const nearlyText = fc
   .array(
     fc.oneof(

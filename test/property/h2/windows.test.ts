@@ -39,13 +39,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('reset' as const), stream: fc.nat(8) }),
 );
 
-/** The windows as counted by the peer, and the data it has received. */
+/** The flow-control windows as the peer counts them, and the data that it has received. */
 class Ledger {
   connection = 65_535;
   initial = 65_535;
   readonly streams = new Map<number, { window: number; got: number; wanted: number; ended: boolean }>();
 
-  /** Accounts for received frames. Fails if the windows did not allow the DATA. */
+  /** Records received frames. Fails if the windows did not allow the DATA frames. */
   book(lines: readonly string[]): void {
     for (const line of lines) {
       const [, type, id, rest = ''] = /^(\w+) (\d+) ?(.*)$/.exec(line) ?? [];

@@ -12,10 +12,10 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { TokenLevel } from '../../support/limiter/token-level.js';
 
-// The tests do not wait for anything, but a busy machine may take long to run them.
+// These tests do not wait for anything, but may be slow on a busy machine.
 jest.setTimeout(60_000);
 
-/** Any token bucket with a debt that a policy may contain. */
+/** A token bucket with a debt, within the range that a policy allows. */
 const owingRate: fc.Arbitrary<TokenBucketRate> = fc
   .tuple(
     arbitraryRate(),
@@ -81,7 +81,7 @@ describe('a token bucket with debt', () => {
           const { forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           // Forgiven hits are rounded to the nearest token.
           if (hits > 1 && !refund) charged += hits - forgiven + 1;
-          // The time until one token is available determines the debt.
+          // The time until the next token shows the debt.
           const { limited, waitMicros } = store.take([peek])[0]!;
           const owed = limited ? (waitMicros * rate.q) / rate.p - 1 : 0;
           expectAtMost(owed, rate.maxDebt + 1);
@@ -99,7 +99,7 @@ describe('a token bucket with debt', () => {
         rates.chain((rate) => fc.tuple(fc.constant(rate), fc.array(arbitraryHits(rate), { minLength: 1 }))),
         ([rate, charges]) => {
           const store = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
-          // The clock does not advance, so charges take the tokens and the maximum debt, and the rest is forgiven.
+          // The clock does not advance. Charges take the tokens, then the maximum debt. All further hits are forgiven.
           let room = rate.maxTokens + rate.maxDebt;
           for (const charge of charges) {
             const hits = Math.max(2, charge);
@@ -156,8 +156,8 @@ describe('a window with debt', () => {
       fc.property(windowSteps, fc.boolean(), ({ rate, steps }, countDeniedHits) => {
         const clock = new FakeClock();
         const store = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
-        // Hits allowed or charged in each window, in order, minus those forgiven. Ignoring refunds only loosens the
-        // bound.
+        // Hits that were allowed or charged in each window, minus forgiven hits. Refunds are ignored, which only
+        // loosens the bound.
         const taken = new Map<number, number>();
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
@@ -216,7 +216,7 @@ describe('a window with debt', () => {
             undoMark: window,
             cached: false,
           });
-          // Time until a hit is allowed, or until the window ends.
+          // The time until a hit is allowed, or until the window ends.
           let end = rate.endOf(window);
           if (limited && count - limit >= limit) end = rate.endOf(end);
           expectSame(waitMicros, end - clock.wall);

@@ -1,4 +1,7 @@
-/* Charges the store for hits that were allowed without it: never too few, for any state of the bucket. */
+/*
+ * The store is charged for hits that were allowed without it. The charges are never too low, for any state of the
+ * bucket.
+ */
 
 import { describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -19,7 +22,7 @@ jest.setTimeout(60_000);
 const outages = arbitraryRate().chain((rate) =>
   fc.record({
     rate: fc.constant<Rate>(rate),
-    /** Tokens missing from the bucket at the start. */
+    /** Number of tokens that are missing from the bucket at the start. */
     missing: arbitraryHits(rate),
     processes: fc.integer({ min: 1, max: 3 }),
     steps: fc.array(

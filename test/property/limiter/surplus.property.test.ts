@@ -65,7 +65,7 @@ test('a surplus lasts to the last hit, does not refill, and never exceeds its bo
             expectSame(remaining, Math.max(now, Math.min(now + hits, rate.reportedLimit + rate.maxSurplus)));
         }
       }
-      // No surplus outlives its day.
+      // A surplus lasts at most one day.
       clock.advance(rate.kind === 'window' ? 366 * UNIT_MICROS.day : UNIT_MICROS.day);
       expectAtMost(look(), rate.reportedLimit);
     }),

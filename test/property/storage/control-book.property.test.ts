@@ -13,7 +13,7 @@ import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
 import type { RedisAlone } from '../../support/redis/redis-alone.js';
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = 1_000_000;
@@ -21,7 +21,7 @@ const MAX_CONTROLS = 3;
 const KEY = 'weir:1:{controls}';
 const NEVER_MS = 2_000_000_000;
 
-/** Fate of a call: answered; executed with a lost reply; lost before execution. */
+/** Result of a call: executed and answered, executed with a lost reply, or lost before execution. */
 type Fate = 'answered' | 'unanswered' | 'lost';
 
 const fates = fc.array(
@@ -67,7 +67,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: forget, weight: 2 },
 );
 
-/** What Redis should contain, by tenant, and until when. */
+/** The controls that Redis should contain, by tenant, and their ends. */
 type Kept = Map<string, { readonly control: Control; readonly expiresAtMicros: number }>;
 
 /** Two processes, one Redis, and its expected contents. */
@@ -80,7 +80,10 @@ class World {
   #fates: Fate[] = [];
   #underWay = 0;
   #touches = 0;
-  /** For each process: the buckets that the other one refilled, and the notices that it had received by then. */
+  /**
+   * For each process: the buckets that the other process refilled, and the number of notices that it had received
+   * before.
+   */
   readonly #owed: { readonly key: string; readonly unknown: number }[][] = [[], []];
 
   constructor(bench: RedisBench, redis: RedisAlone) {
@@ -129,7 +132,7 @@ class World {
     }
   }
 
-  /** Every process that reaches Redis knows its contents, and which buckets were refilled. */
+  /** Expects that every process that can reach Redis knows its contents, and which buckets were refilled. */
   async compare(): Promise<void> {
     const now = this.#bench.clock.monotonicMicros();
     const shown = (kept: Iterable<readonly [string, number]>): string[] =>
@@ -163,7 +166,7 @@ class World {
     this.#oweNothing();
   }
 
-  /** Buckets are lost together with their notices. */
+  /** Forgets the refilled buckets, because their notices are lost together with them. */
   #oweNothing(): void {
     for (const owed of this.#owed) owed.length = 0;
   }
@@ -200,7 +203,7 @@ class World {
     else expect(result).toBe(expected);
   }
 
-  /** Whether Redis executes the next call. */
+  /** Returns whether Redis executes the next call. */
   #isDone(book: ProcessBook): boolean {
     return book.isUp && this.#fates[0] !== 'lost';
   }

@@ -11,11 +11,11 @@ import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const MAX_AGE = 1_000_000;
-/** The bucket of a candidate. */
+/** Index of the candidate's bucket. */
 const CANDIDATE = 3;
 /** Number of sequences so far, each of which has its own keys. */
 let run = 0;
@@ -23,7 +23,7 @@ let run = 0;
 /** The take of one request from one bucket. */
 interface Ask {
   readonly bucket: number;
-  /** A fraction of the capacity, or a few. */
+  /** A fraction of the capacity, or a small number. */
   readonly hits: number | { readonly share: number };
   readonly refund: boolean;
   readonly enforcement: TakeItem['enforcement'];
@@ -100,7 +100,7 @@ describe('two runs of the same requests on one Redis, one of them through a deny
         const cache = new DenyCache({
           store: redis,
           maxAgeMicros: MAX_AGE,
-          // If denied hits count, those of cached denials do not.
+          // If windows count denied hits, they miss the hits of cached denials.
           windows: !countDeniedHits,
           maxEntries,
           monotonicMicros: () => bench.clock.monotonicMicros(),
@@ -127,14 +127,14 @@ describe('two runs of the same requests on one Redis, one of them through a deny
               expectSame(other.limited, one.limited);
               expectAtMost(other.waitMicros, one.waitMicros);
               expectAtLeast(other.remaining, one.remaining);
-              // A cached denial does not include concurrent takes.
+              // A cached denial does not include the takes of concurrent requests.
               if (requests.length > 1) return;
               const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
-              // It does not know the start of a window, either.
+              // A cached denial does not contain the start of a window.
               const { undoMark: _, ...known } = one;
               if (!one.limited || rate.kind === 'window' || rate.q === 1)
                 expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
-              // A cached answer does not know fractions of a microsecond.
+              // A cached denial does not contain fractions of a microsecond.
               expectAtLeast(other.waitMicros, one.waitMicros - 1);
             });
           });

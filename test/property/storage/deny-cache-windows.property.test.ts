@@ -36,11 +36,11 @@ class Remote implements BucketStore {
   async close(): Promise<void> {}
 }
 
-/** The kind of window for a key. */
+/** The kind of window of each key. */
 const KINDS = { v: {}, w: { allOrNothing: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
 
 const ask = fc.record({
-  /** The last one belongs to a candidate. */
+  /** The last key is that of a candidate. */
   key: fc.constantFrom('v', 'v', 'w', 'o', 'c'),
   unit: fc.constantFrom('second' as const, 'second' as const, 'minute' as const),
   limit: fc.constantFrom(0, 1, 3, 5),
@@ -88,7 +88,7 @@ test.each([true, false])(
           const items = asks.map(({ key, unit, limit, hits, refund, observe }) =>
             takeItem(`${key}${unit}`, windowRate(unit, key === 'o' ? limit + 1 : limit, KINDS[key]), {
               hits,
-              // Refunds of others are seen when the window ends.
+              // Refunds of other processes take effect when the window ends.
               refund: refund && who === 'us',
               enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
             }),
@@ -106,7 +106,7 @@ test.each([true, false])(
           remote.buckets.take(items).forEach((truth, i) => {
             const told = (found as readonly TakeOutcome[])[i]!;
             expectEqual([truth.limited, told.limited, told.cached], [true, true, true]);
-            // Only windows of a list report what remains; others may have taken since.
+            // Only windows of a list report the remaining hits, and other processes may have taken hits since.
             if (items[i]?.key.startsWith('w') !== true) expectSame(told.remaining, 0);
             expectAtLeast(told.remaining, truth.remaining);
             expectAtMost(told.used, truth.used);
@@ -117,7 +117,7 @@ test.each([true, false])(
       }),
       runs(1000),
     );
-    // Otherwise the test would prove little.
+    // The cache must have repeated enough denials.
     expect(repeated).toBeGreaterThan(65);
   },
 );

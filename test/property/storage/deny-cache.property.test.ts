@@ -12,7 +12,7 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
-/** The last one belongs to a candidate. */
+/** The last key is that of a candidate. */
 const KEYS = ['a', 'b', 'c'];
 
 /** A remote store: its clock differs, and a round trip takes `latency`. */
@@ -103,7 +103,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
         maxEntries: 10,
         monotonicMicros: () => local.monotonicMicros(),
       });
-      // Empty at first; otherwise most requests would be allowed.
+      // The buckets are empty at first. Otherwise, most requests would be allowed.
       for (const key of KEYS) remote.buckets.take([takeItem(key, rate, { hits: rate.maxTokens })]);
       const refundedAt = new Map<string, number>();
       let changedByOthers = false;
@@ -131,7 +131,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
         const foreign = items.some(
           ({ key }) => local.monotonic - (refundedAt.get(key) ?? -Infinity) < MAX_AGE,
         );
-        // All are limited, so calling the store changes nothing.
+        // All items are limited, so the request does not change the store.
         if (foreign) continue;
         const outcomes = found as readonly TakeOutcome[];
         remote.buckets.take(items).forEach((truth, i) => {
@@ -140,7 +140,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
           expectAtMost(told.waitMicros, truth.waitMicros);
           expectAtLeast(told.remaining, truth.remaining);
           if (changedByOthers) return;
-          // The same state, seen earlier by the duration of the reply and the rounding error.
+          // The cached state is older by the duration of the reply, and less exact by the rounding error.
           expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency - 1);
           if (latency === 0 && rate.q === 1)
             expectEqual(told, { ...truth, undoMark: undefined, cached: true });

@@ -1,6 +1,6 @@
 /*
- * The model of requests over several servers: some processes ask for the same buckets, and calls are done, answered and
- * lost in an order that a seed draws. No limit is ever exceeded, and tokens are lost only with calls.
+ * A model of requests to several servers. Some processes use the same buckets. Their calls are executed, answered and
+ * lost in a random order. No limit is ever exceeded, and tokens are lost only together with calls.
  */
 import { test } from '@jest/globals';
 import {
@@ -29,7 +29,7 @@ const REQUESTS = 14;
 const TIMEOUT_MICROS = 1_000_000;
 
 /**
- * Two buckets on each of four partitions, two of which share a server; a token takes a whole number of microseconds.
+ * Two buckets on each of four partitions. Two partitions share a server. A token takes a whole number of microseconds.
  */
 const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [...'abcd'].flatMap((part, i) => [
   [`${part}t`, tokenBucketRate(2 + i, 1, 1_000_000)],
@@ -39,7 +39,7 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [...'abcd'].fla
 interface World {
   /** Calls are lost, connections break, and servers lose their buckets. */
   readonly loses: boolean;
-  /** Time advances while calls are in flight; otherwise it stops until all are settled. */
+  /** Whether time advances while calls are in flight; otherwise, it stops until all calls are settled. */
   readonly timeGoesOn: boolean;
   readonly refunds: boolean;
 }
@@ -55,7 +55,7 @@ interface Found {
   readonly ledger: BucketLedger;
   readonly used: number;
   readonly atMicros: number;
-  /** Whether its server had lost it by then, so nothing more was given back to it. */
+  /** Whether its server had lost the bucket before, so that no further hits were given back. */
   readonly isGone: boolean;
 }
 
@@ -139,7 +139,7 @@ class Order {
     else if (calls.length > 0) this.#goOn(this.#one(calls));
   }
 
-  /** A call is executed, answered, or lost: before, with or after its execution. */
+  /** Executes, answers or loses a call. It may be lost before, together with or after its execution. */
   #goOn(call: Call): void {
     const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
     if (isLost) call.lose(this.#draw(2) === 0);
@@ -188,9 +188,10 @@ class Order {
     return takeItem(name, rate, { hits: this.#draw(4), refund, enforcement });
   }
 
-  /** Calls that can no longer have any effect. */
+  /** Removes calls that can no longer have an effect. */
   #forget(): void {
-    for (const call of this.#pending) if (call.isAnswered && !call.mayHaveExecuted) this.#pending.delete(call);
+    for (const call of this.#pending)
+      if (call.isAnswered && !call.mayHaveExecuted) this.#pending.delete(call);
     for (const call of this.#pending) {
       if (!call.isAnswered && !call.isDone && !call.mayHaveExecuted) call.lose(true);
     }
@@ -219,7 +220,7 @@ class Order {
     }
   }
 
-  /** Refunds are made at most once, and not at all for a denied request. */
+  /** Expects that refunds are applied at most once, and not at all for a denied request. */
   #checkRequest(request: Request, calls: readonly Call[]): void {
     const { items, result } = request;
     if (result === undefined) throw new Error('a request was never answered');
@@ -240,7 +241,7 @@ class Order {
     const isAdmitted =
       !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
     const isReturned = ledger.entries.some(({ undoes }) => undoes === entry);
-    // Hits that were allowed stay taken.
+    // The hits of an allowed request stay taken.
     expectSame(isAdmitted && (isReturned || !call.isTaken), false);
     if (isReturned) return 'returned';
     if (isAdmitted) return 'admitted';
@@ -276,7 +277,7 @@ test.each(WORLDS)('no limit is exceeded where %s', async (_, world) => {
       throw new Error(`in the order of seed ${seed}: ${(error as Error).message}`, { cause: error });
     }
   }
-  // Everything that may happen did happen.
+  // Each possible event must have occurred.
   expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
   expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.loses));
 });

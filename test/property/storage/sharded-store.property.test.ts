@@ -13,20 +13,23 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
 
-/** Distribution of keys: several on each partition, as tenants on slots, or one each, as behind some proxies. */
+/**
+ * Distribution of keys over partitions: several keys on each partition, as tenants on slots, or one key each, as behind
+ * some proxies.
+ */
 const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partition])[] = [
   ['three parts', (key) => key.charCodeAt(0) % 3],
   ['a part for each key', (key) => key],
 ];
 
-/** Whether a bucket is both taken from and refunded to; then the take comes first. */
+/** Returns whether a request both takes from and refunds a bucket. The take is then decided first. */
 function takesFirst(items: readonly TakeItem[]): boolean {
   const keys = (refund: boolean) =>
     items.filter((one) => one.refund === refund && one.enforcement !== 'candidate').map(({ key }) => key);
   return keys(true).some((key) => keys(false).includes(key));
 }
 
-/** Both must give the same result, except that a wait may differ by 1 µs; only takes can be undone. */
+/** Expects that both stores return the same result, except that a wait may differ by 1 µs. Only takes can be undone. */
 function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
   found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
     const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
@@ -42,7 +45,9 @@ interface World {
   gaveBack(): number;
 }
 
-/** Some are far past full, and stay there: the surplus would otherwise not be given back completely. */
+/**
+ * Some buckets have a large surplus that no request uses up. Otherwise, the surplus would not be given back completely.
+ */
 const someOrder = fc.record({
   granted: fc.oneof(fc.constant([]), fc.subarray(BUCKETS.concat(CANDIDATES))),
   requests: fc.array(someRequest, { minLength: 1, maxLength: 25 }),
@@ -67,7 +72,7 @@ async function compare(
     if (takesFirst(items)) continue;
     const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
     expectSameOutcomes(found, one.take(items));
-    // The hits are back.
+    // The hits have been given back.
     await turn();
     for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
       const look = takeItem(key, key === 'd' ? DEEPER : rate, { hits: 0 });

@@ -10,12 +10,12 @@ import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 import type { RedisAlone } from '../../support/redis/redis-alone.js';
 
 /*
- * Callers that give the script the time (REDIS_CLOCK=caller), and whose clocks differ: what that can cost. All of them
- * together get of a bucket no more than its capacity and what fills in the time that passed and by which their clocks
- * are apart; of a window the limit, for each window that any of their clocks saw.
+ * Callers that supply the time to the script (REDIS_CLOCK=caller), with clocks that differ. Together they get at most
+ * the capacity of a bucket, plus what fills in the elapsed time and in the difference between their clocks. From a
+ * window, they get at most its limit, once for each window that any of their clocks has seen.
  */
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute } = UNIT_MICROS;
@@ -30,18 +30,18 @@ const RATES: readonly TokenBucketRate[] = [
 /** Maximum difference between the clocks of callers, in microseconds; MAX_STEP in take.lua. */
 const APART = second;
 
-/** Clocks of callers, as microseconds ahead of the slowest. */
+/** Clocks of callers, in microseconds ahead of the slowest clock. */
 const skews = fc.array(fc.integer({ min: 0, max: APART }), { minLength: 2, maxLength: 3 });
 const step = fc.record({
   caller: fc.nat(),
-  /** Microseconds before the step. */
+  /** Wait before the step, in microseconds. */
   wait: fc.oneof(
     { arbitrary: fc.constant(0), weight: 4 },
     fc.integer({ min: 0, max: 300_000 }),
     fc.integer({ min: 0, max: 3 * second }),
   ),
   hits: fc.integer({ min: 1, max: 4 }),
-  /** Together with another bucket, which makes it a group for the script. */
+  /** Whether the request has an item for another bucket, which makes it a group for the script. */
   grouped: fc.boolean(),
 });
 const steps = fc.array(step, { minLength: 10, maxLength: 80 });
@@ -67,7 +67,7 @@ describe('callers whose clocks differ', () => {
     all: readonly (typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never)[],
   ): Promise<number> {
     ahead = clocks;
-    // Beyond the times of the earlier clocks.
+    // Starts later than any of the previous clocks.
     bench.clock.advance(2 * APART);
     const key = `skewed${++run}`;
     let sum = 0;

@@ -12,11 +12,11 @@ import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 /*
- * A call of one take, or of equal ones, goes a shorter way through take.lua than one of several. Whatever is stored,
- * both must come to the same.
+ * take.lua has a faster path for a call with one take, or with equal takes. Both paths must have the same result for
+ * any stored value.
  */
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
@@ -45,7 +45,7 @@ const windows = fc
   })
   .map(({ rate, hits }) => takeItem('', rate, { hits }));
 
-/** A state that was stored at about `now`. */
+/** A value that was stored at about the time `now`. */
 type Stored = (now: number) => string;
 const near = fc.integer({ min: -10 * second, max: 10 * second });
 const few = fc.integer({ min: 0, max: 8 });
@@ -92,13 +92,13 @@ const step = fc.record({
   jump: fc.option(fc.integer({ min: -3 * second, max: 3 * second }), { freq: 10, nil: 0 }),
   before: fc.option(stored, { freq: 4, nil: undefined }),
   isList: fc.integer({ min: 0, max: 20 }).map((chance) => chance === 0),
-  /** Together with a peek at the same bucket, or a take from another one. */
+  /** Whether the call also contains a peek at the same bucket, or a take from another one. */
   looksAgain: fc.boolean(),
   item: fc.oneof(tokens, windows),
   count: fc.oneof(
     { arbitrary: fc.constant(1), weight: 4 },
     { arbitrary: fc.integer({ min: 2, max: 7 }), weight: 4 },
-    // More than fit into one call; about two in each run.
+    // More takes than fit into one call; used about twice in each run.
     fc.constant(300),
   ),
 });

@@ -11,16 +11,16 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 /*
- * Two servers on one Redis whose policies differ in how deep a token bucket is: a changed burst, unit or debt reaches
- * one after the other. The smaller bucket cuts off what is missing beyond its depth; the larger one must not find room
- * for that.
+ * Two servers share a Redis, but their policies differ in the depth of a token bucket. This happens while a changed
+ * burst, unit or debt reaches one server after another. The smaller bucket cuts off the part beyond its depth. The
+ * larger bucket must not find new tokens because of that.
  */
 
-// Starting a Redis may take long on a busy machine.
+// Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
-/** By time to fill, shortest first; all are whole microseconds. */
+/** Rates by time to fill, shortest first. All times are whole microseconds. */
 const WHOLE = [
   tokenBucketRate(10, 10, second),
   tokenBucketRate(5, 1, second),
@@ -49,7 +49,7 @@ function pairOf(
 }
 
 const step = fc.record({
-  /** In thousandths of the fill time of the smaller bucket. */
+  /** In thousandths of the smaller bucket's time to fill. */
   wait: fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.integer({ min: 0, max: 1_200 })),
   hits: fc.oneof({ arbitrary: fc.constant(1), weight: 5 }, fc.integer({ min: 0, max: 14 })),
   refund: fc.oneof({ arbitrary: fc.constant(false), weight: 9 }, fc.constant(true)),
@@ -96,7 +96,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
           if (refund) returned[at] = (returned[at] as number) + count;
           else if (!outcome.limited) passed[at] = (passed[at] as number) + count;
         }
-        // A refund fills the bucket at the price of its own rate, for both.
+        // A refund fills the bucket for both rates, by the cost of a token in the refund's own rate.
         const given =
           ((returned[0] as number) * small.p) / small.q + ((returned[1] as number) * large.p) / large.q;
         [small, large].forEach((rate, i) => {
@@ -122,7 +122,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
         fc.array(undoing, { minLength: 5, maxLength: 60 }),
         async ([small, large], calls) => {
           const key = `undo${run++}`;
-          /** When a bucket of the allowed hits is full, by its limit, over any period. */
+          /** When a bucket that counts the allowed hits is full, for each limit, over any period. */
           const fullAt = new Map([small, large].map((rate) => [rate, 0]));
           let refund: TakeItem | undefined;
           for (const { wait, hits, larger, fate } of calls) {
@@ -158,16 +158,16 @@ describe('two servers that disagree about the depth of a bucket', () => {
     const small = tokenBucketRate(10, 10, second);
     const large = tokenBucketRate(5, 1, second);
     const { undoMark } = await ask(true, key, large, 2);
-    // A peek at the smaller bucket, which fills in 1 s, cuts off the other second.
+    // The smaller bucket fills in 1 s. A peek at it cuts off the second that is beyond its depth.
     await ask(false, key, small, 0);
     bench.clock.advance(second);
-    // Now both are full at the same time.
+    // From now on, both are full at the same time.
     expect(await ask(false, key, small, 10)).toMatchObject({ limited: false, remaining: 0 });
     const refund = takeItem(key, large, { hits: 2, refund: true });
     await takeFrom(servers[1], { ...refund, undoMark: undoMark as number });
     expect(await ask(false, key, small, 1)).toMatchObject({ limited: true });
     bench.clock.advance(second);
-    // It expires when the larger bucket would be full.
+    // The key expires when the larger bucket would be full.
     const next = await ask(true, key, large, 2);
     await takeFrom(servers[1], { ...refund, undoMark: next.undoMark as number });
     expect(await ask(true, key, large, 0)).toMatchObject({ limited: false, remaining: 5 });
@@ -186,7 +186,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
             bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
             if (larger) {
               await ask(!smallLooks, key, other, 0);
-              // More than the capacity, so it is denied.
+              // More hits than the capacity, so the take is denied.
               if (other.maxDebt === 0)
                 expect(await ask(!smallLooks, key, other, 1_000)).toMatchObject({ limited: true });
             } else {
@@ -213,7 +213,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
         if (!(await ask(i === 1, key, rate, 1)).limited) passed[i] = (passed[i] as number) + 1;
       }
     }
-    // In 1,000 s, during which the one-hour bucket is empty for all.
+    // Within 1,000 s, during which the one-hour bucket stays empty.
     for (const count of passed) expect(count).toBeGreaterThan(50);
     expect(await ask(true, key, tokenBucketRate(10, 10, hour), 10)).toMatchObject({ limited: true });
   });
@@ -226,7 +226,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
           bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
           await ask(larger, key, larger ? large : small, hits, refund);
         }
-        // From the peek on, which is the first one of a policy that all servers have now.
+        // Starts with the peek, the first call of a policy that all servers have now.
         await ask(false, key, small, 0);
         bench.clock.advance(small.debtWhole + 1);
         expect(await ask(false, key, small, 0)).toMatchObject({ limited: false, remaining: small.maxTokens });

@@ -25,8 +25,8 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { mapOfOne } from '../../support/sharded/map-of-one.js';
 
 /**
- * A bucket that is both taken from and refunded to in a request to both stores, with the take first. It is a window of
- * a second, or one of the main store if its refund has a separate step.
+ * Returns whether a request to both stores takes from and refunds the same bucket, with the take first. The bucket is a
+ * window of a second, or one of the main store if its refund is a separate step.
  */
 function reordered(items: readonly TakeItem[], countDeniedHits: boolean): boolean {
   const isMoved = ({ key, enforcement }: TakeItem): boolean =>
@@ -57,7 +57,7 @@ test.each([true, false])(
           if (reordered(items, countDeniedHits)) continue;
           expectEqual(await split.take(items, Infinity), one.take(items));
         }
-        // No trace of the denial remains.
+        // The denied request leaves no state.
         expectAtMost(perSecond.size, 3);
         expectAtMost(main.size, 9);
         expectEqual(split.giveBackStats, { made: 0, failed: 0, skipped: 0 });
@@ -71,10 +71,10 @@ test.each([true, false])(
   },
 );
 
-/** One-second windows whose last step, the second one of a request to both, is late or fails. */
+/** A store for windows of one second. Its last step, the second step of a request to both stores, is late or fails. */
 class Disturbed implements BucketStore {
   readonly inner: MemoryStore;
-  /** The event before that step. */
+  /** An event before that step. */
   disturb: (() => StorageError | undefined) | undefined;
   private steps = 0;
 
@@ -97,7 +97,7 @@ class Disturbed implements BucketStore {
 const disturbed = fc.record({
   wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
   items: fc.array(someItem, { minLength: 2, maxLength: 6 }),
-  /** Hits of others on `s` and `t` before the last step; undefined: it fails. */
+  /** Hits of other requests on `s` and `t` before the last step; undefined if that step fails. */
   rival: fc.option(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 5 })), {
     nil: undefined,
   }),
@@ -135,7 +135,7 @@ test('a last step that is too late, or fails, leaves the main store as one store
         const told = await split.take(items, Infinity);
         if (isDisturbed) one.take(others);
         if (told instanceof StorageError) {
-          // Of a failed request, only candidates remain taken.
+          // After a failed request, only the candidates keep their takes.
           const candidates = items.filter(({ enforcement }) => enforcement === 'candidate');
           if (candidates.length > 0) one.take(candidates);
         } else {

@@ -10,7 +10,7 @@ import { Wildcard } from '../../../src/policy/values/wildcard.js';
 import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../support/policy/policies.js';
 
-/** As long as Envoy's largest list of headers. */
+/** The size of Envoy's largest list of headers. */
 const LONG = 60 * 1024;
 /** Maximum work of a request, 5 ms, in steps. */
 const BUDGET = 1_000_000;
@@ -23,7 +23,7 @@ function stepOf(...patterns: string[]): RuleStep {
   return step;
 }
 
-/** Returns the steps for one value. */
+/** Returns the number of steps for one value. */
 function costOf(find: (work: MatchWork) => unknown): number {
   const work = new MatchWork(1e9);
   expect(find(work)).not.toBe(EXCEEDED);
@@ -149,7 +149,7 @@ test('a network costs a look for each length of a prefix, an address nothing to 
   const ofAddress = costOf((work) => table.find('4000::1', work));
   const ofNetwork = costOf((work) => table.find('4000::1/128', work));
   expect(ofAddress).toBeLessThan(100);
-  // Each takes 0.5 µs, and a thousand descriptors may contain a thousand networks.
+  // A network takes 0.5 µs, and a thousand descriptors may contain a thousand networks.
   expect(ofNetwork).toBeGreaterThan(128 * 100);
   expect(table.find('4000::1/128', new MatchWork(10_000))).toBe(EXCEEDED);
   expect(table.find('8000::/127', new MatchWork(100_000))).toBe('all');

@@ -4,7 +4,7 @@ import { entries, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
-/** Path of the rule that entries match, '-' for none. */
+/** Returns the path of the rule that entries match, or '-' if they match none. */
 function pathOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): string {
   return policy.match(entries(...texts)).rules[0]?.path ?? '-';
 }

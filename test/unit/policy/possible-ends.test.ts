@@ -23,7 +23,7 @@ descriptors:
       - { key: user, value: root, rate_limit: { unit: hour, requests_per_unit: 6 } }
 `);
 
-/** The ends that a search finds, and whether it is complete. */
+/** Returns the ends that a search finds, and whether it is complete. */
 function endsOf(pairs: readonly Entry[]): { readonly ends: readonly PossibleEnd[]; readonly all: boolean } {
   const ends: PossibleEnd[] = [];
   const steps = possibleEnds(POLICY, pairs);
@@ -77,7 +77,7 @@ describe('possibleEnds', () => {
       for (const { isNamed, entries, node } of found) {
         if (!isNamed) continue;
         const naming = entries.map(({ key, value = '' }) => ({ key, value }));
-        // The bucket is the same whatever is known; values that are not given are those of the policy.
+        // The bucket does not depend on which values are known. For missing values, the policy's own values are used.
         expect(POLICY.matchAt(node, naming).keys).toEqual(match.keys);
       }
     }

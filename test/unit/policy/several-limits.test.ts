@@ -37,7 +37,7 @@ const problemsOf = (text: string) => {
     formatProblem(one).slice('policy.yaml:'.length),
   );
 };
-/** A descriptor with these fields, on line 2. */
+/** Returns the problems of a descriptor with these fields, on line 2. */
 const node = (fields: string) => problemsOf(`domain: d\ndescriptors: [{ key: k, ${fields} }]\n`);
 const MINUTE = 'unit: minute, requests_per_unit: 3';
 
@@ -302,7 +302,7 @@ descriptors:
   });
 });
 
-// The texts of lists and candidates are in contract/golden/.
+// contract/golden/ contains the texts of lists and candidates.
 test('weir explain tells of a candidate that stands alone, or beside a rule without a limit', () => {
   const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
   expect(result).toBe('The descriptor ends at watched, which has no rate_limit: no limit.');

@@ -1,6 +1,6 @@
 /*
- * Headers, bodies and metadata where a node has several limits, a candidate, a calendar, debt or denials that are
- * enforced in part.
+ * Headers, bodies and metadata of nodes with several limits, a candidate, a calendar window, debt, or partial
+ * enforcement.
  */
 import { describe, expect, test } from '@jest/globals';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';

@@ -187,7 +187,7 @@ descriptors:
         'rate limit descriptor list asks for more limits than the 4 that are allowed',
       ),
     );
-    // A refused request takes nothing.
+    // The denied request has not taken any hits.
     expect(decider.answer([list]).statuses[0]).toMatchObject({ limitRemaining: 2 });
     expect(decider.observer.told).toContain('failed for service');
   });

@@ -63,7 +63,7 @@ describe('a candidate', () => {
           expect(decider.answer(asked)).toEqual(without.answer(asked));
         }
       }
-      // Only the log needs to know whether missing limits are intended.
+      // Only the log shows whether limits are missing intentionally.
       const others = decider.observer.told
         .filter((text) => !text.includes('candidate'))
         .map((text) => text.replace(' as meant', ''));

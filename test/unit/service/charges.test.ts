@@ -6,8 +6,8 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
 /*
- * allow_debt: what was used is charged afterwards, whatever is left. What single buckets and windows answer is held by
- * property/limiter/debt.property.test.ts.
+ * allow_debt: weir charges usage afterwards, regardless of the remaining tokens. property/limiter/debt.property.test.ts
+ * tests the results of single buckets and windows.
  */
 
 const POLICY = `
@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const one = (key: string, hitsAddend: number, isNegativeHits = false): Descriptor =>
   descriptor([`${key}=x`], { hitsAddend, isNegativeHits });
-/** Code, remaining hits, and seconds until the reset. */
+/** Returns code, remaining hits, and seconds until the reset. */
 const ask = (key: string, hits: number, refund = false): readonly (number | undefined)[] => {
   const [status] = decider.answer([one(key, hits, refund)]).statuses;
   return [status?.code, status?.limitRemaining, status?.durationUntilResetSeconds];
@@ -54,7 +54,7 @@ describe('several descriptors', () => {
   test.each(['tokens', 'window'])('a charge on %s beside a denial takes nothing', (key) => {
     expect(codes(one(key, 60), one('none', 1))).toEqual([OK, OVER_LIMIT]);
     expect(ask(key, PEEK).slice(0, 2)).toEqual([OK, 100]);
-    // A refund gives nothing back, either.
+    // A refund does not change the bucket, either.
     ask(key, 150);
     expect(codes(one(key, 100, true), one('none', 1))).toEqual([OK, OVER_LIMIT]);
     expect(ask(key, PEEK)[0]).toBe(OVER_LIMIT);

@@ -1,4 +1,4 @@
-/* A request whose values make regular expressions work long, beside others. */
+/* Requests whose values cause long matching of regular expressions, next to other requests. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
@@ -24,7 +24,7 @@ function decide(decider: Decider, count: number, first = 0) {
   return decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 });
 }
 
-/** A decider whose automata have already built the states for such values. */
+/** Returns a decider whose automata have already built the states for such values. */
 async function warm(policy = POLICY): Promise<Decider> {
   const decider = new Decider(policy);
   for (let round = 0; round < 20; round++) await decide(decider, 60, 1000 + 60 * round);

@@ -151,7 +151,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(members).toBeGreaterThan(650);
     expect(members).toBeLessThan(768);
     expect(many?.['metadataLeftOut']).toBe(100 - Math.floor((members - 1) / 50));
-    // Members that were merged before cost nothing.
+    // Members that were merged before have no cost.
     on.clock.stepWall(60_000_000);
     expect(on.answer(Array.from({ length: 40 }, () => one('same'))).dynamicMetadata).toMatchObject({
       metadata: { owner: 'all' },

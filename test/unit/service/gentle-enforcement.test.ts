@@ -31,7 +31,7 @@ descriptors:
       - { name: hard, ${bucket(3)}, enforce_percent: 100 }
 `;
 
-/** A random source that returns numbers from `percents`, and then the last one forever; counts its calls. */
+/** Returns a random source with the numbers from `percents`, and then the last number forever. Counts its calls. */
 function chance(...percents: number[]) {
   const drawn = { times: 0 };
   const random = () => (percents[Math.min(drawn.times++, percents.length - 1)] as number) / 100;
@@ -39,7 +39,7 @@ function chance(...percents: number[]) {
 }
 
 const one = (key: string) => descriptor([`${key}=x`]);
-/** A decider whose draws are `percents`. */
+/** Returns a decider that draws `percents`. */
 const drawing = (...percents: number[]) => new Decider(POLICY, { random: chance(...percents).random });
 const codes = (decider: Decider, ...keys: string[]) => {
   const { overallCode, statuses } = decider.answer(keys.map(one));

@@ -12,7 +12,7 @@ descriptors:
   - key: a
     rate_limits: [{ name: one, ${LIMIT} }, { name: two, ${LIMIT} }, { name: three, ${LIMIT} }]
 `;
-/** Number of limits of one descriptor with which a few descriptors, planned in one turn, have a large answer. */
+/** With this many limits of one descriptor, a few descriptors that are planned in one turn have a large answer. */
 const MANY = `
 domain: d
 descriptors:
@@ -29,7 +29,7 @@ const request = {
   descriptors: Array.from({ length: COUNT }, (_, i) => descriptor([`a=${i % 700}`])),
 };
 
-/** A decider whose turns are run one by one. */
+/** Returns a decider whose turns the test runs one by one. */
 function byTurns(
   policy = POLICY,
   queue: { readonly maxJobs?: number } = {},

@@ -6,7 +6,7 @@ import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
-/** Each `a` of a value is another start of the count, so each character leads to a new state. */
+/** Each `a` of a value starts the count again, so each character leads to a new state. */
 const COSTLY = '.*a.{400}b';
 
 /** A crafted value in which no two states are equal. */

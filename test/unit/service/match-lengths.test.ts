@@ -1,4 +1,4 @@
-/* How long values may be that regular expressions are matched with: what docs/policy/matching.md says of it. */
+/* Maximum length of values that are matched with regular expressions, as stated in docs/policy/matching.md. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { CALLER_WITHOUT_DEADLINE, maxStepsFor } from '../../../src/service/caller.js';
@@ -6,14 +6,14 @@ import { Refusal } from '../../../src/service/refusal.js';
 import { pageText } from '../../support/docs/pages.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-/** Every character of a value is read for each of these. */
+/** Each of these patterns reads every character of a value. */
 const policyOf = (patterns: number): string => `
 domain: d
 descriptors:
 ${Array.from({ length: patterns }, (_, i) => `  - { key: k, value_regex: '.*x${i}', rate_limit: { unit: hour, requests_per_unit: 10 } }`).join('\n')}
 `;
 
-/** Answers a value for a caller with this deadline. */
+/** Decides a value for a caller with this deadline. */
 async function decide(
   decider: Decider,
   value: string,
@@ -54,7 +54,7 @@ describe.each([
     expect(text).toContain(`| ${number(patterns)} | ${sets} | ${number(characters)} |`);
     // The first value builds states, which are exempt from the budget.
     expect(await decide(decider, 'a'.repeat(characters), WAITS_MS)).toBe('decided');
-    // No value is cached.
+    // The cache contains none of these values.
     for (const last of ['b', 'é'])
       expect(await decide(decider, 'a'.repeat(characters - 1) + last, WAITS_MS)).toBe('decided');
     expect(await decide(decider, '€'.repeat(characters / 4), WAITS_MS)).toBe('decided');

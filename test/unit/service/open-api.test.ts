@@ -4,7 +4,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import { BUNDLED_POLICY } from '../../../src/server/settings/policy-place.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
-/* What docs/start.md and the bundled policy promise, with a clock that stands still. */
+/* The behaviour that docs/start.md and the bundled policy promise, with a clock that does not advance. */
 
 const newDecider = () => new Decider(readAsset(BUNDLED_POLICY));
 

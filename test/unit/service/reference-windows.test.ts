@@ -2,7 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, LIMIT_UNIT } from '../../../src/codec/messages.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-/* Limits that requests bring, as envoyproxy/ratelimit answers them; the rest is in property/reference-answers. */
+/*
+ * Limit overrides in requests, decided like envoyproxy/ratelimit decides them. property/reference-answers tests the
+ * rest.
+ */
 
 const POLICY = `
 domain: d
@@ -12,7 +15,7 @@ descriptors:
 `;
 const { OK } = CODE;
 
-/** Code and remaining hits of each descriptor. */
+/** Returns code and remaining hits of each descriptor. */
 const asked = (decider: Decider, ...descriptors: Descriptor[]) =>
   decider.answer(descriptors).statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
 

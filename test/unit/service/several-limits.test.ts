@@ -9,7 +9,8 @@ const { OK, OVER_LIMIT } = CODE;
 const SECOND = 1_000_000;
 
 /**
- * A policy with these items of `rate_limits` on the key `k`, and `more` next to them; `files` is the top of the file.
+ * Returns a policy with these items of `rate_limits` on the key `k`, and `more` next to them. `top` is the beginning of
+ * the file.
  */
 const policyOf = (items: string, more = '', top = '') => `
 domain: d
@@ -156,7 +157,7 @@ describe('a list of which one is only observed', () => {
     for (let i = 0; i < 4; i++) expect(decider.answer([k]).overallCode).toBe(OK);
     expect(levels(decider)).toEqual([2, 4]);
     const would = decider.answer([k]);
-    // The status shows what remains; the headers show what would deny.
+    // The status describes the remaining hits. The headers describe the limit that would deny.
     expect(would.statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'daily' }, limitRemaining: 0 });
     expect(headers(would)).toMatchObject({
       'x-ratelimit-limit': '2',
@@ -289,7 +290,7 @@ describe('a list of which one allows debt', () => {
     decider.observer.told.length = 0;
     expect(decider.answer([k], 2).overallCode).toBe(OK);
     expect(decider.observer.told).toContain('d k[usage] forgiven 2');
-    // Now the other limit has none.
+    // Now the other limit is empty.
     decider.observer.told.length = 0;
     expect(decider.answer([k], 2).statuses[0]).toMatchObject({
       code: OVER_LIMIT,

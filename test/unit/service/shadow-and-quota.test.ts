@@ -1,4 +1,7 @@
-/* What windows answer in every mode is compared with the reference in property/reference-answers.property.test.ts. */
+/*
+ * Shadow mode and quotas. property/reference-answers.property.test.ts compares windows in every mode with the
+ * reference.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { AwayStore } from '../../support/limiter/away-store.js';
@@ -96,7 +99,7 @@ describe('QUOTA_MODE', () => {
     expect([response.overallCode, response.statuses[0]?.code]).toEqual([OK, OVER_LIMIT]);
     decider.answer(['bucket', ...keys].map(one));
     decider.answer(['bucket', 'other', ...keys].map(one));
-    // What fits is taken, because nothing is denied.
+    // Limits with enough hits are taken from, because the request is allowed.
     expect(decider.answer([one('other')]).statuses[0]?.limitRemaining).toBe(0);
   });
 });

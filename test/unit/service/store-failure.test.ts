@@ -106,9 +106,9 @@ descriptors:
         statuses: [{ code: CODE.OK, currentLimit: undefined }],
         responseHeadersToAdd: [],
       });
-      // It counts as `allow`.
+      // The rule is treated like `allow`.
       expect(own.observer.told).not.toContain('failed error');
-      // Next to other rules, those decide.
+      // Next to other rules, the other rules decide.
       expect(own.answer([one(key), one('allow')]).overallCode).toBe(CODE.OK);
       expect(own.answer([one(key), one('deny')]).overallCode).toBe(CODE.OVER_LIMIT);
       if (key !== 'quota-shadow') expect(own.ask([one(key), one('in-force')])).toEqual(UNAVAILABLE);

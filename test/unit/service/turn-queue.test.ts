@@ -144,7 +144,7 @@ describe('work that is given up', () => {
     const turns = new Turns();
     let late = 0;
     for (let i = 0; i < 1000; i++) {
-      // Not in the order of the deadlines.
+      // The numbers are not in the order of the deadlines.
       const giveUpMicros = 1000 + ((i * 7919) % 1000);
       void turns.run(`a${i}`, 1000, { deadlineMicros: giveUpMicros }).then((result) => {
         expect(result).toBe('late');

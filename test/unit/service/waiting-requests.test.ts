@@ -63,7 +63,7 @@ test('requests that wait for a store without answers hold so much, and no more i
   const held = store.waiting.length;
   expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);
   expect(held).toBeLessThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
-  // There is space for others.
+  // There is space for other requests.
   const other = ask('modest');
   expect(store.waiting).toHaveLength(held + 1);
   expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OVER_LIMIT });
@@ -92,7 +92,7 @@ test('large requests of any number of connections leave room for small ones, of 
     expect(end).toBeDefined();
     end?.();
   }
-  // Small requests cannot use all of it, either.
+  // Small requests cannot use all of the memory, either.
   for (const connection of connections) {
     for (let bytes = 3000; bytes > 200; bytes -= 100) {
       while (waiting.begin(bytesOf(requestOf('a', bytes)), connection) !== undefined);

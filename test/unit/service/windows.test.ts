@@ -5,7 +5,9 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-/* Windows other than one unit of the clock, and token buckets written as windows, in answers and over reloads. */
+/*
+ * Answers of windows with more than one unit, and of token buckets that are configured as windows; also after reloads.
+ */
 
 const { OK, OVER_LIMIT } = CODE;
 
@@ -14,7 +16,7 @@ function policy(limits: Readonly<Record<string, string>>, head = ''): string {
   return `domain: d\n${head}descriptors:\n${nodes.join('\n')}\n`;
 }
 
-/** Sets the wall clock; timers use the other one. */
+/** Sets the wall clock. Timers use the monotonic clock. */
 function setWall(decider: Decider, time: string): void {
   decider.clock.advance(Date.parse(time) * 1000 - decider.clock.wall);
 }
@@ -46,7 +48,9 @@ describe('calendar', () => {
 });
 
 describe('a reload', () => {
-  /** Returns what remains at `now` after `hits` under one policy, read under another one. */
+  /**
+   * Returns the remaining hits at `now`: `hits` are taken under one policy, and the bucket is read under another one.
+   */
   function leftAfter(before: string, hits: number, after: string): readonly (number | undefined)[] {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });

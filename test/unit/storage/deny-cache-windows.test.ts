@@ -24,14 +24,14 @@ function open(maxEntries = 1000, more: Partial<DenyCacheOptions> = {}, countDeni
   });
 }
 
-/** Takes, and lets the store answer if it was called. */
+/** Takes, and lets the store reply if the take reached it. */
 async function take(...items: TakeItem[]): Promise<TakeResult> {
   const result = cache.take(items, Infinity);
   await store.answer();
   return result;
 }
 
-/** Returns whether the next take is answered without the store. */
+/** Returns whether the cache denies the next take without the store. */
 function known(...items: TakeItem[]): boolean {
   const before = store.asked.length;
   void cache.take(items, Infinity);

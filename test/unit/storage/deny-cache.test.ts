@@ -34,14 +34,14 @@ function open(maxEntries = 1000): void {
 
 beforeEach(() => open());
 
-/** Takes, and lets the store answer if it was called. */
+/** Takes, and lets the store reply if the take reached it. */
 async function take(...items: TakeItem[]): Promise<TakeResult> {
   const result = cache.take(items, Infinity);
   await store.answer();
   return result;
 }
 
-/** Returns whether the next take is answered without the store. */
+/** Returns whether the cache denies the next take without the store. */
 function known(...items: TakeItem[]): boolean {
   const before = store.asked.length;
   void cache.take(items, Infinity);
@@ -269,7 +269,7 @@ describe('a request of many limits', () => {
   test('keeps the denial of the first of two that name one bucket', async () => {
     const over = denying();
     const items = many(HUNDRED, 40);
-    // The later item saw the state that the earlier one would have left, so fewer hits might be allowed.
+    // The later item saw the state after the earlier one, so even fewer hits might be allowed.
     await over.take([...items, takeItem('k39', HUNDRED, { hits: 1 })], Infinity);
     expect(over.entries).toBe(40);
     await over.take([takeItem('k39', HUNDRED, { hits: 1 })], Infinity);

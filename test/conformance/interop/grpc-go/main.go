@@ -1,9 +1,9 @@
-// Calls weir as a service on grpc-go would and prints what came back as JSON (../interop-report.ts says what is in it).
+// Calls weir as a service with grpc-go would, and prints the results as JSON in the format of ../interop-report.ts.
 //
 //	program ADDRESS [CA CERTIFICATE KEY]
 //
-// With three PEM files the connection is TLS and the client shows its certificate. The line "watching" says that the watch of
-// the health service has had its first answer: the report comes when weir has ended that stream.
+// With three PEM files, the connection uses TLS with a client certificate. The line "watching" reports the first answer
+// to the watch of the health service. The report follows when weir has ended that stream.
 package main
 
 import (

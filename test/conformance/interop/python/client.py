@@ -1,9 +1,9 @@
-"""Calls weir as a service on grpcio would and prints what came back as JSON (../interop-report.ts says what is in it).
+"""Calls weir as a service with grpcio would, and prints the results as JSON in the format of ../interop-report.ts.
 
     python3 client.py PROTO_FOLDER ADDRESS [CA CERTIFICATE KEY]
 
-Messages are generated from the protos at start. With three PEM files the connection is TLS and the client shows its
-certificate. The line "watching" says that the watch of the health service has had its first answer: the report comes when
+The messages are generated from the protos at the start. With three PEM files, the connection uses TLS with a client
+certificate. The line "watching" reports the first answer to the watch of the health service. The report follows when
 weir has ended that stream.
 """
 

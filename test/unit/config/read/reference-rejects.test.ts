@@ -302,7 +302,7 @@ describe('a file that envoyproxy/ratelimit rejects', () => {
     expect(beside.errors.map(formatProblem)).toEqual(expected);
     expect([...beside.policySet.domains.keys()]).toEqual(['good']);
     expect(isRefusedAtStart(beside)).toBe(false);
-    // On reload, the domain keeps its previous version.
+    // After a reload, the domain keeps its previous version.
     dir.write('bad.yaml', 'domain: shop\n');
     const before = loadPolicies([dir.path]);
     expect(before.errors).toEqual([]);

@@ -92,8 +92,9 @@ describe('the fields of a resource', () => {
         },
       ],
     });
-    // Fields: r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l; one below it with
-    // m and metadata (entry, key, value, list, value, bool). Each descriptor counts three more.
+    // Fields by level: r and d. Two descriptors: one with k, v and a limit (unit, number, replaced name), one with l.
+    // Below it, a descriptor with m and metadata (entry, key, value, list, value, bool). Each descriptor counts three
+    // fields more.
     expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 
@@ -103,8 +104,8 @@ describe('the fields of a resource', () => {
       derive: [{ entry: 'e', sha256: { tenants: { a: 'b', c: 'd' } } }],
       descriptors: [{ rate_limits: [{ burst: 1 }, { denied_response: { custom: { body: 'b' } } }] }],
     });
-    // Fields: a schedule with a time, which is one value; an item with e and a table of two entries, each with key and
-    // value; a descriptor with two limits, one with a number, and one with an answer, a body and its text.
+    // Fields by level: a schedule with a time, which is one value. An item with e and a table of two entries, each with
+    // key and value. A descriptor with two limits: one with a number, one with an answer (body and text).
     expect(countFields(bytes, 1000)).toBe(2 + 3 + 2 * 3 + 4 + 2 + 1 + 3);
   });
 

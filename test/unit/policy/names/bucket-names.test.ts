@@ -22,7 +22,7 @@ describe('names of buckets that come again', () => {
     const policy = policyOf(POLICY);
     for (let round = 0; round < 4; round++) {
       for (let i = 0; i < 20_000; i++) {
-        // Some repeat at once, some within the round, all in the next one.
+        // Some names repeat at once, some within the round, and all in the next round.
         const number = i % 3 === 0 ? i : i % 97;
         const given = entries(`tenant=${number % 113}`, `user=${number}`);
         const expected = entriesKey('d', given);

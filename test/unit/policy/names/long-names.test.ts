@@ -18,7 +18,7 @@ import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
 /*
- * However many entries a caller sends, the names of buckets stay short, and what they take in memory within its bound.
+ * The names of buckets stay short, and the memory for names within its bound, for any number of entries in a request.
  */
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -120,12 +120,12 @@ test('floods of long names take no more memory than is allowed, and a second flo
   };
   const flood = (round: number): void => {
     for (let i = 0; i < 3000; i++) {
-      // Names of all lengths: from entries of a limit override, and from values of a rule.
+      // Names of all lengths: from the entries of a limit override, and from values of a rule.
       const long = Array.from({ length: i % 300 }, (_, at) => `k${at}=${round} ${i}`);
       decider.answer([{ ...descriptor(['a=x', ...long]), limit }]);
       decider.answer([descriptor([`a=${'x'.repeat(i % 128)}${round}.${i}`, `b=${'y'.repeat(i % 120)}`])]);
     }
-    // One caller sends the longest values that enter names.
+    // One caller sends the longest values that names can contain.
     const huge = `${round}${'z'.repeat(250_000)}`;
     decider.answer([
       descriptor([`a=${huge}`, `b=${huge}`]),
@@ -137,7 +137,7 @@ test('floods of long names take no more memory than is allowed, and a second flo
   const first = buffers();
   expect(store.evictions).toBeGreaterThan(0);
   expect(store.bytes).toBeLessThanOrEqual(maxBytes);
-  // Records of each size have their own chunks, so each has a partly empty one.
+  // Records of each size have their own chunks, so there is one partly empty chunk for each size.
   expect(first - before).toBeLessThan(maxBytes + 8 * 1024 * 1024);
   for (let round = 1; round < 3; round++) flood(round);
   expect(store.bytes).toBeLessThanOrEqual(maxBytes);

@@ -4,7 +4,7 @@ import { entries, policyOf } from '../../../support/policy/policies.js';
 const ANY = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
 const KEY = 'an-api-key';
 
-/** A policy with one chain of descriptors; the last one has the rule. */
+/** A policy with one chain of descriptors. The last one has the rule. */
 function chain(...nodes: string[]): ReturnType<typeof policyOf> {
   const tree = nodes.reduceRight(
     (below, node, i) => `{ ${node}, ${i === nodes.length - 1 ? ANY : `descriptors: [${below}]`} }`,
@@ -13,7 +13,7 @@ function chain(...nodes: string[]): ReturnType<typeof policyOf> {
   return policyOf(`domain: dom\ndescriptors: [${tree}]\n`);
 }
 
-/** The fixed name and the name for a request; equal if no value of the request is part of it. */
+/** Returns the fixed name and the name for a request. They are equal if the name contains no value of the request. */
 function namesOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): readonly (string | undefined)[] {
   return [policy.rules[0]?.statName, policy.match(entries(...texts)).statNames[0]];
 }
@@ -65,7 +65,7 @@ describe('names with the values of the request', () => {
     ],
   ])('%j %j', (nodes, texts, name) => {
     const policy = chain(...nodes);
-    // Sent twice and a third time: the second one is cached, and the third one is read from the cache.
+    // Sent three times. The second name is cached, and the third is read from the cache.
     for (let i = 0; i < 3; i++) expect(namesOf(policy, ...texts)).toEqual(['', name]);
   });
 

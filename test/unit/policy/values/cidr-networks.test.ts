@@ -1,4 +1,4 @@
-/* Values that are networks: what Envoy's action masked_remote_address sends. */
+/* Values that are networks, as Envoy's action masked_remote_address sends them. */
 import { expect, test } from '@jest/globals';
 import { canonicalAddress } from '../../../../src/policy/values/cidr.js';
 import { CidrTable } from '../../../../src/policy/values/cidr-table.js';

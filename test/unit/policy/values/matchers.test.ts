@@ -15,7 +15,7 @@ import { entries, parse, policyOf, setOf } from '../../../support/policy/policie
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
-/** A policy with these nodes on its first level, one per line. */
+/** Returns a policy with these nodes on its first level, one per line. */
 const nodes = (...lines: string[]): string =>
   `domain: d\ndescriptors:\n${lines.map((line) => `- { ${line} }\n`).join('')}`;
 
@@ -70,7 +70,7 @@ describe('order at a level', () => {
     ['k', 'k'],
     ['other=10.0.0.1', '-'],
   ])('%s meets %s', (entry, path) => {
-    // The second time, the result of the regular expressions is cached.
+    // The second time, the result of the regular expressions comes from the cache.
     expect(pathOf(policy, entry)).toBe(path);
     expect(pathOf(policy, entry)).toBe(path);
   });
@@ -389,7 +389,7 @@ test('a reload that changes a list meets what it says now', () => {
   );
   const asked = ['k=10.0.0.1', 'k=10.128.0.1', 'k=abc', 'k=bc'];
   expect(asked.map((entry) => pathOf(after, entry))).toEqual(['k in 10.0.0.0/9', 'k', 'k', 'k~b.*']);
-  // The bucket of an address outlives its block.
+  // The bucket of an address remains when its block is removed.
   expect(keyOf(after, 'k=10.0.0.1')).toBe(keyOf(before, 'k=10.0.0.1'));
 });
 

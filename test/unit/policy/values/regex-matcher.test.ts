@@ -4,7 +4,7 @@ import { MatchMemo } from '../../../../src/policy/match-memo.js';
 import { EXCEEDED, unboundedWork } from '../../../../src/policy/match-work.js';
 import { patternSize, RegexList } from '../../../../src/policy/values/regex-matcher.js';
 
-/** Patterns for which JavaScript's own engine would need years, each with a text that shows it. */
+/** Patterns for which JavaScript's own engine would need years, each with a text for which it does. */
 const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
   ['(a+)+b', (length) => 'a'.repeat(length)],
   ['(a|aa)+b', (length) => 'a'.repeat(length)],
@@ -15,7 +15,7 @@ const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
   ['(\\pL+\\b)*!', (length) => mixed('aé😀 ', length)],
 ];
 
-/** The letters in a sequence with a long period. */
+/** Returns letters in a sequence with a long period. */
 function mixed(letters: string, length: number): string {
   const all = [...letters];
   let state = 1;
@@ -34,7 +34,7 @@ function find<Owner>(list: RegexList<Owner>, value: string): Owner | undefined {
 }
 
 describe('hostile values', () => {
-  // With a time that doubles for each character, none of them would end.
+  // If the time doubled with each character, none of these would end.
   test.each(HOSTILE)('%s is matched to the end of a long value', (pattern, textOf) => {
     const list = new RegexList<true>();
     for (let i = 0; i < 40; i++)

@@ -1,4 +1,4 @@
-/* What matching regular expressions counts, and how it goes on. */
+/* The work that matching of regular expressions counts, and how a search continues in the next slice. */
 import { describe, expect, test } from '@jest/globals';
 import { EXCEEDED, MatchWork, unboundedWork } from '../../../../src/policy/match-work.js';
 import { patternSize, RegexList } from '../../../../src/policy/values/regex-matcher.js';
@@ -9,7 +9,7 @@ function coldListOf(patterns: readonly string[]): RegexList<string> {
   return list;
 }
 
-/** Compiled, as after a load. */
+/** Returns a compiled list, as after a load. */
 function listOf(patterns: readonly string[]): RegexList<string> {
   const list = coldListOf(patterns);
   for (let set = 0; set < list.setCount; set++) list.compile(set);
@@ -18,7 +18,7 @@ function listOf(patterns: readonly string[]): RegexList<string> {
 
 const STRETCH = 200_000;
 
-/** Steps taken, and steps charged, until the value is decided; one slice at a time. */
+/** Searches in slices until the value is decided. Returns the steps taken and the steps charged. */
 function search(list: RegexList<string>, value: string, most = Number.POSITIVE_INFINITY) {
   const work = new MatchWork(0);
   let taken = 0;
@@ -29,7 +29,7 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
     work.exempt = 0;
     const found = list.find(value, work);
     stretches++;
-    // At most a state or two more than a slice allows.
+    // Exceeds a slice by at most one or two states.
     expect(STRETCH - work.remaining).toBeLessThan(1.5 * STRETCH);
     taken += STRETCH - work.remaining;
     charged += STRETCH - work.remaining - work.exempt;
@@ -37,7 +37,7 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
   }
 }
 
-/** Letters in a sequence with a long period. */
+/** Returns letters in a sequence with a long period. */
 function mixed(letters: string, length: number, seed = 1): string {
   let state = seed;
   let text = '';
@@ -117,7 +117,7 @@ test('compiling counts, however large the set', () => {
   expect(list.setCount).toBe(1);
   const work = new MatchWork(1e9);
   expect(list.find('b', work)).toBeUndefined();
-  // About 1,000 instructions: more than the rest of a slice, so the next set is compiled in the next one.
+  // About 1,000 instructions are more than the rest of a slice, so the next set is compiled in the next slice.
   expect(1e9 - work.remaining).toBeGreaterThan(300_000);
   const again = new MatchWork(1e9);
   expect(list.find('b', again)).toBeUndefined();

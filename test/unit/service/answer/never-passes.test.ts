@@ -1,4 +1,4 @@
-/* Requests that ask for more than a limit can ever hold: they are denied for ever, and told so. */
+/* Requests with more hits than a limit can ever allow. Their answers contain that the request never passes. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../../../src/codec/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
@@ -62,14 +62,14 @@ function asked(decider: Decider, ...descriptors: Descriptor[]) {
 
 describe('a request for more than a limit can hold', () => {
   test.each<[string, { before?: number; hits: number }, { reset: number; remaining: string; name: string }]>([
-    // A full bucket has no refill time, so the answer reports the time of a whole refill.
+    // A full bucket has no time to refill, so the answer reports the time of a complete refill.
     ['bucket=x', { hits: 11 }, { name: 'bucket', reset: 10, remaining: '10' }],
     ['bucket=x', { before: 4, hits: 11 }, { name: 'bucket', reset: 4, remaining: '6' }],
     ['bucket=x', { hits: Number.MAX_SAFE_INTEGER }, { name: 'bucket', reset: 10, remaining: '10' }],
     ['window=x', { hits: 6 }, { name: 'window', reset: TO_END_OF_MINUTE, remaining: '0' }],
     ['none=x', { hits: 1 }, { name: 'none', reset: TO_END_OF_MINUTE, remaining: '0' }],
     ['list=x', { hits: 11 }, { name: 'small', reset: 10, remaining: '10' }],
-    // The first of the list is empty, and passes in an hour; the second never passes.
+    // The first limit of the list is empty and allows the hits in an hour. The second limit never allows them.
     ['list=x', { before: 10, hits: 11 }, { name: 'small', reset: 10, remaining: '0' }],
     ['list=x', { hits: 51 }, { name: 'slow', reset: 20 * 3600, remaining: '20' }],
   ])('%s %j', (text, { before = 0, hits: wanted }, { name, reset, remaining }) => {
@@ -160,7 +160,7 @@ describe('descriptors of one bucket that ask together for more than it can hold'
       [hits('bucket=x', 6), hits('bucket=x', 5)],
       { before: 2, name: 'bucket', reset: 2, sum: '11 of 10' },
     ],
-    // The first one denies, and would fit a full bucket.
+    // The first limit denies, but would allow the hits with a full bucket.
     [
       'bucket',
       [hits('bucket=x', 6), hits('bucket=x', 5)],

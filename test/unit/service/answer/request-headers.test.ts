@@ -17,7 +17,7 @@ const FROM_ENVIRONMENT: Partial<AnswerOptions> = { limitRequestHeaders: NAMES };
 const on = (file: string, answers: Partial<AnswerOptions> = {}): Decider =>
   new Decider(`domain: d\n${file}${RULES}`, { answers });
 
-/** The headers of the request, as an object; checks the headers of the response. */
+/** Returns the headers to add to the request, as an object. Checks the headers to add to the response. */
 function upstream(decider: Decider, key: string, responses: readonly string[] = []): Record<string, string> {
   const answer = decider.answer([descriptor([`${key}=x`])]);
   expect(answer.responseHeadersToAdd.map((header) => header.key)).toEqual(responses);

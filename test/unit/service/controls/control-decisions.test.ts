@@ -310,7 +310,7 @@ describe('an exemption', () => {
 
 describe('a request that nobody looks at to its end', () => {
   const SHADOWED = { answers: { shadowMode: true } };
-  /** No rule can deny. */
+  /** A policy in which no rule can deny. */
   const WATCHED =
     'domain: d\nphase: monitoring\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]\n';
   const late = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 0 };

@@ -1,4 +1,4 @@
-/* Which control is found is held by property/control-index.property.test.ts. */
+/* The cost of the index. property/control-index.property.test.ts tests which control it finds. */
 import { expect, test } from '@jest/globals';
 import type { LiveControl } from '../../../../src/limiter/control.js';
 import { EXCEEDED, MatchWork } from '../../../../src/policy/match-work.js';

@@ -1,4 +1,4 @@
-/* What the span of a request is told. */
+/* Contents of a request's span. */
 import { expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../../src/codec/messages.js';
 import { type BucketStore, StorageError } from '../../../../src/limiter/bucket-store.js';

@@ -25,7 +25,7 @@ const item = (
   rate: TakeItem['rate'] = EIGHT,
 ): LocalTake => ({ ...takeItem(key, rate, options), onStoreFailure });
 
-/** A store that was unavailable: it may fail, answer or hang, and counts its calls. */
+/** A store that becomes available. It may fail, reply or hang, and counts its calls. */
 class BackStore implements BucketStore {
   readonly memory: MemoryStore;
   readonly asked: TakeItem[] = [];
@@ -33,9 +33,9 @@ class BackStore implements BucketStore {
   most = 0;
   #waiting = 0;
   failing: StorageError | undefined;
-  /** Decides, but reports a failure. */
+  /** Whether the store decides, but reports a failure. */
   mute = false;
-  /** Never answers. */
+  /** Whether the store never replies. */
   silent = false;
 
   constructor(clock: FakeClock) {
@@ -69,7 +69,7 @@ afterEach(async () => {
   jest.useRealTimers();
 });
 
-/** Advances the time until `isSo` holds. */
+/** Advances the time until `isSo` returns true. */
 async function until(what: string, isSo: () => boolean): Promise<void> {
   for (let seconds = 0; !isSo(); seconds += 0.01) {
     if (seconds > 20) throw new Error(`waited 20 s for ${what}`);
@@ -112,7 +112,7 @@ describe('local buckets', () => {
     expect(take()).toMatchObject({ limited: false, remaining: 1, used: 7 });
     expect(take()).toMatchObject({ limited: false, remaining: 0, used: 8 });
     expect(take()).toMatchObject({ limited: true, remaining: 0, used: 8 });
-    // The word alone means the whole limit, of which two workers hold a half each.
+    // `local` without a share means the whole limit, and each of two workers has half of it.
     for (let hits = 0; hits < 4; hits++) expect(local.take([item('b')])[0]?.limited).toBe(false);
     expect(local.take([item('b')])[0]?.limited).toBe(true);
   });
@@ -157,13 +157,13 @@ describe('once the store is back', () => {
     local.take([item('a', { hits: 2, refund: true })]);
     local.take([item('b', { hits: 2, refund: true })]);
     local.take([item('q', { hits: 8, enforcement: 'quota' }), item('r', { hits: 8, enforcement: 'quota' })]);
-    // Both quotas are used up: the request is denied, and the observed limit takes nothing.
+    // Both quotas are used up, so the request is denied and the observed limit stays unchanged.
     local.take([
       item('q', { enforcement: 'quota' }),
       item('r', { enforcement: 'quota' }),
       item('o', { enforcement: 'observe' }),
     ]);
-    // Only one quota is used up: it takes nothing, the request is allowed, and takes from the other limit.
+    // Only one quota is used up and stays unchanged. The request is allowed, and takes from the other limit.
     local.take([item('q', { enforcement: 'quota' }), item('s', { enforcement: 'quota' })]);
     back();
     await paid();

@@ -8,7 +8,7 @@ import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
 
-/** Places are only hints: any value works, even one of another key. */
+/** `place` is only a hint. Any value works, even the place of another key. */
 let place = 0;
 const anyPlace = (): number => place++ % 5;
 
@@ -32,7 +32,10 @@ function write(
 /** A full token bucket, which need not be stored. */
 const BLANK = [1, 0, 0] as const;
 
-/** Keys of many sizes, few enough to be used again: records of different sizes, with a chunk each for the largest. */
+/**
+ * Keys of many sizes, but few enough that they repeat. Their records have different sizes, and the largest have
+ * separate chunks.
+ */
 const name = fc
   .tuple(fc.constantFrom(0, 1, 3, 17, 60, 61, 300, 900, 5000, 40_000), fc.nat(40), fc.boolean())
   .map(([length, number, wide]) => `${'k'.repeat(length)}${wide ? '\u4e2d' : ''}${number}`);
@@ -67,7 +70,7 @@ test('holds what a plain map would hold, whatever is added, changed and dropped'
 test('a hundred thousand buckets come, are found, and leave in the order in which they fill', () => {
   const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
   const count = 100_000;
-  // 7919 is prime, so this visits all of them in no particular order.
+  // 7919 is prime, so the sequence contains each number once, in mixed order.
   const due = (i: number) => 1 + ((i * 7919) % count);
   for (let i = 0; i < count; i++) write(table, `tenant-${i}`, [1, due(i), 0]);
   expect(table.size).toBe(count);
@@ -75,7 +78,8 @@ test('a hundred thousand buckets come, are found, and leave in the order in whic
   let now = 0;
   while (now < count) {
     now += 3;
-    // Each write checks four entries, three of which are due. The busy bucket is as large as they are, so it moves.
+    // Each write checks four entries, three of which have expired. The busy bucket has the same size as the expired
+    // ones, so it moves.
     write(table, 'tenant-busy', [1, 2 * count, now], now);
     if (stateOf(table, 'tenant-busy')[2] !== now) expect([now]).toBe('there');
     if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
@@ -119,7 +123,7 @@ test('knows of each bucket past full until when it is, whatever others come, cha
         check(name);
         for (const other of model.keys()) check(other);
       }
-      // All expire without being used.
+      // All buckets expire without being used.
       const last = new RunningBucket();
       last.load(1, now + 10_000, 0);
       for (let i = 0; i < 20; i++) table.write('last', last, 0, now + 5_000);

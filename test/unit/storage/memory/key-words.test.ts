@@ -4,13 +4,13 @@ import { KeyWords } from '../../../../src/storage/memory/key-words.js';
 import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';
 
-/** Everything that distinguishes two keys. */
+/** Returns everything that distinguishes two keys, as text. */
 function imageOf(words: KeyWords, key: string): string {
   words.load(key);
   return [words.info, ...words.words.subarray(0, words.count)].join();
 }
 
-/** Like {@link imageOf}, and never the memory of an earlier load. */
+/** Variant of {@link imageOf} with a new object, which contains nothing of an earlier load. */
 function fresh(key: string): string {
   return imageOf(new KeyWords(1, 2), key);
 }
@@ -103,7 +103,7 @@ describe('the hash', () => {
     hashes.add(words.hash);
     words.load('a'.repeat(length + 1));
     hashes.add(words.hash);
-    // Two of so few keys collide once in 100,000 runs.
+    // Among this number of keys, two hashes are equal once in 100,000 runs.
     expect(hashes.size).toBe(length + 2);
     const [one, other] = [new KeyWords(1, 2), new KeyWords(1, 3)];
     one.load('a'.repeat(length));

@@ -125,7 +125,7 @@ describe('many items in one request', () => {
     const expected = (before: number): readonly number[] =>
       items.map((_, i) => 97 - before - (i < 40 ? 0 : 3));
     expect(remaining()).toEqual(expected(0));
-    // 20 keys lost 6 tokens, 20 lost 3.
+    // 20 keys lost 6 tokens each, and 20 lost 3 each.
     expect(items.map((_, i) => left(store, key(i % 40)))).toEqual(
       items.map((_, i) => (i % 40 < 20 ? 94 : 97)),
     );
@@ -146,7 +146,7 @@ describe('many items in one request', () => {
       const outcomes = round(from);
       expect(outcomes).toHaveLength(12);
       expect(store.size).toBe(10);
-      // The stored state is that of the same key.
+      // Each key has its own stored state.
       const lefts = Array.from({ length: 12 }, (_, i) => left(store, `k${from + i}`));
       for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(lefts[i]);
     }

@@ -5,7 +5,7 @@ test('records of other sizes find the room that was freed', () => {
   const arena = new RecordArena();
   for (const words of [8, 13, 64, 100, 1000]) {
     const slots = Array.from({ length: 5000 }, () => arena.allocate(words));
-    // Always frees the first one: the last one moves into its place, so only the last chunk becomes empty.
+    // Always frees the first record. The last one moves to its place, so only the last chunk becomes empty.
     for (const _ of slots) arena.free(slots[0] as number);
     expect(arena.doubles.filter((chunk) => chunk.length > 0)).toEqual([]);
   }

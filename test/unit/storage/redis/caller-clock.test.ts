@@ -37,7 +37,7 @@ test('is as far behind as the answer took, and keeps the best of the last readin
   const { clock, read } = clockOf(machine);
   read(100, 300);
   expect(machine.wall - clock.nowMicros()).toBe(300);
-  // The reply took long, so the previous reading is better.
+  // This reply was slow, so the previous reading is better.
   read(0, 50_000);
   expect(machine.wall - clock.nowMicros()).toBe(350);
   read(90_000, 200);
@@ -105,7 +105,7 @@ test('never goes back and is never ahead, whatever the network and the drift', (
       let latest = 0;
       for (const [pause, there, back] of all) {
         machine.advance(pause);
-        // Rounded towards zero: a microsecond within a moment would exceed the maximum drift.
+        // Rounded towards zero, because an additional microsecond within a short pause would exceed the maximum drift.
         machine.stepWall(Math.trunc((pause * drift) / 1e6));
         const before = clock.nowMicros();
         expect(before).toBeGreaterThanOrEqual(latest);
@@ -113,7 +113,7 @@ test('never goes back and is never ahead, whatever the network and the drift', (
         latest = clock.nowMicros();
         expect(latest).toBeGreaterThanOrEqual(before);
         expect(latest).toBeLessThanOrEqual(machine.wall);
-        // It is behind by at most the duration of the reply.
+        // The clock is behind by at most the duration of the reply.
         expect(machine.wall - latest).toBeLessThanOrEqual(back + 1);
       }
     }),

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { expect, test } from '@jest/globals';
 
-/** V8's answer to whether it finds the methods of strings directly. */
+/** Returns whether V8 finds the methods of strings directly. */
 function areStringMethodsFast(): boolean {
   setFlagsFromString('--allow-natives-syntax');
   try {

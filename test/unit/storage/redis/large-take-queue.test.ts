@@ -7,7 +7,7 @@ function itemsOf(name: string, count: number): TakeItem[] {
   return Array.from({ length: count }, (_, i) => takeItem(`${name}${i}`, HUNDRED));
 }
 
-/** The first keys of the sent requests, in order. */
+/** Sends requests. Returns their first keys, in order. */
 function sent(queue: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[] {
   const keys: string[] = [];
   for (let take = queue.peek(); take !== undefined && keys.length < count; take = queue.peek()) {
@@ -29,7 +29,8 @@ describe('requests of many items', () => {
     const queue = new LargeTakeQueue(100_000);
     for (const name of ['a', 'b', 'c', 'd']) void queue.add(itemsOf(name, 1000), 1, 'greedy', 0);
     for (const name of ['v', 'w', 'x', 'y', 'z']) void queue.add(itemsOf(name, 60), 1, 'modest', 0);
-    // Each turn is worth 64 items: the modest flow sends all of its 300 before the first 1,000 are paid for.
+    // Each turn is worth 64 items. The small flow sends all of its 300 items before another flow has the credit for its
+    // first 1,000.
     expect(sent(queue)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
 
@@ -39,7 +40,7 @@ describe('requests of many items', () => {
     sent(queue, 1);
     void queue.add(itemsOf('new', 64), 1, 'modest', 0);
     expect(sent(queue, 1)).toEqual(['new0']);
-    // Old flows get their turns, however many new ones arrive.
+    // Old flows get their turns, even if many new flows arrive.
     for (let n = 0; n < 100; n++) void queue.add(itemsOf(`fresh${n}-`, 64), 1, `fresh ${n}`, 0);
     const order = sent(queue);
     expect(order.indexOf('g0')).toBeGreaterThan(10);

@@ -87,7 +87,7 @@ test('a sentence names what to do, and what was said', () => {
     /^it does not answer; check .* \(no answer for 250 ms\)$/,
   );
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
-  // Another slot gives the same sentence.
+  // The sentence does not depend on the slot.
   expect(faultSentence(PLACE, 'MOVED 6739 127.0.0.1:15609')).toBe(
     'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or set REDIS_URL to a single Redis server (MOVED)',
   );

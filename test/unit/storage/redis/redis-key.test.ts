@@ -21,6 +21,6 @@ test('keys as long as a caller likes are not remembered', () => {
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 500; i++) keys.of({ key: `${i}`.padEnd(100_000, 'x'), tagLength: 50 });
   collect();
-  // If cached, the keys or their tags would take 50 MB.
+  // A cache of all these keys or tags would take 50 MB.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
 });

@@ -7,7 +7,7 @@ import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 const MS = 1000;
 
-/** A call since `sinceMicros` with one request of `items`. */
+/** Returns a call since `sinceMicros`, with one request of `items` items. */
 function batchOf(items: number, sinceMicros: number): TakeBatch {
   const batch = new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros });
   const takes: TakeItem[] = Array.from({ length: items }, (_, i) => takeItem(`k${i}`, HUNDRED));
@@ -81,7 +81,7 @@ describe('the work of other processes', () => {
     // 2 of 20 ms.
     expect(isExplained()).toBe(false);
     load.addOtherWork(2, 2 * MS, 9 * MS);
-    // 1 of these 50 ms is over.
+    // 1 of these 50 ms has passed.
     load.addOtherWork(1, 50 * MS, 26 * MS);
     expect(isExplained()).toBe(true);
     const next = batchOf(1, 27 * MS);
@@ -102,7 +102,7 @@ describe('the work of other processes', () => {
     expect(told).toEqual([2 * (79 * 25 + 5) + 15 - 1000]);
     load.sent(batchOf(79, MS), MS);
     expect(told.length).toBe(1);
-    // The reported work is over.
+    // The reported work has ended.
     load.sent(batchOf(81, 100 * MS), 100 * MS);
     expect(told.length).toBe(2);
   });
@@ -131,7 +131,7 @@ describe('the time until a call is done', () => {
 
   test('is that of the work before it, at the pace of the last answers', () => {
     const load = new RedisLoad();
-    // Requests of four items take at most 45 µs; this Redis takes 10.
+    // Requests with four items take at most 45 µs; this Redis takes 10 µs.
     const calls = Array.from({ length: 100 }, () => batchOf(4, 0));
     for (const call of calls) load.sent(call, 1);
     expect(load.queueMicros(1)).toBe(0);
@@ -160,7 +160,7 @@ describe('the time until a call is done', () => {
       idleMicros = Math.max(idleMicros, nowMicros + wayMicros / 2) + items * itemMicros;
       answers.push({ batch, atMicros: idleMicros + wayMicros / 2 });
     };
-    // A small request twice per millisecond, and one of 1,500 limits every 300 ms.
+    // A small request every 0.5 ms, and a request with 1,500 limits every 300 ms.
     for (let nowMicros = 0; nowMicros < 2000 * MS; nowMicros += MS / 2) {
       while ((answers[0]?.atMicros ?? Infinity) <= nowMicros) {
         const { batch, atMicros } = answers.shift()!;
@@ -171,7 +171,7 @@ describe('the time until a call is done', () => {
       send(1, nowMicros);
       if (nowMicros > 500 * MS) longest = Math.max(longest, load.queueMicros(nowMicros));
     }
-    // It takes Redis 7.5 ms, and at most 37 ms.
+    // The large request takes Redis 7.5 ms, and its maximum is 37 ms.
     expect(longest).toBeGreaterThan(5 * MS);
     expect(longest).toBeLessThan(12 * MS);
   });

@@ -11,7 +11,7 @@ import { REDIS } from '../../../support/limiter/store-options.js';
 const SECOND = 1_000_000;
 const REFUSAL = new RedisReplyError("NOTIME ERR The user executing the script can't run this command");
 
-/** A clock, and a fake connection that replies to TIME in order, and to no further requests. */
+/** Returns a clock, and a fake connection that replies to TIME with `answers`, and then no more. */
 function bench(clockOf: RedisClock, answers: (readonly number[] | Error)[] = []) {
   const machine = new FakeClock();
   const log: string[] = [];
@@ -58,7 +58,7 @@ test('auto says nothing until a script is refused the time, and then begins wher
   expect(await clock.canSupplyTimeAfter(new RedisReplyError('OOM full'), send)).toBe(false);
   expect(await clock.canSupplyTimeAfter(new Error('NOTIME of a connection'), send)).toBe(false);
   expect([clock.argument(send), asked()]).toEqual(['', 0]);
-  // It does not wait for the reply to TIME, which never arrives.
+  // The call does not wait for the reply to TIME, which never arrives.
   expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
   expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
   expect(clock.argument(send)).toBe('+1600000001000000');

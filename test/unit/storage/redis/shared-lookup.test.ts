@@ -4,7 +4,7 @@ import { sharedLookup } from '../../../../src/storage/redis/connection/shared-lo
 
 type Found = readonly [code: string | undefined, address: string | LookupAddress[] | undefined];
 
-/** Starts a lookup; `done` is filled when the reply arrives. */
+/** Starts a lookup, and appends its result to `done`. */
 function ask(name: string, done: Found[], all = false): Promise<Found> {
   return new Promise((resolve) => {
     sharedLookup(name, { all, family: 4 }, (error, address) => {
@@ -19,7 +19,7 @@ test('those who ask for a name meanwhile share one lookup, and are told at the s
   const done: Found[] = [];
   const first = ask('localhost', done);
   const second = ask('localhost', done);
-  // Another form of the reply needs another lookup.
+  // A reply in another format needs another lookup.
   const third = ask('localhost', [], true);
   await Promise.race([first, second]);
   expect(done).toHaveLength(2);

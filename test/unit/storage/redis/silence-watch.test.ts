@@ -12,8 +12,8 @@ afterEach(() => {
 });
 
 /**
- * A watch over one call of one item, sent now, with a maximum silence of 20 ms; returns when Redis counts as silent, in
- * ms.
+ * Watches one call of one item, sent now, with a maximum silence of 20 ms. Returns when Redis counts as silent, in
+ * milliseconds.
  */
 function silentAfter(othersSince: (nowMicros: number) => number): () => number | undefined {
   const start = performance.now();

@@ -237,7 +237,7 @@ describe('an error', () => {
     ]);
     await turn();
     expect(used(tokens('c1'))).toBe(0);
-    // An observed item denies nothing.
+    // An observed item cannot deny the request.
     expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(AWAY);
   });
 
@@ -278,7 +278,7 @@ describe('giving back', () => {
       new Promise((resolve) => (answer = () => resolve(map.of('a').memory.take(items))));
     const taking = take(tokens('a1'), tokens('b1'), tokens('c1'));
     await turn();
-    // The connection epoch is that of b's earlier reply.
+    // The connection epoch of b's earlier reply.
     map.of('b').connectionEpoch = holds;
     answer();
     expect(await taking).toMatchObject([{ limited: true }, {}, {}]);

@@ -22,7 +22,7 @@ const AWAY = new StorageError('disconnected', 'away');
 
 type Answer = (items: readonly TakeItem[]) => TakeResult | Promise<TakeResult>;
 
-/** Buckets in memory; `steps` replace the answers of the n-th calls. */
+/** Buckets in memory. `steps` replaces the results of the calls with these numbers. */
 class Stepped implements BucketStore {
   readonly inner: MemoryStore;
   readonly asked: (readonly TakeItem[])[] = [];
@@ -88,7 +88,7 @@ const tokens = takeItem('b', HUNDRED);
 const look = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
 const settled = () => waitFor('the store to have been given back', () => told.length === 2);
 
-/** Others use up the one-second window before the last step. */
+/** Other requests use up the one-second window before the last step. */
 function loseRace(): void {
   perSecond.steps.set(2, (items) => {
     perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
@@ -96,7 +96,7 @@ function loseRace(): void {
   });
 }
 
-/** The last step fails; whether it was executed is unknown. */
+/** The last step fails, and it is unknown whether it was executed. */
 function fail(): void {
   perSecond.steps.set(2, () => AWAY);
 }
@@ -257,7 +257,7 @@ describe('giving back', () => {
       monotonicMicros: () => clock.monotonicMicros(),
     });
     main.inner.take([takeItem('b', HUNDRED, { hits: 99 })]);
-    // Another request is denied because of what this one has taken.
+    // Another request is denied because of the hits that this one has taken.
     perSecond.steps.set(2, async () => {
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true }]);
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true, cached: true }]);

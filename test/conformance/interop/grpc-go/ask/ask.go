@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	// One connection for the life of the program.
+	// The program uses one connection.
 	connection, err := grpc.NewClient(os.Args[1], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		panic(err)

@@ -1,4 +1,7 @@
-/* Where calls go that a node of a Redis Cluster refused; what a real one answers is in test/integration/cluster. */
+/*
+ * Redirections and other refusals by nodes of a Redis Cluster. test/integration/cluster tests the replies of a real
+ * cluster.
+ */
 import { expect, jest, test } from '@jest/globals';
 import {
   type ClusterNodeOptions,
@@ -16,7 +19,10 @@ import { HUNDRED, takeItem } from '../../../../support/limiter/take-items.js';
 
 const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
 
-/** Nodes of a cluster, the first of which serves all slots. They share one store, because opening one takes long. */
+/**
+ * Creates the nodes of a cluster. The first node serves all slots. The nodes share one store, because opening a store
+ * is slow.
+ */
 async function setUp(onOpen = (): void => {}) {
   const places: ClusterNodeOptions[] = [];
   // Nothing listens on port 1.

@@ -9,7 +9,7 @@ afterEach(async () => {
   await new Promise((resolve) => server?.close(resolve));
 });
 
-/** The result of a query to a server that runs `answer` for each chunk. */
+/** Returns the result of a query to a server that runs `answer` for each chunk. */
 async function asked(answer: (socket: Socket, chunk: string) => void): Promise<string> {
   server = createServer((socket) => {
     socket.on('error', () => {});

@@ -134,13 +134,13 @@ test('one that is slow holds up no connection while the login before is good', a
   const login = password();
   await jest.advanceTimersByTimeAsync(300);
   expect(await login).toBe('password1');
-  // Redis refuses it, so a new login is awaited.
+  // Redis refuses the login, so callers wait for a new one.
   const other = password(true);
   await jest.advanceTimersByTimeAsync(3000);
   end('new');
   expect(await other).toBe('new');
   expect(told).toEqual(['renewed password1', 'renewed new']);
-  // The same after it has expired.
+  // The same after the login has expired.
   await jest.advanceTimersByTimeAsync(11_000);
   const late = password();
   await jest.advanceTimersByTimeAsync(1000);

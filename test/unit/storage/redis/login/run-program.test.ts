@@ -42,7 +42,7 @@ test('who reads stdin is told that there is nothing', async () => {
 
 let scripts = 0;
 
-/** A script that waits for a program that it has started; resolves with that program's process id. */
+/** Runs a script that waits for a program that it has started. Resolves with the process id of that program. */
 async function hanging(
   signal: AbortSignal,
   timeoutMs?: number,
@@ -68,7 +68,7 @@ async function hanging(
 
 test('what a program has printed is taken when it ends, whoever holds its output', async () => {
   const file = folder.join('holder');
-  // One process stays in the group, and is killed with it. The other reports when it has left the group.
+  // One process stays in the group, and is killed with it. The other one reports when it has left the group.
   const leaves = `setsid sh -c 'echo $$ >> ${file}; exec sleep 601' &`;
   const waits = `until [ $(wc -l < ${file}) = 2 ]; do sleep 0.01; done`;
   const holders = `sleep 600 & echo $! > ${file}; ${leaves} ${waits}`;
