@@ -413,21 +413,16 @@ const CATALOGUE = {
   },
   chromium: {
     what: 'Chromium',
-    pin: 'Debian',
+    pin: 'Debian, without a user interface',
     optional: 'the browser tests of the page, and npm run screenshots',
     without: 'install chromium',
     async fetch(folder) {
-      const installed = onPath('chromium');
+      const installed = onPath('chromium-headless-shell') ?? onPath('chromium');
       if (installed !== undefined) return installed;
       // Chromium needs a font to draw text, and this configuration to find the font.
-      const packages = [
-        'chromium',
-        'chromium-common',
-        'fontconfig-config',
-        'fonts-inter',
-        'fonts-dejavu-core',
-      ];
-      const command = await fetchDebianProgram(folder, packages, 'usr/lib/chromium/chromium');
+      const packages = ['chromium-headless-shell', 'fontconfig-config', 'fonts-inter', 'fonts-dejavu-core'];
+      const program = 'usr/lib/chromium/chromium-headless-shell';
+      const command = await fetchDebianProgram(folder, packages, program);
       writeFileSync(join(folder, 'fonts.conf'), fontsConf(join(folder, 'root/usr/share/fonts')));
       return launcher(
         folder,
