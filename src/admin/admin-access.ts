@@ -107,11 +107,11 @@ export class DebugPortAccess implements AdminAccess {
     const { debugHost } = this.#options;
     if (!isLoopbackHost(debugHost) || !LOOPBACK_PEER.test(peer)) {
       const where =
-        debugHost === '' ? 'DEBUG_HOST is empty, which is every address' : `DEBUG_HOST is ${debugHost}`;
+        debugHost === '' ? 'DEBUG_HOST is empty, which means all addresses' : `DEBUG_HOST is ${debugHost}`;
       return adminRefusal(
         403,
-        `${where}, so other machines may reach this port, and nothing says who of them may administer weir: set ` +
-          'ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
+        `${where}, so other machines can reach this port, but no tokens are configured; set ` +
+          'ADMIN_TOKENS_FILE, or set DEBUG_HOST=127.0.0.1',
       );
     }
     const fault = dnsRebindingReason(headers);
@@ -120,8 +120,8 @@ export class DebugPortAccess implements AdminAccess {
     if (proxied === undefined) return { by: 'loopback', peer, right: 'write' };
     return adminRefusal(
       403,
-      `the call came through a proxy (it has the header ${proxied.slice(0, MAX_SHOWN)}), so it is not known who ` +
-        'calls: call this port itself, or set ADMIN_TOKENS_FILE',
+      `the request came through a proxy (header ${proxied.slice(0, MAX_SHOWN)}), so the caller is ` +
+        'unknown; connect to this port directly, or set ADMIN_TOKENS_FILE',
     );
   }
 
@@ -134,7 +134,7 @@ export class DebugPortAccess implements AdminAccess {
       return;
     }
     const before = this.#notLogged > 0 && { alsoRefused: this.#notLogged };
-    log.warn({ peer, status, ...before }, 'a call to the debug port that administers weir was refused');
+    log.warn({ peer, status, ...before }, 'refused an administrative request to the debug port');
     this.#logAtMicros = now + LOGGED_MICROS;
     this.#notLogged = 0;
   }
@@ -150,26 +150,31 @@ function withToken(
   if (sent === undefined) {
     return adminRefusal(
       401,
-      'a token is needed, in the header "authorization: Bearer <token>"; weir bucket and weir top take it from ' +
-        'WEIR_ADMIN_TOKEN or --token-file',
+      'a token is required in the header "authorization: Bearer <token>"; for weir bucket and weir top, ' +
+        'set WEIR_ADMIN_TOKEN or use --token-file',
       CHALLENGE,
     );
   }
   if (sent.length < MIN_TOKEN_LENGTH || sent.length > MAX_TOKEN_LENGTH) {
     return adminRefusal(
       401,
-      `a token has ${MIN_TOKEN_LENGTH} to ${MAX_TOKEN_LENGTH} characters, and that one has ${sent.length}; weir ` +
-        'bucket new-token makes a good one',
+      `a token must have ${MIN_TOKEN_LENGTH} to ${MAX_TOKEN_LENGTH} characters, but this token has ` +
+        `${sent.length}; create a valid token with weir bucket new-token`,
       CHALLENGE,
     );
   }
   const token = tokens.find(sent);
   if (token === undefined) {
-    return adminRefusal(401, 'the token is not one of ADMIN_TOKENS_FILE, or not any more', CHALLENGE);
+    return adminRefusal(
+      401,
+      'ADMIN_TOKENS_FILE does not contain this token; use a token that the file lists',
+      CHALLENGE,
+    );
   }
   if (right === 'read' || token.right === 'write') return { by: token.name, peer, right: token.right };
   return adminRefusal(
     403,
-    `the token ${token.name} may read only, and this changes something: use one with the right write`,
+    `the token ${token.name} has only read permission, but this request makes a change; use a token ` +
+      'with write permission',
   );
 }

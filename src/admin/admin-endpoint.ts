@@ -62,7 +62,7 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
     async answer(call) {
       const question = parse(call.body);
       if (question === undefined)
-        return adminRefusal(400, 'the body is no JSON in UTF-8, or lists and objects lie too deep');
+        return adminRefusal(400, 'the body is not valid JSON in UTF-8, or is nested too deeply');
       const caller = access.check(call, service.rightFor(question));
       if ('status' in caller) return caller;
       const feed = ASKS_EVENTS.test(call.headers.accept ?? '') ? service.feed?.(question, caller) : undefined;
@@ -102,12 +102,10 @@ function whileAllowed(feed: EventFeed, isStill: () => boolean): EventFeed {
 
 function malformed({ method, headers, query }: HttpHead): HttpAnswer | undefined {
   if (method !== 'POST') return adminRefusal(405, 'use POST', { allow: 'POST' });
-  if (query.size > 0) return adminRefusal(400, 'nothing may stand behind a "?": write it into the body');
+  if (query.size > 0)
+    return adminRefusal(400, 'the URL must not contain a query; send the fields in the body');
   if (APPLICATION_JSON.test(headers['content-type'] ?? '')) return undefined;
-  return adminRefusal(
-    415,
-    'the body is to be JSON: send it with the header "content-type: application/json"',
-  );
+  return adminRefusal(415, 'the body must be JSON; send the header "content-type: application/json"');
 }
 
 function parse(pieces: readonly Buffer[]): unknown {

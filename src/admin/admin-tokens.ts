@@ -34,9 +34,9 @@ function digestOf(token: string): Buffer {
 /** Returns the error in the name of a token, as the end of a sentence, or undefined for a valid name. */
 export function tokenNameFault(name: string): string | undefined {
   if (name === RESERVED_NAME)
-    return `"${RESERVED_NAME}" is what callers without a token are called; choose another name`;
+    return `"${RESERVED_NAME}" is reserved for callers without a token; choose another name`;
   if (NAME.test(name)) return undefined;
-  return `${JSON.stringify(name.slice(0, 80))} is no name: use 1 to 64 letters, digits and . _ - @`;
+  return `${JSON.stringify(name.slice(0, 80))} is not a valid name; use 1 to 64 letters, digits and . _ - @`;
 }
 
 /** Creates a token of 256 random bits. `name` must be valid; see {@link tokenNameFault}. */
@@ -51,10 +51,11 @@ export function newAdminToken(name: string, right: AdminToken['right']): NewAdmi
  * The error never quotes a digest, because the file may contain the token there by mistake.
  */
 export function readAdminTokens(text: string): readonly AdminToken[] | string {
-  if (Buffer.byteLength(text) > MAX_TOKENS_BYTES) return `: it has more than ${MAX_TOKENS_BYTES} bytes`;
+  if (Buffer.byteLength(text) > MAX_TOKENS_BYTES)
+    return `: the file has more than ${MAX_TOKENS_BYTES} bytes; remove some lines`;
   // Programs that write the file in place truncate it first.
   if (text.trim() === '')
-    return ': it is empty; write a line for each token, or a comment where there is to be none';
+    return ': the file is empty; write one line for each token, or only a comment to allow no tokens';
   const tokens: AdminToken[] = [];
   const places: number[] = [];
   for (const [at, line] of text
@@ -66,11 +67,12 @@ export function readAdminTokens(text: string): readonly AdminToken[] | string {
     const place = at + 1;
     const token = readToken(trimmed);
     if (typeof token === 'string') return `:${place}: ${token}`;
-    if (tokens.length === MAX_TOKENS) return `:${place}: it has more than ${MAX_TOKENS} tokens; remove some`;
+    if (tokens.length === MAX_TOKENS)
+      return `:${place}: the file has more than ${MAX_TOKENS} tokens; remove some`;
     const same = tokens.findIndex(({ name, digest }) => name === token.name || digest.equals(token.digest));
     if (same !== -1) {
       const what = tokens[same]?.name === token.name ? `the name ${token.name}` : 'the same token';
-      return `:${place}: ${what} stands in line ${places[same]}, too; remove one of them`;
+      return `:${place}: ${what} is already in line ${places[same]}; remove one of the two lines`;
     }
     tokens.push(token);
     places.push(place);
@@ -78,17 +80,17 @@ export function readAdminTokens(text: string): readonly AdminToken[] | string {
   return tokens;
 }
 
-const FORM = 'a line is "<name> read|write sha256:<64 hex digits>", as `weir bucket new-token` prints it';
+const FORM =
+  'each line must be "<name> read|write sha256:<64 hex digits>", as printed by `weir bucket new-token`';
 
 function readToken(line: string): AdminToken | string {
   const [name = '', right, third = '', ...more] = line.split(/[\t ]+/);
-  if (third === '' || more.length > 0) return `it does not have three words; ${FORM}`;
+  if (third === '' || more.length > 0) return `the line does not have three words; ${FORM}`;
   const fault = tokenNameFault(name);
   if (fault !== undefined) return fault;
-  if (right !== 'read' && right !== 'write')
-    return `the second word, the right, is neither read nor write; ${FORM}`;
+  if (right !== 'read' && right !== 'write') return `the second word is neither read nor write; ${FORM}`;
   const digest = DIGEST.exec(third)?.[1];
-  if (digest === undefined) return `the third word is not sha256: and 64 hex digits; ${FORM}`;
+  if (digest === undefined) return `the third word is not "sha256:" followed by 64 hex digits; ${FORM}`;
   return { name, right, digest: Buffer.from(digest, 'hex') };
 }
 

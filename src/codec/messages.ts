@@ -146,28 +146,31 @@ export const INVALID_REQUEST = 'message is not a well-formed envoy.service.ratel
 /** Returns the error message for a request with more descriptors than `most`, which is not read to the end. */
 export function moreDescriptorsThan(most: number): string {
   return (
-    `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ` +
+    `rate limit descriptor list has at least ${most + 1} descriptors, more than the ` +
     `${quantity(most, 'that is', 'that are')} allowed (MAX_DESCRIPTORS)`
   );
 }
 
 /** Error message for a request with more entries than {@link MAX_ENTRIES}, which is not read to the end. */
 export const TOO_MANY_ENTRIES =
-  `rate limit descriptors hold at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that ` +
-  'are allowed in one request';
+  `rate limit descriptors have at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that are ` +
+  'allowed in one request';
 
 /** Returns the error message for a request with more fields than {@link maxFields}, which is not read to the end. */
 export function tooManyFields(most: number): string {
-  return `message holds at least ${most + 1} protobuf fields, more than the ${most} that are allowed in one request`;
+  return `message has at least ${most + 1} protobuf fields, more than the ${most} that are allowed in one request`;
 }
 
 /** Returns the error message for a request with `count` descriptors, which are too many. */
 export function tooManyDescriptors(count: number, most: number): string {
   const allowed = quantity(most, 'that is', 'that are');
-  return `rate limit descriptor list holds ${count} descriptors, more than the ${allowed} allowed`;
+  return `rate limit descriptor list has ${count} descriptors, more than the ${allowed} allowed`;
 }
 
 /** Returns the error message for a request whose descriptors match more limits than `most`. */
 export function tooManyLimits(most: number): string {
-  return `rate limit descriptor list asks for more limits than the ${quantity(most, 'that is', 'that are')} allowed`;
+  return (
+    `rate limit descriptor list matches more limits than the ${quantity(most, 'that is', 'that are')} ` +
+    'allowed (MAX_LIMITS)'
+  );
 }

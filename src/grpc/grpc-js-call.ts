@@ -78,7 +78,7 @@ export class GrpcJsCall implements AuxiliaryCall {
     const stream = this.#stream;
     if (this.#hasEnded()) return false;
     if (stream.writableLength >= MAX_UNREAD_MESSAGES) {
-      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
+      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'the caller does not read the responses'));
       return false;
     }
     const read = stream.write(Buffer.from(message));

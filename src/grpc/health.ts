@@ -82,7 +82,7 @@ export class Health {
 
   #check({ service }: HealthRequest): Buffer {
     if (this.#names.includes(service)) return encodeHealthResponse(this.#response());
-    throw new GrpcError(STATUS.NOT_FOUND, 'this server has no service of that name');
+    throw new GrpcError(STATUS.NOT_FOUND, 'this server has no service with this name');
   }
 
   #watch({ service }: HealthRequest, call: AuxiliaryCall): void {

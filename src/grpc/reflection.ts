@@ -64,7 +64,7 @@ class SymbolIndex {
         return {
           kind: 'error',
           code: STATUS.UNIMPLEMENTED,
-          message: 'the request asks for nothing known here',
+          message: 'the request type is unknown',
         };
     }
   }

@@ -25,21 +25,27 @@ const BROKEN_BLOCK = new ConnectionFailure(
   PROTOCOL_ERROR,
   'the peer sent another frame inside a header block',
 );
-const PUSH = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent PUSH_PROMISE, which only servers may');
-const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame of a stream on the connection');
-const NOT_STREAM_0 = new ConnectionFailure(
-  PROTOCOL_ERROR,
-  'the peer sent a frame of the connection on a stream',
-);
+const PUSH = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent PUSH_PROMISE, which only servers may send');
+const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a stream frame on stream 0');
+const NOT_STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a connection frame on a stream');
 const IDLE_STREAM = new ConnectionFailure(
   PROTOCOL_ERROR,
-  'the peer sent a frame on a stream it never opened',
+  'the peer sent a frame on a stream that it never opened',
 );
-const FRAME_SIZE = new ConnectionFailure(FRAME_SIZE_ERROR, 'the peer sent a frame of a wrong length');
-const ZERO_INCREMENT = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
-const PRIORITY_SIZE = new StreamFailure(FRAME_SIZE_ERROR, 'the peer sent PRIORITY of a wrong length');
+const FRAME_SIZE = new ConnectionFailure(FRAME_SIZE_ERROR, 'the peer sent a frame with an invalid length');
+const ZERO_INCREMENT = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a WINDOW_UPDATE with an increment of 0',
+);
+const PRIORITY_SIZE = new StreamFailure(
+  FRAME_SIZE_ERROR,
+  'the peer sent a PRIORITY frame with an invalid length',
+);
 const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
-const ZERO_STREAM_INCREMENT = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
+const ZERO_STREAM_INCREMENT = new StreamFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a WINDOW_UPDATE with an increment of 0',
+);
 
 /** Payloads of our PING frames: for keep-alive, and to detect that the peer has read the first GOAWAY. */
 const KEEP_ALIVE_PING = Buffer.from('weirping', 'latin1');
@@ -129,7 +135,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   addHeldBytes(bytes: number): void {
     this.#handlerBytes += bytes;
-    expectState(this.#handlerBytes >= 0, 'a handler gives up no more than it holds');
+    expectState(this.#handlerBytes >= 0, 'a handler releases no more memory than it holds');
     // The owner measures the held memory again when it flushes.
     this.onOutputAdded();
   }
@@ -218,7 +224,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       // A GOAWAY would be queued behind the data that the peer does not read.
       this.#ended = true;
       this.#sink.destroy();
-      this.#abort(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
+      this.#abort(ENHANCE_YOUR_CALM, 'the peer does not read the responses');
     } else if (this.#closing === 'closed' && this.#streams.size === 0) {
       this.#finish();
     }
@@ -238,7 +244,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       case 'garbage':
         // RFC 9113 section 3.4: a GOAWAY may be omitted, because the peer does not use HTTP/2.
         this.#finish();
-        this.#events.onProtocolError(this, 'the peer did not send the preface of HTTP/2', false);
+        this.#events.onProtocolError(this, 'the peer did not send the HTTP/2 connection preface', false);
         return chunk.length;
       case 'more':
         return chunk.length;
@@ -383,7 +389,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   }
 
   #finish(): void {
-    expectState(!this.#ended, 'a connection ends once');
+    expectState(!this.#ended, 'a connection ends only once');
     this.#ended = true;
     this.#reader.stop();
     this.#requests.release();

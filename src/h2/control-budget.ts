@@ -5,7 +5,7 @@ import type { H2Limits } from './limits.js';
 
 const TOO_MANY = new ConnectionFailure(
   ERROR_CODE.ENHANCE_YOUR_CALM,
-  'the peer sends too many frames that bring no request',
+  'the peer sent too many frames that do not belong to a request',
 );
 
 /**

@@ -9,7 +9,7 @@ import type { Streams } from './streams/streams.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, COMPRESSION_ERROR } = ERROR_CODE;
 
-const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame of a stream on the connection');
+const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a stream frame on stream 0');
 const EVEN_STREAM = new ConnectionFailure(PROTOCOL_ERROR, 'the peer opened a stream with an even identifier');
 const LONE_CONTINUATION = new ConnectionFailure(
   PROTOCOL_ERROR,
@@ -18,7 +18,7 @@ const LONE_CONTINUATION = new ConnectionFailure(
 const PADDING = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame with more padding than payload');
 const NO_PRIORITY = new ConnectionFailure(
   FRAME_SIZE_ERROR,
-  'the peer sent HEADERS that are shorter than their flags say',
+  'the peer sent a HEADERS frame that is shorter than its flags require',
 );
 
 /**
@@ -117,7 +117,7 @@ export class RequestFrames {
     if (list === undefined) {
       return new ConnectionFailure(
         COMPRESSION_ERROR,
-        `the peer sent a broken header block: ${this.#decoder.failure}`,
+        `the peer sent an invalid header block: ${this.#decoder.failure}`,
       );
     }
     return this.#streams.onHeaders(id, list, endStream, selfDependent);

@@ -99,7 +99,7 @@ function checkRequest(
     if (name === 'content-length') {
       const length = parseContentLength(value);
       if (length < 0 || (contentLength >= 0 && contentLength !== length)) {
-        return new MalformedHead('content-length is not one number');
+        return new MalformedHead('content-length is not a single number');
       }
       contentLength = length;
     }
@@ -122,23 +122,23 @@ function parseContentLength(value: string): number {
 function setPseudoField(pseudo: PseudoFields, name: string, value: string): string | undefined {
   switch (name) {
     case ':method':
-      if (pseudo.method !== undefined) return ':method comes twice';
+      if (pseudo.method !== undefined) return ':method appears twice';
       pseudo.method = value;
       return undefined;
     case ':scheme':
-      if (pseudo.scheme !== undefined) return ':scheme comes twice';
+      if (pseudo.scheme !== undefined) return ':scheme appears twice';
       pseudo.scheme = value;
       return undefined;
     case ':path':
-      if (pseudo.path !== undefined) return ':path comes twice';
+      if (pseudo.path !== undefined) return ':path appears twice';
       pseudo.path = value;
       return undefined;
     case ':authority':
-      if (pseudo.authority !== undefined) return ':authority comes twice';
+      if (pseudo.authority !== undefined) return ':authority appears twice';
       pseudo.authority = value;
       return undefined;
     default:
-      return 'a pseudo-header field is not one of a request';
+      return 'a pseudo-header field is not defined for requests';
   }
 }
 
@@ -148,17 +148,17 @@ function checkPseudoFields(pseudo: PseudoFields, previous: CheckedHead | undefin
   if (previous !== undefined && path !== '' && path === previous.path && method === previous.method) {
     if (scheme === previous.scheme && authority === previous.authority) return undefined;
   }
-  if (method === undefined || !isToken(method)) return ':method is missing or no token';
-  if (authority !== undefined && !isFieldValue(authority))
-    return ':authority has octets that no field may have';
+  if (method === undefined || !isToken(method)) return ':method is missing or is not a token';
+  if (authority !== undefined && !isFieldValue(authority)) return ':authority contains invalid octets';
   if (method === 'CONNECT') {
     // RFC 9113 section 8.5: ":scheme" and ":path" MUST be omitted, and ":authority" names host and port.
-    if (scheme !== undefined || path !== undefined) return 'CONNECT comes with :scheme or :path';
-    return authority === undefined || authority === '' ? 'CONNECT comes without :authority' : undefined;
+    if (scheme !== undefined || path !== undefined) return 'CONNECT has :scheme or :path';
+    return authority === undefined || authority === '' ? 'CONNECT has no :authority' : undefined;
   }
   if (scheme === undefined || scheme === '' || !isFieldValue(scheme))
-    return ':scheme is missing or has bad octets';
-  if (path === undefined || path === '' || !isFieldValue(path)) return ':path is missing or has bad octets';
+    return ':scheme is missing or contains invalid octets';
+  if (path === undefined || path === '' || !isFieldValue(path))
+    return ':path is missing or contains invalid octets';
   // RFC 9113 section 8.3.1: for http and https, the path starts with "/", or is "*" for OPTIONS.
   if (scheme !== 'http' && scheme !== 'https') return undefined;
   if (path.charCodeAt(0) === SLASH || (path === '*' && method === 'OPTIONS')) return undefined;
@@ -168,10 +168,10 @@ function checkPseudoFields(pseudo: PseudoFields, previous: CheckedHead | undefin
 function checkField(name: string, value: string): string | undefined {
   if (!isFieldName(name)) {
     return name.charCodeAt(0) === COLON
-      ? 'a pseudo-header field stands where none may'
-      : 'a field name has octets that none may have, or capitals';
+      ? 'a pseudo-header field is not allowed at this position'
+      : 'a field name contains invalid octets or capital letters';
   }
-  if (!isFieldValue(value)) return 'a field value has octets that none may have';
+  if (!isFieldValue(value)) return 'a field value contains invalid octets';
   switch (name) {
     // RFC 9113 section 8.2.2: connection-specific fields are not allowed.
     case 'connection':
@@ -179,7 +179,7 @@ function checkField(name: string, value: string): string | undefined {
     case 'keep-alive':
     case 'transfer-encoding':
     case 'upgrade':
-      return 'a field belongs to HTTP/1 connections';
+      return 'a connection-specific field is not allowed in HTTP/2';
     case 'te':
       return value === 'trailers' ? undefined : 'te is not "trailers"';
     default:

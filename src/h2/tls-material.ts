@@ -61,7 +61,11 @@ export function secureContextOptions(material: TlsMaterial): SecureContextOption
   try {
     createSecureContext(options);
   } catch (error) {
-    throw new TlsMaterialError('cert', `not usable for TLS: ${(error as Error).message}`, { cause: error });
+    throw new TlsMaterialError(
+      'cert',
+      `the certificate cannot be used for TLS: ${(error as Error).message}`,
+      { cause: error },
+    );
   }
   return options;
 }
@@ -72,11 +76,14 @@ function readCertificate(part: 'cert' | 'clientCa', pem: string): X509Certificat
   } catch (error) {
     // OpenSSL's message does not help if the file contains something else.
     const why = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)
-      ? 'the file holds a private key'
+      ? 'the file contains a private key'
       : (error as Error).message;
-    throw new TlsMaterialError(part, `no PEM certificate: ${why}`, { cause: error });
+    throw new TlsMaterialError(part, `not a PEM certificate: ${why}`, { cause: error });
   }
-  throw new TlsMaterialError(part, 'no PEM certificate: it has no line "-----BEGIN CERTIFICATE-----"');
+  throw new TlsMaterialError(
+    part,
+    'not a PEM certificate: the file has no line "-----BEGIN CERTIFICATE-----"',
+  );
 }
 
 function readKey(pem: string): KeyObject {
@@ -84,7 +91,7 @@ function readKey(pem: string): KeyObject {
     return createPrivateKey(pem);
   } catch (error) {
     // OpenSSL's message is not readable for people, and Node's might quote the key.
-    throw new TlsMaterialError('key', 'no PEM private key, or one with a passphrase', { cause: error });
+    throw new TlsMaterialError('key', 'not a PEM private key, or the key has a passphrase', { cause: error });
   }
 }
 

@@ -33,9 +33,9 @@ export function isLoopbackHost(host: string): boolean {
 export function crossSiteReason(headers: Headers, schemes: readonly string[]): string | undefined {
   const { origin, host = '' } = headers;
   if (origin !== undefined && !schemes.some((scheme) => origin === `${scheme}://${host}`))
-    return `pages of other origins may not call this port (Origin ${shown(origin)})`;
+    return `pages from other origins may not call this port (Origin ${shown(origin)})`;
   if (OWN_SITES.includes(headers['sec-fetch-site'])) return undefined;
-  return 'pages of other sites may not call this port (Sec-Fetch-Site)';
+  return 'pages from other sites may not call this port (Sec-Fetch-Site)';
 }
 
 /** Returns whether a browser sent the request for a page, according to its headers. */
@@ -50,8 +50,8 @@ export function isBrowserRequest(headers: Headers): boolean {
 export function dnsRebindingReason({ host = '' }: Headers): string | undefined {
   if (LOOPBACK_HOST.test(host)) return undefined;
   return (
-    `the Host header is ${shown(host)}, which may be the name of another site that leads here: call ` +
-    'localhost, 127.0.0.1 or [::1]'
+    `the Host header is ${shown(host)}, which may be a name of another site that resolves to this ` +
+    'address; use localhost, 127.0.0.1 or [::1]'
   );
 }
 

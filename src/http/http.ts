@@ -141,7 +141,7 @@ export function failed(
 }
 
 const INTERNAL_ERROR = 'internal error';
-const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-continue\n');
+const UNKNOWN_EXPECTATION = text(417, 'the only supported expectation is 100-continue\n');
 
 /** One HTTP port: finds and calls the endpoint of a request. */
 class HttpPort {
@@ -163,7 +163,7 @@ class HttpPort {
     if (endpoint === undefined) {
       const { notFound } = this.#options;
       if (notFound !== undefined) return notFound(path);
-      return text(404, `not found; here are ${[...this.#endpoints.keys()].join(' ')}\n`);
+      return text(404, `not found; the available paths are ${[...this.#endpoints.keys()].join(' ')}\n`);
     }
     try {
       const query = new URLSearchParams(question === -1 ? '' : target.slice(question + 1));
@@ -186,10 +186,10 @@ class HttpPort {
 }
 
 const WITHOUT_BODY: Readonly<Record<BodyReadFailure, readonly [keyof typeof STATUS_TEXTS, string]>> = {
-  draining: [503, 'this server ends'],
+  draining: [503, 'the server is shutting down'],
   busy: [503, 'too many requests at once'],
   'too large': [413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES'],
-  gone: [400, 'the body was cut off'],
+  gone: [400, 'the body is incomplete'],
 };
 
 /**
@@ -200,7 +200,7 @@ function duplicateHostAnswer(
   { headersDistinct }: IncomingMessage,
 ): HttpAnswer | undefined {
   if ((headersDistinct['host']?.length ?? 0) < 2) return undefined;
-  const reason = 'there are several Host headers';
+  const reason = 'the request has several Host headers';
   return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
 }
 

@@ -14,7 +14,7 @@ const MAX_REASON_CHARACTERS = 500;
 /** A line of the log, with the reason for an unmatched descriptor as text. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
 
-const WORK_EXCEEDED = 'matching took more work than a request may cause';
+const WORK_EXCEEDED = 'matching exceeded the matching budget of the request';
 
 /** Returns a line of the log with its long texts shortened, so that its size is bounded. */
 function shownLine(
@@ -56,7 +56,7 @@ export class LoggedWarnings implements DecisionWarnings {
   }
 
   matchExceeded(domain: string, key: string, denied: boolean): void {
-    const text = 'a value takes more work to match than a request may cause';
+    const text = 'matching a value exceeded the matching budget of the request';
     if (this.#shouldLogWork()) this.#log.warn({ domain, key: shown(key), denied }, text);
   }
 
@@ -72,15 +72,15 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#warnedRules.add(about);
     this.#warnedLimits.add(name);
     const text =
-      'a request asks for more hits at once than this limit ever allows (descriptors that fall on one bucket ' +
-      'count together): where the limit is enforced it is denied however long its caller waits; send fewer ' +
-      'hits in one request, or raise the limit';
+      'a request has more hits than this limit can ever allow (hits of descriptors with the same bucket ' +
+      'are added), so the limit always denies the request if the limit is enforced; send fewer hits in ' +
+      'one request, or raise the limit';
     this.#log.warn({ domain, rule: shown(rule), hits, limit }, text);
   }
 
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
     const text =
-      'requests that take long wait for each other, and some had to be answered before they were looked at';
+      'some expensive requests were answered without a decision, because they waited too long or the queue was full';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
   }
 

@@ -24,7 +24,7 @@ export function checkFileLimit(limits: string, maxConnections: number): string |
   const files = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
   if (files >= maxConnections) return undefined;
   return (
-    `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${maxConnections}: raise the ` +
-    `limit (ulimit -n) to ${maxConnections + OTHER_FILES}, or lower the setting`
+    `this process can open only ${files} files, too few for GRPC_MAX_CONNECTIONS=${maxConnections}; raise ` +
+    `the limit (ulimit -n) to ${maxConnections + OTHER_FILES}, or lower the setting`
   );
 }

@@ -47,7 +47,7 @@ export class LoginFile implements LoginSource {
     const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
     if (read instanceof Error || isEmpty) {
       const why = isEmpty
-        ? `${this.#variable}: ${this.#file} is empty; write the password into it`
+        ? `${this.#variable}: ${this.#file} is empty; write the password into the file`
         : (read as Error).message;
       this.#listeners?.failed(`${why}; the previous login stays in use`);
       return;

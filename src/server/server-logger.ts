@@ -37,7 +37,7 @@ export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
   return reportBrokenInvariants((err) => {
     metrics.brokenInvariant();
     if (!shouldLog()) return;
-    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line');
+    log.error({ err }, 'impossible internal state, which is a bug in weir; please report this log line');
   });
 }
 

@@ -22,12 +22,12 @@ export interface ServingConditions {
 export function notServingReason(conditions: ServingConditions): string | undefined {
   if (conditions.draining) return 'draining';
   if (conditions.followsStore && !conditions.storeUp)
-    return 'Redis is away (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
-  if (conditions.needsStore && !conditions.storeReached) return 'Redis was not reached yet';
+    return 'Redis is unavailable (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
+  if (conditions.needsStore && !conditions.storeReached) return 'Redis has not been reached yet';
   if (conditions.needsStore && conditions.awaitsControls)
-    return 'blocks and exemptions were not read from Redis yet';
+    return 'blocks and exemptions have not been read from Redis yet';
   if (conditions.needsDomain && !conditions.hasDomain)
-    return 'no policy with a domain is in force (HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED is on)';
+    return 'no policy with a domain is in effect (HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED is on)';
   return undefined;
 }
 

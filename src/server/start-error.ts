@@ -15,18 +15,22 @@ export class StartStopped extends Error {
 }
 
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken; stop what listens there, or choose another port',
-  EACCES: 'this user may not listen on that port; choose one above 1023',
-  EADDRNOTAVAIL: 'this machine has no such address; choose one that it has, 127.0.0.1, or 0.0.0.0 for all',
-  ENOTFOUND: 'the host name is unknown; choose an address of this machine, 127.0.0.1, or 0.0.0.0 for all',
+  EADDRINUSE: 'the port is already in use; stop the process that uses the port, or choose another port',
+  EACCES: 'this user may not listen on this port; choose a port above 1023',
+  EADDRNOTAVAIL:
+    'this machine does not have this address; choose an address of this machine, 127.0.0.1, or 0.0.0.0 ' +
+    'for all addresses',
+  ENOTFOUND:
+    'the host name is unknown; choose an address of this machine, 127.0.0.1, or 0.0.0.0 for all addresses',
 };
 
 /** Reasons for a Unix domain socket. libuv reports EACCES for a missing folder, too. */
 const SOCKET_REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process listens on it, or the file there is no socket; choose another path',
+  EADDRINUSE:
+    'another process listens on this path, or the existing file is not a socket; choose another path',
   EACCES:
-    'its folder is missing, or this user may not write to it; create the folder, or choose another path',
-  ENAMETOOLONG: 'the path is too long for a socket; choose one below 100 bytes',
+    'its folder does not exist, or this user may not write to the folder; create the folder, or choose another path',
+  ENAMETOOLONG: 'the path is too long for a socket; choose a path with fewer than 100 bytes',
 };
 
 /** Returns the error for a listener that cannot be opened. `variables` names the settings that define its address. */

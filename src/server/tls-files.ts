@@ -26,17 +26,17 @@ const VARIABLES = {
 const GRPC: TlsPort = {
   variables: VARIABLES,
   remedies: {
-    cert: 'name the PEM file with the certificate of the gRPC port',
-    key: 'name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT',
-    clientCa: 'name the PEM file with the issuers of client certificates',
+    cert: 'specify the PEM file with the certificate of the gRPC port',
+    key: 'specify the PEM file, without a passphrase, with the key of GRPC_SERVER_TLS_CERT',
+    clientCa: 'specify the PEM file with the issuers of client certificates',
   },
   name: 'gRPC',
 };
 const DEBUG: TlsPort = {
   variables: { cert: 'DEBUG_SERVER_TLS_CERT', key: 'DEBUG_SERVER_TLS_KEY', clientCa: '' },
   remedies: {
-    cert: 'name the PEM file with the certificate of the debug port',
-    key: 'name the PEM file, without a passphrase, of the key that belongs to DEBUG_SERVER_TLS_CERT',
+    cert: 'specify the PEM file with the certificate of the debug port',
+    key: 'specify the PEM file, without a passphrase, with the key of DEBUG_SERVER_TLS_CERT',
     clientCa: '',
   },
   name: 'debug',
@@ -104,7 +104,8 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
     }
     if (clientSan !== '' && paths.clientCa === '') {
       lines.push(
-        'GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, or any client could claim the name; set both, or none',
+        'GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, because otherwise any client could claim the ' +
+          'name; set both, or neither',
       );
     }
     return lines;
@@ -112,12 +113,10 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
   // An operator who sets these expects weir to check clients.
   if (paths.clientCa !== '')
     lines.push(
-      'GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true; set that, too, or unset GRPC_CLIENT_TLS_CACERT',
+      'GRPC_CLIENT_TLS_CACERT needs TLS; set GRPC_SERVER_USE_TLS=true, or unset GRPC_CLIENT_TLS_CACERT',
     );
   if (clientSan !== '')
-    lines.push(
-      'GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE_TLS=true; set that, too, or unset GRPC_CLIENT_TLS_SAN',
-    );
+    lines.push('GRPC_CLIENT_TLS_SAN needs TLS; set GRPC_SERVER_USE_TLS=true, or unset GRPC_CLIENT_TLS_SAN');
   return lines;
 }
 
@@ -195,7 +194,7 @@ class FollowedFiles implements TlsFiles {
     if (!read.ok) {
       // The same error is logged once, even if each read repeats it.
       if (read.error !== this.#failure) {
-        this.#log.error(`${read.error}; the certificates in force stay`);
+        this.#log.error(`${read.error}; the previous certificates stay in effect`);
       }
       this.#failure = read.error;
       return;
@@ -208,7 +207,7 @@ class FollowedFiles implements TlsFiles {
     this.#inForce = material;
     this.#log.info(
       { files: this.#files },
-      `new certificates are in force for new ${this.#port.name} connections`,
+      `new certificates are in effect for new ${this.#port.name} connections`,
     );
   }
 }

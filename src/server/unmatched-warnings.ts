@@ -128,7 +128,7 @@ export class UnmatchedWarnings {
       this.#log.warn({ sequences: keys }, text);
     }
     if (domains > 0) {
-      const text = 'more domains are known to no policy; weir_unknown_domain_total on /metrics counts them';
+      const text = 'more domains were unknown; weir_unknown_domain_total on /metrics counts their requests';
       this.#log.warn({ domains }, text);
     }
   }
@@ -152,11 +152,12 @@ export class UnmatchedWarnings {
     const { why, derived } = this.#whyUnmatched(domain, all);
     log.warn(
       { domain, keys },
-      `no rule matches this descriptor${derived}, so it passes without a limit: ${why} weir explain shows how far ` +
-        'it matches. If it is to have no limit, write on_unmatched: ignore in the policy',
+      `no rule matches this descriptor${derived}, so it is allowed without a limit: ${why} weir explain ` +
+        'shows how far the descriptor matches. If it should have no limit, set on_unmatched: ignore in ' +
+        'the policy',
     );
     return (count) =>
-      log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and passed');
+      log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and were allowed');
   }
 
   #whyUnmatched(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
@@ -165,7 +166,7 @@ export class UnmatchedWarnings {
     if (policy === undefined) return { why: 'the policy has just changed.', derived: '' };
     const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
     this.#paths.set(domain, paths);
-    const derived = policy.steps.length === 0 ? '' : ' (as derive made it)';
+    const derived = policy.steps.length === 0 ? '' : ' (after derive)';
     return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 
@@ -176,7 +177,7 @@ export class UnmatchedWarnings {
     const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
     const more = known.length > NAMED_DOMAINS ? ` and ${known.length - NAMED_DOMAINS} more` : '';
     const hint =
-      known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
+      known.length === 0 ? 'no domain is loaded' : near || `the loaded domains are ${names}${more}`;
     return sentence(shown(hint, MAX_TEXT));
   }
 
@@ -185,11 +186,11 @@ export class UnmatchedWarnings {
     const domain = shown(shellText(named), MAX_TEXT);
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${this.#whyUnknownDomain(named)} If it is ` +
-        'to have no limit, write a policy file with this domain and on_unmatched: ignore',
+      'no policy has this domain, so its requests are allowed without a limit: ' +
+        `${this.#whyUnknownDomain(named)} If the domain should have no limit, create a policy file with ` +
+        'this domain and on_unmatched: ignore',
     );
-    return (count) =>
-      log.warn({ domain, count }, 'more requests for this domain, which no policy has, passed');
+    return (count) => log.warn({ domain, count }, 'more requests with this unknown domain were allowed');
   }
 }
 

@@ -38,7 +38,7 @@ export class LargeMessage {
   /** Decodes the message in slices. Throws DecodeError. */
   *decode(): Generator<void, RateLimitRequest> {
     const { codec, message } = this;
-    if (message === undefined) throw new Error('a message is decoded once');
+    if (message === undefined) throw new Error('a message is decoded only once');
     const request = yield* codec.decodeSteps(message);
     this.request = request;
     this.drop();

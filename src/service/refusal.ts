@@ -19,7 +19,7 @@ export const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not 
 export const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
 export const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
 /** No caller is left to read this message. */
-export const CALLER_CANCELLED = new Refusal('unavailable', 'the caller has gone');
+export const CALLER_CANCELLED = new Refusal('unavailable', 'the caller canceled the request');
 export const UNDECODABLE = new Refusal('bad_request', INVALID_REQUEST);
 export const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 

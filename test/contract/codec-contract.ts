@@ -211,7 +211,7 @@ export function runCodecContract({
       test('as many descriptors as are allowed decode, one more does not', () => {
         expect(sentenceOf(times(MOST, EMPTY_DESCRIPTOR))).toBe('decoded');
         const refused =
-          'rate limit descriptor list holds at least 8 descriptors, more than the 7 that are allowed (MAX_DESCRIPTORS)';
+          'rate limit descriptor list has at least 8 descriptors, more than the 7 that are allowed (MAX_DESCRIPTORS)';
         expect(sentenceOf(times(MOST + 1, EMPTY_DESCRIPTOR))).toBe(refused);
         // Data after the limit is not read.
         const rest = Buffer.concat([times(MOST + 1, EMPTY_DESCRIPTOR), Buffer.alloc(100, 0xff)]);
@@ -222,7 +222,7 @@ export function runCodecContract({
         const half = field(0x12, times(MAX_ENTRIES / 2, EMPTY_ENTRY));
         expect(sentenceOf(Buffer.concat([half, half]))).toBe('decoded');
         const refused =
-          'rate limit descriptors hold at least 10001 entries, more than the 10000 that are allowed in one request';
+          'rate limit descriptors have at least 10001 entries, more than the 10000 that are allowed in one request';
         expect(sentenceOf(Buffer.concat([half, half, field(0x12, EMPTY_ENTRY)]))).toBe(refused);
         expect(sentenceOf(field(0x12, times(MAX_ENTRIES + 1, EMPTY_ENTRY)))).toBe(refused);
       });
@@ -247,8 +247,7 @@ export function runCodecContract({
       ])('as many fields as are allowed decode, one more does not: %s', (_name, bytes) => {
         expect(sentenceOf(bytes(fields))).toBe('decoded');
         expect(sentenceOf(bytes(fields + 1))).toBe(
-          `message holds at least ${fields + 1} protobuf fields, more than the ${fields} that are ` +
-            'allowed in one request',
+          `message has at least ${fields + 1} protobuf fields, more than the ${fields} that are allowed in one request`,
         );
       });
 

@@ -27,7 +27,7 @@ describe('gRPC server: what the fast stack adds', () => {
       const end = streamEnd(stream);
       if (bytes.length > 0) stream.write(bytes);
       stream.once('response', () => stream.end());
-      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not come in time' });
+      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not arrive in time' });
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
     });
 
@@ -74,7 +74,7 @@ describe('gRPC server: what the fast stack adds', () => {
       if (method === 'POST') stream.end();
       const end = await streamEnd(stream);
       expect(end.httpStatus).toBe(httpStatus);
-      expect(String(end.body)).toMatch(/^This port speaks gRPC.*\n$/);
+      expect(String(end.body)).toMatch(/^This port accepts only gRPC.*\n$/);
       expect(end.grpcStatus).toBeUndefined();
     });
 

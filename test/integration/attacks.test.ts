@@ -89,7 +89,7 @@ describe('slow connections', () => {
     const received = new Received(socket);
     socket.write(bytes);
     await received.closed;
-    await server.untilComplaint(/did not begin HTTP\/2 within 1000 ms/);
+    await server.untilComplaint(/did not start HTTP\/2 within 1000 ms/);
   });
 
   test('many silent connections are closed a few per turn of the event loop', async () => {
@@ -143,7 +143,7 @@ describe('slow connections', () => {
     shaken.resume();
     await Promise.all([silent.closed, halfReceived.closed, once(shaken, 'close')]);
     await server.untilComplaint(/TLS handshake/);
-    await server.untilComplaint(/did not begin HTTP\/2/);
+    await server.untilComplaint(/did not start HTTP\/2/);
   });
 });
 
@@ -178,14 +178,14 @@ describe('clients that do not read', () => {
     const { socket } = greeted(frame(TYPE.WINDOW_UPDATE, 0, 0, words(0x7fff_0000)), [4, 0x7fff_ffff]);
     socket.pause();
     for (const id of ids(1000)) socket.write(call(id, '/large'));
-    await server.untilComplaint(/does not read its answers/);
+    await server.untilComplaint(/does not read the responses/);
   });
 
   test('a client that opens no window is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000 }));
     const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
-    await server.untilComplaint(/does not read its answers/);
+    await server.untilComplaint(/does not read the responses/);
     await waitFor('the end of its streams', () => server.handler.resets > 0);
   });
 
@@ -221,7 +221,7 @@ describe('many connections', () => {
     );
     const refused = [1, 2, 3].map(() => new Received(server.socket()));
     for (const { closed } of refused) expect(await closed).toHaveLength(0);
-    expect(server.complaints).toEqual([expect.stringMatching(/closed at once: 20 are open/)]);
+    expect(server.complaints).toEqual([expect.stringMatching(/closed immediately: 20 are open/)]);
     for (const { socket } of others) socket.destroy();
     await waitFor('a free place', async () => {
       const { socket, received } = greeted();
@@ -237,7 +237,7 @@ describe('many connections', () => {
     const silent = [server.socket(), server.socket()];
     const refused = new Received(server.socket());
     await refused.closed;
-    await server.untilComplaint(/closed at once: 3 are open/);
+    await server.untilComplaint(/closed immediately: 3 are open/);
     for (const socket of silent) socket.destroy();
     await waitFor('their end', () => silent.every(({ destroyed }) => destroyed));
   });
@@ -249,7 +249,7 @@ describe('many connections', () => {
     const greedy = greeted(Buffer.concat(ids(400).map((id) => call(id, '/hold'))));
     expect(await goawayCode(greedy.received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
     await server.untilComplaint(
-      /was ended: it held the most when all connections together held more than 300000 bytes/,
+      /was closed: it used the most memory when all connections together used more than 300000 bytes/,
     );
     expect(server.handler.resets).toBeGreaterThan(200);
     expect(modest.socket.destroyed).toBe(false);
@@ -262,7 +262,7 @@ describe('many connections', () => {
     await start({ maxBufferedBytes: 1_000_000, ...limits({ maxOutputBytes: 1e9 }) });
     const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
-    await server.untilComplaint(/it held the most/);
+    await server.untilComplaint(/it used the most/);
   });
 
   test('sixteen clients that send at full speed get a few units of work per turn of the event loop', async () => {
@@ -353,7 +353,7 @@ describe('thousands of streams', () => {
     );
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
     expect(server.handler.held.length).toBeLessThanOrEqual(501);
-    await server.untilComplaint(/was ended: the peer resets too many streams/);
+    await server.untilComplaint(/was closed: the peer reset too many streams/);
   });
 
   test('streams that the client makes weir reset count, too', async () => {
@@ -380,7 +380,7 @@ describe('floods', () => {
     await start(limits({ controlBurst: 1000, controlRefillPerSecond: 1 }));
     const { received } = greeted(Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, one)]));
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
-    await server.untilComplaint(/too many frames that bring no request/);
+    await server.untilComplaint(/too many frames that do not belong to a request/);
   });
 
   test('endless CONTINUATION frames (CVE-2024-27316)', async () => {

@@ -96,8 +96,8 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     expect(await client.ask('d', [...many, ...many.slice(0, 1)])).toMatchObject({
       code: STATUS.INVALID_ARGUMENT,
       details:
-        'rate limit descriptor list holds at least 1001 descriptors, more than the 1000 that are ' +
-        'allowed (MAX_DESCRIPTORS)',
+        'rate limit descriptor list has at least 1001 descriptors, more than the 1000 that are allowed ' +
+        '(MAX_DESCRIPTORS)',
     });
   });
 

@@ -42,7 +42,7 @@ test('on loopback, every local client can administer weir, but no page of anothe
   server = await startWeir({ policy: POLICY });
   expect((await ask(BLOCK)).status).toBe(200);
   const rebound = await ask(BLOCK, { host: `evil.example:${server.debugPort}` });
-  expect([rebound.status, rebound.body]).toEqual([421, expect.stringContaining('call localhost')]);
+  expect([rebound.status, rebound.body]).toEqual([421, expect.stringContaining('use localhost')]);
   expect((await ask(BLOCK, { origin: 'http://evil.example' })).status).toBe(403);
   expect((await ask(BLOCK, { 'content-type': 'text/plain' })).status).toBe(415);
   expect((await ask(BLOCK, {}, { method: 'PUT' })).status).toBe(405);
@@ -51,7 +51,7 @@ test('on loopback, every local client can administer weir, but no page of anothe
   const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
   expect(metrics).toContain('weir_admin_total{action="access",result="refused"} 3\n');
   // One log line covers all refusals.
-  expect(server.log().filter(({ msg }) => /that administers weir was refused/.test(String(msg)))).toEqual([
+  expect(server.log().filter(({ msg }) => /^refused an administrative request/.test(String(msg)))).toEqual([
     expect.objectContaining({ peer: '127.0.0.1', status: 421 }),
   ]);
 });
@@ -63,8 +63,8 @@ test('on all addresses, nobody can without tokens, and the views stay open', asy
     403,
     {
       error:
-        'DEBUG_HOST is 0.0.0.0, so other machines may reach this port, and nothing says who of them may ' +
-        'administer weir: set ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
+        'DEBUG_HOST is 0.0.0.0, so other machines can reach this port, but no tokens are configured; ' +
+        'set ADMIN_TOKENS_FILE, or set DEBUG_HOST=127.0.0.1',
     },
   ]);
   for (const path of ['/rlconfig', '/stats', '/'])
@@ -105,7 +105,10 @@ describe('with tokens and TLS', () => {
     const blocked = await bucket(writer.token, 'block', 'shop', 'customer=acme', '--for', '1m');
     expect(blocked).toMatchObject({ code: 0 });
     const refused = await bucket(reader.token, 'block', 'shop', 'customer=acme', '--for', '1m');
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('dashboard may read only') });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('dashboard has only read permission'),
+    });
 
     // weir check reads the policy of the server over TLS to explain why nothing was limited.
     const { grpcPort, debugPort } = server;
@@ -136,7 +139,7 @@ describe('with tokens and TLS', () => {
     [
       'tokens',
       { DEBUG_SERVER_TLS_CERT: '', DEBUG_SERVER_TLS_KEY: '' },
-      /ADMIN_TOKENS_FILE: .*tokens:1: it does not/,
+      /ADMIN_TOKENS_FILE: .*tokens:1: the line does not/,
     ],
     [
       'a key',

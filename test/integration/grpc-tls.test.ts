@@ -83,14 +83,14 @@ describe('TLS of weir serve', () => {
 
     const second = new CertificateAuthority('second');
     volume.swap(second.issue(NAMES));
-    await waitFor('the new certificates', logged(/new certificates are in force/));
+    await waitFor('the new certificates', logged(/new certificates are in effect/));
     expect(await ask(address, second.cert)).toEqual(SERVING);
     expect(await ask(address, authority.cert)).toMatchObject({ code: 14 });
 
     volume.swap({ cert: second.issue(NAMES).cert, key: second.issue(NAMES).key });
     await waitFor(
       'the complaint',
-      logged(/does not belong to the certificate; the certificates in force stay/),
+      logged(/does not belong to the certificate; the previous certificates stay in effect/),
     );
     expect(await ask(address, second.cert)).toEqual(SERVING);
 
@@ -123,7 +123,7 @@ describe('TLS of weir serve', () => {
     ).not.toEqual(SERVING);
     const successor = new CertificateAuthority('clients of tomorrow');
     volume.swap(pair, successor.cert);
-    await waitFor('the new issuers', logged(/new certificates are in force/));
+    await waitFor('the new issuers', logged(/new certificates are in effect/));
     expect(await ask(address, authority.cert, successor.issue(envoy))).toEqual(SERVING);
     expect(await ask(address, authority.cert, clients.issue(envoy))).not.toEqual(SERVING);
   });
@@ -163,7 +163,7 @@ describe('weir health and weir check', () => {
     expect(checked).toMatchObject({ code: 0, stderr: '' });
     // The certificate must be valid for that address.
     volume.swap(authority.issue('DNS:weir.test'));
-    await waitFor('the other certificate', logged(/new certificates are in force/));
+    await waitFor('the other certificate', logged(/new certificates are in effect/));
     expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`the certificate of ${address[1]} is for another name`),
@@ -185,7 +185,7 @@ describe('weir health and weir check', () => {
     };
     expect(await weir(['health'], own)).toMatchObject(unnamed);
     expect(await weir(['check', ...entries], own)).toMatchObject(unnamed);
-    await waitFor('the reason', logged(/refused: the client showed no certificate/));
+    await waitFor('the reason', logged(/refused: the client did not present a certificate/));
   });
 
   test('a probe without a certificate uses HTTP if the server requires one', async () => {
@@ -231,7 +231,7 @@ describe('a start with invalid settings', () => {
     [{ GRPC_SERVER_USE_TLS: 'true' }, /GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_CERT to a PEM file/],
     [
       { GRPC_UDS: '/no/such/folder/grpc.sock' },
-      /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder is missing/,
+      /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder does not exist/,
     ],
     [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not one of h2, grpc-js/],
   ])('%j fails with the reason', async (env, line) => {

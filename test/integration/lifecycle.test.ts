@@ -82,7 +82,7 @@ describe('start', () => {
       expect(code).toBe(1);
       expect(printed.trim().split('\n')).toHaveLength(1);
       expect(printed).toMatch(`cannot listen on 127.0.0.1:${taken} for ${what}`);
-      expect(printed).toMatch('the port is taken');
+      expect(printed).toMatch('the port is already in use');
     });
 
     test('lists every error of an invalid policy', async () => {
@@ -147,7 +147,7 @@ describe('reload', () => {
         server.log().some(({ msg }) => /^k: loosens: token bucket: 5 tokens, /.test(String(msg))) ||
         undefined,
     );
-    expect(server.log().map(({ msg }) => msg)).toContain('what the new policy changes: 1 loosens');
+    expect(server.log().map(({ msg }) => msg)).toContain('changes in the new policy: 1 loosens');
     writeFileSync(path, BAD);
     await waitFor(
       'the error to show',
@@ -366,7 +366,7 @@ describe('endpoints', () => {
       ['1.1', '', 'did you mean k?'],
       [expect.stringMatching(/^id-7x{252}… \(\d+ more characters\)$/), 'k', undefined],
       [expect.stringMatching(/^id-7x/), '', 'did you mean k?'],
-      ['id-8', '', 'no policy has this domain: the domains in force are d.'],
+      ['id-8', '', 'no policy has this domain: the loaded domains are d.'],
       ['2.1', 'k', undefined],
     ]);
     client.close();

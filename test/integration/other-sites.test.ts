@@ -99,7 +99,7 @@ describe('on loopback', () => {
       body: BODY,
       headers,
     });
-    const reason = 'pages of other origins may not call this port (Origin "http://site.example")';
+    const reason = 'pages from other origins may not call this port (Origin "http://site.example")';
     expect(body).toBe(`Forbidden\n${reason}\n`);
     expect(sent).toContainEqual(['x-weir-reason', reason]);
     expect(sent.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
@@ -134,8 +134,8 @@ describe('on loopback', () => {
       const { status, body } = await httpRequest(port, path, { headers: { host } });
       expect([path, status]).toEqual([path, 421]);
       expect(body).toBe(
-        `the Host header is "${host}", which may be the name of another site that leads here: call localhost, ` +
-          '127.0.0.1 or [::1]\n',
+        `the Host header is "${host}", which may be a name of another site that resolves to this ` +
+          'address; use localhost, 127.0.0.1 or [::1]\n',
       );
     }
   });

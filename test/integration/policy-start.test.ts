@@ -128,7 +128,7 @@ describe('a start', () => {
       expect.objectContaining({
         domain: 'bad',
         files: [dir.join('bad.yaml')],
-        msg: 'the domain is bad; it is absent until it is mended',
+        msg: 'the domain is invalid; no version is in effect until the errors are corrected',
       }),
     );
     dir.write('bad.yaml', 'domain: bad\n');
@@ -140,7 +140,7 @@ describe('a start', () => {
     dir.write('good.yaml', 'domain: good\n');
     for (let i = 0; i < 30; i++) dir.write(`bad${i}.yaml`, `domain: bad${i}\nphase: never\n`);
     server = await startWeir({ env: { CONFIG_PATH: dir.path } });
-    const lines = server.log().filter(({ msg }) => String(msg).startsWith('the domain is bad'));
+    const lines = server.log().filter(({ msg }) => String(msg).startsWith('the domain is invalid'));
     expect(lines.length).toBe(20);
     expect(server.log()).toContainEqual(
       expect.objectContaining({ bad: 30, msg: expect.stringContaining('/rlconfig?format=json') }),
@@ -198,7 +198,7 @@ test('SIGHUP reloads invalid files: valid domains change, and the invalid domain
   await waitFor(
     'the log',
     () =>
-      server?.log().some(({ domain, msg }) => domain === 'a' && String(msg).includes('last good version')) ||
+      server?.log().some(({ domain, msg }) => domain === 'a' && String(msg).includes('previous version')) ||
       undefined,
   );
   expect((await httpRequest(server.httpPort, '/healthcheck')).body).toBe('OK');

@@ -251,7 +251,7 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     );
     const address = await run({ PROMETHEUS_ADDR: 'nowhere', PORT: '0', GRPC_PORT: '0', DEBUG_PORT: '0' });
     expect(address.stderr).toBe(
-      'weir: PROMETHEUS_ADDR: "nowhere" is no address; write one such as :9090 or 127.0.0.1:9090\n',
+      'weir: PROMETHEUS_ADDR: "nowhere" is not a valid address; use an address such as :9090 or 127.0.0.1:9090\n',
     );
   });
 });
@@ -282,7 +282,7 @@ test('the log has the fields of the reference', async () => {
   client.close();
   await start({ USE_STATSD: 'true', STATSD_PORT: String((await freePorts(1))[0]) });
   const warning = await waitFor('a warning', () =>
-    server?.log().find(({ msg }) => String(msg).includes('takes no metrics')),
+    server?.log().find(({ msg }) => String(msg).includes('does not accept metrics')),
   );
   expect(warning['level']).toBe('warning');
 });

@@ -329,7 +329,9 @@ describe('a file', () => {
     const store = open({ REDIS_AUTH_FILE: folder.write('password', 'weir:s3cret') });
     await expectDecided(store);
     folder.write('password', '');
-    await logged(/^warn: REDIS_AUTH_FILE: .* is empty; write the password into it; the previous login stays/);
+    await logged(
+      /^warn: REDIS_AUTH_FILE: .* is empty; write the password into the file; the previous login stays/,
+    );
     await cutOff();
     await waitFor('the loss', () => faults.includes('lost'));
     await expectDecided(store);

@@ -43,7 +43,7 @@ test('a Service named statsd in the namespace prevents no start, and causes a wa
     },
   });
   expect(server.process.lines().join('\n')).toContain(
-    "STATSD_PORT is left out, so 8125 holds: it is Kubernetes' link to the Service statsd; set it, or " +
-      'enableServiceLinks: false',
+    'weir ignores STATSD_PORT and uses the default 8125, because Kubernetes set the variable for the ' +
+      'Service statsd; set a port number, or enableServiceLinks: false',
   );
 });

@@ -67,7 +67,9 @@ test.each([{ workers: '0' }, { workers: '2' }])(
 
     writeFileSync(dir.join('deriving.yaml'), DERIVING);
     await waitFor('the reload', () => says(/^policy reloaded$/));
-    const [told] = server.log().filter(({ msg }) => /secret of another domain now/.test(String(msg)));
+    const [told] = server
+      .log()
+      .filter(({ msg }) => /another domain now declares this key as secret/.test(String(msg)));
     expect(told).toMatchObject({ key: 'token', domains: ['other'] });
     // Workers get the policies a little later than the primary; the first calls use another value.
     await waitFor('the new policies to be in force', async () => {

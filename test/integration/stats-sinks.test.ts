@@ -134,7 +134,7 @@ describe('statsd over TCP', () => {
     await traffic(client);
     const collector = keep(await collectTcp(port));
     await expectTraffic(collector);
-    const warnings = server.process.lines().filter((line) => line.includes('takes no metrics'));
+    const warnings = server.process.lines().filter((line) => line.includes('does not accept metrics'));
     expect(warnings).toHaveLength(1);
     // weir reconnects after the connection is closed.
     collector.cut();
@@ -250,7 +250,9 @@ describe('dogstatsd over UDP', () => {
       },
     });
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain('weir: DOG_STATSD_MOGRIFIER_A_PATTERN: "(" is no regular expression');
+    expect(ended.stderr).toContain(
+      'weir: DOG_STATSD_MOGRIFIER_A_PATTERN: "(" is not a valid regular expression',
+    );
   });
 });
 

@@ -176,7 +176,7 @@ test('weir top adds up several replicas, and names one that does not answer', as
     ]) {
       const nope = await weirTop('--domain', 'nope', ...where);
       expect([nope.code, nope.stdout]).toEqual([1, '']);
-      expect(nope.stderr).toContain('no policy in force has the domain "nope"; known are "d"');
+      expect(nope.stderr).toContain('no policy in effect has the domain "nope"; the loaded domains are "d"');
     }
     await servers[1]?.stop();
     const rest = await weirTop('--by', 'used', '--all', addresses.join(','));

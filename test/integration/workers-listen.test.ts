@@ -74,7 +74,7 @@ describe('several workers', () => {
       const answers = [await ask(address, second.cert), await ask(address, second.cert)];
       return answers.every((answer) => (answer as { code: number }).code === 0) || undefined;
     });
-    expect(server?.log().filter(({ msg }) => /certificates are in force/.test(String(msg)))).toHaveLength(1);
+    expect(server?.log().filter(({ msg }) => /certificates are in effect/.test(String(msg)))).toHaveLength(1);
   });
 
   test('share a Unix domain socket, even if a killed process left its file', async () => {

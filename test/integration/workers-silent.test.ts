@@ -21,7 +21,7 @@ const HEALTH = '/grpc.health.v1.Health/Check';
 const SOON_MS = 2000;
 const SILENT = 'a worker process does not answer, and gets no new connections';
 const BACK = 'a worker process answers again, and gets connections';
-const REPLACED = 'a worker process did not answer and was killed; another takes its place';
+const REPLACED = 'a worker process did not answer and was killed; weir starts a replacement';
 
 let redis: RedisServer;
 let folder: TempDir;
@@ -203,7 +203,7 @@ describe('with round-robin', () => {
     ))
       expect([status, JSON.parse(body)]).toEqual([
         503,
-        { error: 'no worker process answers, so the question could not be asked: try again' },
+        { error: 'no worker process answers, so the request failed; try again' },
       ]);
     await waitFor('both to be silent', async () =>
       (await workersOf(server)).every(({ silentSeconds }) => silentSeconds !== undefined),

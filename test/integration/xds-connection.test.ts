@@ -41,9 +41,9 @@ async function isListening(port: number): Promise<boolean> {
   );
 }
 
-const LOST = 'lost the management server';
+const LOST = 'lost the connection to the management server';
 const UNREACHABLE = 'cannot reach the management server';
-const WAITING = 'waiting for the first configuration of the management server';
+const WAITING = 'waiting for the first configuration from the management server';
 
 test('limits log lines about responses that a management server sends unasked', async () => {
   const server = await new AdsServer().start();
@@ -51,7 +51,7 @@ test('limits log lines about responses that a management server sends unasked', 
   const weir = await bench.weir(server.port);
   const peer = await waitFor('the stream', () => server.peers[0]);
   peer.send({ versionInfo: '1', nonce: '1', typeUrl: 'x'.repeat(1_000_000), resources: [] });
-  const line = await untilLogged(weir, 'resources that were not asked for');
+  const line = await untilLogged(weir, 'the management server sent resources that weir did not request');
   expect(String(line['typeUrl']).length).toBe(200);
 });
 
@@ -273,7 +273,7 @@ describeXds('TLS', () => {
       'a name that the certificate does not hold',
       'other.test',
       undefined,
-      /does not hold the name other\.test/,
+      /does not contain the name other\.test/,
     ],
     ['another issuer', undefined, 'otherCa', /certificate/],
   ] as const)('fails with %s', async (_, san, ca, reason) => {

@@ -85,7 +85,9 @@ describeXds('updates', () => {
       expect(await limitOf(weir, 'one')).toBe(8);
       // go-control-plane sends a rejected update again immediately: neither side may loop without a pause.
       expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
-      expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
+      expect(logged(weir, 'configuration rejected; the previous configuration stays in effect')).toHaveLength(
+        1,
+      );
     },
   );
 
@@ -151,7 +153,7 @@ describeXds('updates', () => {
       },
     ]);
     const small = await bench.weir(xds.port);
-    expect(await untilLogged(small, 'lost the management server')).toMatchObject({
+    expect(await untilLogged(small, 'lost the connection to the management server')).toMatchObject({
       reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
     });
     const large = await bench.weir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });

@@ -140,7 +140,7 @@ describePage('the dialog of a change', () => {
     body: JSON.stringify({ error: sentence, ...more }),
   });
   test.each([
-    ['nothing was done', error(503), 'not done'],
+    ['nothing was changed', error(503), 'not done'],
     ['nothing may be done', error(403), 'not done'],
     ['nobody knows', error(503, { maybe_done: true }), 'outcome unknown'],
     ['nobody foresaw', error(500), 'outcome unknown'],
@@ -220,7 +220,7 @@ describePage('the blocks and exemptions of a caller', () => {
     await page.getByLabel('Override: limit in the request (rarely used)').fill('3/month');
     await showBucket(page, 'shop', { unknown: 'big' });
     await button(page, 'Exempt…').click();
-    await page.getByText('it exempts them from limits that their requests bring').waitFor();
+    await page.getByText('so the exemption affects only limits that requests contain').waitFor();
     await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
     await button(page, 'Close').click();

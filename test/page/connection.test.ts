@@ -113,7 +113,7 @@ describePage('tokens', () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
-      .getByText(/a token is needed/)
+      .getByText(/a token is required/)
       .first()
       .waitFor();
     expect(await axeViolations(page)).toEqual([]);
@@ -123,7 +123,10 @@ describePage('tokens', () => {
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await page.getByLabel(/keep the token until/).uncheck();
     await enter(page, 'weir_wrong-but-long-enough-to-be-a-token-000000');
-    await page.getByText('the token is not one of ADMIN_TOKENS_FILE, or not any more').first().waitFor();
+    await page
+      .getByText('ADMIN_TOKENS_FILE does not contain this token; use a token that the file lists')
+      .first()
+      .waitFor();
     await enter(page, reader.token);
     await untilLive(page);
     await page.getByText('Token dashboard: read only').waitFor();
@@ -139,7 +142,7 @@ describePage('tokens', () => {
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}');
     await page.reload();
     await page
-      .getByText(/a token is needed/)
+      .getByText(/a token is required/)
       .first()
       .waitFor();
   });
@@ -148,7 +151,7 @@ describePage('tokens', () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
-      .getByText(/a token is needed/)
+      .getByText(/a token is required/)
       .first()
       .waitFor();
     await enter(page, reader.token, true);
@@ -160,7 +163,7 @@ describePage('tokens', () => {
     await page.getByText('Token on-call: read and change').waitFor();
     await page.getByRole('button', { name: 'Forget token' }).click();
     await page
-      .getByText(/a token is needed/)
+      .getByText(/a token is required/)
       .first()
       .waitFor();
     await page.keyboard.press('Escape');
@@ -170,7 +173,7 @@ describePage('tokens', () => {
     await untilLive(page);
     await page.reload();
     await page
-      .getByText(/a token is needed/)
+      .getByText(/a token is required/)
       .first()
       .waitFor();
   });
@@ -198,7 +201,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
       // Two more polling intervals.
       await page.clock.runFor(12_000);
       expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
-      await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is needed/);
+      await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is required/);
       await page.locator('#reload').click();
       await enter(page, writer.token);
       await untilLive(page);
@@ -236,7 +239,10 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
         .locator('#reload')
         .click({ force: true, timeout: 1000 })
         .catch(() => undefined);
-      return page.getByText('the token is not one of ADMIN_TOKENS_FILE, or not any more').first().isVisible();
+      return page
+        .getByText('ADMIN_TOKENS_FILE does not contain this token; use a token that the file lists')
+        .first()
+        .isVisible();
     });
     await server.stop();
   });

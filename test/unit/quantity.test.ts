@@ -15,8 +15,8 @@ test('the description of a bucket with one token uses the singular', () => {
 
 test('the message about a bound of 1 uses the singular', () => {
   expect([tooManyDescriptors(2, 1), tooManyLimits(1), moreDescriptorsThan(1)]).toEqual([
-    'rate limit descriptor list holds 2 descriptors, more than the 1 that is allowed',
-    'rate limit descriptor list asks for more limits than the 1 that is allowed',
-    'rate limit descriptor list holds at least 2 descriptors, more than the 1 that is allowed (MAX_DESCRIPTORS)',
+    'rate limit descriptor list has 2 descriptors, more than the 1 that is allowed',
+    'rate limit descriptor list matches more limits than the 1 that is allowed (MAX_LIMITS)',
+    'rate limit descriptor list has at least 2 descriptors, more than the 1 that is allowed (MAX_DESCRIPTORS)',
   ]);
 });

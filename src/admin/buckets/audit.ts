@@ -62,7 +62,7 @@ export function auditUnanswered(
   auditChange(log, read, caller, new QuestionFailure(503, error), 'failed', policies);
 }
 
-const MESSAGE = 'an operator asked for a change';
+const MESSAGE = 'an operator requested a change';
 
 function shortControl({ id, kind, identity, by, ends_in }: ShownControl): object {
   return { id, kind, identity: shownEntries(identity), by, ends_in };

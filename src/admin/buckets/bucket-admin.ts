@@ -25,8 +25,7 @@ import { answerShow } from './show-action.js';
 export const MAX_QUESTIONS = 32;
 
 /** Hint for a control whose domain the policy does not contain any more. */
-const BY_ID =
-  '; a domain that is gone still has its blocks and exemptions: end them by the id that weir bucket blocks lists';
+const BY_ID = '; to end a block or an exemption of a removed domain, use its id from weir bucket blocks';
 const ENDED_BY_ID: Readonly<Partial<Record<BucketAction, string>>> = { unblock: BY_ID, disallow: BY_ID };
 
 /** Dependencies of {@link BucketAdmin}. */
@@ -72,8 +71,8 @@ export class BucketAdmin {
 
   async #answer(question: BucketQuestion, caller: AdminCaller): Promise<QuestionResult> {
     if (this.#running >= MAX_QUESTIONS) {
-      const undone = changesSomething(question) ? ', so nothing was done' : '';
-      return new QuestionFailure(503, `too many questions at once${undone}: try again`);
+      const undone = changesSomething(question) ? ', so nothing was changed' : '';
+      return new QuestionFailure(503, `too many requests at once${undone}; try again`);
     }
     this.#running++;
     try {
@@ -81,8 +80,8 @@ export class BucketAdmin {
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
       const mayHaveChanged = changesSomething(question);
-      const unknown = mayHaveChanged ? ', so it is not known what was done' : '';
-      return new QuestionFailure(500, `internal error${unknown}: the log of weir says more`, mayHaveChanged);
+      const unknown = mayHaveChanged ? ', so the change may or may not have been made' : '';
+      return new QuestionFailure(500, `internal error${unknown}; see the server log`, mayHaveChanged);
     } finally {
       this.#running--;
     }
@@ -97,7 +96,7 @@ export class BucketAdmin {
     }
     if (id !== undefined) return endControl({ question, caller, policy: undefined }, context);
     const policies = this.#options.policies();
-    if (policies === undefined) return new QuestionFailure(503, 'no policy is in force yet: try again');
+    if (policies === undefined) return new QuestionFailure(503, 'no policy is in effect yet; try again');
     const policy = policyFor(policies, question.domain);
     if (typeof policy === 'string') return new QuestionFailure(400, policy + (ENDED_BY_ID[action] ?? ''));
     const asked = { question, caller, policy };
@@ -131,9 +130,9 @@ function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult)
 /** Returns the policy of a domain, or the only policy if no domain is named. Returns a sentence if neither exists. */
 function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy | string {
   const [only, ...others] = domains.keys();
-  if (only === undefined) return 'the policy in force has no domain';
+  if (only === undefined) return 'the policies in effect contain no domain';
   const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
   if (policy !== undefined) return policy;
-  if (domain === undefined) return `there are several domains; name one of ${domainNames(domains)}`;
+  if (domain === undefined) return `the server has several domains; specify one of ${domainNames(domains)}`;
   return unknownDomain(domains, domain);
 }

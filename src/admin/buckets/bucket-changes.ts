@@ -67,8 +67,9 @@ export async function changeBuckets(
 /** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
 function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
   const { rule, tokens, over = false } = question;
-  if (found.meets === 'nothing') return 'no limit concerns these entries, so there is no bucket to change';
-  if (found.limits.length === 0) return 'nothing is counted for these entries: their rules are unlimited';
+  if (found.meets === 'nothing') return 'no limit applies to these entries, so there is no bucket to change';
+  if (found.limits.length === 0)
+    return 'the rules for these entries are unlimited, so there is no bucket to change';
   const limits = found.limits.filter(
     ({ label, name }) => rule === undefined || label === rule || name === rule,
   );
@@ -76,7 +77,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
     const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
     const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
     const there = labels.slice(0, MAX_NAMED).join(', ');
-    return `rule must be one that these entries meet: ${there}${more}, not ${quotedText(rule ?? '')}`;
+    return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
   }
   const known = limits.flatMap((limit) =>
     limit.take === undefined
@@ -85,7 +86,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   );
   if (known.length > 0) return known;
   const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
-  return `no bucket is known by these entries alone: give the value of ${missing.join(', ')} as well`;
+  return `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`;
 }
 
 /** Returns a number of hits that fills any bucket, or empties any window, of a rate. */
@@ -116,8 +117,8 @@ async function announceChanges(
   const told = await store.controls.announceGrants(keys);
   if (told === 'done') return [];
   return [
-    'Other processes could not be told, so where DENY_CACHE_MAX_AGE or LOCAL_CACHE_SIZE_IN_BYTES have them remember ' +
-      'denials, they may deny for that long.',
+    'Other processes could not be notified. If they cache denials (DENY_CACHE_MAX_AGE, ' +
+      'LOCAL_CACHE_SIZE_IN_BYTES), they may deny requests until the cached denials expire.',
   ];
 }
 
@@ -129,20 +130,25 @@ function notesOn(
   const notes: string[] = [];
   const failed = buckets.filter(({ now }) => now === undefined).length;
   if (failed > 0)
-    notes.push(`${failed} of ${quantity(buckets.length, 'bucket')} may not have been changed: see there.`);
+    notes.push(
+      `${failed} of ${quantity(buckets.length, 'bucket')} may not have been changed. See the note of each bucket.`,
+    );
   const isCut = changes.some(({ limit }, i) => {
     const { before, now } = buckets[i] as ShownBucket;
     if (before === undefined || now === undefined || action !== 'grant') return false;
     return now.left < before.left - before.debt + tokens && now.left >= limit.rate.reportedLimit;
   });
-  const past = over ? 'as far past full as a limit can hold.' : 'up to full; over gives more than that.';
+  const past = over
+    ? 'only up to the maximum that a bucket can hold.'
+    : 'only up to the capacity. To exceed the capacity, set "over" (--over).';
   if (isCut) notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted ${past}`);
   const isOver = changes.some(({ limit }, i) => (buckets[i]?.now?.left ?? 0) > limit.rate.reportedLimit);
   if (isOver && over) {
     notes.push(
-      'What is past full does not refill. It is kept until it is used, for a day at most, in a window until it ends.',
+      'A bucket above its capacity does not refill until the surplus is used. The surplus expires after ' +
+        'a day, or when the window ends.',
     );
-  } else if (isOver) notes.push('More than the limit was granted before, and stays.');
+  } else if (isOver) notes.push('At least one bucket still has a surplus from an earlier grant.');
   return notes;
 }
 

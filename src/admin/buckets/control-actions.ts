@@ -35,7 +35,7 @@ const PROPAGATION_MS = 1000;
 const LOOK_AGAIN_MS = 50;
 /** Maximum number of attempts to end a control that other processes keep replacing. */
 const MAX_END_ATTEMPTS = 5;
-const NOT_READ = 'Blocks and exemptions cannot be read from Redis now';
+const NOT_READ = 'Blocks and exemptions cannot currently be read from Redis';
 
 const KINDS: Readonly<Partial<Record<BucketAction, ControlKind>>> = {
   block: 'block',
@@ -74,12 +74,12 @@ export async function makeControl(asked: CallerQuestion, context: QuestionContex
   const notes = [
     ...notesOnControl(kind, count, policy, context),
     ...(kind === 'allow' && beside.controls.some((other) => other.kind === 'block')
-      ? ['There is a block on them, or on some of them, too, which wins.']
+      ? ['A block also applies to some or all of these descriptors, and takes precedence.']
       : []),
   ];
   if (earlier !== undefined) {
     const left = quantity(Math.round((earlier.expiresAtMicros - now) / 1_000_000), 'second');
-    notes.push(`It takes the place of ${earlier.id}, which would have ended in ${left}.`);
+    notes.push(`This change replaces ${earlier.id}, which would have expired in ${left}.`);
   }
   // The answer to a dry run contains no ID, because the real control will have another one.
   return answerTo(asked, policy, store.name, known, {
@@ -101,7 +101,7 @@ export async function endControl(
   }
   return new QuestionFailure(
     409,
-    `others go on putting another ${NAMES[kind]} in its place: weir bucket blocks lists those in force`,
+    `other operators keep replacing this ${NAMES[kind]}; weir bucket blocks lists the current ones`,
   );
 }
 
@@ -115,12 +115,12 @@ async function tryEnd(
   const { store, clock } = context;
   const found = await retryUntilKnown(() => findToEnd(asked, kind, context), store.controls.isPersistent);
   if (found === undefined && !store.controls.isCurrent)
-    return new QuestionFailure(503, `${NOT_READ}, so nothing was done: try again`);
+    return new QuestionFailure(503, `${NOT_READ}, so nothing was changed; try again`);
   if (found === undefined) return new QuestionFailure(404, notFound(asked, kind));
   if (typeof found === 'string') return new QuestionFailure(400, found);
   if (found.kind !== kind) {
-    const what = `${quotedText(found.id)} is no ${NAMES[kind]}`;
-    return new QuestionFailure(404, `${what}: it is ended with ${ENDED_BY[found.kind]}`);
+    const what = `no ${NAMES[kind]} has the id ${quotedText(found.id)}`;
+    return new QuestionFailure(404, `${what}; use ${ENDED_BY[found.kind]} for this id`);
   }
   const shown = shownControl(found, clock.monotonicMicros());
   if (question.dry_run !== true) {
@@ -150,11 +150,11 @@ export async function listControls(
     controls: await slices.run(mapped(listed, (control) => shownControl(control, now))),
     more_controls: found.length - listed.length,
     notes: [
-      ...(store.controls.isCurrent ? [] : [`${NOT_READ}: those are listed that were known before.`]),
+      ...(store.controls.isCurrent ? [] : [`${NOT_READ}, so this is the last known list.`]),
       ...(found.length > 0 ? memoryNotes(context) : []),
       ...(domain === undefined || asked.policy !== undefined || found.length > 0
         ? []
-        : [`No policy in force has the domain ${quotedText(domain)}.`]),
+        : [`No policy in effect has the domain ${quotedText(domain)}.`]),
     ],
   });
 }
@@ -164,15 +164,16 @@ function failureOf(result: Exclude<ControlResult, 'gone'>): QuestionFailure | un
   if (result instanceof StorageError) return failedChange(result, LOOK_CONTROLS);
   return new QuestionFailure(
     409,
-    `${MAX_CONTROLS} blocks and exemptions are in force, which is the most: end some with unblock or disallow ` +
-      '(weir bucket blocks lists them)',
+    `the maximum of ${MAX_CONTROLS} blocks and exemptions is reached; end some blocks or exemptions ` +
+      'with unblock or disallow (weir bucket blocks lists them)',
   );
 }
 
 function tooManyKeySets(domain: string): string {
   return (
-    `the blocks and exemptions of ${quotedText(domain)} name ${MAX_KEY_SETS} different sets of keys, which is the ` +
-    'most: name a set that is named already, or end some with unblock or disallow (weir bucket blocks lists them)'
+    `the blocks and exemptions of ${quotedText(domain)} already use ${MAX_KEY_SETS} different sets of ` +
+    'keys, the maximum; use one of these sets, or end some blocks or exemptions with unblock or disallow ' +
+    '(weir bucket blocks lists them)'
   );
 }
 
@@ -186,28 +187,29 @@ function notesOnControl(
     policy.steps.flatMap((step) => (step.kind === 'table' ? [step.source] : step.sources)),
   );
   const notes = [...memoryNotes(context)];
-  if (count > 0) notes.push(`It concerns descriptors of ${quantity(count, 'limit')}.`);
+  if (count > 0) notes.push(`Affects ${quantity(count, 'limit')}.`);
   else if (kind === 'block')
-    notes.push('No limit of the policy concerns such descriptors; the block denies them all the same.');
+    notes.push('No limit in the policy applies to these descriptors, but the block still denies them.');
   else
     notes.push(
-      'No limit of the policy concerns such descriptors; it exempts them from limits that their requests bring.',
+      'No limit in the policy applies to these descriptors, so the exemption affects only limits that ' +
+        'requests contain.',
     );
   if (count === 0 && sources.size > 0) {
-    notes.push(`Requests are matched by what derive makes of ${[...sources].join(', ')}.`);
+    notes.push(`Before matching, weir derives entries from ${[...sources].join(', ')}.`);
   }
   return notes;
 }
 
 function memoryNotes({ store }: QuestionContext): readonly string[] {
   if (store.controls.isPersistent) return [];
-  return ['Buckets are in memory: blocks and exemptions hold in this process only, and end with it.'];
+  return ['Buckets are in memory, so blocks and exemptions apply only to this process and end with it.'];
 }
 
 function notFound({ question }: CallerQuestion<unknown>, kind: ControlKind): string {
   const which =
-    question.id === undefined ? 'of exactly these entries' : `with the id ${quotedText(question.id)}`;
-  return `there is no ${NAMES[kind]} ${which}; weir bucket blocks lists those in force`;
+    question.id === undefined ? 'with exactly these entries' : `with the id ${quotedText(question.id)}`;
+  return `no ${NAMES[kind]} exists ${which}; weir bucket blocks lists the current ones`;
 }
 
 /** Returns the control to end, undefined if it is unknown, or the error of an invalid question. */

@@ -11,6 +11,7 @@ import {
 } from '../../policy/possible-ends.js';
 import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
+import { quantity } from '../../quantity.js';
 import type { PlannedTake } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';
 import {
@@ -96,19 +97,21 @@ export function* findLimits(
       ...notesOn(met),
       ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
       ...(others > 0
-        ? [`Descriptors that have other entries beside these meet other limits: ${others}.`]
+        ? [
+            `${quantity(others, 'more limit applies', 'more limits apply')} to descriptors with additional entries.`,
+          ]
         : []),
     ],
   };
 }
 
 const OVERRIDE_NOTE =
-  'A request that brings a limit of its own is held to that one only, in the bucket of the rule override.';
+  'If a request contains a limit, only that limit applies. Its bucket is listed with the rule name override.';
 
 function notesOn({ match, takes, unlimited }: MatchingLimits): readonly string[] {
-  if (unlimited) return ['The rule is unlimited: nothing is counted, and nobody is denied.'];
+  if (unlimited) return ['The rule is unlimited: weir counts no hits and denies no requests.'];
   const replaced = match.rules.length - takes.length;
-  return replaced > 0 ? ['A limit is left out that another one replaces.'] : [];
+  return replaced > 0 ? ['Limits that another limit replaces are not listed.'] : [];
 }
 
 function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonly Entry[]): FoundLimit {
@@ -127,10 +130,10 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
 
 function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule === undefined || rule.candidate) return '';
-  if (rule.shadowMode) return 'It is in shadow mode, so it denies nobody.';
+  if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   const phase = phaseAt(rule.phase, wallMicros);
-  if (phase !== 'active') return `Its phase is ${phase}, so it denies nobody.`;
-  return rule.enforcePercent < 100 ? `${rule.enforcePercent} % of its denials are enforced.` : '';
+  if (phase !== 'active') return `The limit is in the phase ${phase}, so it denies no requests.`;
+  return rule.enforcePercent < 100 ? `The limit enforces ${rule.enforcePercent} % of its denials.` : '';
 }
 
 function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Result> {
@@ -156,7 +159,10 @@ function* findPossible(
 ): QuestionSteps<FoundLimits | string> {
   const pairs = entries.filter((entry, at) => entries.findIndex((other) => isSame(entry, other)) === at);
   if (pairs.length > MAX_PAIRS) {
-    return `no limit applies to just these entries, and more than ${MAX_PAIRS} are too many for a part of a descriptor`;
+    return (
+      'no limit applies to exactly these entries, and weir finds limits with additional entries only for ' +
+      `up to ${MAX_PAIRS} entries; use fewer entries`
+    );
   }
   const known: FoundLimit[] = [];
   const others: FoundLimit[] = [];
@@ -178,8 +184,9 @@ function* findPossible(
   }
   const limits = [...known, ...others];
   const notes: string[] = [];
-  if (unlimited > 0) notes.push(`Rules without a limit are left out: ${unlimited}.`);
-  if (!end.value) notes.push('The policy is too large to find all that could apply: name more entries.');
+  if (unlimited > 0) notes.push(`Unlimited rules that are not listed: ${unlimited}.`);
+  if (!end.value)
+    notes.push('The policy is too large to find all limits that could apply. Add more entries.');
   return {
     meets: limits.length + unlimited === 0 ? 'nothing' : 'part',
     entries,
@@ -209,7 +216,9 @@ function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[
   );
   return limitsAt(source, match).takes.map((take) => {
     const { rule, label, name, rate, enforcement } = take;
-    const note = isNamed ? noteOn(rule, wallMicros) : `Give ${missing.join(', ')} to see the bucket.`;
+    const note = isNamed
+      ? noteOn(rule, wallMicros)
+      : `To see the bucket, add a value for ${missing.join(', ')}.`;
     return {
       label,
       name,

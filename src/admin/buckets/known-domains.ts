@@ -10,11 +10,11 @@ type Domains = ReadonlyMap<string, unknown>;
 
 /** Returns a message that a domain is unknown, with a similar name and the known domains. */
 export function unknownDomain(domains: Domains, domain: string): string {
-  const missing = `no policy in force has the domain ${quotedText(domain)}`;
-  if (domains.size === 0) return `${missing}: there is none at all`;
+  const missing = `no policy in effect has the domain ${quotedText(domain)}`;
+  if (domains.size === 0) return `${missing}: no domain is loaded`;
   const near = nearest(domain, [...domains.keys()].slice(0, MAX_COMPARED));
   const suggestion = near === undefined ? '' : ` (did you mean ${quotedText(near)}?)`;
-  return `${missing}${suggestion}; known are ${domainNames(domains)}`;
+  return `${missing}${suggestion}; the loaded domains are ${domainNames(domains)}`;
 }
 
 /** Returns the names of the first domains. */

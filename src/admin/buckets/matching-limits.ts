@@ -78,8 +78,8 @@ export function* matchingLimits(
     const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKeyOfAllowed;
     if (exceeded === undefined) return metBy(planning.context.decisions[0] as Decision);
     return (
-      `to match the value of ${exceeded} takes more work than a request may cause, so it is not known which limits ` +
-      'such requests meet'
+      `matching the value of ${exceeded} exceeds the matching budget of a request, so the limits that ` +
+      'apply are unknown'
     );
   }
 }

@@ -58,9 +58,9 @@ export class QuestionFailure {
 /** Result of a question. */
 export type QuestionResult = BucketAnswer | QuestionFailure;
 
-export const LOOK_BUCKETS = 'so it is not known whether it was done: look with weir bucket show';
-export const LOOK_CONTROLS = 'so it is not known whether it was done: look with weir bucket blocks';
-const NOT_DONE = 'so nothing was done: try again';
+export const LOOK_BUCKETS = 'so the result is unknown; check with weir bucket show';
+export const LOOK_CONTROLS = 'so the result is unknown; check with weir bucket blocks';
+const NOT_DONE = 'so nothing was changed; try again';
 /** Failures after which the store may have executed a call that was sent. */
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
 

@@ -45,7 +45,7 @@ const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAct
   dry_run: [CHANGING, isTruth],
 };
 
-const NO_OVERRIDE = `must be a limit such as 100/minute; units are ${WINDOW_UNITS.join(', ')}`;
+const NO_OVERRIDE = `must be a limit such as 100/minute; the valid units are ${WINDOW_UNITS.join(', ')}`;
 
 /** Required fields of each action. */
 const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> = {
@@ -79,9 +79,10 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   for (const [name, given] of Object.entries(value)) {
     const known = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof BucketQuestion] : undefined;
     if (known === undefined)
-      return `${quotedText(name)} is no field of a question${suggestion(name, Object.keys(FIELDS))}`;
+      return `${quotedText(name)} is not a valid field${suggestion(name, Object.keys(FIELDS))}`;
     const [actions, check] = known;
-    if (!actions.includes(action)) return `${name} is of ${actions.join(' and ')}, not of ${action}`;
+    if (!actions.includes(action))
+      return `${name} is valid only for ${actions.join(' and ')}, not for ${action}`;
     const wrong = check(given);
     if (wrong !== '') return `${name} ${wrong}`;
   }
@@ -120,14 +121,14 @@ function isId(value: unknown): boolean {
 }
 
 function notText(value: unknown): string {
-  if (typeof value !== 'string') return 'must be a text';
+  if (typeof value !== 'string') return 'must be a string';
   // UTF-8 cannot encode a lone surrogate. It would become another text when it is hashed or stored.
-  return /\p{Surrogate}/u.test(value) ? 'must be a text that can be written in UTF-8' : '';
+  return /\p{Surrogate}/u.test(value) ? 'must be a string that can be encoded in UTF-8' : '';
 }
 
 function wrongEntries(value: unknown): string {
   if (!Array.isArray(value)) return 'must be a list, such as [{"key":"tenant","value":"acme"}]';
-  if (value.length === 0) return 'must have one entry at least';
+  if (value.length === 0) return 'must have at least one entry';
   if (value.length > MAX_QUESTION_ENTRIES) return `must have at most ${MAX_QUESTION_ENTRIES} entries`;
   for (const [at, entry] of value.entries()) {
     const wrong = wrongEntry(entry);
@@ -140,7 +141,7 @@ function wrongEntry(entry: unknown): string {
   if (typeof entry !== 'object' || entry === null) return ' must be an object with key and value';
   const { key, value, ...others } = entry as { key?: unknown; value?: unknown };
   const [other] = Object.keys(others);
-  if (other !== undefined) return ` has ${quotedText(other)}, but entries have only key and value`;
+  if (other !== undefined) return ` has the field ${quotedText(other)}, but an entry has only key and value`;
   const wrong = isName(key);
   if (wrong !== '') return `.key ${wrong}`;
   const wrongValue = notText(value);
@@ -151,7 +152,7 @@ function wrongSpan(value: unknown): string {
   const nanos = typeof value === 'string' ? parseGoDuration(value) : undefined;
   if (nanos === undefined) return 'must be a duration such as 10m or 1h30m';
   if (nanos <= 0n) return 'must be more than 0';
-  return nanos <= BigInt(MAX_CONTROL_MICROS) * 1000n ? '' : 'must be at most a year, which is 8760h';
+  return nanos <= BigInt(MAX_CONTROL_MICROS) * 1000n ? '' : 'must be at most a year (8760h)';
 }
 
 function wrongReason(value: unknown): string {
@@ -160,7 +161,9 @@ function wrongReason(value: unknown): string {
   if (Buffer.byteLength(value as string) > MAX_REASON_BYTES)
     return `must have at most ${MAX_REASON_BYTES} bytes`;
   // The text appears in terminals and logs.
-  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(value as string) ? 'must have no line ends or control characters' : '';
+  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(value as string)
+    ? 'must not contain line breaks or control characters'
+    : '';
 }
 
 /** Quotes a text of the question in a message. */

@@ -69,5 +69,5 @@ export function failureOfAll(answers: readonly (BucketFound | StorageError)[]): 
 
 /** Returns the reason why the level of a bucket is unknown. */
 export function notAsked({ message }: StorageError): string {
-  return `The store could not be asked: ${message}.`;
+  return `The store could not be read: ${message}.`;
 }

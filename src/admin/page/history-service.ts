@@ -64,16 +64,16 @@ function seriesOf(history: RateHistory, rule: HistoryRule): RateSeries | null {
 /** Validates a question. Returns a sentence if it is invalid. */
 function readHistoryQuestion(asked: unknown): HistoryQuestion | string {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
-    return 'the question is no JSON object: send {}, or one such as {"rules":[{"domain":"d","rule":"tenant"}]}';
+    return 'the body must be a JSON object, such as {} or {"rules":[{"domain":"d","rule":"tenant"}]}';
   }
   const unknown = Object.keys(asked).find((name) => name !== 'rules');
   if (unknown !== undefined)
-    return `there is no field ${JSON.stringify(unknown.slice(0, 100))}: the only one is rules`;
+    return `${JSON.stringify(unknown.slice(0, 100))} is not a valid field; the only field is rules`;
   const { rules } = asked as { readonly rules?: unknown };
   if (rules === undefined) return {};
   if (!Array.isArray(rules) || !rules.every(isRule))
-    return 'rules is a list of objects with a domain and a rule, which are texts';
-  if (rules.length > MAX_HISTORY_RULES) return `rules are ${MAX_HISTORY_RULES} at most`;
+    return 'rules must be a list of objects with the strings domain and rule';
+  if (rules.length > MAX_HISTORY_RULES) return `rules must have at most ${MAX_HISTORY_RULES} items`;
   return { rules };
 }
 
@@ -105,15 +105,14 @@ export function historyService(options: HistoryServiceOptions): AdminService {
   };
   return {
     path: '/history',
-    help: 'what was allowed, denied and refused in the last hour, of all rules and of each: POST {}',
+    help: 'allowed, denied and refused requests in the last hour, in total and for each rule: POST {}',
     rightFor: () => 'read',
     async answer(asked): Promise<AdminAnswer> {
       const question = readHistoryQuestion(asked);
       if (typeof question === 'string') return { status: 400, body: { error: question } };
       const { rules } = question;
       const told = rules === undefined ? tellWhole() : turns.run(() => tellRules(rules));
-      if (told === undefined)
-        return { status: 503, body: { error: 'too many questions at once: ask again' } };
+      if (told === undefined) return { status: 503, body: { error: 'too many requests at once; try again' } };
       return { status: 200, body: await told };
     },
   };

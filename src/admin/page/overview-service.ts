@@ -33,7 +33,7 @@ interface Subscriber {
  */
 export class OverviewService implements AdminService {
   readonly path = '/overview';
-  readonly help = 'how this server stands, as the page here shows it: POST {}';
+  readonly help = 'the state of this server, as shown on the page: POST {}';
   readonly #options: OverviewServiceOptions;
   readonly #subscribers = new Set<Subscriber>();
   /** Last sent overview, without the fields that change all the time. */
@@ -85,12 +85,9 @@ export class OverviewService implements AdminService {
   }
 
   #noRoom(): AdminAnswer | undefined {
-    if (this.#closed) return failure(503, 'this server ends');
+    if (this.#closed) return failure(503, 'the server is shutting down');
     if (this.#subscribers.size < MAX_SUBSCRIBERS) return undefined;
-    return failure(
-      503,
-      `${MAX_SUBSCRIBERS} readers follow this server already, which is the most: close some pages`,
-    );
+    return failure(503, `the maximum of ${MAX_SUBSCRIBERS} open pages is reached; close some pages`);
   }
 
   #add(follower: Subscriber): () => void {
@@ -141,7 +138,7 @@ function* sending(followers: readonly Subscriber[], event: ServerEvent): Generat
 function refusalOf(question: unknown): AdminAnswer | undefined {
   const isObject = typeof question === 'object' && question !== null && !Array.isArray(question);
   const isEmpty = isObject && Object.keys(question).length === 0;
-  return isEmpty ? undefined : failure(400, 'the question has no fields: send {}');
+  return isEmpty ? undefined : failure(400, 'the body must be an empty JSON object: {}');
 }
 
 function failure(status: number, error: string): AdminAnswer {

@@ -39,7 +39,7 @@ function assemble(): HttpAnswer {
 
 function halves(text: string, between: string): readonly [string, string] {
   const at = text.indexOf(between);
-  if (at === -1) throw new Error(`page.html has no ${between}: build weir again`);
+  if (at === -1) throw new Error(`page.html does not contain ${between}; rebuild weir`);
   return [text.slice(0, at), text.slice(at + between.length)];
 }
 

@@ -21,12 +21,12 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** Validates a question. Returns a sentence if it is invalid. */
 export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
-    return 'the question is no JSON object: send one such as {"by":"denied","of":"minute"}';
+    return 'the body must be a JSON object, such as {"by":"denied","of":"minute"}';
   }
   const unknown = Object.keys(asked).find((name) => !FIELDS.has(name));
   if (unknown !== undefined) {
     const shown = JSON.stringify(unknown.slice(0, 100));
-    return `there is no field ${shown}: the fields are ${[...FIELDS].join(', ')}`;
+    return `${shown} is not a valid field; the fields are ${[...FIELDS].join(', ')}`;
   }
   const {
     by = 'denied',
@@ -35,14 +35,15 @@ export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
     rule,
     limit = DEFAULT_LIMIT,
   } = asked as Record<string, unknown>;
-  if (by !== 'denied' && by !== 'used') return 'by is "denied" or "used"';
-  if (of !== 'minute' && of !== 'hour') return 'of is "minute" or "hour"';
-  if (domain !== undefined && typeof domain !== 'string') return 'domain is a text, the name of a domain';
+  if (by !== 'denied' && by !== 'used') return 'by must be "denied" or "used"';
+  if (of !== 'minute' && of !== 'hour') return 'of must be "minute" or "hour"';
+  if (domain !== undefined && typeof domain !== 'string')
+    return 'domain must be a string, the name of a domain';
   if (rule !== undefined && typeof rule !== 'string') {
-    return 'rule is a text, the place of a rule as weir explain shows it';
+    return 'rule must be a string, the path of a rule as weir explain shows it';
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > MAX_TOP_LIMIT) {
-    return `limit is a whole number from 1 to ${MAX_TOP_LIMIT}`;
+    return `limit must be a whole number from 1 to ${MAX_TOP_LIMIT}`;
   }
   return { by, of, limit, ...(domain !== undefined && { domain }), ...(rule !== undefined && { rule }) };
 }

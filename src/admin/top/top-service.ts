@@ -40,12 +40,15 @@ export function topService(options: TopServiceOptions): AdminService {
     const question = readTopQuestion(asked);
     if (typeof question === 'string') return failure(400, question);
     if (options.capacity === 0) {
-      return failure(503, 'TOP_BUCKETS=0 counts no single buckets: unset it, or set it to such as 500');
+      return failure(
+        503,
+        'with TOP_BUCKETS=0, weir tracks no buckets; unset TOP_BUCKETS, or set it to a number such as 500',
+      );
     }
     const answered = turns.run(() => answerTop(question, options));
-    if (answered === undefined) return failure(503, 'too many questions at once: ask again');
+    if (answered === undefined) return failure(503, 'too many requests at once; try again');
     const body = await answered;
-    if (body === undefined) return failure(503, 'no worker process answers: ask again');
+    if (body === undefined) return failure(503, 'no worker process answers; try again');
     // A domain or rule that was removed from the policies may still have rows of the last hour.
     const unknown =
       body.top.length > 0 ? undefined : await options.slices.run(unknownName(question, options.policies()));
@@ -53,7 +56,7 @@ export function topService(options: TopServiceOptions): AdminService {
   };
   return {
     path: '/top',
-    help: 'the buckets that are denied and used most: see weir top --help',
+    help: 'the buckets with the most denied requests or used hits; see weir top --help',
     rightFor: () => 'read',
     answer,
   };
@@ -78,6 +81,6 @@ function* unknownName(
       if (++seen % STRETCH === 0) yield '';
     }
   }
-  const where = domain === undefined ? '' : ` of the domain ${quotedText(domain)}`;
-  return `no policy in force has the rule ${quotedText(rule)}${where}; weir explain shows the place of each rule`;
+  const where = domain === undefined ? '' : ` in the domain ${quotedText(domain)}`;
+  return `no policy in effect has the rule ${quotedText(rule)}${where}; weir explain shows the path of each rule`;
 }

@@ -95,7 +95,7 @@ function boundsOf(maxDescriptors: number): JsonBounds {
  * nothing further is read.
  */
 export function* requestFromJson(json: Uint8Array, maxDescriptors: number): Generator<void, Uint8Array> {
-  if (!isUtf8(json)) throw new DecodeError('the body is not JSON: it is not UTF-8');
+  if (!isUtf8(json)) throw new DecodeError('the body is not JSON: it is not valid UTF-8');
   const hasMark = json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf;
   const bytes = hasMark ? json.subarray(3) : json;
   const root = yield* readJson(bytes, boundsOf(maxDescriptors));
@@ -175,7 +175,7 @@ class RequestWriter {
   *#writeText(tag: number, node: JsonNode | undefined, field: string): Generator<void, void> {
     if (node === undefined) return;
     if (node.kind !== 'string') this.#refuse(field, 'expected string', node);
-    if (node.hasLoneSurrogate) this.#refuse(field, 'half of a surrogate pair is no text');
+    if (node.hasLoneSurrogate) this.#refuse(field, 'a lone surrogate is not valid text');
     const length = node.utf8Length;
     if (length === 0) return;
     this.#at -= length;

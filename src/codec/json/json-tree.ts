@@ -127,7 +127,7 @@ class JsonReader {
       } else {
         this.#skipSpace();
         if (this.#at === bytes.length) {
-          if (this.root === undefined || this.#open.length > 0) this.#fail('it ends too early');
+          if (this.root === undefined || this.#open.length > 0) this.#fail('it ends unexpectedly');
           return true;
         }
         if (this.#stepLeft > this.#at - start) this.#readToken(bytes[this.#at] as number);
@@ -193,7 +193,7 @@ class JsonReader {
     this.#count();
     const { members } = this.#bounds;
     if ((this.#open[this.#open.length - 1]?.names.push(name) ?? 0) > members) {
-      throw new DecodeError(`a JSON object holds more than ${members} members`);
+      throw new DecodeError(`a JSON object has more than ${members} members`);
     }
     this.#text = name;
     this.#textIsName = true;
@@ -261,7 +261,8 @@ class JsonReader {
     const { values } = this.#bounds;
     if (++this.#values > values) {
       throw new DecodeError(
-        `JSON holds at least ${values + 1} values and names, more than the ${values} that are allowed in one request`,
+        `the JSON body has at least ${values + 1} values and names, more than the ${values} that are ` +
+          'allowed in one request',
       );
     }
   }
@@ -301,7 +302,7 @@ class JsonReader {
     }
     text.utf8Length = utf8Length;
     this.#at = at;
-    if (at >= bytes.length) this.#fail('it ends too early');
+    if (at >= bytes.length) this.#fail('it ends unexpectedly');
   }
 
   /** Returns the length in UTF-8 of the escape sequence at `at`, and moves past it. */
@@ -332,7 +333,7 @@ class JsonReader {
 
   #failHere(at = this.#at): never {
     const byte = this.#bytes[at];
-    if (byte === undefined) this.#fail('it ends too early');
+    if (byte === undefined) this.#fail('it ends unexpectedly');
     const shown =
       byte > 0x20 && byte < 0x7f ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`;
     this.#fail(`unexpected ${shown} at byte ${at}`);

@@ -54,7 +54,7 @@ export class CallContext {
 
   ended(): void {
     this.#running--;
-    expectState(this.#running >= 0, 'a call is answered once');
+    expectState(this.#running >= 0, 'a call ends only once');
     if (this.#running === 0) this.onIdle?.();
   }
 
@@ -82,7 +82,7 @@ export class CallContext {
 
   auxiliaryCallEnded({ connection }: ServerStream): void {
     const open = (this.#auxiliaryCalls.get(connection) ?? 0) - 1;
-    expectState(open >= 0, 'an auxiliary call ends once');
+    expectState(open >= 0, 'an auxiliary call ends only once');
     this.#auxiliaryCalls.set(connection, open);
     connection.addHeldBytes(-AUXILIARY_CALL_BYTES);
   }
@@ -98,7 +98,7 @@ export class CallContext {
       case 'no room':
         return new GrpcError(
           STATUS.RESOURCE_EXHAUSTED,
-          'too many bytes of unfinished messages on this connection',
+          'incomplete messages on this connection use too much memory',
         );
       default:
         return new GrpcError(STATUS.INTERNAL, 'Received a message whose compressed flag is neither 0 nor 1');

@@ -32,7 +32,7 @@ export class CallRouter implements RequestHandler {
 
   /** Throws an Error if the path is already registered. */
   add(path: string, method: Method): void {
-    if (this.#methods.has(path)) throw new Error(`a handler for ${path} is registered already`);
+    if (this.#methods.has(path)) throw new Error(`a handler for ${path} is already registered`);
     this.#methods.set(path, method);
   }
 

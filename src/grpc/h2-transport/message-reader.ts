@@ -42,7 +42,7 @@ export class ReceiveBudget {
 
   release(bytes: number): void {
     this.#bytes -= bytes;
-    expectState(this.#bytes >= 0, 'no more is given back than was taken');
+    expectState(this.#bytes >= 0, 'no more memory is released than was reserved');
     this.#onChange?.(-bytes);
   }
 }

@@ -10,7 +10,7 @@ export type NotGrpcReason = 'content type' | 'method';
 const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
 const UNSUPPORTED_MEDIA_TYPE = [new HeaderField(':status', '415'), PLAIN_TEXT];
 const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new HeaderField('allow', 'POST')];
-const TEXT = Buffer.from('This port speaks gRPC: POST with content-type application/grpc.\n');
+const TEXT = Buffer.from('This port accepts only gRPC: POST with content-type application/grpc.\n');
 
 /** Answers requests that are not gRPC calls with 415 or 405 and a line of text. */
 export class NotGrpc implements CallTarget {

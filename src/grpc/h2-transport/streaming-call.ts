@@ -36,7 +36,7 @@ export class StreamingTarget implements CallTarget {
       return;
     }
     stream.state = FINISHED_CALL;
-    const text = 'too many calls of this kind are open on this connection';
+    const text = 'too many health or reflection calls are open on this connection';
     sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
   }
 }
@@ -123,7 +123,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   send(message: Uint8Array): boolean {
     if (this.#ended) return false;
     if (this.#stream.queuedBytes > MAX_UNREAD_BYTES) {
-      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
+      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'the caller does not read the responses'));
       return false;
     }
     this.sendHeaders([]);

@@ -204,7 +204,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     const text =
       this.#target.timeoutMicros / MICROS_PER_MS <= this.#target.context.receiveTimeoutMs || this.#running
         ? 'Deadline exceeded'
-        : 'the request did not come in time';
+        : 'the request did not arrive in time';
     this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
   }
 

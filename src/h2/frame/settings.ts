@@ -19,7 +19,7 @@ const SETTING_BYTES = 6;
 
 const PARTIAL = new ConnectionFailure(
   ERROR_CODE.FRAME_SIZE_ERROR,
-  'a SETTINGS frame is not a multiple of 6 bytes long',
+  'the length of a SETTINGS frame is not a multiple of 6 bytes',
 );
 const BAD_PUSH = new ConnectionFailure(ERROR_CODE.PROTOCOL_ERROR, 'SETTINGS_ENABLE_PUSH is neither 0 nor 1');
 const BAD_WINDOW = new ConnectionFailure(

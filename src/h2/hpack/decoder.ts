@@ -180,7 +180,7 @@ export class HpackDecoder {
         this.#sensitive = first >= NEVER_INDEXED;
         if (!this.#readLiteral(bytes, end, LITERAL_MASK, false)) return false;
       } else {
-        if (this.#position !== lastUpdateEnd) return this.#fail('a table size update after a field');
+        if (this.#position !== lastUpdateEnd) return this.#fail('a table size update follows a field');
         if (!this.#readSizeUpdate(bytes, end)) return false;
         lastUpdateEnd = this.#position;
       }
@@ -274,7 +274,7 @@ export class HpackDecoder {
       return scratchStart;
     }
     const scratchEnd = decodeHuffman(bytes, start, stringEnd, scratch, scratchStart);
-    if (scratchEnd < 0) return this.#failNumber('a string is no valid Huffman code');
+    if (scratchEnd < 0) return this.#failNumber('a string has an invalid Huffman code');
     literal.setDecoded(start, stringEnd, scratchStart, scratchEnd);
     return scratchEnd;
   }
@@ -284,7 +284,7 @@ export class HpackDecoder {
     const size = this.#readInteger(bytes, end, SIZE_UPDATE_MASK);
     if (size < 0) return false;
     if (size > this.#maxTableBytes) {
-      return this.#fail(`a table size of ${size} bytes, over the limit of ${this.#maxTableBytes}`);
+      return this.#fail(`a table size of ${size} bytes exceeds the limit of ${this.#maxTableBytes}`);
     }
     this.#table.resize(size);
     this.#tableState += 1;
@@ -322,6 +322,6 @@ export class HpackDecoder {
   }
 
   #failIndex(index: number): false {
-    return this.#fail(index === 0 ? 'index 0' : `index ${index} is in no table`);
+    return this.#fail(index === 0 ? 'index 0' : `index ${index} is not in the static or dynamic table`);
   }
 }

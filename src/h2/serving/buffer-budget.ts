@@ -52,7 +52,7 @@ export class BufferBudget {
     if (bytes === account.bytes) return;
     this.#bytes += bytes - account.bytes;
     account.bytes = bytes;
-    expectState(bytes >= 0 && this.#bytes >= 0, 'nobody holds less than nothing');
+    expectState(bytes >= 0 && this.#bytes >= 0, 'held memory is never negative');
     const sizeClass = sizeClassOf(bytes);
     if (sizeClass !== account.sizeClass) this.#move(account, sizeClass);
   }

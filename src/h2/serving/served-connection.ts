@@ -108,8 +108,8 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
 
   evict(): void {
     this.#options.onBadConnection(
-      `the connection from ${this.#peer} was ended: it held the most when all connections together ` +
-        `held more than ${this.#budget.maxBytes} bytes`,
+      `the connection from ${this.#peer} was closed: it used the most memory when all connections ` +
+        `together used more than ${this.#budget.maxBytes} bytes`,
     );
     this.#discardInput();
     // A GOAWAY would be queued behind the data that the peer does not read, which is part of the held memory.
@@ -183,7 +183,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
   }
 
   onProtocolError(_connection: OwnedConnection, error: string, greeted: boolean): void {
-    const what = greeted ? 'was ended' : 'does not speak HTTP/2';
+    const what = greeted ? 'was closed' : 'does not speak HTTP/2';
     this.#options.onBadConnection(`the connection from ${this.#peer} ${what}: ${error}`);
   }
 
@@ -266,7 +266,10 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
 
   #terminate(): void {
     try {
-      this.#connection.terminate(ERROR_CODE.ENHANCE_YOUR_CALM, 'the server holds too much for its peers');
+      this.#connection.terminate(
+        ERROR_CODE.ENHANCE_YOUR_CALM,
+        'the server reached its memory limit for connections',
+      );
     } catch (error) {
       this.#onInternalError(error);
     }
@@ -290,7 +293,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     if (!this.#established) {
       if (nowMs - this.#acceptedMs < handshakeTimeoutMs) return;
       this.#options.onBadConnection(
-        `the connection from ${this.#peer} did not begin HTTP/2 within ${handshakeTimeoutMs} ms`,
+        `the connection from ${this.#peer} did not start HTTP/2 within ${handshakeTimeoutMs} ms`,
       );
       this.#sink.destroy();
     } else if (this.#goawaySentMs !== undefined && nowMs - this.#goawaySentMs >= maxConnectionAgeGraceMs) {

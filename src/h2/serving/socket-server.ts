@@ -87,7 +87,7 @@ export class SocketServer {
   setTls(material: TlsMaterial): void {
     if (this.#tls === undefined) throw new Error('this server does not serve TLS');
     if ((material.clientCa === undefined) !== (this.#options.tls?.material.clientCa === undefined)) {
-      throw new Error('whether clients must show certificates cannot change while serving');
+      throw new Error('the client certificate requirement cannot change while the server runs');
     }
     this.#tls.setSecureContext(secureContextOptions(material));
   }
@@ -135,8 +135,8 @@ export class SocketServer {
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
-      `${quantity(count, 'connection was', 'connections were')} closed at once: ` +
-        `${quantity(this.#options.maxConnections, 'is', 'are')} open, and no more are allowed`,
+      `${quantity(count, 'connection was', 'connections were')} closed immediately: ` +
+        `${quantity(this.#options.maxConnections, 'is', 'are')} open, which is the maximum`,
     );
   }
 
@@ -165,10 +165,10 @@ export class SocketServer {
     const { tls } = this.#options;
     if (tls?.material.clientCa === undefined) return undefined;
     const certificate = socket.getPeerX509Certificate();
-    if (certificate === undefined) return 'the client showed no certificate';
-    if (!socket.authorized) return `the client's certificate is not accepted: ${socket.authorizationError}`;
+    if (certificate === undefined) return 'the client did not present a certificate';
+    if (!socket.authorized) return `the client's certificate was rejected: ${socket.authorizationError}`;
     if (tls.clientSan !== undefined && !hasSubjectAltName(certificate, tls.clientSan)) {
-      return `the client's certificate does not hold the name ${tls.clientSan}`;
+      return `the client's certificate does not contain the name ${tls.clientSan}`;
     }
     return undefined;
   }

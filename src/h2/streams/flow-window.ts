@@ -36,7 +36,7 @@ export class ReceiveWindow {
     if (octets > this.available) return false;
     this.available -= octets;
     this.unconsumed += octets;
-    invariant(this.available >= 0, 'a peer sends no more than its window');
+    invariant(this.available >= 0, 'a peer sends no more than its window allows');
     return true;
   }
 

@@ -5,18 +5,18 @@ const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, RE
 
 // Violations of stream rules by the peer, which end the connection or one stream.
 
-export const TOO_MANY_RESETS = new ConnectionFailure(ENHANCE_YOUR_CALM, 'the peer resets too many streams');
+export const TOO_MANY_RESETS = new ConnectionFailure(ENHANCE_YOUR_CALM, 'the peer reset too many streams');
 export const DATA_BEYOND_WINDOW = new ConnectionFailure(
   FLOW_CONTROL_ERROR,
-  'the peer sent more DATA than the window of the connection allows',
+  'the peer sent more DATA than the connection window allows',
 );
 export const WINDOW_OVERFLOW = new ConnectionFailure(
   FLOW_CONTROL_ERROR,
-  'the peer made the window of the connection larger than 2^31-1',
+  'the peer made the connection window larger than 2^31-1',
 );
 export const SETTINGS_OVERFLOW = new ConnectionFailure(
   FLOW_CONTROL_ERROR,
-  'SETTINGS_INITIAL_WINDOW_SIZE made the window of a stream larger than 2^31-1',
+  'SETTINGS_INITIAL_WINDOW_SIZE made a stream window larger than 2^31-1',
 );
 export const HEADERS_WHEN_CLOSED = new ConnectionFailure(
   STREAM_CLOSED,
@@ -24,11 +24,11 @@ export const HEADERS_WHEN_CLOSED = new ConnectionFailure(
 );
 export const IDLE_STREAM = new ConnectionFailure(
   PROTOCOL_ERROR,
-  'the peer sent a frame on a stream it never opened',
+  'the peer sent a frame on a stream that it never opened',
 );
 
 export const REFUSED = new StreamFailure(REFUSED_STREAM, 'the peer opened more streams than allowed');
-export const ENDED = new StreamFailure(STREAM_CLOSED, 'the peer sent a frame on a stream it had ended');
+export const ENDED = new StreamFailure(STREAM_CLOSED, 'the peer sent a frame on a stream that it had ended');
 export const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
 export const MALFORMED = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a malformed request');
 export const OPEN_TRAILERS = new StreamFailure(
@@ -41,13 +41,13 @@ export const LARGE_TRAILERS = new StreamFailure(
 );
 export const WRONG_LENGTH = new StreamFailure(
   PROTOCOL_ERROR,
-  'the peer sent a body of another length than content-length',
+  'the peer sent a body whose length differs from content-length',
 );
 export const STREAM_BEYOND_WINDOW = new StreamFailure(
   FLOW_CONTROL_ERROR,
-  'the peer sent more DATA than the window of the stream allows',
+  'the peer sent more DATA than the stream window allows',
 );
 export const STREAM_OVERFLOW = new StreamFailure(
   FLOW_CONTROL_ERROR,
-  'the peer made the window of a stream larger than 2^31-1',
+  'the peer made a stream window larger than 2^31-1',
 );

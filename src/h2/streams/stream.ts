@@ -87,7 +87,7 @@ export class H2Stream implements ServerStream {
 
   /** Marks the stream as {@link closed}. */
   close(): void {
-    expectState(!this.closed, 'a stream ends once');
+    expectState(!this.closed, 'a stream ends only once');
     this.closed = true;
   }
 

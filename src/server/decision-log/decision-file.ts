@@ -64,7 +64,9 @@ function openToAppend(path: string): number {
   const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK, O_NOCTTY } = constants;
   const existing = statSync(path, { throwIfNoEntry: false });
   if (existing?.isSocket() || existing?.isBlockDevice())
-    throw new Error('it is a socket or a disk; name a file, a named pipe, or a device such as /dev/stdout');
+    throw new Error(
+      'it is a socket or a block device; specify a file, a named pipe, or a device such as /dev/stdout',
+    );
   // A pipe that is opened for reading and writing needs no reader yet, and stays open when its reader exits.
   const access = existing?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
   return openSync(path, access | O_NONBLOCK | O_NOCTTY, FILE_MODE);
@@ -73,13 +75,13 @@ function openToAppend(path: string): number {
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
   switch (code) {
     case 'ENOENT':
-      return `its folder does not exist${whereLooked(path)}; create it, or correct the path`;
+      return `its folder does not exist${whereLooked(path)}; create the folder, or correct the path`;
     case 'EACCES':
-      return 'this user may not write it; check the owner and the mode of the file and of its folders';
+      return 'this user may not write to the file; check the owner and mode of the file and its folders';
     case 'EROFS':
-      return 'it lies on a file system that is read-only; mount a volume that can be written';
+      return 'the file system is read-only; mount a writable volume';
     case 'EISDIR':
-      return 'it is a directory; name a file';
+      return 'it is a directory; specify a file';
     default:
       return message;
   }

@@ -75,10 +75,10 @@ function failureLogger(path: string, log: DecisionLogParts['log']): LogOutput['o
   const shouldLog = throttledLog();
   let told = false;
   return (error) => {
-    if (error === undefined && told) log.info({ path }, 'the decision log is written again');
+    if (error === undefined && told) log.info({ path }, 'the decision log can be written again');
     told = error !== undefined && shouldLog();
     if (!told) return;
-    const text = 'the decision log cannot be written, so its lines are lost until it can (DECISION_LOG_FILE)';
+    const text = 'the decision log cannot be written, so its lines are lost; check DECISION_LOG_FILE';
     log.warn({ path, reason: error?.message }, text);
   };
 }

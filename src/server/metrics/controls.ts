@@ -55,8 +55,9 @@ export function lostControlsReporter(
     all.allow += allow;
     log.warn(
       { blocks: block, exemptions: allow },
-      'Redis has lost blocks and exemptions that were in force, and they have ended: it was flushed, restarted ' +
-        'without its data, or the key was deleted; make them again, and see docs/runbooks/weir-controls-lost.md',
+      'Redis lost blocks and exemptions, which no longer apply: Redis was flushed or restarted without ' +
+        'its data, or the key was deleted; create the blocks and exemptions again, and see ' +
+        'docs/runbooks/weir-controls-lost.md',
     );
   };
 }

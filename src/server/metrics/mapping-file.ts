@@ -63,7 +63,7 @@ export function readMappingFile(file: string, bytes: Uint8Array): MappingFile {
   const none: Mapping = { rules: [], mostSpecificGlob: false, observer: DEFAULT_SUMMARY };
   if (document === undefined) return { mapping: none, errors, warnings };
   if (document.kind !== 'map') {
-    problems.error(document.at, '', 'the file must be a mapping with "mappings" in it');
+    problems.error(document.at, '', 'the file must be a mapping with the key "mappings"');
     return { mapping: none, errors, warnings };
   }
   const reader = new FieldReader(document, '', problems);
@@ -106,9 +106,12 @@ function readRule(reader: FieldReader, defaults: Defaults): MappingRule | undefi
   const matchType = reader.choice('match_type', ['glob', 'regex']) ?? defaults.matchType;
   const match = readMatch(reader, matchType);
   const name = reader.text('name');
-  if (name === undefined) reader.error('name', 'a rule needs a "name", also one that drops; add it');
+  if (name === undefined) reader.error('name', 'a rule needs a "name", even with "action: drop"; add a name');
   else if (!METRIC_NAME.test(name)) {
-    reader.error('name', `${JSON.stringify(name)} is no metric name; use letters, digits, _ and $1 or \${1}`);
+    reader.error(
+      'name',
+      `${JSON.stringify(name)} is not a valid metric name; use letters, digits, _ and $1 or \${1}`,
+    );
   }
   const kind = reader.choice('match_metric_type', ['counter', 'gauge', 'observer', 'timer']);
   const rule = {
@@ -126,18 +129,22 @@ function readRule(reader: FieldReader, defaults: Defaults): MappingRule | undefi
 function readMatch(reader: FieldReader, type: 'glob' | 'regex'): MappingRule['match'] | undefined {
   const match = reader.text('match');
   if (match === undefined) {
-    reader.error('match', 'a rule needs a "match": names of statistics it is about; add it');
+    reader.error('match', 'a rule needs a "match" that selects its statistics; add one');
     return undefined;
   }
   if (type === 'glob') {
     if (GLOB.test(match)) return match.split('.');
-    const remedy = 'parts between dots are a name or * alone; for more set match_type: regex';
-    reader.error('match', `${JSON.stringify(match)} is no glob: ${remedy}`);
+    const remedy =
+      'each part between dots must be a name or a single *; for other patterns, set match_type: regex';
+    reader.error('match', `${JSON.stringify(match)} is not a valid glob: ${remedy}`);
     return undefined;
   }
   const compiled = compileGoRegExp(match);
   if (typeof compiled !== 'string') return compiled;
-  reader.error('match', `${JSON.stringify(match)} is no regular expression: ${compiled}; mend it`);
+  reader.error(
+    'match',
+    `${JSON.stringify(match)} is not a valid regular expression: ${compiled}; correct it`,
+  );
   return undefined;
 }
 
@@ -146,9 +153,12 @@ function readLabels(reader: FieldReader): readonly (readonly [string, string])[]
   if (labels === undefined) return [];
   return [...labels.map.fields.keys()].map((name) => {
     if (!LABEL_NAME.test(name)) {
-      labels.error(name, `${JSON.stringify(name)} is no label name; use letters, digits and _`);
+      labels.error(name, `${JSON.stringify(name)} is not a valid label name; use letters, digits and _`);
     } else if (name === '__name__') {
-      labels.error(name, '"__name__" is what Prometheus calls the metric\'s own name; choose another');
+      labels.error(
+        name,
+        '"__name__" is the label that Prometheus uses for the metric name; choose another label',
+      );
     }
     return [name, labels.text(name) ?? ''] as const;
   });
@@ -167,7 +177,10 @@ function readObserver(reader: FieldReader, defaults: Defaults): ObserverOptions 
   const summary = readSummary(reader, defaults.summary);
   const other = type === 'histogram' ? 'summary_options' : 'histogram_options';
   if (reader.field(other) !== undefined) {
-    reader.error(other, `"${other}" does not go with the observer type ${type}; remove one of them`);
+    reader.error(
+      other,
+      `"${other}" cannot be combined with the observer type ${type}; remove one of the two`,
+    );
   }
   return type === 'histogram' ? histogram : summary;
 }
@@ -178,12 +191,15 @@ function readHistogram(reader: FieldReader, defaults: Histogram): Histogram {
   options?.expectKeys(HISTOGRAM_KEYS);
   const newer = options === undefined ? undefined : readNumbers(options, 'buckets');
   if (older !== undefined && newer !== undefined) {
-    reader.error('buckets', '"buckets" is in "histogram_options" as well; remove one of them');
+    reader.error('buckets', '"buckets" is also set in "histogram_options"; remove one of the two');
   }
   const buckets = newer ?? older;
   if (buckets === undefined || buckets.length === 0) return defaults;
   if (buckets.some((bound, at) => at > 0 && bound <= (buckets[at - 1] as number))) {
-    (newer === undefined ? reader : (options ?? reader)).error('buckets', '"buckets" must ascend; sort them');
+    (newer === undefined ? reader : (options ?? reader)).error(
+      'buckets',
+      '"buckets" must be in ascending order; sort the values',
+    );
   }
   return { kind: 'histogram', buckets };
 }
@@ -194,12 +210,15 @@ function readSummary(reader: FieldReader, defaults: Summary): Summary {
   options?.expectKeys(SUMMARY_KEYS);
   const newer = options === undefined ? undefined : readQuantiles(options);
   if (older !== undefined && newer !== undefined) {
-    reader.error('quantiles', '"quantiles" is in "summary_options" as well; remove one of them');
+    reader.error('quantiles', '"quantiles" is also set in "summary_options"; remove one of the two');
   }
   const maxAge = options?.text('max_age');
   const maxAgeNanos = maxAge === undefined ? 0n : parseGoDuration(maxAge);
   if (maxAgeNanos === undefined || maxAgeNanos < 0n) {
-    options?.error('max_age', `${JSON.stringify(maxAge)} is no duration such as 30s or 10m`);
+    options?.error(
+      'max_age',
+      `${JSON.stringify(maxAge)} is not a valid duration; use a value such as 30s or 10m`,
+    );
   }
   const quantiles = newer ?? older ?? [];
   return {
@@ -235,7 +254,7 @@ function readNumbers(reader: FieldReader, key: string): readonly number[] | unde
   return reader.texts(key, 'numbers').flatMap(({ value, at, path }) => {
     const number = numberOf(value);
     if (number !== undefined) return [number];
-    reader.problems.error(at, path, `${JSON.stringify(value)} is no number`);
+    reader.problems.error(at, path, `${JSON.stringify(value)} is not a number`);
     return [];
   });
 }
@@ -252,8 +271,12 @@ function warnOfTtl(reader: FieldReader): void {
   const ttl = reader.text('ttl');
   if (ttl === undefined) return;
   const nanos = parseGoDuration(ttl);
-  if (nanos === undefined) reader.error('ttl', `${JSON.stringify(ttl)} is no duration such as 30s or 10m`);
+  if (nanos === undefined)
+    reader.error('ttl', `${JSON.stringify(ttl)} is not a valid duration; use a value such as 30s or 10m`);
   else if (nanos > 0n) {
-    reader.warn('ttl', '"ttl" changes nothing: series never go; METRICS_MAX_SERIES bounds them');
+    reader.warn(
+      'ttl',
+      '"ttl" has no effect, because series never expire; METRICS_MAX_SERIES limits their number',
+    );
   }
 }

@@ -41,7 +41,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
       // Envoy Gateway mounts the file from an optional ConfigMap that may not exist yet. The reference starts without
       // it, too.
       log.warn(
-        `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; metrics are named by the default mapping`,
+        `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; weir uses the default mapping`,
       );
       return defaultMapping(settings.prometheusMillis);
     }
@@ -52,7 +52,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
     const shown = errors.slice(0, MAX_SHOWN).map(formatProblem);
     throw new StartError([
       ...shown,
-      `PROMETHEUS_MAPPER_YAML: ${file} cannot be used; correct what is listed above, or unset the variable`,
+      `PROMETHEUS_MAPPER_YAML: ${file} cannot be used; correct the errors above, or unset the variable`,
     ]);
   }
   new ConfigWarnings(log).logNew('', warnings);
@@ -100,12 +100,12 @@ export async function listenPrometheus(
   if (address === undefined) {
     const shown = JSON.stringify(prometheusAddr);
     throw new StartError([
-      `PROMETHEUS_ADDR: ${shown} is no address; write one such as :9090 or 127.0.0.1:9090`,
+      `PROMETHEUS_ADDR: ${shown} is not a valid address; use an address such as :9090 or 127.0.0.1:9090`,
     ]);
   }
   if (!path.startsWith('/')) {
     throw new StartError([
-      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash; write one such as /metrics`,
+      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash; use a path such as /metrics`,
     ]);
   }
   const { host, port } = address;

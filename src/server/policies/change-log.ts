@@ -55,15 +55,17 @@ export class ChangeLog {
     try {
       const { summary, lines, more } = await this.#differ.diff(before, now, this.#clock.wallMicros());
       const rest =
-        more === 0 ? '' : `; ${quantity(more, 'more change')} left out, weir diff <old> <new> shows all`;
-      this.#log.info(about, `what the new policy changes: ${summary}${rest}`);
+        more === 0
+          ? ''
+          : `; ${quantity(more, 'more change')} not listed (weir diff <old> <new> shows all changes)`;
+      this.#log.info(about, `changes in the new policy: ${summary}${rest}`);
       for (const { domain, text } of lines) this.#log.info({ domain, policy: now.version }, text);
     } catch (error) {
       if (this.#closed) return;
       const why = error instanceof Error ? error.message : String(error);
       this.#log.warn(
         about,
-        `what the new policy changes could not be told: ${why}; weir diff <old> <new> shows it`,
+        `the changes in the new policy could not be listed: ${why}; weir diff <old> <new> shows the changes`,
       );
     }
   }

@@ -44,9 +44,10 @@ export class ChargeWarnings {
     seen[SETTLED] = 1;
     this.#log.warn(
       { domain, rule: shown(rule), requests },
-      'every request for this rule with allow_debt had 1 hit, so nothing was charged: a charge has 2 hits or more. ' +
-        'Envoy ignores hits_addend in the rate_limits of a route or a virtual host; move these rate limits to ' +
-        'typed_per_filter_config. If no request has a usage to charge, remove allow_debt',
+      'every request for this rule with allow_debt had 1 hit, so nothing was charged: a charge needs at ' +
+        'least 2 hits. Envoy ignores hits_addend in the rate_limits of a route or virtual host; move ' +
+        'these rate limits to typed_per_filter_config. If requests have no usage to charge, remove ' +
+        'allow_debt',
     );
   }
 }

@@ -33,7 +33,9 @@ export async function openPolicies(
   const warnings = new ConfigWarnings(log);
   logProblems(log, warnings, initial);
   if (refused)
-    log.error('no policy is good; requests get an error until one is (FORCE_START_WITHOUT_INITIAL_CONFIG)');
+    log.error(
+      'no policy is valid; requests get an error until a valid policy is loaded (FORCE_START_WITHOUT_INITIAL_CONFIG)',
+    );
   const provider = new FilePolicyProvider(places, initial, loader);
   provider.onOutcome((outcome) => logReload(log, warnings, outcome));
   provider.start();
@@ -52,8 +54,8 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
   } catch (error) {
     if (stopping.aborted) throw new StartStopped();
     throw new StartError([
-      `the policies could not be loaded: ${(error as Error).message}; is there memory, and may this ` +
-        'process start threads?',
+      `the policies could not be loaded: ${(error as Error).message}; check that this process has ` +
+        'enough memory and may start threads',
     ]);
   } finally {
     stopping.removeEventListener('abort', stop);
@@ -64,7 +66,7 @@ function startError({ errors }: LoadedPolicies, origin: string): StartError {
   const count = countProblems(errors);
   return new StartError([
     ...errors.map(formatProblem),
-    `no policy of ${origin} can be served (${quantity(count, 'error')}); correct what is listed ` +
-      'above, and check it with weir check-config before the next start',
+    `no policy in ${origin} is valid (${quantity(count, 'error')}); correct the errors above, and run ` +
+      'weir check-config before you start weir again',
   ]);
 }

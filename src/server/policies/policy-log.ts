@@ -10,7 +10,7 @@ import { ConfigWarnings } from './config-warnings.js';
 /** Maximum number of characters of a name or version in the log, because a management server may send megabytes. */
 const MAX_LOGGED = 200;
 
-const NO_DOMAIN = 'holds no domain';
+const NO_DOMAIN = 'contains no domain';
 
 function logErrors(log: Logger, errors: readonly ConfigProblem[]): void {
   for (const error of errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
@@ -27,11 +27,16 @@ export function logProblems(
   const bad = found.domains.filter(({ state }) => state !== 'ok');
   for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
     const fate =
-      state === 'kept' ? 'its last good version stays in force' : 'it is absent until it is mended';
-    log.error({ domain, files }, `the domain is bad; ${fate}`);
+      state === 'kept'
+        ? 'its previous version stays in effect'
+        : 'no version is in effect until the errors are corrected';
+    log.error({ domain, files }, `the domain is invalid; ${fate}`);
   }
   if (bad.length > MAX_SHOWN)
-    log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
+    log.error(
+      { bad: bad.length },
+      'more domains are invalid; /rlconfig?format=json on the debug port lists all domains',
+    );
 }
 
 /** Logs the result of a reload of files. */
@@ -44,12 +49,12 @@ export function logReload(log: Logger, warnings: ConfigWarnings, outcome: Reload
   if (outcome.kind === 'failed') {
     log.error(
       { reason, policy, errors: countProblems(outcome.errors), domains },
-      'the policy on disk is bad: its good domains are in force, and bad ones stay as they were; ' +
-        'correct the errors above',
+      'the policy on disk is invalid: valid domains were loaded, and invalid domains keep their ' +
+        'previous version; correct the errors above',
     );
   } else if (outcome.kind === 'loaded') {
     log.info({ reason, policy, domains }, 'policy reloaded');
-    if (domains.length === 0) log.warn('the policy holds no domain any more: nothing is limited');
+    if (domains.length === 0) log.warn('the policy no longer contains a domain, so no request is limited');
   } else {
     log.info({ reason, policy }, 'policy unchanged');
   }
@@ -63,7 +68,9 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
   return {
     connected: () => log.info({ server }, 'connected to the management server'),
     lost(reason, pauseMs, wasConnected) {
-      const what = wasConnected ? 'lost the management server' : 'cannot reach the management server';
+      const what = wasConnected
+        ? 'lost the connection to the management server'
+        : 'cannot reach the management server';
       log.warn({ server, reason, pauseMs }, what);
     },
     accepted(version, { policySet, warnings }, secrets) {
@@ -76,7 +83,7 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
         warningLog.logOnce(
           policySet.version,
           NO_DOMAIN,
-          `the configuration ${NO_DOMAIN}: nothing is limited`,
+          `the configuration ${NO_DOMAIN}, so no request is limited`,
         );
     },
     rejected(version, { errors, warnings }, policy) {
@@ -84,7 +91,7 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
       logErrors(log, errors);
       log.error(
         { version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
-        'configuration rejected; the one in force stays',
+        'configuration rejected; the previous configuration stays in effect',
       );
     },
     failed: (error) => log.error({ err: error }, 'unexpected error'),
@@ -93,9 +100,10 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
       // Such a server sends them with each push.
       if (unrequested.has(named) || unrequested.size >= MAX_SHOWN) return;
       unrequested.add(named);
-      log.warn({ server, typeUrl: named }, 'resources that were not asked for');
+      log.warn({ server, typeUrl: named }, 'the management server sent resources that weir did not request');
     },
-    reloadAsked: () => log.info({ server }, 'the management server sends changes itself'),
+    reloadAsked: () =>
+      log.info({ server }, 'reload skipped, because the management server pushes every change'),
   };
 }
 
@@ -107,8 +115,8 @@ function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {
     log.warn(
       { key, domains: domains.slice(0, MAX_SHOWN) },
-      'the key is a secret of another domain now; buckets of these domains that are named by its ' +
-        'values begin anew, under digests',
+      'another domain now declares this key as secret; in the listed domains, buckets for values of ' +
+        'this key start with a new state, because their names now contain digests',
     );
   }
 }

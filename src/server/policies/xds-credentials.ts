@@ -49,7 +49,7 @@ export class XdsCredentials {
       return made;
     } catch (error) {
       throw new Error(
-        `${CA}, ${CERT}, ${KEY}: not usable as PEM certificates and key: ${(error as Error).message}`,
+        `${CA}, ${CERT}, ${KEY}: the files cannot be used as PEM certificates and key: ${(error as Error).message}`,
       );
     }
   }
@@ -79,7 +79,7 @@ function checkName(name: string): VerifyOptions {
       hasSubjectAltName(new X509Certificate(raw), name)
         ? undefined
         : new Error(
-            `the server's certificate does not hold the name ${name} (CONFIG_GRPC_XDS_SERVER_TLS_SAN)`,
+            `the server's certificate does not contain the name ${name} (CONFIG_GRPC_XDS_SERVER_TLS_SAN)`,
           ),
   };
 }

@@ -55,7 +55,7 @@ function firstConfiguration(
 ): Promise<boolean> {
   return new Promise((resolve) => {
     const logWaiting = (): void => {
-      log.info({ server }, 'waiting for the first configuration of the management server');
+      log.info({ server }, 'waiting for the first configuration from the management server');
     };
     const waiting = setInterval(logWaiting, WAITING_LOG_INTERVAL_MS);
     const check = (): void => {
@@ -78,14 +78,14 @@ async function addressOf(settings: Settings, log: Logger): Promise<AdsAddress> {
   const refused: string[] = [];
   if ((xdsTlsCert === '') !== (xdsTlsKey === '')) {
     refused.push(
-      'CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY go together; set both or none',
+      'CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY require each other; set both, or neither',
     );
   }
   const unused = [xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan].some((value) => value !== '');
   if (!xdsUseTls && unused) {
     log.warn(
-      'CONFIG_GRPC_XDS_SERVER_USE_TLS is off: the management server is spoken to in clear text, and ' +
-        'certificates for it are not used',
+      'CONFIG_GRPC_XDS_SERVER_USE_TLS is off, so weir connects to the management server in plain text ' +
+        'and does not use the certificates',
     );
   }
   attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(settings.xdsHeaders));

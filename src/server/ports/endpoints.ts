@@ -82,7 +82,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
   return [
     {
       path: '/healthcheck',
-      help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
+      help: 'OK, or 500 if this server should not receive requests; ?detail returns details as JSON',
       // Health probes may send any host name. Envoy sends the name of the cluster.
       exposesData: ({ query }) => query.has('detail'),
       answer: async ({ query }) => {
@@ -102,7 +102,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
 export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
   return {
     path,
-    help: 'metrics for Prometheus',
+    help: 'Prometheus metrics',
     answer: async () => ({
       status: 200,
       contentType: Registry.PROMETHEUS_CONTENT_TYPE,
@@ -146,7 +146,7 @@ export function debugEndpoints({
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
-      help: 'the policies in force, a line for each rule; ?format=json or tree for all of them',
+      help: 'the policies in effect, one line for each rule; ?format=json or ?format=tree shows complete policies',
       answer: async ({ query }) => {
         switch (query.get('format')) {
           case null:
@@ -156,7 +156,7 @@ export function debugEndpoints({
           case 'json':
             return { status: 200, contentType: JSON_TYPE, body: await asJson.text() };
           default:
-            return text(400, 'format is json or tree, or left out\n');
+            return text(400, 'format must be json or tree, or omitted\n');
         }
       },
     },
@@ -165,14 +165,14 @@ export function debugEndpoints({
     const view = new TextView(slices, stats);
     endpoints.push({
       path: '/stats',
-      help: 'statistics under the names of envoyproxy/ratelimit',
+      help: 'statistics with the names that envoyproxy/ratelimit uses',
       answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await view.text() }),
     });
   }
   endpoints.push(...administration);
   const first: HttpEndpoint = {
     path: '/',
-    help: 'this list; browsers get a page to look at',
+    help: 'this list; browsers get a web page',
     // The list and the page contain no data of this server.
     exposesData: () => false,
     answer: ({ headers }) =>
@@ -209,9 +209,9 @@ export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]):
   if (path.startsWith('/debug/pprof')) {
     return text(
       404,
-      'pprof is for Go programs; for a profile start weir with NODE_OPTIONS=--cpu-prof, or send it ' +
-        'SIGUSR1 and open chrome://inspect\n',
+      'pprof is available only in Go programs; for a profile, start weir with NODE_OPTIONS=--cpu-prof, ' +
+        'or send weir SIGUSR1 and open chrome://inspect\n',
     );
   }
-  return text(404, `not found; here are\n${endpointList(endpoints)}`);
+  return text(404, `not found; the available paths are:\n${endpointList(endpoints)}`);
 }

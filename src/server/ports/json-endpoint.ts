@@ -46,9 +46,9 @@ const SCHEMES = ['http', 'https'];
 const MAX_INLINE_BYTES = 4 * 1024;
 
 const ABANDON_REASONS: Readonly<Record<AbandonReason, string>> = {
-  cancelled: 'the caller has gone',
-  late: 'grpc-timeout was over before the request was read',
-  full: 'too many long requests wait',
+  cancelled: 'the caller canceled the request',
+  late: 'grpc-timeout expired before the request was read',
+  full: 'too many expensive requests are waiting',
 };
 
 /** Bytes copied in one step. */
@@ -123,7 +123,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const answerAt = async (call: HttpCall, startMicros: number): Promise<HttpAnswer> => {
     const timeout = readTimeoutMicros(call.headers['grpc-timeout']);
     if (Number.isNaN(timeout)) {
-      return badRequest('grpc-timeout must be at most 8 digits and one of H M S m u n');
+      return badRequest('grpc-timeout must be 1 to 8 digits followed by H, M, S, m, u or n');
     }
     const deadlineMicros = startMicros + timeout;
     const bytes = lengthOf(call.body);
@@ -145,7 +145,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   };
   return {
     path: '/json',
-    help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
+    help: 'decides a RateLimitRequest: POST; the request and response bodies are protobuf JSON',
     maxBodyBytes,
     refuse({ headers }) {
       const site = crossSiteReason(headers, SCHEMES);

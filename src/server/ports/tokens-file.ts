@@ -24,8 +24,9 @@ export function openTokensFile(settings: Settings, log: Logger): TokensFile | un
   if (adminTokensFile === '') return undefined;
   if (!isLoopbackHost(debugHost) && debugServerTlsCert === '') {
     log.warn(
-      `${VARIABLE} is set and the debug port, on DEBUG_HOST=${debugHost}, speaks clear text: whoever can read the ` +
-        'network learns the tokens; set DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or DEBUG_HOST=127.0.0.1',
+      `${VARIABLE} is set, but the debug port on DEBUG_HOST=${debugHost} uses plain text, so tokens can ` +
+        'be read on the network; set DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or set ' +
+        'DEBUG_HOST=127.0.0.1',
     );
   }
   return new TokensFile(adminTokensFile, log);
@@ -69,7 +70,7 @@ export class TokensFile {
   #onFilesRead(read: readonly AdminToken[] | string): void {
     if (typeof read === 'string') {
       // The same error is logged once, even if each read repeats it.
-      if (read !== this.#failure) this.#log.error(`${read}; the tokens before it stay in force`);
+      if (read !== this.#failure) this.#log.error(`${read}; the previous tokens stay in effect`);
       this.#failure = read;
       return;
     }
@@ -77,7 +78,7 @@ export class TokensFile {
     this.#warnOfMode();
     if (fingerprint(read) === fingerprint(this.#tokens)) return;
     this.#tokens = read;
-    this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in force');
+    this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in effect');
   }
 
   #readNow(): readonly AdminToken[] | string {
@@ -98,8 +99,8 @@ export class TokensFile {
     const isWritable = stat !== undefined && (stat.mode & WORLD_WRITABLE) !== 0;
     if (isWritable && !this.#warnedWritable) {
       this.#log.warn(
-        `${VARIABLE}: every user of this machine may write ${this.#file}, and so add a token; take that right away ` +
-          '(chmod o-w)',
+        `${VARIABLE}: every user of this machine can write to ${this.#file} and add a token; remove ` +
+          'this permission (chmod o-w)',
       );
     }
     this.#warnedWritable = isWritable;

@@ -2,9 +2,9 @@ import type { RedisPrefix } from './redis-instance-settings.js';
 import type { RefusedSetting, SettingType } from './spec.js';
 
 const NO_POOL = 'weir uses one connection instead of a pool.';
-const ONE_CALL = 'weir always sends all decisions of one event-loop turn in one call.';
+const ONE_CALL = 'weir always combines all decisions in the same event-loop turn into one call.';
 const ALL_AT_ONCE = 'weir always calls all nodes of a cluster in parallel.';
-const LEAVES_REPLICAS = 'weir always leaves a read-only Redis and looks for the master.';
+const LEAVES_REPLICAS = 'weir always disconnects from a read-only Redis and looks for the master.';
 const NO_IAM = 'use REDIS_AUTH_COMMAND for IAM logins; weir does not start with REDIS_AWS_IAM_AUTH=true.';
 const OWN_EXPIRY =
   'keys expire when their bucket is full or their window ends, so they do not expire together.';
@@ -49,7 +49,7 @@ export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
  * reason. The log contains the reason if the variable is set.
  */
 export const REMOVED_SETTINGS: ReadonlyMap<string, string> = new Map([
-  ['RLS_CODEC', 'weir reads and writes every message with its own codec; unset it.'],
+  ['RLS_CODEC', 'weir always uses its own codec; unset this variable.'],
 ]);
 
 /** Returns the reasons of {@link INERT_SETTINGS}, each with the variables that have it, for the manual. */
@@ -86,13 +86,13 @@ export function refusedInert(name: string, value: unknown): readonly RefusedSett
   if (name.endsWith('_AWS_IAM_AUTH') && value === true) {
     const command = name.replace('AWS_IAM_AUTH', 'AUTH_COMMAND');
     const sentence =
-      `weir makes no tokens of AWS itself; unset it, and name a program in ${command} that prints user:token, as ` +
-      'docs/operate/redis-login.md shows';
+      `weir does not create AWS tokens; unset this variable, and set ${command} to a program that prints ` +
+      'user:token, as shown in docs/operate/redis-login.md';
     return [{ variables: [name], sentence }];
   }
   if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
   const sentence =
-    `${String(value)} ends the start of envoyproxy/ratelimit, too; unset it. REDIS_MAX_IN_FLIGHT bounds how many ` +
-    'limits wait for Redis';
+    `with ${String(value)}, envoyproxy/ratelimit does not start either; unset this variable. To limit how ` +
+    'many limits wait for Redis, set REDIS_MAX_IN_FLIGHT';
   return [{ variables: [name], sentence }];
 }

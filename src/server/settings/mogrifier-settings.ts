@@ -25,17 +25,23 @@ export function readMogrifiers(
       const value = environment[`${prefix}_${variable}`];
       if (value !== undefined && value !== '') return value;
       const plural = `${PREFIX}S_${name.toUpperCase()}_${variable}`;
-      const hint = environment[plural] === undefined ? '' : ` (${plural}, which is set, has an S too many)`;
-      return problem(variable, `not set, but USE_DOG_STATSD_MOGRIFIERS names ${name}; set it${hint}`);
+      const hint = environment[plural] === undefined ? '' : ` (${plural} is set, but has one S too many)`;
+      return problem(
+        variable,
+        `not set, but USE_DOG_STATSD_MOGRIFIERS contains ${name}; set this variable${hint}`,
+      );
     };
     const pattern = required('PATTERN');
     const newName = required('NAME');
     const tags = readTags(environment[`${prefix}_TAGS`] ?? '');
     if (tags === undefined)
-      problem('TAGS', 'not a list such as name:value,name:value, none of them empty; mend it');
+      problem('TAGS', 'must be a list such as name:value,name:value without empty names or values');
     const compiled = pattern === undefined ? undefined : compileGoRegExp(pattern);
     if (typeof compiled === 'string') {
-      problem('PATTERN', `${JSON.stringify(pattern)} is no regular expression: ${compiled}; mend it`);
+      problem(
+        'PATTERN',
+        `${JSON.stringify(pattern)} is not a valid regular expression: ${compiled}; correct it`,
+      );
     }
     return compiled instanceof GoRegExp && newName !== undefined && tags !== undefined
       ? [{ pattern: compiled, name: newName, tags }]

@@ -43,13 +43,13 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
     case 'ENOENT':
       return `the file does not exist${whereLooked(path)}; correct the path`;
     case 'EACCES':
-      return 'this user may not read it; check the owner and the mode of the file and of its folders';
+      return 'this user may not read the file; check the owner and mode of the file and its folders';
     case 'EISDIR':
-      return 'it is a directory; name a file';
+      return 'it is a directory; specify a file';
     case 'ENOTREG':
-      return 'it is not a regular file; name one, and not a pipe, a socket or a device';
+      return 'it is not a regular file; specify a regular file, not a pipe, a socket or a device';
     case 'EFBIG':
-      return `it ${message}; name the right file, or make it smaller`;
+      return `the file ${message}; specify another file, or reduce its size`;
     default:
       return message;
   }

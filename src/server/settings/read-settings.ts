@@ -110,8 +110,8 @@ const SERVICE_LINK = /^(?:tcp|udp|sctp):\/\//i;
 function linkNote({ name, default: value }: Setting): string {
   const service = name.replace(/_PORT$/, '').toLowerCase();
   return (
-    `${name} is left out, so ${value} holds: it is Kubernetes' link to the Service ${service}; set it, ` +
-    'or enableServiceLinks: false'
+    `weir ignores ${name} and uses the default ${value}, because Kubernetes set the variable for the ` +
+    `Service ${service}; set a port number, or enableServiceLinks: false`
   );
 }
 

@@ -63,8 +63,8 @@ export function readRedisAddress(
     if (type === 'single') return address;
     if (address.db === 0) return { ...address, proxy: true };
     const sentence =
-      `a proxy that shards passes on no SELECT, so that database ${address.db} cannot be chosen; leave the database ` +
-      `out of ${prefix}_URL, and set it in the proxy`;
+      `a sharding proxy does not support SELECT, so weir cannot use database ${address.db}; remove the ` +
+      `database from ${prefix}_URL, and set it in the proxy`;
     return { variables: [`${prefix}_URL`, `${prefix}_TYPE`], sentence };
   } catch (error) {
     const variables = [
@@ -73,7 +73,9 @@ export function readRedisAddress(
       ...(socketType === '' || type === 'sentinel' || type === 'cluster' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
-    const apart = `, or leave them out and set ${prefix}_AUTH, which takes a password, or user:password, as it is`;
+    const apart =
+      `, or remove the login from the URL and set ${prefix}_AUTH to the password or to user:password, ` +
+      'without encoding';
     return {
       variables,
       sentence: `${(error as Error).message}${error instanceof RedisUrlLoginError ? apart : ''}`,

@@ -117,24 +117,24 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   if ((redisTlsClientCert === '') !== (redisTlsClientKey === '')) {
     const [set, unset] = ['REDIS_TLS_CLIENT_CERT', 'REDIS_TLS_CLIENT_KEY'];
     const missing = redisTlsClientKey === '' ? unset : set;
-    throw new StartError([
-      `${missing}: a client certificate needs its key, and a key its certificate; set both`,
-    ]);
+    throw new StartError([`${missing}: a client certificate and its key require each other; set both`]);
   }
   const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);
   const cert = redisTlsClientCert === '' ? undefined : read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert);
   const key = redisTlsClientKey === '' ? undefined : read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey);
-  orStartError(`REDIS_TLS_CACERT: ${redisTlsCaCert}`, 'is no PEM file with a certificate; name one', () =>
-    ca === undefined ? undefined : new X509Certificate(ca),
+  orStartError(
+    `REDIS_TLS_CACERT: ${redisTlsCaCert}`,
+    'is not a PEM file with a certificate; specify one',
+    () => (ca === undefined ? undefined : new X509Certificate(ca)),
   );
   orStartError(
     `REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`,
-    'is no PEM file with a certificate; name one',
+    'is not a PEM file with a certificate; specify one',
     () => (cert === undefined ? undefined : new X509Certificate(cert)),
   );
   orStartError(
     `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
-    'is no PEM file with a key, or the key has a passphrase; name one without',
+    'is not a PEM file with a key, or the key has a passphrase; specify a key without a passphrase',
     () => (key === undefined ? undefined : createPrivateKey(key)),
   );
   const options = {
@@ -144,7 +144,8 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   };
   orStartError(
     `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
-    `does not belong to the certificate of REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); name its key`,
+    `does not belong to the certificate in REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); specify the ` +
+      'key of this certificate',
     () => createSecureContext(options),
   );
   return options;

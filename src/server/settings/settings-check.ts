@@ -31,47 +31,46 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   refuse(
     given.has('CONFIG_PATH') && runtime !== undefined,
     'CONFIG_PATH',
-    `${runtime} is set, too, and both say where the policies are; unset one of them`,
+    `${runtime} is also set, and both variables select the policies; unset one of the two`,
   );
   refuse(
     settings.backendType === 'memcache',
     'BACKEND_TYPE',
-    'weir does not support memcache; unset it, and set REDIS_URL to keep buckets in Redis: without it ' +
-      'they are in memory',
+    'weir does not support memcache; unset this variable, and set REDIS_URL to keep buckets in Redis instead of memory',
   );
   refuse(
     settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
     'GRPC_MAX_BUFFERED_BYTES',
     `${settings.grpcMaxBufferedBytes} is less than twice GRPC_MAX_MESSAGE_BYTES ` +
-      `(${settings.grpcMaxMessageBytes}), so that one large message would end its own connection; raise it, ` +
-      'or lower GRPC_MAX_MESSAGE_BYTES',
+      `(${settings.grpcMaxMessageBytes}), so one large message could close its own connection; raise this ` +
+      'value, or lower GRPC_MAX_MESSAGE_BYTES',
   );
   refuseSharedPorts(settings, refuse);
   refuse(
     (settings.debugServerTlsCert === '') !== (settings.debugServerTlsKey === ''),
     settings.debugServerTlsCert === '' ? 'DEBUG_SERVER_TLS_KEY' : 'DEBUG_SERVER_TLS_CERT',
-    'a certificate and its key make TLS of the debug port together; set both of DEBUG_SERVER_TLS_CERT and ' +
+    'TLS on the debug port needs both a certificate and its key; set both DEBUG_SERVER_TLS_CERT and ' +
       'DEBUG_SERVER_TLS_KEY, or neither',
   );
   refuseRedis(settings, given, refuse);
   refuse(
     settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
     'CONFIG_GRPC_XDS_SERVER_URL',
-    'it is a URL; write host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true where it is TLS',
+    'the value is a URL; use host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS',
   );
   for (const [name, header] of [...limitHeaders(settings), ...requestHeaders(settings)]) {
     refuse(
       !FIELD_NAME.test(header),
       name,
-      `${JSON.stringify(header)} is not a valid header name, and Envoy would refuse the answer; use letters, digits ` +
-        'and dashes',
+      `${JSON.stringify(header)} is not a valid header name, so Envoy would reject the response; use ` +
+        'letters, digits and dashes',
     );
   }
   refuseDuplicateHeaders(settings, refuse);
   refuse(
     settings.statsFlushInterval === 0,
     'STATS_FLUSH_INTERVAL',
-    '0 would send statistics without a pause; set how often they are sent, such as 10s, or DISABLE_STATS=true',
+    'with 0, weir would send statistics continuously; set an interval such as 10s, or set DISABLE_STATS=true',
   );
   return refused;
 }
@@ -98,7 +97,7 @@ function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
     refuse(
       other !== undefined && port !== 0,
       name,
-      `${other?.name} is ${port}, too, and each needs a port of its own; choose another for one of them`,
+      `${other?.name} also uses port ${port}; choose a different port for one of the two`,
     );
   });
 }
@@ -126,7 +125,7 @@ function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
   refuse(
     unknown !== undefined,
     'ENVOY_ADDS_HEADERS',
-    `${JSON.stringify(unknown)} is nothing that Envoy's rate limit filter adds; choose from ` +
+    `Envoy's rate limit filter does not add ${JSON.stringify(unknown)}; choose from ` +
       ENVOYS_FAMILIES.join(', '),
   );
   for (const [name, header] of limitHeaders(settings)) {
@@ -136,8 +135,8 @@ function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
     refuse(
       settings.limitHeaders && isDoubled,
       name,
-      `ENVOY_ADDS_HEADERS says that Envoy adds ${header} itself, so clients would get it twice; choose ` +
-        'another name, or unset one of the two variables',
+      `according to ENVOY_ADDS_HEADERS, Envoy adds ${header} itself, so clients would receive the ` +
+        'header twice; choose another name, or unset one of the two variables',
     );
   }
 }
@@ -147,12 +146,13 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   refuse(
     noUrl && settings.backendType === 'redis',
     'BACKEND_TYPE',
-    'redis needs REDIS_URL to say where Redis is; set it, as in REDIS_URL=redis:6379',
+    'the value redis requires REDIS_URL; set REDIS_URL to the address of Redis, such as redis:6379',
   );
   refuse(
     noUrl && settings.perSecond,
     'REDIS_PERSECOND',
-    'it needs REDIS_URL, too: that Redis keeps windows of a second only, and all other limits need one; set REDIS_URL',
+    'REDIS_URL is also required, because the second Redis keeps only one-second windows; set REDIS_URL ' +
+      'for all other limits',
   );
   for (const [name, set] of [
     ['REDIS_SOCKET_TYPE', given.has('REDIS_SOCKET_TYPE')],
@@ -172,7 +172,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     refuse(
       timeout === 0,
       `${prefix}_TIMEOUT`,
-      '0 would let a decision wait for Redis for ever; set the longest time that one may wait, such as 10s',
+      'with 0, a decision could wait for Redis indefinitely; set a maximum time such as 10s',
     );
   }
   const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
@@ -184,14 +184,15 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   refuse(
     !noUrl && settings.cacheKeyPrefix.includes('{'),
     'CACHE_KEY_PREFIX',
-    `it holds "{", which begins the part of a key that chooses the node of a Redis Cluster, and weir puts the ` +
-      'tenant there, so that all its buckets are decided at once; choose a prefix without "{"',
+    'the prefix contains "{", which begins the hash tag of a key; weir puts the tenant into the hash ' +
+      'tag, so that one node of a Redis Cluster keeps all buckets of the tenant. Choose a prefix without ' +
+      '"{"',
   );
   for (const instance of instances) refuseLogins(instance, refuse);
   refuse(
     settings.redisAuthRefresh < 1e6,
     'REDIS_AUTH_REFRESH',
-    'a program would be started more than once a second; set 1s or more, such as 10m',
+    'weir would run the command more than once a second; set at least 1s, such as 10m',
   );
 }
 
@@ -204,7 +205,11 @@ function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
     ...(authCommand === undefined ? [] : [`${prefix}_AUTH_COMMAND`]),
   ];
   for (const name of others) {
-    refuse(true, name, `${first} is set, too, and only one of them can give the password; unset one of them`);
+    refuse(
+      true,
+      name,
+      `${first} is also set, but only one variable can provide the password; unset one of the two`,
+    );
   }
   const address = readRedisAddress(instance);
   refuse(
@@ -212,6 +217,6 @@ function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
       !('sentence' in address) &&
       (address.username ?? address.password) !== undefined,
     `${prefix}_AUTH_COMMAND`,
-    `${prefix}_URL holds a login, too, and only one of them can give it; leave it out of ${prefix}_URL`,
+    `${prefix}_URL also contains a login, but only one variable can provide the login; remove it from ${prefix}_URL`,
   );
 }

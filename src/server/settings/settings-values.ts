@@ -45,12 +45,12 @@ function parseDuration(text: string): number | undefined {
 
 /** Describes the range of a number for messages. */
 function range(least: number, most: number): string {
-  return most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
+  return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
 }
 
 function unitHint(text: string): string {
   if (text.startsWith('-')) return '; it must not be negative';
-  return /^\d+(?:\.\d+)?$/.test(text) ? `; write the unit, as in ${text}s` : '';
+  return /^\d+(?:\.\d+)?$/.test(text) ? `; add the unit, for example ${text}s` : '';
 }
 
 /**
@@ -68,7 +68,7 @@ function readPairs(text: string, separator: string, other: string): ReadonlyMap<
   return map;
 }
 
-const SAMPLE = 'shares from 0 to 1 of denied requests and of all others, as in denied=1,ok=0.01';
+const SAMPLE = 'a list of fractions from 0 to 1 for denied and other requests, such as denied=1,ok=0.01';
 
 /** Reads `denied=1,ok=0.01`, or one of both. A missing share is 0. */
 function readSample(text: string): Parsed<SettingTypes['decision_sample']> {
@@ -88,7 +88,7 @@ function readSample(text: string): Parsed<SettingTypes['decision_sample']> {
 
 function oneOf(words: readonly string[]): string {
   const [only] = words;
-  return words.length === 1 ? `${only}, the only value there is` : `one of ${words.join(', ')}`;
+  return words.length === 1 ? `${only}, the only valid value` : `one of ${words.join(', ')}`;
 }
 
 /** Returns a parser that accepts one of a few words. */
@@ -135,7 +135,7 @@ function percentageAsShare(text: string): number | undefined {
 
 /** Characters with a special meaning in shells. */
 const SHELL_CHARACTERS = /["'$|;&><*`\\]/;
-const ARRAY = 'a JSON array of texts, as in ["/bin/login","--user","weir"]';
+const ARRAY = 'a JSON array of strings, such as ["/bin/login","--user","weir"]';
 
 function readCommand(text: string): Parsed<SettingTypes['command']> {
   if (text === '') return good(undefined);
@@ -143,12 +143,14 @@ function readCommand(text: string): Parsed<SettingTypes['command']> {
   const [sign] = SHELL_CHARACTERS.exec(text) ?? [];
   if (sign !== undefined) {
     return bad(
-      `a program and its arguments: it holds ${sign}, which means something to a shell, and none is used; write ` +
-        `${ARRAY}, or name a script`,
+      `a program and its arguments: it contains ${sign}, but weir runs the program without a ` +
+        `shell; use ${ARRAY}, or a script`,
     );
   }
   const [program, ...args] = text.split(/\s+/).filter((word) => word !== '');
-  return program === undefined ? bad('a program and its arguments; name one') : good([program, ...args]);
+  return program === undefined
+    ? bad('a program and its arguments; specify a program')
+    : good([program, ...args]);
 }
 
 function readArray(text: string): Parsed<SettingTypes['command']> {
@@ -156,13 +158,13 @@ function readArray(text: string): Parsed<SettingTypes['command']> {
   try {
     value = JSON.parse(text);
   } catch {
-    return bad(`${ARRAY}, though it begins with [`);
+    return bad(`${ARRAY}, although it begins with [`);
   }
   const words: readonly unknown[] = Array.isArray(value) ? value : [];
   const isText = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
   const [program, ...args] = words.filter(isText);
   return program === undefined || program === '' || args.length !== words.length - 1
-    ? bad(`${ARRAY}: its first text names the program`)
+    ? bad(`${ARRAY}; the first string must be the program`)
     : good([program, ...args]);
 }
 

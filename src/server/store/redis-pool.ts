@@ -49,7 +49,8 @@ export function failUnlessReached(
     onGivenUp(
       new StartError([
         `Redis ${[...missing].join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
-          '(REDIS_STARTUP_MAX_ELAPSED_TIME); the log says why: correct that, or raise the variable (0 waits for ever)',
+          '(REDIS_STARTUP_MAX_ELAPSED_TIME); correct the error in the log, or raise the variable (0: no ' +
+          'limit)',
       ]),
     );
   }, timerMs(micros));

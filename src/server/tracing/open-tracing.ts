@@ -76,7 +76,7 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
   let failing = false;
   return {
     taken() {
-      if (failing) log.info('the collector takes spans again');
+      if (failing) log.info('the collector accepts spans again');
       failing = false;
     },
     failed(error) {
@@ -84,7 +84,8 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
       failing = true;
       log.warn(
         { reason: reasonOf(error) },
-        'the collector takes no spans, and those that cannot wait are lost; see OTEL_EXPORTER_OTLP_ENDPOINT',
+        'the collector does not accept spans, and weir drops spans that it cannot buffer; check ' +
+          'OTEL_EXPORTER_OTLP_ENDPOINT',
       );
     },
   };
@@ -92,7 +93,7 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
 
 function reasonOf(error: Error | undefined): string {
   const { message = '', code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
-  return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'it did not say why') : message));
+  return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'no reason given') : message));
 }
 
 /** Returns a text without the credentials in its URLs. */

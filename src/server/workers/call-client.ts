@@ -184,7 +184,7 @@ export class CallClient {
     for (const of of [owed.worker, owed.name]) this.#counts.set(of, this.#pendingCount(of) - 1);
     expectState(
       this.#pendingCount(owed.worker) >= 0 && this.#pendingCount(owed.name) >= 0,
-      'an answer is owed once',
+      'a call is removed from the pending calls only once',
     );
     return owed;
   }

@@ -75,7 +75,7 @@ export const CALL_BOUNDS: Readonly<Record<CallName, CallBounds>> = {
 };
 
 /** Error of a call that a worker read too late. */
-export const READ_LATE = 'the worker process that was asked was silent for too long';
+export const READ_LATE = 'the worker process was unresponsive for too long';
 
 /** A call for a worker. */
 export type CallMessage = {

@@ -118,7 +118,7 @@ export class ConnectionDispatcher {
 
   #removePending(pending: PendingConnection): void {
     const wasHeld = this.#pending.delete(pending);
-    expectState(wasHeld, 'a connection is given away once');
+    expectState(wasHeld, 'a connection is assigned to a worker only once');
     clearTimeout(pending.timer);
   }
 

@@ -16,8 +16,8 @@ export type DecideArguments = readonly [
   headers?: Readonly<Record<string, string>> | undefined,
 ];
 
-const NO_WORKER = 'no worker process serves';
-const WORKER_ENDED = 'the worker process that was asked has ended';
+const NO_WORKER = 'no worker process is serving';
+const WORKER_ENDED = 'the worker process ended before it answered';
 
 const REFUSALS: Readonly<Record<CallFailure, Refusal>> = {
   no_worker: new Refusal('unavailable', NO_WORKER),
@@ -31,8 +31,8 @@ const REFUSALS: Readonly<Record<CallFailure, Refusal>> = {
 const UNANSWERED: Readonly<Record<CallFailure, string>> = {
   no_worker: NO_WORKER,
   lost: WORKER_ENDED,
-  too_many: 'too many questions at once',
-  too_late: 'the worker process that was asked did not answer in time',
+  too_many: 'too many requests at once',
+  too_late: 'the worker process did not answer in time',
   silent: 'no worker process answers',
   read_late: READ_LATE,
 };
@@ -124,7 +124,7 @@ export async function forwardAdminCall(
 }
 
 function consequence(isReadOnly: boolean, wasSent: boolean): string {
-  if (isReadOnly) return 'so the question could not be asked: try again';
-  if (!wasSent) return 'so nothing was done: try again';
-  return 'so it is not known whether anything was done: look with weir bucket show, and with weir bucket blocks';
+  if (isReadOnly) return 'so the request failed; try again';
+  if (!wasSent) return 'so nothing was changed; try again';
+  return 'so the result is unknown; check with weir bucket show and weir bucket blocks';
 }

@@ -156,7 +156,7 @@ function healthOf({ workers }: WorkerPool, draining: boolean): HealthVerdict {
   if (!draining && known.some(({ reason }) => reason === undefined)) return { status: 'SERVING' };
   const fallbackReason = workers.some(({ silentMs }) => silentMs !== undefined)
     ? 'no worker process answers'
-    : 'no worker process serves';
+    : 'no worker process is serving';
   return { status: 'NOT_SERVING', reason: draining ? 'draining' : (known[0]?.reason ?? fallbackReason) };
 }
 

@@ -236,7 +236,7 @@ export class WorkerPool {
   }
 
   #fork(slot: WorkerSlot): void {
-    expectState(slot.worker === undefined && !slot.started, 'a slot has one worker at a time');
+    expectState(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
     const worker = cluster.fork();
     slot.worker = worker;
     slot.othersWork = new LatestValueSender((told) =>
@@ -271,7 +271,7 @@ export class WorkerPool {
         this.#connections.workerAnswered(slot);
         return;
       case 'ready':
-        expectState(!slot.started, 'a worker is ready once');
+        expectState(!slot.started, 'a worker becomes ready only once');
         if (!this.#closing) worker.send(this.#options.start());
         slot.started = true;
         return;
@@ -286,7 +286,10 @@ export class WorkerPool {
         return;
       case 'policies_taken':
         slot.unacknowledgedSlices--;
-        expectState(slot.unacknowledgedSlices >= 0, 'a worker takes no more slices than it was sent');
+        expectState(
+          slot.unacknowledgedSlices >= 0,
+          'a worker acknowledges at most as many slices as it was sent',
+        );
         this.#onSliceAcknowledged?.();
         return;
       case 'part':
@@ -302,7 +305,10 @@ export class WorkerPool {
         return;
       case 'listening':
         this.#grpc = message.grpc;
-        expectState(slot.started && slot.health === undefined, 'a port opens once, after the start');
+        expectState(
+          slot.started && slot.health === undefined,
+          'a worker opens its port only once, after it has started',
+        );
         slot.health = message.health;
         this.#watchdog.listening();
         break;
@@ -365,9 +371,9 @@ export class WorkerPool {
     if (stable) slot.backOff.reset();
     const pauseMs = slot.backOff.next();
     if (silentMs === undefined) {
-      this.#options.log.error({ how, pauseMs }, 'a worker process ended; another takes its place');
+      this.#options.log.error({ how, pauseMs }, 'a worker process ended; weir starts a replacement');
     } else {
-      const what = 'a worker process did not answer and was killed; another takes its place';
+      const what = 'a worker process did not answer and was killed; weir starts a replacement';
       this.#options.log.error({ how, silentMs, pauseMs }, what);
     }
     slot.retry = setTimeout(() => {

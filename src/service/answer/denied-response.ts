@@ -14,7 +14,8 @@ export interface DeniedBody {
 
 const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
-const NEVER_PASSES = 'The request asks for more than the limit ever allows at once: it can never pass.';
+const NEVER_PASSES =
+  'The request exceeds the maximum that the limit can ever allow, so it will always be denied.';
 
 const encoder = new TextEncoder();
 const textBodies = new WeakMap<DeniedResponse, DeniedBody>();

@@ -134,7 +134,7 @@ export class DogStatsdUdp implements StatsSink {
     if (!this.#failed) {
       const { host, port, log } = this.#options;
       const where = `dogstatsd at ${host}:${port} (STATSD_HOST, STATSD_PORT)`;
-      log('warn', `${where} cannot be sent metrics, which are lost: ${error.message}`);
+      log('warn', `metrics for ${where} could not be sent and are lost: ${error.message}`);
     }
     this.#failed = true;
   }

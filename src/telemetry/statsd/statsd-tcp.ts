@@ -142,7 +142,10 @@ export class StatsdTcp implements StatsSink {
     this.#sending = true;
     const text = batch.join('');
     // The socket's own timeout would restart with each byte that the collector sends.
-    const stalled = setTimeout(() => socket.destroy(new Error('it takes nothing')), STALLED_MS).unref();
+    const stalled = setTimeout(
+      () => socket.destroy(new Error('the collector does not read the metrics')),
+      STALLED_MS,
+    ).unref();
     socket.write(text, (error) => {
       clearTimeout(stalled);
       this.#waiting -= text.length;
@@ -165,7 +168,7 @@ export class StatsdTcp implements StatsSink {
       this.#connected = true;
       socket.setTimeout(0);
       this.#stableTimer = setTimeout(() => {
-        if (this.#hasFailed) log('info', `${this.#description()} takes metrics again`);
+        if (this.#hasFailed) log('info', `${this.#description()} accepts metrics again`);
         this.#hasFailed = false;
         this.#backOff.reset();
       }, STABLE_CONNECTION_MS).unref();
@@ -181,7 +184,7 @@ export class StatsdTcp implements StatsSink {
     // The data is discarded, but reading is necessary to notice the end of the connection.
     socket.on('data', () => {
       if (socket.bytesRead > MAX_RECEIVED_BYTES)
-        socket.destroy(new Error('it sends more than a collector says'));
+        socket.destroy(new Error('the collector sends more data than a statsd server does'));
     });
     socket.once('close', () => this.#onLost(reason));
   }
@@ -194,7 +197,10 @@ export class StatsdTcp implements StatsSink {
     this.#onIdle?.();
     if (this.#closed) return;
     if (!this.#hasFailed) {
-      this.#options.log('warn', `${this.#description()} takes no metrics, trying again: ${reason}`);
+      this.#options.log(
+        'warn',
+        `${this.#description()} does not accept metrics, and weir keeps retrying: ${reason}`,
+      );
     }
     this.#hasFailed = true;
     this.#retry = setTimeout(() => this.#connect(), this.#backOff.next()).unref();

@@ -8,7 +8,7 @@ import { AnswerLog, answerLogSettings } from '../latency/answer-log.js';
 const START_MS = 60_000;
 /** Metrics that show an error in weir itself. */
 const ERROR_METRICS = ['weir_broken_invariants_total', 'weir_worker_restarts_total'];
-const ERROR_LINES = /unhandled|uncaught|must hold|heap out of memory|FATAL|at .*\.js:\d+/i;
+const ERROR_LINES = /unhandled|uncaught|impossible internal state|heap out of memory|FATAL|at .*\.js:\d+/i;
 
 /** Returns a temporary folder, in memory if possible, because slow disks would change the measured times. */
 function tempDirInMemory(): TempDir {

@@ -245,7 +245,7 @@ export function describeStreams(): void {
         }),
       });
       const end = await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1));
-      expect(end).toMatchObject({ code: 8, details: 'answers are not being read' });
+      expect(end).toMatchObject({ code: 8, details: 'the caller does not read the responses' });
       expect(sent[0]).toBe(true);
       expect(sent.at(-1)).toBe(false);
       expect(end.messages.length).toBeLessThan(900);

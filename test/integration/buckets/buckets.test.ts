@@ -79,7 +79,7 @@ describe.each(STORES)('%s', (store) => {
 
   test('logs who did what, and counts it', async () => {
     await ask('grant', 'tenant=audited', { tokens: 2 });
-    const lines = () => server.log().filter(({ msg }) => msg === 'an operator asked for a change');
+    const lines = () => server.log().filter(({ msg }) => msg === 'an operator requested a change');
     await waitFor('the line', async () => JSON.stringify(lines()).includes('audited'));
     expect(lines().at(-1)).toMatchObject({
       action: 'grant',
@@ -105,7 +105,7 @@ describe.each(STORES)('%s', (store) => {
       await bucketsAnswer(server, { action: 'show', domain: 'x', entries: entriesOf('a=b') }),
     ).toMatchObject({
       status: 400,
-      body: { error: expect.stringContaining('no policy in force has the domain "x"') },
+      body: { error: expect.stringContaining('no policy in effect has the domain "x"') },
     });
     expect(await bucketsAnswer(server, { action: 'unblock', id: 'nobody' })).toMatchObject({ status: 404 });
   });

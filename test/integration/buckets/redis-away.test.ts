@@ -58,20 +58,23 @@ test.each(QUESTIONS)('a connection that ends during $action', async (question) =
   proxy.cut();
   const { status, body } = await asked;
   expect(status).toBe(503);
-  expect(body.error).toMatch(
-    question.action === 'show' ? /could not be asked/ : /not known whether it was done/,
-  );
+  expect(body.error).toMatch(question.action === 'show' ? /could not be read/ : /the result is unknown/);
 });
 
 test('reports that the list of blocks can be incomplete', async () => {
   proxy.hold('replies');
   proxy.cut();
   const notes = async () => (await askBuckets(server, { action: 'blocks' })).notes;
-  await waitFor('the loss to be told', async () => /cannot be read from Redis/.test((await notes()).join()));
+  await waitFor('the loss to be told', async () =>
+    /cannot currently be read from Redis/.test((await notes()).join()),
+  );
   const { status } = await bucketsAnswer(server, { action: 'unblock', entries: entriesOf('tenant=nobody') });
   expect(status).toBe(503);
   proxy.release();
-  await waitFor('all to be known again', async () => !/cannot be read/.test((await notes()).join()));
+  await waitFor(
+    'all to be known again',
+    async () => !/cannot currently be read/.test((await notes()).join()),
+  );
 });
 
 test('a reload during a change does not affect the change', async () => {

@@ -167,8 +167,8 @@ describe('weir', () => {
     const server = await start({
       env: { CONFIG_PATH: folder.join('empty'), LOG_LEVL: 'debug', PROMETHEUS_ADDR: ':9090' },
     });
-    const prints = `warning: PROMETHEUS_ADDR changes nothing: the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.
-warning: LOG_LEVL is no setting of weir, so it changes nothing: did you mean LOG_LEVEL?
+    const prints = `warning: PROMETHEUS_ADDR has no effect: the Prometheus metrics of envoyproxy/ratelimit are off; set USE_PROMETHEUS=true.
+warning: LOG_LEVL is not a weir setting, so it has no effect. Did you mean LOG_LEVEL?
 warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, only notes.txt; specify the directory that contains the policies`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
@@ -187,8 +187,8 @@ warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, o
     await client.ask('shop', [entry('customr')]);
     client.close();
     await waitFor('two lines', () => warnings(server).length >= 2);
-    const prints = `warning: no policy has this domain, so its requests pass without a limit: did you mean shop? If it is to have no limit, write a policy file with this domain and on_unmatched: ignore {"domain":"shpo"}
-warning: no rule matches this descriptor, so it passes without a limit: did you mean customer? weir explain shows how far it matches. If it is to have no limit, write on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
+    const prints = `warning: no policy has this domain, so its requests are allowed without a limit: did you mean shop? If the domain should have no limit, create a policy file with this domain and on_unmatched: ignore {"domain":"shpo"}
+warning: no rule matches this descriptor, so it is allowed without a limit: did you mean customer? weir explain shows how far the descriptor matches. If it should have no limit, set on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });
@@ -198,10 +198,10 @@ warning: no rule matches this descriptor, so it passes without a limit: did you 
     const server = await start({ env: { CONFIG_PATH: path } });
     folder.write('shop.yaml', CUSTOMER + LIMIT.replace('10', '-1'));
     server.process.signal('SIGHUP');
-    await server.process.waitForLine(/the policy on disk is bad/);
+    await server.process.waitForLine(/the policy on disk is invalid/);
     const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit
-error: the domain is bad; its last good version stays in force {"domain":"shop","files":["<folder>/shop.yaml"]}
-error: the policy on disk is bad: its good domains are in force, and bad ones stay as they were; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
+error: the domain is invalid; its previous version stays in effect {"domain":"shop","files":["<folder>/shop.yaml"]}
+error: the policy on disk is invalid: valid domains were loaded, and invalid domains keep their previous version; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

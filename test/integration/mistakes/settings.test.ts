@@ -42,12 +42,12 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { ...REDIS, REDIS_TIMEOUT: '2' },
-    prints: `weir: REDIS_TIMEOUT: "2" is not a duration such as 150ms, 2s or 1h30m; write the unit, as in 2s
+    prints: `weir: REDIS_TIMEOUT: "2" is not a duration such as 150ms, 2s or 1h30m; add the unit, for example 2s
 `,
   },
   {
     environment: { MEMORY_MAX_BYTES: '512MB' },
-    prints: `weir: MEMORY_MAX_BYTES: "512MB" is not a whole number of 1 or more; write 536870912
+    prints: `weir: MEMORY_MAX_BYTES: "512MB" is not a whole number of at least 1; write 536870912
 `,
   },
   {
@@ -62,7 +62,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { BACKEND_TYPE: 'memcache' },
-    prints: `weir: BACKEND_TYPE: weir does not support memcache; unset it, and set REDIS_URL to keep buckets in Redis: without it they are in memory
+    prints: `weir: BACKEND_TYPE: weir does not support memcache; unset this variable, and set REDIS_URL to keep buckets in Redis instead of memory
 `,
   },
 ];
@@ -85,22 +85,22 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { GRPC_PORT: '<taken>' },
-    prints: `weir: cannot listen on 127.0.0.1:<taken> for gRPC (GRPC_HOST, GRPC_PORT): the port is taken; stop what listens there, or choose another port
+    prints: `weir: cannot listen on 127.0.0.1:<taken> for gRPC (GRPC_HOST, GRPC_PORT): the port is already in use; stop the process that uses the port, or choose another port
 `,
   },
   {
     environment: { GRPC_PORT: '18080', PORT: '18080' },
-    prints: `weir: PORT: GRPC_PORT is 18080, too, and each needs a port of its own; choose another for one of them
+    prints: `weir: PORT: GRPC_PORT also uses port 18080; choose a different port for one of the two
 `,
   },
   {
     environment: { GRPC_HOST: '192.0.2.1' },
-    prints: `weir: cannot listen on 192.0.2.1:0 for gRPC (GRPC_HOST, GRPC_PORT): this machine has no such address; choose one that it has, 127.0.0.1, or 0.0.0.0 for all
+    prints: `weir: cannot listen on 192.0.2.1:0 for gRPC (GRPC_HOST, GRPC_PORT): this machine does not have this address; choose an address of this machine, 127.0.0.1, or 0.0.0.0 for all addresses
 `,
   },
   {
     environment: { GRPC_UDS: '/nowhere/weir.sock' },
-    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): its folder is missing, or this user may not write to it; create the folder, or choose another path
+    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): its folder does not exist, or this user may not write to the folder; create the folder, or choose another path
 `,
   },
   {
@@ -110,12 +110,12 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://:p@ss/w0rd@localhost:6379' },
-    prints: `weir: REDIS_URL: Redis address: the user or the password contains a character with a special meaning in URLs; percent-encode this character (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
+    prints: `weir: REDIS_URL: Redis address: the user or the password contains a character with a special meaning in URLs; percent-encode this character (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or remove the login from the URL and set REDIS_AUTH to the password or to user:password, without encoding
 `,
   },
   {
     environment: { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'http://xds:18000' },
-    prints: `weir: CONFIG_GRPC_XDS_SERVER_URL: it is a URL; write host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true where it is TLS
+    prints: `weir: CONFIG_GRPC_XDS_SERVER_URL: the value is a URL; use host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS
 `,
   },
 ];
@@ -124,14 +124,14 @@ const FILES: readonly BadSettings[] = [
   {
     environment: { CONFIG_PATH: 'policies/shop.yaml' },
     prints: `weir: policies/shop.yaml: "policies/shop.yaml" does not exist: the path is relative to the working directory "<folder>", so weir tried "<folder>/policies/shop.yaml"; check the path
-weir: no policy of CONFIG_PATH (policies/shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
+weir: no policy in CONFIG_PATH (policies/shop.yaml) is valid (1 error); correct the errors above, and run weir check-config before you start weir again
 `,
   },
   {
     environment: { CONFIG_PATH: 'shop.yaml' },
     files: { 'shop.yaml': `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}` },
     prints: `weir: shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
-weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
+weir: no policy in CONFIG_PATH (shop.yaml) is valid (1 error); correct the errors above, and run weir check-config before you start weir again
 `,
   },
   {
@@ -141,7 +141,7 @@ weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what
   },
   {
     environment: { ...TLS, GRPC_SERVER_TLS_KEY: '<pem>/client-key.pem' },
-    prints: `weir: GRPC_SERVER_TLS_KEY: <pem>/client-key.pem: the key does not belong to the certificate; name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT
+    prints: `weir: GRPC_SERVER_TLS_KEY: <pem>/client-key.pem: the key does not belong to the certificate; specify the PEM file, without a passphrase, with the key of GRPC_SERVER_TLS_CERT
 `,
   },
   {
@@ -150,7 +150,7 @@ weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what
       GRPC_SERVER_TLS_CERT: '<pem>/server-key.pem',
       GRPC_SERVER_TLS_KEY: '<pem>/server.pem',
     },
-    prints: `weir: GRPC_SERVER_TLS_CERT: <pem>/server-key.pem: no PEM certificate: the file holds a private key; name the PEM file with the certificate of the gRPC port
+    prints: `weir: GRPC_SERVER_TLS_CERT: <pem>/server-key.pem: not a PEM certificate: the file contains a private key; specify the PEM file with the certificate of the gRPC port
 `,
   },
   {
@@ -168,33 +168,33 @@ const TOGETHER: readonly BadSettings[] = [
   },
   {
     environment: { WORKERS: '4' },
-    prints: `weir: WORKERS: 4 workers need Redis: buckets in memory belong to one process, so each worker would count for itself, and callers would get every limit several times; set REDIS_URL, or WORKERS=1
+    prints: `weir: WORKERS: 4 workers need Redis: with buckets in memory, each worker would count separately, so callers would get every limit several times; set REDIS_URL, or set WORKERS=1
 `,
   },
   {
     environment: { CONFIG_PATH: '/policies', RUNTIME_ROOT: '/data' },
-    prints: `weir: CONFIG_PATH: RUNTIME_ROOT is set, too, and both say where the policies are; unset one of them
+    prints: `weir: CONFIG_PATH: RUNTIME_ROOT is also set, and both variables select the policies; unset one of the two
 `,
   },
   {
     environment: { ...REDIS, REDIS_AUTH: 'a', REDIS_AUTH_FILE: 'password' },
     files: { password: 'b' },
-    prints: `weir: REDIS_AUTH_FILE: REDIS_AUTH is set, too, and only one of them can give the password; unset one of them
+    prints: `weir: REDIS_AUTH_FILE: REDIS_AUTH is also set, but only one variable can provide the password; unset one of the two
 `,
   },
   {
     environment: { REDIS_URL: 'redis://weir:a@127.0.0.1:6379', REDIS_AUTH_COMMAND: '/bin/login' },
-    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL holds a login, too, and only one of them can give it; leave it out of REDIS_URL
+    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable can provide the login; remove it from REDIS_URL
 `,
   },
   {
     environment: { ...REDIS, REDIS_AUTH_COMMAND: 'aws-token --user weir | tail -1' },
-    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: it holds |, which means something to a shell, and none is used; write a JSON array of texts, as in ["/bin/login","--user","weir"], or name a script
+    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: it contains |, but weir runs the program without a shell; use a JSON array of strings, such as ["/bin/login","--user","weir"], or a script
 `,
   },
   {
     environment: { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-    prints: `weir: REDIS_AWS_IAM_AUTH: weir makes no tokens of AWS itself; unset it, and name a program in REDIS_AUTH_COMMAND that prints user:token, as docs/operate/redis-login.md shows
+    prints: `weir: REDIS_AWS_IAM_AUTH: weir does not create AWS tokens; unset this variable, and set REDIS_AUTH_COMMAND to a program that prints user:token, as shown in docs/operate/redis-login.md
 `,
   },
   {

@@ -174,7 +174,7 @@ export class Walkthrough {
         weir
           .lines()
           .slice(before)
-          .some((line) => /policy reloaded|the policy on disk is bad/.test(line)) || undefined,
+          .some((line) => /policy reloaded|the policy on disk is invalid/.test(line)) || undefined,
     );
   }
 

@@ -87,7 +87,9 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
       }),
     async stop(signal) {
       const exit = await started.stop(signal);
-      const broken = started.lines().find((line) => line.includes('a state that must hold does not'));
+      const broken = started
+        .lines()
+        .find((line) => line.includes('impossible internal state, which is a bug'));
       if (broken !== undefined) throw new Error(broken);
       return exit;
     },

@@ -24,37 +24,41 @@ describe('ADMIN_TOKENS_FILE', () => {
   });
 
   const bad: [string, string, RegExp][] = [
-    ['nothing', ' \n', /^: it is empty; write a line/],
-    ['two words', `\nname sha256:${DIGEST}`, /^:2: it does not have three words; a line is/],
-    ['four words', `name read sha256:${DIGEST} more`, /^:1: it does not have three words/],
-    [
-      'another right',
-      `name admin sha256:${DIGEST}`,
-      /^:1: the second word, the right, is neither read nor write/,
-    ],
+    ['nothing', ' \n', /^: the file is empty; write one line/],
+    ['two words', `\nname sha256:${DIGEST}`, /^:2: the line does not have three words; each line must be/],
+    ['four words', `name read sha256:${DIGEST} more`, /^:1: the line does not have three words/],
+    ['another right', `name admin sha256:${DIGEST}`, /^:1: the second word is neither read nor write/],
     [
       'the token itself',
       'name read weir_secretsecretsecretsecretsecretsecret',
-      /^:1: the third word is not sha256/,
+      /^:1: the third word is not "sha256:"/,
     ],
-    ['a short digest', `name read sha256:${DIGEST.slice(1)}`, /^:1: the third word is not sha256: and 64/],
-    ['a bad name', `a/b read sha256:${DIGEST}`, /^:1: "a\/b" is no name: use 1 to 64/],
+    [
+      'a short digest',
+      `name read sha256:${DIGEST.slice(1)}`,
+      /^:1: the third word is not "sha256:" followed by 64/,
+    ],
+    ['a bad name', `a/b read sha256:${DIGEST}`, /^:1: "a\/b" is not a valid name; use 1 to 64/],
     [
       'a taken name',
       `loopback read sha256:${DIGEST}`,
-      /^:1: "loopback" is what callers without a token are called/,
+      /^:1: "loopback" is reserved for callers without a token/,
     ],
     [
       'a name twice',
       `a read sha256:${DIGEST}\n\na read sha256:${OTHER}`,
-      /^:3: the name a stands in line 1, too/,
+      /^:3: the name a is already in line 1/,
     ],
     [
       'a token twice',
       `a read sha256:${DIGEST}\nb write sha256:${DIGEST}`,
-      /^:2: the same token stands in line 1, too/,
+      /^:2: the same token is already in line 1/,
     ],
-    ['too long', `#${'x'.repeat(MAX_TOKENS_BYTES)}`, /^: it has more than 65536 bytes/],
+    [
+      'too long',
+      `#${'x'.repeat(MAX_TOKENS_BYTES)}`,
+      /^: the file has more than 65536 bytes; remove some lines/,
+    ],
   ];
   test.each(bad)('%s is an error', (_, text, message) => {
     const read = readAdminTokens(text);
@@ -65,7 +69,7 @@ describe('ADMIN_TOKENS_FILE', () => {
   test('holds only so many', () => {
     const lines = Array.from({ length: MAX_TOKENS + 1 }, (_, at) => newAdminToken(`t${at}`, 'read').line);
     expect(readAdminTokens(lines.slice(1).join('\n'))).toHaveLength(MAX_TOKENS);
-    expect(readAdminTokens(lines.join('\n'))).toBe(':101: it has more than 100 tokens; remove some');
+    expect(readAdminTokens(lines.join('\n'))).toBe(':101: the file has more than 100 tokens; remove some');
   });
 });
 

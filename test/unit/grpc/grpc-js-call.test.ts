@@ -71,7 +71,9 @@ describe('GrpcJsCall', () => {
     const { call, peer, stream } = start(() => ({ onMessage: () => {} }));
     const sent = Array.from({ length: 5000 }, () => call.send(Buffer.of(1)));
     expect([sent[0], sent.at(-1)]).toEqual([true, false]);
-    expect(peer.ends).toEqual([expect.objectContaining({ code: 8, details: 'answers are not being read' })]);
+    expect(peer.ends).toEqual([
+      expect.objectContaining({ code: 8, details: 'the caller does not read the responses' }),
+    ]);
     expect(stream.writableLength).toBe(1000);
   });
 

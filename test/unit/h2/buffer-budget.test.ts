@@ -36,7 +36,7 @@ describe('BufferBudget', () => {
   });
 
   test('knows of holders that would hold less than nothing', () => {
-    expect(() => new BufferBudget(1000).set(new TestHolder().holding, -1)).toThrow('less than nothing');
+    expect(() => new BufferBudget(1000).set(new TestHolder().holding, -1)).toThrow('never negative');
   });
 
   test('asks anew before it ends one: sockets take what is written without a word', () => {

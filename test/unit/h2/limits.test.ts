@@ -355,7 +355,7 @@ describe('maxOutputBytes', () => {
     expect(peer.connection.openStreams).toBe(3);
     peer.send(request(7, END_STREAM));
     expect(peer.sink.closed).toBe('destroyed');
-    expect(peer.events.at(-1)).toBe('broken: the peer does not read its answers');
+    expect(peer.events.at(-1)).toBe('broken: the peer does not read the responses');
     expect(peer.handler.take().slice(4)).toEqual([1, 3, 5, 7].map((id) => `reset ${id} ENHANCE_YOUR_CALM`));
   });
 

@@ -74,7 +74,9 @@ describe('the beginning of a connection', () => {
         peer.send(Buffer.from(bytes, 'latin1'));
         expect(peer.sink.written).toEqual([]);
         expect(peer.sink.closed).toBe('ended');
-        expect(peer.events).toEqual(['broken: the peer did not send the preface of HTTP/2 (not greeted)']);
+        expect(peer.events).toEqual([
+          'broken: the peer did not send the HTTP/2 connection preface (not greeted)',
+        ]);
       },
     );
   }

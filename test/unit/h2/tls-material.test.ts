@@ -23,13 +23,13 @@ describe('certificates of a server', () => {
   const refused: [string, Partial<TlsMaterial>, keyof TlsMaterial, RegExp][] = [
     ['no certificate', { cert: '' }, 'cert', /BEGIN CERTIFICATE/],
     ['a certificate that is none', { cert: 'hello' }, 'cert', /BEGIN CERTIFICATE/],
-    ['a cut certificate', { cert: server.cert.slice(0, 200) }, 'cert', /no PEM certificate/],
-    ['a key in the place of the certificate', { cert: server.key }, 'cert', /no PEM certificate/],
-    ['no key', { key: '' }, 'key', /no PEM private key/],
-    ['a certificate in the place of the key', { key: server.cert }, 'key', /no PEM private key/],
+    ['a cut certificate', { cert: server.cert.slice(0, 200) }, 'cert', /not a PEM certificate/],
+    ['a key in the place of the certificate', { cert: server.key }, 'cert', /not a PEM certificate/],
+    ['no key', { key: '' }, 'key', /not a PEM private key/],
+    ['a certificate in the place of the key', { key: server.cert }, 'key', /not a PEM private key/],
     ["another certificate's key", { key: other.key }, 'key', /does not belong/],
     ['empty issuers', { clientCa: '' }, 'clientCa', /BEGIN CERTIFICATE/],
-    ['a key in the place of the issuers', { clientCa: server.key }, 'clientCa', /no PEM certificate/],
+    ['a key in the place of the issuers', { clientCa: server.key }, 'clientCa', /not a PEM certificate/],
   ];
   test.each(refused)('%s is refused', (_what, change, part, words) => {
     const material = { ...server, clientCa: authority.cert, ...change };

@@ -130,7 +130,7 @@ describe('needs a decision', () => {
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
     [
       { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-      /^REDIS_AWS_IAM_AUTH: .*name a program in REDIS_AUTH_COMMAND/,
+      /^REDIS_AWS_IAM_AUTH: .*set REDIS_AUTH_COMMAND to a program/,
     ],
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
@@ -191,7 +191,9 @@ test('mogrifiers that lack something are one thing to decide', () => {
       DOG_STATSD_MOGRIFIER_TAG_PATTERN: '(',
       DOG_STATSD_MOGRIFIER_TAG_NAME: 'n',
     }),
-  ).toEqual([expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: "\(" is no regular expression/)]);
+  ).toEqual([
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: "\(" is not a valid regular expression/),
+  ]);
 });
 
 test('what a start refuses is not called the same: an address that is none, and nothing follows from that', () => {

@@ -53,7 +53,7 @@ describe('the log of what reloads change', () => {
       [
         'info',
         { before: 'a', policy: 'b' },
-        'what the new policy changes: 1 tightens; 7 more changes left out, weir diff <old> <new> shows all',
+        'changes in the new policy: 1 tightens; 7 more changes not listed (weir diff <old> <new> shows all changes)',
       ],
       ['info', { domain: 'd', policy: 'b' }, 'k: tightens: …'],
     ]);
@@ -86,8 +86,8 @@ describe('the log of what reloads change', () => {
       [
         'warn',
         { before: 'a', policy: 'b' },
-        'what the new policy changes could not be told: the comparison took longer than 20 s; weir diff ' +
-          '<old> <new> shows it',
+        'the changes in the new policy could not be listed: the comparison took longer than 20 s; weir ' +
+          'diff <old> <new> shows the changes',
       ],
     ]);
     reload(setOf('c'));

@@ -28,7 +28,7 @@ test('a rule that requests can never pass is named once, at most one in ten seco
   expect(lines).toMatchObject([
     {
       level: 'warning',
-      '@message': expect.stringContaining('asks for more hits at once than this limit ever allows'),
+      '@message': expect.stringContaining('a request has more hits than this limit can ever allow'),
       domain: 'd',
       rule: 'tenant',
       hits: 11,

@@ -22,8 +22,8 @@ describe('the limit of open files', () => {
     ['19999', 20_000],
   ])('%s is too low for %d connections', (files, connections) => {
     expect(checkFileLimit(limits(files), connections)).toBe(
-      `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}: raise ` +
-        `the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
+      `this process can open only ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}; ` +
+        `raise the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
     );
   });
 

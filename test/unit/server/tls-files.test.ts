@@ -64,12 +64,8 @@ describe('TLS settings', () => {
       () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: '', GRPC_CLIENT_TLS_SAN: 'a' }),
       [/GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT/],
     ],
-    ['issuers without TLS', () => files, [/GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true/]],
-    [
-      'a name without TLS',
-      () => ({ GRPC_CLIENT_TLS_SAN: 'a' }),
-      [/GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE/],
-    ],
+    ['issuers without TLS', () => files, [/GRPC_CLIENT_TLS_CACERT needs TLS/]],
+    ['a name without TLS', () => ({ GRPC_CLIENT_TLS_SAN: 'a' }), [/GRPC_CLIENT_TLS_SAN needs TLS/]],
     [
       'a file that is not there',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/no/such.crt' }),
@@ -85,27 +81,29 @@ describe('TLS settings', () => {
     [
       'a directory',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/tmp' }),
-      [/^GRPC_SERVER_TLS_CERT: cannot read \/tmp: it is a directory; name a file$/],
+      [/^GRPC_SERVER_TLS_CERT: cannot read \/tmp: it is a directory; specify a file$/],
     ],
     [
       'a certificate that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: folder.write('x', 'hello') }),
-      [/^GRPC_SERVER_TLS_CERT: .*x: no PEM certificate: .*; name the PEM file with the certificate/],
+      [/^GRPC_SERVER_TLS_CERT: .*x: not a PEM certificate: .*; specify the PEM file with the certificate/],
     ],
     [
       'a key that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', cert) }),
-      [/^GRPC_SERVER_TLS_KEY: .*x: no PEM private key.*; name the PEM file, without a passphrase/],
+      [/^GRPC_SERVER_TLS_KEY: .*x: not a PEM private key.*; specify the PEM file, without a passphrase/],
     ],
     [
       "another certificate's key",
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', authority.issue('DNS:a').key) }),
-      [/^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate; .* to GRPC_SERVER_TLS_CERT$/],
+      [
+        /^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate; .* key of GRPC_SERVER_TLS_CERT$/,
+      ],
     ],
     [
       'issuers that are none',
       () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: folder.write('x', '') }),
-      [/^GRPC_CLIENT_TLS_CACERT: .*x: no PEM certificate.*; name the PEM file with the issuers/],
+      [/^GRPC_CLIENT_TLS_CACERT: .*x: not a PEM certificate.*; specify the PEM file with the issuers/],
     ],
   ];
   test.each(bad)('%s: a line that names the setting', (_what, environment, lines) => {
@@ -154,6 +152,8 @@ describe('TLS of the debug port', () => {
     const { DEBUG_SERVER_TLS_CERT } = named();
     const swapped = () => openDebug({ DEBUG_SERVER_TLS_CERT, DEBUG_SERVER_TLS_KEY: DEBUG_SERVER_TLS_CERT });
     expect(swapped).toThrow(StartError);
-    expect(swapped).toThrow(/^DEBUG_SERVER_TLS_KEY: .*; name the PEM file, without a passphrase, of the key/);
+    expect(swapped).toThrow(
+      /^DEBUG_SERVER_TLS_KEY: .*; specify the PEM file, without a passphrase, with the key/,
+    );
   });
 });

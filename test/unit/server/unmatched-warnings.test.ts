@@ -48,8 +48,9 @@ describe('a descriptor that no rule matches', () => {
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: 'tenat' },
-        'no rule matches this descriptor, so it passes without a limit: did you mean tenant? weir explain shows how ' +
-          'far it matches. If it is to have no limit, write on_unmatched: ignore in the policy',
+        'no rule matches this descriptor, so it is allowed without a limit: did you mean tenant? weir ' +
+          'explain shows how far the descriptor matches. If it should have no limit, set on_unmatched: ' +
+          'ignore in the policy',
       ],
     ]);
   });
@@ -61,7 +62,7 @@ describe('a descriptor that no rule matches', () => {
     const { lines, observer } = open(derived);
     observer.unmatched('shop', entries('tenant=sha256:0'), false);
     expect(lines[0]?.[1]).toMatch(
-      /^no rule matches this descriptor \(as derive made it\), .*: rules exist for plan\. weir/,
+      /^no rule matches this descriptor \(after derive\), .*: rules exist for plan\. weir/,
     );
   });
 
@@ -73,7 +74,7 @@ describe('a descriptor that no rule matches', () => {
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: "a 'c d'", count: 999 },
-        'more of these descriptors matched no rule and passed',
+        'more of these descriptors matched no rule and were allowed',
       ],
     ]);
     warnings.logCounts();
@@ -126,8 +127,8 @@ describe('a descriptor that no rule matches', () => {
 describe('a domain that no policy has', () => {
   test.each([
     ['shopp', SHOP, 'did you mean shop?'],
-    ['nowhere', SHOP, 'the domains in force are shop, bank.'],
-    ['shop', setOf(), 'no domain is in force.'],
+    ['nowhere', SHOP, 'the loaded domains are shop, bank.'],
+    ['shop', setOf(), 'no domain is loaded.'],
   ])('%s', (domain, policies, hint) => {
     const { lines, observer, warnings } = open(policies);
     for (let i = 0; i < 5; i++) observer.unknownDomain(domain, 1);
@@ -135,10 +136,10 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests pass without a limit: ${hint} If it is to have no limit, write a ` +
-          'policy file with this domain and on_unmatched: ignore',
+        `no policy has this domain, so its requests are allowed without a limit: ${hint} If the domain ` +
+          'should have no limit, create a policy file with this domain and on_unmatched: ignore',
       ],
-      [{ domain, count: 4 }, 'more requests for this domain, which no policy has, passed'],
+      [{ domain, count: 4 }, 'more requests with this unknown domain were allowed'],
     ]);
   });
 

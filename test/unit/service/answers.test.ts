@@ -162,7 +162,7 @@ describe('refusals', () => {
     expect(decider.answer([bucket, bucket], 0, domain).overallCode).toBe(CODE.OK);
     expect(decider.ask([bucket, bucket, bucket], 0, domain)).toMatchObject({
       kind: 'bad_request',
-      message: 'rate limit descriptor list holds 3 descriptors, more than the 2 that are allowed',
+      message: 'rate limit descriptor list has 3 descriptors, more than the 2 that are allowed',
     });
   });
 
@@ -184,7 +184,7 @@ descriptors:
     expect(decider.ask([list, free, list, list])).toEqual(
       new Refusal(
         'bad_request',
-        'rate limit descriptor list asks for more limits than the 4 that are allowed',
+        'rate limit descriptor list matches more limits than the 4 that are allowed (MAX_LIMITS)',
       ),
     );
     // The denied request has not taken any hits.

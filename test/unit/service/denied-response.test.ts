@@ -26,7 +26,7 @@ const problem = (...names: string[]) => ({
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   title: 'Request cannot be satisfied as assigned quota has been exceeded',
   status: 429,
-  detail: 'The request asks for more than the limit ever allows at once: it can never pass.',
+  detail: 'The request exceeds the maximum that the limit can ever allow, so it will always be denied.',
   'violated-policies': names,
 });
 

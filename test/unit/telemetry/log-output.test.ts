@@ -128,7 +128,7 @@ test('the line about dropped ones has the form of the others', () => {
   expect(lines.at(-1)).toMatchObject({
     level: 'warning',
     dropped,
-    '@message': `${dropped} log lines were dropped because nobody read them`,
+    '@message': `${dropped} log lines were dropped because they could not be written in time`,
   });
   expect(lines.length - 1 + dropped).toBe(10);
 });

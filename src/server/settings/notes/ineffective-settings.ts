@@ -13,123 +13,132 @@ interface ConditionSpec {
 const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   files: {
     holds: ({ configType }) => configType === 'FILE',
-    otherwise: 'CONFIG_TYPE=GRPC_XDS_SOTW takes policies from a management server; unset one of them.',
+    otherwise:
+      'with CONFIG_TYPE=GRPC_XDS_SOTW, weir receives policies from a management server; unset one of ' +
+      'the two variables.',
   },
   runtimeRoot: {
     holds: (_, given) =>
       ['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'].some((name) => given.has(name)),
-    otherwise: 'RUNTIME_ROOT is not set; set it to read policies where the reference does.',
+    otherwise:
+      'RUNTIME_ROOT is not set; set it to read policies from the same place as envoyproxy/ratelimit.',
   },
   xds: {
     holds: ({ configType }) => configType === 'GRPC_XDS_SOTW',
     otherwise:
-      'policies come from files; set CONFIG_TYPE=GRPC_XDS_SOTW to take them from a management server.',
+      'weir reads policies from files; set CONFIG_TYPE=GRPC_XDS_SOTW to receive policies from a management server.',
   },
   xdsTls: {
     holds: ({ xdsUseTls }) => xdsUseTls,
     otherwise:
-      'the management server is spoken to in clear text; set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS.',
+      'weir connects to the management server in plain text; set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS.',
   },
   xdsJitter: {
     holds: ({ xdsBackoffJitter }) => xdsBackoffJitter,
-    otherwise: 'XDS_CLIENT_BACKOFF_JITTER is off; set it to true, or unset this.',
+    otherwise: 'XDS_CLIENT_BACKOFF_JITTER is off; set it to true, or unset this variable.',
   },
   noUds: {
     holds: ({ grpcUds }) => grpcUds === '',
-    otherwise: 'GRPC_UDS is set, so gRPC is served at a socket path and at no port; unset one of them.',
+    otherwise:
+      'GRPC_UDS is set, so weir serves gRPC on a Unix socket instead of a port; unset one of the two variables.',
   },
   h2: {
     holds: ({ grpcTransport }) => grpcTransport === 'h2',
-    otherwise: 'GRPC_TRANSPORT=grpc-js knows no such bound; set GRPC_TRANSPORT=h2, or unset this.',
+    otherwise:
+      'GRPC_TRANSPORT=grpc-js does not support this setting; set GRPC_TRANSPORT=h2, or unset this variable.',
   },
   grpcTls: {
     holds: ({ grpcServerUseTls }) => grpcServerUseTls,
-    otherwise: 'gRPC is served in clear text; set GRPC_SERVER_USE_TLS=true for TLS.',
+    otherwise: 'weir serves gRPC in plain text; set GRPC_SERVER_USE_TLS=true for TLS.',
   },
   connectionAge: {
     holds: ({ grpcMaxConnectionAge }) => grpcMaxConnectionAge > 0,
     otherwise:
-      'GRPC_MAX_CONNECTION_AGE=0 lets connections grow as old as they like; give them an age, or unset this.',
+      'with GRPC_MAX_CONNECTION_AGE=0, connections have no maximum age; set a maximum age, or unset this variable.',
   },
   keepAlive: {
     holds: ({ grpcKeepAliveInterval }) => grpcKeepAliveInterval > 0,
-    otherwise: 'GRPC_KEEP_ALIVE_INTERVAL=0 sends no PING; set an interval, or unset this.',
+    otherwise:
+      'with GRPC_KEEP_ALIVE_INTERVAL=0, weir sends no PING; set an interval, or unset this variable.',
   },
   workers: {
     holds: ({ workers }) => workers > 1,
-    otherwise: 'there is one process; set WORKERS to 2 or more, or unset this.',
+    otherwise: 'there is only one process; set WORKERS to 2 or more, or unset this variable.',
   },
   redis: {
     holds: ({ redisUrl }) => redisUrl !== '',
-    otherwise: 'it is about Redis, and buckets live in memory; set REDIS_URL.',
+    otherwise: 'it applies only to Redis, but weir keeps buckets in memory; set REDIS_URL.',
   },
   redisTls: {
     holds: (settings) =>
       speaksTls(settings, 'REDIS') || (settings.perSecond && speaksTls(settings, 'REDIS_PERSECOND')),
     otherwise:
-      'Redis is spoken to in clear text; set REDIS_TLS=true, or begin REDIS_URL with rediss://, for TLS.',
+      'weir connects to Redis in plain text; for TLS, set REDIS_TLS=true, or begin REDIS_URL with rediss://.',
   },
   sentinel: {
     holds: ({ redisType }) => redisType === 'sentinel',
-    otherwise: 'it is about Sentinels, and there are none; set REDIS_TYPE=SENTINEL, or unset this.',
+    otherwise: 'it applies only to Sentinels; set REDIS_TYPE=SENTINEL, or unset this variable.',
   },
   perSecondSentinel: {
     holds: ({ perSecondType }) => perSecondType === 'sentinel',
-    otherwise: 'it is about Sentinels, and there are none; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this.',
+    otherwise: 'it applies only to Sentinels; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this variable.',
   },
   authCommand: {
     holds: ({ redisAuthCommand, perSecond, perSecondAuthCommand }) =>
       redisAuthCommand !== undefined || (perSecond && perSecondAuthCommand !== undefined),
-    otherwise: 'it is about the login that a command prints; set REDIS_AUTH_COMMAND, or unset this.',
+    otherwise: 'it applies only to logins from a command; set REDIS_AUTH_COMMAND, or unset this variable.',
   },
   denials: {
     holds: ({ localCacheBytes }) => localCacheBytes !== 0,
-    otherwise: 'LOCAL_CACHE_SIZE_IN_BYTES=0 keeps no denials; unset one of them.',
+    otherwise: 'LOCAL_CACHE_SIZE_IN_BYTES=0 turns off the deny cache; unset one of the two variables.',
   },
   repeatedDenials: {
     holds: ({ denyCacheMaxAge, localCacheBytes }) => denyCacheMaxAge > 0 || localCacheBytes !== undefined,
-    otherwise: 'DENY_CACHE_MAX_AGE=0 keeps no denials; unset one of them.',
+    otherwise: 'DENY_CACHE_MAX_AGE=0 turns off the deny cache; unset one of the two variables.',
   },
   perSecond: {
     holds: ({ perSecond }) => perSecond,
     otherwise:
-      'all buckets live in one Redis; set REDIS_PERSECOND=true to give windows of one second another.',
+      'weir keeps all buckets in one Redis; set REDIS_PERSECOND=true to keep one-second windows in a second Redis.',
   },
   limitHeaders: {
     holds: ({ limitHeaders }) => limitHeaders,
-    otherwise: 'it names a header that is not sent; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
+    otherwise: 'weir does not send the header; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
   },
   limitRequestHeaders: {
     holds: ({ limitRequestHeaders }) => limitRequestHeaders,
-    otherwise: 'it names a header that is not sent; set LIMIT_REQUEST_HEADERS_ENABLED=true.',
+    otherwise: 'weir does not send the header; set LIMIT_REQUEST_HEADERS_ENABLED=true.',
   },
   top: {
     holds: ({ topBuckets }) => topBuckets > 0,
-    otherwise: 'TOP_BUCKETS=0 counts no single buckets; give it a number, or unset this.',
+    otherwise:
+      'with TOP_BUCKETS=0, weir tracks no buckets; set TOP_BUCKETS to a number, or unset this variable.',
   },
   stats: {
     holds: ({ disableStats }) => !disableStats,
-    otherwise: 'DISABLE_STATS=true turns it off; unset one of them.',
+    otherwise: 'DISABLE_STATS=true turns it off; unset one of the two variables.',
   },
   statsd: {
     holds: ({ useStatsd, useDogStatsd }) => useStatsd || useDogStatsd,
-    otherwise: 'statsd is off unless it is asked for; set USE_STATSD=true.',
+    otherwise: 'statsd is off by default; set USE_STATSD=true.',
   },
   dogStatsd: {
     holds: ({ useDogStatsd }) => useDogStatsd,
-    otherwise: 'it is about dogstatsd, which is off; set USE_DOG_STATSD=true.',
+    otherwise: 'it applies only to dogstatsd, which is off; set USE_DOG_STATSD=true.',
   },
   anySink: {
     holds: ({ useStatsd, useDogStatsd, usePrometheus }) => useStatsd || useDogStatsd || usePrometheus,
-    otherwise: 'statistics are sent nowhere; set USE_STATSD, USE_DOG_STATSD or USE_PROMETHEUS to true.',
+    otherwise:
+      'no target for these statistics is enabled; set USE_STATSD, USE_DOG_STATSD or USE_PROMETHEUS to true.',
   },
   prometheus: {
     holds: ({ usePrometheus }) => usePrometheus,
-    otherwise: "the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.",
+    otherwise: 'the Prometheus metrics of envoyproxy/ratelimit are off; set USE_PROMETHEUS=true.',
   },
   noMapper: {
     holds: ({ prometheusMapper }) => prometheusMapper === '',
-    otherwise: 'PROMETHEUS_MAPPER_YAML says how times are shown; unset one of them.',
+    otherwise:
+      'it applies only to the default mapping, but PROMETHEUS_MAPPER_YAML is set; unset one of the two variables.',
   },
   tracing: {
     holds: ({ tracingEnabled }) => tracingEnabled,
@@ -137,7 +146,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   decisionLog: {
     holds: ({ decisionLogSample: sample }) => sample !== undefined && sample.denied + sample.ok > 0,
-    otherwise: 'no decisions are logged; set DECISION_LOG_SAMPLE, as in denied=1,ok=0.01.',
+    otherwise: 'weir logs no decisions; set DECISION_LOG_SAMPLE, for example to denied=1,ok=0.01.',
   },
 };
 
@@ -170,12 +179,12 @@ export function ineffectiveSettings(settings: Settings, given: GivenSettings): r
 function samplingRateNotes({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
   if (!tracingEnabled || rate <= 1) return [];
   return [
-    `TRACING_SAMPLING_RATE=${rate} means 1, all traces, as in envoyproxy/ratelimit: it is a share from 0 to 1.`,
+    `TRACING_SAMPLING_RATE=${rate} counts as 1 (all traces), as in envoyproxy/ratelimit; set a fraction from 0 to 1.`,
   ];
 }
 
 function note(name: string, reason: string): string {
-  return `${name} changes nothing: ${reason}`;
+  return `${name} has no effect: ${reason}`;
 }
 
 /** Returns whether a switch is set to its default, so that no effect is expected. */

@@ -41,7 +41,7 @@ export function similarVariables(
     const { near, isMistyped } = mostSimilar(name);
     if (near === undefined || (given.has(near) && !isMistyped)) continue;
     if (lines.length === MAX_NAMED) return lines;
-    lines.push(`${shellText(name)} is no setting of weir, so it changes nothing: did you mean ${near}?`);
+    lines.push(`${shellText(name)} is not a weir setting, so it has no effect. Did you mean ${near}?`);
   }
   return lines;
 }

@@ -69,7 +69,7 @@ describe('reset', () => {
     expect(await left('tenant=acme,list=')).toEqual([10, 1000]);
     const question = { action: 'reset', entries: entriesOf('tenant=acme,list='), rule: 'hourly' };
     expect(await bench.refused(question)).toMatch(
-      /^400 rule must be one that these entries meet: "tenant\/list\[minute/,
+      /^400 rule must be a rule that these entries match \("tenant\/list\[minute/,
     );
   });
 
@@ -96,13 +96,13 @@ describe('reset', () => {
 
 test('a part without a known bucket is refused', async () => {
   expect(await bench.refused({ action: 'reset', entries: entriesOf('user=bob') })).toBe(
-    '400 no bucket is known by these entries alone: give the value of "tenant" as well',
+    '400 these entries do not identify a bucket; also specify the value of "tenant"',
   );
   expect(await bench.refused({ action: 'reset', entries: entriesOf('who=knows') })).toMatch(
-    /^400 no limit concerns/,
+    /^400 no limit applies to/,
   );
   expect(await bench.refused({ action: 'reset', entries: entriesOf('free=1') })).toMatch(
-    /^400 nothing is counted/,
+    /^400 the rules for these entries are unlimited/,
   );
 });
 
@@ -113,10 +113,12 @@ describe('grant', () => {
     expect(first.buckets).toMatchObject([
       { before: { left: 40 }, now: { left: 65, next_token_in: 0.1, full_in: 3.5 } },
     ]);
-    expect(first.notes.join()).not.toContain('up to full');
+    expect(first.notes.join()).not.toContain('only up to the capacity. To exceed the capacity, set');
     const second = await change('grant', 'tenant=acme', { tokens: Number.MAX_SAFE_INTEGER });
     expect(second.buckets[0]?.now).toEqual({ left: 100, debt: 0, next_token_in: 0, full_in: 0 });
-    expect(second.notes).toContain('Tokens were granted up to full; over gives more than that.');
+    expect(second.notes).toContain(
+      'Tokens were granted only up to the capacity. To exceed the capacity, set "over" (--over).',
+    );
   });
 
   test.each(['tenant=acme', 'tenant=acme,list=', 'tenant=acme,user=bob', 'debt=x'])(
@@ -154,16 +156,16 @@ describe('grant', () => {
   test('past full holds what the arithmetic of the limit can, and no more', async () => {
     for (const entries of ['tenant=acme', 'tenant=acme,user=bob']) {
       const first = await change('grant', entries, { tokens: 50, over: true });
-      expect(first.notes.at(-1)).toMatch(/^What is past full does not refill/);
+      expect(first.notes.at(-1)).toMatch(/^A bucket above its capacity does not refill/);
       const { buckets, notes } = await change('grant', entries, {
         tokens: Number.MAX_SAFE_INTEGER,
         over: true,
       });
       expect(buckets[0]?.now?.left).toBeLessThanOrEqual(2 ** 32 - 1);
-      expect(notes).toContain('Tokens were granted as far past full as a limit can hold.');
+      expect(notes).toContain('Tokens were granted only up to the maximum that a bucket can hold.');
       const reset = await change('reset', entries);
       expect(reset.buckets[0]?.now).toEqual(reset.buckets[0]?.before);
-      expect(reset.notes).toContain('More than the limit was granted before, and stays.');
+      expect(reset.notes).toContain('At least one bucket still has a surplus from an earlier grant.');
     }
   });
 
@@ -192,7 +194,7 @@ test('a change leaves one line in the log, without secrets', async () => {
   await bench.refused({ action: 'reset', domain: 'other', entries: entriesOf('api_key=hunter2') });
   expect(bench.logged).toMatchObject([
     {
-      message: 'an operator asked for a change',
+      message: 'an operator requested a change',
       fields: {
         action: 'grant',
         by: 'ops',
@@ -219,16 +221,15 @@ test('says whether a change may have been made that the store did not answer', a
   const question = { action: 'grant', entries: entriesOf('tenant=acme'), tokens: 5 };
   bench.broken = new StorageError('timeout', 'no answer within 20ms');
   expect(await bench.refused(question)).toBe(
-    '503 the store failed (no answer within 20ms), so it is not known whether it was done: look with weir bucket ' +
-      'show [maybe done]',
+    '503 the store failed (no answer within 20ms), so the result is unknown; check with weir bucket show [maybe done]',
   );
   expect(touched).toEqual(['1:d6:tenant4:acme']);
   // A failed dry run certainly had no effect.
   expect(await bench.refused({ ...question, dry_run: true })).toBe(
-    '503 The store could not be asked: no answer within 20ms.',
+    '503 The store could not be read: no answer within 20ms.',
   );
   bench.broken = new StorageError('breaker_open', 'Redis failed 5 times');
-  expect(await bench.refused(question)).toMatch(/so nothing was done: try again$/);
+  expect(await bench.refused(question)).toMatch(/so nothing was changed; try again$/);
   expect(touched).toHaveLength(1);
   expect(bench.logged.map(({ fields }) => fields['result'])).toEqual(['failed', 'failed', 'failed']);
 });

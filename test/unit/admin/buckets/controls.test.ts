@@ -20,7 +20,7 @@ descriptors:
   - { key: tenant, rate_limit: { unit: hour, requests_per_unit: 10 } }
 `;
 
-const MEMORY = 'Buckets are in memory: blocks and exemptions hold in this process only, and end with it.';
+const MEMORY = 'Buckets are in memory, so blocks and exemptions apply only to this process and end with it.';
 
 let bench: AdminBench;
 beforeEach(() => {
@@ -42,7 +42,7 @@ test('a block is made, shown, listed and ended', async () => {
     ends_in: 600,
   };
   expect(made).toMatchObject({ action: 'block', domain: 'd', controls: [control] });
-  expect(made.notes).toEqual([MEMORY, 'It concerns descriptors of 2 limits.']);
+  expect(made.notes).toEqual([MEMORY, 'Affects 2 limits.']);
   bench.clock.advance(1_000_000);
   expect(await blocks()).toEqual([{ ...control, ends_in: 599 }]);
   for (const entries of ['tenant=acme', 'tenant=acme,user=bob', 'user=bob,tenant=acme']) {
@@ -66,11 +66,11 @@ test('takes the place of the same one; the block wins', async () => {
   await ask('block', 'tenant=acme', { for: '10m' });
   const again = await ask('block', 'tenant=acme', { for: '1h' });
   expect(again.notes.at(-1)).toMatch(
-    /^It takes the place of [0-9a-f]{16}, which would have ended in 600 seconds\.$/,
+    /^This change replaces [0-9a-f]{16}, which would have expired in 600 seconds\.$/,
   );
   expect(await blocks()).toMatchObject([{ ends_in: 3600 }]);
   const allowed = await ask('allow', 'tenant=acme,user=bob', { for: '1h' });
-  expect(allowed.notes.join()).toContain('which wins');
+  expect(allowed.notes.join()).toContain('takes precedence');
 });
 
 test('entries may be given before derive, and no secret is kept or shown', async () => {
@@ -100,15 +100,15 @@ describe('a dry run', () => {
 test('is ended by its id, whatever domain and policy', async () => {
   const [{ id } = { id: '' }] = (await ask('block', 'tenant=acme', { for: '10m' })).controls;
   expect(await bench.refused({ action: 'disallow', id })).toBe(
-    `404 "${id}" is no exemption: it is ended with unblock`,
+    `404 no exemption has the id "${id}"; use unblock for this id`,
   );
   expect(await bench.refused({ action: 'unblock', id, domain: 'e' })).toMatch(
-    /^404 there is no block with the id/,
+    /^404 no block exists with the id/,
   );
   bench.policies = new Map();
   expect(await bench.ask({ action: 'unblock', id })).toMatchObject({ domain: 'd', meets: 'none' });
   expect(await bench.refused({ action: 'unblock', id })).toBe(
-    `404 there is no block with the id "${id}"; weir bucket blocks lists those in force`,
+    `404 no block exists with the id "${id}"; weir bucket blocks lists the current ones`,
   );
 });
 
@@ -117,18 +117,18 @@ test('is ended by exactly its entries only', async () => {
   const refused = (action: string, entries: string, domain = 'd') =>
     bench.refused({ action, domain, entries: entriesOf(entries) });
   expect(await refused('unblock', 'tenant=acme,user=bob')).toMatch(
-    /^404 there is no block of exactly these entries/,
+    /^404 no block exists with exactly these entries/,
   );
   expect(await refused('unblock', 'tenant=acme', 'e')).toMatch(/^404/);
-  expect(await refused('disallow', 'tenant=acme')).toMatch(/^404 there is no exemption/);
+  expect(await refused('disallow', 'tenant=acme')).toMatch(/^404 no exemption exists/);
 });
 
 test('says that nothing is concerned, and names the sources of derive', async () => {
   const { notes } = await ask('allow', 'path=/x', { for: '1m' });
   expect(notes).toEqual([
     MEMORY,
-    'No limit of the policy concerns such descriptors; it exempts them from limits that their requests bring.',
-    'Requests are matched by what derive makes of api_key.',
+    'No limit in the policy applies to these descriptors, so the exemption affects only limits that requests contain.',
+    'Before matching, weir derives entries from api_key.',
   ]);
 });
 
@@ -141,13 +141,13 @@ test('refuses what cannot be kept, and says so where the index is full or does n
   bench = new AdminBench(POLICY, false, new MemoryControlBook(() => 0, 1));
   await ask('block', 'tenant=a', { for: '1m' });
   expect(await bench.refused({ ...question, entries: entriesOf('tenant=b') })).toMatch(
-    /^409 10000 blocks and exemptions are in force, which is the most/,
+    /^409 the maximum of 10000 blocks and exemptions is reached/,
   );
   bench = new AdminBench(POLICY);
   for (let n = 0; n < 64; n++) await ask('block', `k${n}=v`, { for: '1m' });
   await ask('block', 'k1=w', { for: '1m' });
   expect(await bench.refused({ ...question, entries: entriesOf('k0=v,k1=v') })).toMatch(
-    /^409 the blocks and exemptions of "d" name 64 different sets of keys, which is the most: /,
+    /^409 the blocks and exemptions of "d" already use 64 different sets of keys, the maximum; /,
   );
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
@@ -161,7 +161,7 @@ test('refuses what cannot be kept, and says so where the index is full or does n
     close: () => book.close(),
   });
   expect(await bench.refused({ ...question, entries: entriesOf('tenant=b') })).toMatch(
-    /^503 the store failed \(.*\), so it is not known whether it was done: look with .* blocks \[maybe done\]$/,
+    /^503 the store failed \(.*\), so the result is unknown; check with .* blocks \[maybe done\]$/,
   );
   expect(bench.logged).toMatchObject([{ fields: { action: 'block', result: 'failed' } }]);
 });
@@ -230,7 +230,7 @@ test.each([1, 9])(
     if (times > 5) {
       expect(
         await bench.refused({ action: 'unblock', domain: 'd', entries: entriesOf('tenant=acme') }),
-      ).toMatch(/^409 others go on putting another block in its place/);
+      ).toMatch(/^409 other operators keep replacing this block/);
       return;
     }
     expect((await ask('unblock', 'tenant=acme')).controls).toMatchObject([{ id: 'n1', reason: 'again' }]);
@@ -251,11 +251,11 @@ test('what cannot be read from Redis now is not said to be none', async () => {
     close: () => book.close(),
   });
   expect((await bench.ask({ action: 'blocks' })).notes).toEqual([
-    'Blocks and exemptions cannot be read from Redis now: those are listed that were known before.',
+    'Blocks and exemptions cannot currently be read from Redis, so this is the last known list.',
   ]);
   const question = { action: 'unblock' as const, domain: 'd', entries: entriesOf('tenant=acme') };
   expect(await bench.refused(question)).toMatch(
-    /^503 Blocks and exemptions cannot be read from Redis now, so/,
+    /^503 Blocks and exemptions cannot currently be read from Redis, so/,
   );
 });
 

@@ -79,7 +79,11 @@ test('of a part of a descriptor lists what could apply, and the buckets that are
   const tenant = await show('user=bob');
   expect(tenant.meets).toBe('part');
   expect(tenant.buckets).toMatchObject([
-    { rule: 'tenant/user', entries: entriesOf('tenant=,user=bob'), note: 'Give tenant to see the bucket.' },
+    {
+      rule: 'tenant/user',
+      entries: entriesOf('tenant=,user=bob'),
+      note: 'To see the bucket, add a value for tenant.',
+    },
   ]);
   expect(tenant.buckets[0]).not.toHaveProperty('now');
   expect(await show('nobody=knows')).toMatchObject({ meets: 'nothing', buckets: [] });
@@ -88,7 +92,7 @@ test('of a part of a descriptor lists what could apply, and the buckets that are
 test('says that a rule is unlimited', async () => {
   const answer = await show('tenant=free');
   expect(answer).toMatchObject({ meets: 'descriptor', buckets: [] });
-  expect(answer.notes).toEqual(['The rule is unlimited: nothing is counted, and nobody is denied.']);
+  expect(answer.notes).toEqual(['The rule is unlimited: weir counts no hits and denies no requests.']);
 });
 
 test('shows the pattern of values that have one bucket', async () => {
@@ -100,7 +104,7 @@ test('shows the pattern of values that have one bucket', async () => {
 
 test('says that descriptors with further entries meet other limits', async () => {
   const { notes } = await show('tenant=acme');
-  expect(notes).toEqual(['Descriptors that have other entries beside these meet other limits: 3.']);
+  expect(notes).toEqual(['3 more limits apply to descriptors with additional entries.']);
 });
 
 test('repeats no long value beside each limit', async () => {
@@ -147,7 +151,7 @@ test('changes nothing', async () => {
 test('says that the store cannot be asked', async () => {
   bench.broken = new StorageError('disconnected', 'Redis is not connected');
   const question = { action: 'show', entries: entriesOf('tenant=acme') };
-  expect(await bench.refused(question)).toBe('503 The store could not be asked: Redis is not connected.');
+  expect(await bench.refused(question)).toBe('503 The store could not be read: Redis is not connected.');
   expect(bench.counted).toEqual(['show failed']);
 });
 
@@ -159,9 +163,13 @@ test('refuses what is no question, naming the field', async () => {
     /^action must be one of show, .*did you mean "show"\?$/,
   );
   expect(await refused({ action: 'show' })).toBe('show needs entries');
-  expect(await refused({ action: 'show', entries: [] })).toBe('entries must have one entry at least');
-  expect(await refused({ action: 'show', entries, tokens: 1 })).toBe('tokens is of grant, not of show');
-  expect(await refused({ action: 'show', entries, __proto__x: 1 })).toMatch(/^"__proto__x" is no field/);
+  expect(await refused({ action: 'show', entries: [] })).toBe('entries must have at least one entry');
+  expect(await refused({ action: 'show', entries, tokens: 1 })).toBe(
+    'tokens is valid only for grant, not for show',
+  );
+  expect(await refused({ action: 'show', entries, __proto__x: 1 })).toMatch(
+    /^"__proto__x" is not a valid field/,
+  );
   expect(await refused({ action: 'show', entries: [{ key: '', value: '' }] })).toBe(
     'entries [0].key must not be empty',
   );
@@ -173,13 +181,13 @@ test('refuses what is no question, naming the field', async () => {
   expect(await refused({ action: 'block', entries, for: '-1s' })).toBe('for must be more than 0');
   expect(await refused({ action: 'block', entries, for: '9000h' })).toMatch(/^for must be at most a year/);
   expect(await refused({ action: 'block', entries, for: '1m', reason: 'a\u001b[2J' })).toMatch(
-    /^reason must have no/,
+    /^reason must not contain/,
   );
   expect(await refused({ action: 'unblock' })).toBe('unblock needs either id or entries');
   expect(await refused({ action: 'show', domain: 'e', entries })).toMatch(
-    /^no policy in force has the domain "e"/,
+    /^no policy in effect has the domain "e"/,
   );
   expect(await refused({ action: 'unblock', domain: 'gone', entries })).toMatch(
-    /end them by the id that weir bucket blocks lists$/,
+    /use its id from weir bucket blocks$/,
   );
 });

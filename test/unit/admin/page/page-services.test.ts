@@ -57,13 +57,13 @@ describe('/history', () => {
   });
 
   test.each([
-    ['text', /no JSON object/],
-    [[], /no JSON object/],
-    [{ rule: 'a' }, /no field "rule"/],
-    [{ rules: 'a' }, /rules is a list/],
-    [{ rules: [{ domain: 'd' }] }, /rules is a list/],
-    [{ rules: [null] }, /rules is a list/],
-    [{ rules: Array(MAX_HISTORY_RULES + 1).fill({ domain: 'd', rule: 'a' }) }, /50 at most/],
+    ['text', /must be a JSON object/],
+    [[], /must be a JSON object/],
+    [{ rule: 'a' }, /"rule" is not a valid field/],
+    [{ rules: 'a' }, /rules must be a list/],
+    [{ rules: [{ domain: 'd' }] }, /rules must be a list/],
+    [{ rules: [null] }, /rules must be a list/],
+    [{ rules: Array(MAX_HISTORY_RULES + 1).fill({ domain: 'd', rule: 'a' }) }, /at most 50/],
   ])('refuses %j', async (question, error) => {
     expect(await ask(question)).toEqual({ status: 400, body: { error: expect.stringMatching(error) } });
   });
@@ -209,7 +209,7 @@ describe('/overview', () => {
     const last = follow(service);
     service.close();
     expect(last.ended()).toBe(true);
-    expect(service.feed({}, CALLER)).toEqual({ status: 503, body: { error: 'this server ends' } });
+    expect(service.feed({}, CALLER)).toEqual({ status: 503, body: { error: 'the server is shutting down' } });
     for (const { stop } of [...readers, last]) stop();
   });
 });

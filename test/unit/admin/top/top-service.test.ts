@@ -161,13 +161,13 @@ test('what has become a secret since is not shown', async () => {
 
 describe('says what is wrong:', () => {
   test.each([
-    [[], 'no JSON object'],
-    [null, 'no JSON object'],
-    ['x', 'no JSON object'],
-    [{ by: 'hits' }, 'by is'],
-    [{ of: 'day' }, 'of is'],
-    [{ domain: 1 }, 'domain is'],
-    [{ rule: [] }, 'rule is'],
+    [[], 'must be a JSON object'],
+    [null, 'must be a JSON object'],
+    ['x', 'must be a JSON object'],
+    [{ by: 'hits' }, 'by must be'],
+    [{ of: 'day' }, 'of must be'],
+    [{ domain: 1 }, 'domain must be'],
+    [{ rule: [] }, 'rule must be'],
     [{ limit: 0 }, 'from 1 to 1000'],
     [{ limit: 1001 }, 'from 1 to 1000'],
     [{ limit: 1.5 }, 'from 1 to 1000'],
@@ -181,10 +181,13 @@ describe('says what is wrong:', () => {
   });
 
   test.each([
-    [{ domain: 'shp' }, 'has the domain "shp" (did you mean "shop"?); known are "shop"'],
-    [{ domain: 'nope', rule: 'tenant' }, 'no policy in force has the domain "nope"; known are "shop"'],
-    [{ domain: 'shop', rule: 'tenent' }, 'has the rule "tenent" of the domain "shop"; weir explain shows'],
-    [{ rule: 'tenent' }, 'no policy in force has the rule "tenent"; weir explain shows'],
+    [{ domain: 'shp' }, 'has the domain "shp" (did you mean "shop"?); the loaded domains are "shop"'],
+    [
+      { domain: 'nope', rule: 'tenant' },
+      'no policy in effect has the domain "nope"; the loaded domains are "shop"',
+    ],
+    [{ domain: 'shop', rule: 'tenent' }, 'has the rule "tenent" in the domain "shop"; weir explain shows'],
+    [{ rule: 'tenent' }, 'no policy in effect has the rule "tenent"; weir explain shows'],
   ])('%j, which nothing was counted of', async (question, part) => {
     const { status, body } = await service([new Counting()]).answer(question, CALLER, CALL);
     expect([status, (body as { error: string }).error]).toEqual([400, expect.stringContaining(part)]);

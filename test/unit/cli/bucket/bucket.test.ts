@@ -259,7 +259,7 @@ describe('what goes wrong', () => {
     [403, { error: 'only from this machine' }, /: only from this machine\n$/],
     [
       404,
-      'not found; here are\n/: this list\n',
+      'not found; the available paths are:\n/: this list\n',
       /\/buckets does not exist: the server is an older version of weir, or this is not its debug/,
     ],
     [404, { error: 'no such block' }, /: no such block\n$/],

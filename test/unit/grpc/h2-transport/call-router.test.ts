@@ -244,7 +244,7 @@ describe('CallRouter', () => {
       timers.advance(59_999);
       expect(stream.ended).toBe(false);
       timers.advance(2);
-      expect(stream).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not come in time' });
+      expect(stream).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not arrive in time' });
       expect(context.budgetOf(stream).bytes).toBe(0);
     });
 
@@ -321,7 +321,7 @@ describe('CallRouter', () => {
 
   describe('what is no gRPC call', () => {
     const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
-    const text = /^This port speaks gRPC.*\n$/;
+    const text = /^This port accepts only gRPC.*\n$/;
 
     test('is answered at its end, with a line of text', () => {
       const stream = open(plain);

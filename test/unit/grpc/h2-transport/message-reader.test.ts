@@ -38,7 +38,7 @@ describe('MessageReader', () => {
     const budget = new ReceiveBudget(1000);
     budget.take(10);
     budget.release(10);
-    expect(() => budget.release(10)).toThrow('no more is given back than was taken');
+    expect(() => budget.release(10)).toThrow('no more memory is released than was reserved');
   });
 
   test('refuses on the announced length, before it holds a byte', () => {

@@ -41,15 +41,23 @@ describe('HpackDecoder', () => {
   test.each([
     ['index 0', '80', 'index 0'],
     ['index 0 after a field', '8280', 'index 0'],
-    ['an index past the static table while the dynamic table is empty', 'be', 'index 62 is in no table'],
-    ['a name past the static table while the dynamic table is empty', '7e00', 'index 62 is in no table'],
-    ['a table size over the limit', '3fe21f', 'a table size of 4097 bytes, over the limit of 4096'],
-    ['a table size update between fields', '823fe11f', 'a table size update after a field'],
-    ['a table size update at the end', '8220', 'a table size update after a field'],
+    [
+      'an index past the static table while the dynamic table is empty',
+      'be',
+      'index 62 is not in the static or dynamic table',
+    ],
+    [
+      'a name past the static table while the dynamic table is empty',
+      '7e00',
+      'index 62 is not in the static or dynamic table',
+    ],
+    ['a table size over the limit', '3fe21f', 'a table size of 4097 bytes exceeds the limit of 4096'],
+    ['a table size update between fields', '823fe11f', 'a table size update follows a field'],
+    ['a table size update at the end', '8220', 'a table size update follows a field'],
     [
       'a table size update after one field and before another',
       '20823f0082',
-      'a table size update after a field',
+      'a table size update follows a field',
     ],
     ['an index that is cut', 'ff', 'the block ends inside an integer'],
     ['an index that is cut after a continuation', 'ff80', 'the block ends inside an integer'],
@@ -64,14 +72,14 @@ describe('HpackDecoder', () => {
     ['a literal with a known name that ends before its value', '44', 'the block ends before a string'],
     ['a length that is cut', '007f', 'the block ends inside an integer'],
     ['a string of 2^28 bytes', '007fffffff7f61', 'the block ends inside a string'],
-    ['Huffman code with eight bits of padding', '0482f8ff', 'a string is no valid Huffman code'],
-    ['Huffman code that is padding only, of eight bits', '0481ff', 'a string is no valid Huffman code'],
-    ['Huffman code with a padding of zeros', '048118', 'a string is no valid Huffman code'],
-    ['Huffman code with a bit of zero in its padding', '04811e', 'a string is no valid Huffman code'],
-    ['Huffman code that ends inside a long symbol', '0482fffe', 'a string is no valid Huffman code'],
-    ['Huffman code with EOS', '0484ffffffff', 'a string is no valid Huffman code'],
-    ['Huffman code with EOS inside', '04871fffffffff1fff', 'a string is no valid Huffman code'],
-    ['Huffman code with EOS in a name', '0084ffffffff00', 'a string is no valid Huffman code'],
+    ['Huffman code with eight bits of padding', '0482f8ff', 'a string has an invalid Huffman code'],
+    ['Huffman code that is padding only, of eight bits', '0481ff', 'a string has an invalid Huffman code'],
+    ['Huffman code with a padding of zeros', '048118', 'a string has an invalid Huffman code'],
+    ['Huffman code with a bit of zero in its padding', '04811e', 'a string has an invalid Huffman code'],
+    ['Huffman code that ends inside a long symbol', '0482fffe', 'a string has an invalid Huffman code'],
+    ['Huffman code with EOS', '0484ffffffff', 'a string has an invalid Huffman code'],
+    ['Huffman code with EOS inside', '04871fffffffff1fff', 'a string has an invalid Huffman code'],
+    ['Huffman code with EOS in a name', '0084ffffffff00', 'a string has an invalid Huffman code'],
   ])('refuses %s', (_, hex, reason) => {
     const decoder = newDecoder();
     expect(decode(decoder, hex)).toBeUndefined();
@@ -95,7 +103,7 @@ describe('HpackDecoder', () => {
     decode(decoder, entryOf(1, 'a') + entryOf(1, 'b'));
     expect(decode(decoder, 'bfbe')?.fields).toEqual(['n', 'a', 'n', 'b']);
     expect(decode(decoder, 'c0')).toBeUndefined();
-    expect(decoder.failure).toBe('index 64 is in no table');
+    expect(decoder.failure).toBe('index 64 is not in the static or dynamic table');
   });
 });
 

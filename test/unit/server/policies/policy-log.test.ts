@@ -83,8 +83,8 @@ describe('warnings of policies', () => {
       ignored('type.googleapis.com/envoy.config.cluster.v3.Cluster');
     }
     expect(warned).toEqual([
-      'the configuration holds no domain: nothing is limited',
-      'resources that were not asked for',
+      'the configuration contains no domain, so no request is limited',
+      'the management server sent resources that weir did not request',
     ]);
     for (let type = 0; type < 1000; type++) ignored(`type.${type}`);
     expect(warned).toHaveLength(21);

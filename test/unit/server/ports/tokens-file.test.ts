@@ -39,11 +39,11 @@ test('follows a Secret that is swapped; a bad one leaves the tokens in force, an
   tokens = new TokensFile(folder.join('tokens'), log);
   expect([tokens.find(one.token)?.right, tokens.find(two.token)]).toEqual(['read', undefined]);
   version('..2', two.line);
-  await logs(/^new tokens are in force$/);
+  await logs(/^new tokens are in effect$/);
   expect([tokens.find(one.token), tokens.find(two.token)?.right]).toEqual([undefined, 'write']);
   version('..3', `${two.token} write`);
   await logs(
-    /^ADMIN_TOKENS_FILE: \/.*\/tokens:1: it does not have three words; .*; the tokens before it stay in force$/,
+    /^ADMIN_TOKENS_FILE: \/.*\/tokens:1: the line does not have three words; .*; the previous tokens stay in effect$/,
   );
   expect(tokens.find(two.token)?.name).toBe('two');
   version('..4', '# nobody any more');
@@ -55,7 +55,7 @@ test('follows a Secret that is swapped; a bad one leaves the tokens in force, an
 test('a file that is gone leaves the tokens in force', async () => {
   tokens = new TokensFile(folder.write('tokens', one.line), log);
   rmSync(folder.join('tokens'));
-  await logs(/the file does not exist; correct the path; the tokens before it stay in force$/);
+  await logs(/the file does not exist; correct the path; the previous tokens stay in effect$/);
   expect(tokens.find(one.token)?.name).toBe('one');
 });
 
@@ -64,7 +64,7 @@ test('a file that everybody may write is warned of', () => {
   chmodSync(file, 0o666);
   tokens = new TokensFile(file, log);
   expect(logged).toEqual([
-    expect.stringMatching(/^ADMIN_TOKENS_FILE: every user of this machine may write .*chmod o-w/),
+    expect.stringMatching(/^ADMIN_TOKENS_FILE: every user of this machine can write to .*chmod o-w/),
   ]);
 });
 
@@ -74,7 +74,7 @@ test.each([
     '',
     /^ADMIN_TOKENS_FILE: cannot read .*the file does not exist; correct the path$/,
   ],
-  ['a bad line', 'x', /^ADMIN_TOKENS_FILE: .*tokens:1: it does not have three words/],
+  ['a bad line', 'x', /^ADMIN_TOKENS_FILE: .*tokens:1: the line does not have three words/],
 ])('%s ends the start', (_, text, message) => {
   const file = text === '' ? folder.join('none') : folder.write('tokens', text);
   expect(() => new TokensFile(file, log)).toThrow(message);
@@ -88,5 +88,5 @@ test.each([
   const read = readSettings({ ADMIN_TOKENS_FILE: folder.write('tokens', one.line), ...environment });
   if (!read.ok) throw new Error(read.errors.join());
   tokens = openTokensFile(read.settings, log);
-  expect(logged.filter((line) => line.includes('speaks clear text'))).toHaveLength(warnings);
+  expect(logged.filter((line) => line.includes('uses plain text'))).toHaveLength(warnings);
 });

@@ -15,7 +15,7 @@ test.each([['denied'], ['1'], ['denied=-1'], ['denied=1,denied=1'], ['allowed=1'
   (text) => {
     expect(parseValue('decision_sample', text)).toEqual({
       ok: false,
-      expected: 'shares from 0 to 1 of denied requests and of all others, as in denied=1,ok=0.01',
+      expected: 'a list of fractions from 0 to 1 for denied and other requests, such as denied=1,ok=0.01',
     });
   },
 );

@@ -271,7 +271,7 @@ function notesAbout(name: string, environment: Environment): readonly string[] {
 
 test('a share above 1 is told of as all of it', () => {
   expect(notesAbout('TRACING_SAMPLING_RATE=50', { ...TRACING, TRACING_SAMPLING_RATE: '50' })).toEqual([
-    'TRACING_SAMPLING_RATE=50 means 1, all traces, as in envoyproxy/ratelimit: it is a share from 0 to 1.',
+    'TRACING_SAMPLING_RATE=50 counts as 1 (all traces), as in envoyproxy/ratelimit; set a fraction from 0 to 1.',
   ]);
 });
 
@@ -288,7 +288,7 @@ describe.each(Object.entries(CASES))('%s', (name, [value, effective = {}, ...idl
     test(`is told of beside ${JSON.stringify(surroundings)}`, () => {
       const [line, ...more] = notesAbout(name, { ...surroundings, [name]: value });
       expect(more).toEqual([]);
-      expect(line).toMatch(new RegExp(`^${name} changes nothing: .*[.]$`));
+      expect(line).toMatch(new RegExp(`^${name} has no effect: .*[.]$`));
       expect(line).toContain(remedy);
       expect(notesAbout(name, surroundings)).toEqual([]);
     });
@@ -323,7 +323,7 @@ describe('a variable that is not ours but nearly is', () => {
   ])('%s', (name, near) => {
     expect(readSettings({ [name]: 'secret' })).toMatchObject({
       ok: true,
-      notes: [`${name} is no setting of weir, so it changes nothing: did you mean ${near}?`],
+      notes: [`${name} is not a weir setting, so it has no effect. Did you mean ${near}?`],
     });
     // An empty value counts as unset.
     expect(readSettings({ [name]: '' })).toMatchObject({ notes: [] });
@@ -331,7 +331,7 @@ describe('a variable that is not ours but nearly is', () => {
 
   test('is told of where the one that may be meant is set, too, if it has one mistake only', () => {
     expect(readSettings({ GRPC_PORTT: '1', GRPC_PORT: '8081' })).toMatchObject({
-      notes: ['GRPC_PORTT is no setting of weir, so it changes nothing: did you mean GRPC_PORT?'],
+      notes: ['GRPC_PORTT is not a weir setting, so it has no effect. Did you mean GRPC_PORT?'],
     });
     expect(readSettings({ CONFIG_PTHH: 'x', CONFIG_PATH: 'x' })).toMatchObject({ notes: [] });
     expect(readSettings({ REDIS_URI: 'x', REDIS_URL: 'redis:6379' })).toMatchObject({ notes: [] });
@@ -366,6 +366,6 @@ describe('a variable that is not ours but nearly is', () => {
     );
     const read = readSettings({ 'CONFIG PATH': 'x', ...many });
     expect(read.ok && read.notes.length).toBe(20);
-    expect(read.ok && read.notes[0]).toMatch(/^'CONFIG PATH' is no setting/);
+    expect(read.ok && read.notes[0]).toMatch(/^'CONFIG PATH' is not a weir setting/);
   });
 });

@@ -35,23 +35,27 @@ describe('files for TLS with Redis that cannot be used', () => {
   afterAll(() => folder.remove());
 
   test.each<[environment: Record<string, string>, line: string]>([
-    [{ REDIS_TLS_CACERT: text }, `REDIS_TLS_CACERT: ${text} is no PEM file with a certificate; name one`],
+    [
+      { REDIS_TLS_CACERT: text },
+      `REDIS_TLS_CACERT: ${text} is not a PEM file with a certificate; specify one`,
+    ],
     [
       { REDIS_TLS_CLIENT_CERT: text, REDIS_TLS_CLIENT_KEY: key },
-      `REDIS_TLS_CLIENT_CERT: ${text} is no PEM file with a certificate; name one`,
+      `REDIS_TLS_CLIENT_CERT: ${text} is not a PEM file with a certificate; specify one`,
     ],
     [
       { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: text },
-      `REDIS_TLS_CLIENT_KEY: ${text} is no PEM file with a key, or the key has a passphrase; name one without`,
+      `REDIS_TLS_CLIENT_KEY: ${text} is not a PEM file with a key, or the key has a passphrase; specify ` +
+        'a key without a passphrase',
     ],
     [
       { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: otherKey },
-      `REDIS_TLS_CLIENT_KEY: ${otherKey} does not belong to the certificate of REDIS_TLS_CLIENT_CERT ` +
-        `(${cert}); name its key`,
+      `REDIS_TLS_CLIENT_KEY: ${otherKey} does not belong to the certificate in REDIS_TLS_CLIENT_CERT ` +
+        `(${cert}); specify the key of this certificate`,
     ],
     [
       { REDIS_TLS_CLIENT_KEY: key },
-      'REDIS_TLS_CLIENT_CERT: a client certificate needs its key, and a key its certificate; set both',
+      'REDIS_TLS_CLIENT_CERT: a client certificate and its key require each other; set both',
     ],
   ])('%j', (environment, line) => {
     const read = readSettings({ REDIS_URL: 'rediss://redis:6379', ...environment });

@@ -11,10 +11,18 @@ function errorsOf(environment: Record<string, string>): readonly string[] {
 const REDIS = { REDIS_URL: 'redis:6379' };
 
 test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
-  ['two places for policies', { CONFIG_PATH: '/a', RUNTIME_ROOT: '/b' }, /^CONFIG_PATH: RUNTIME_ROOT is set/],
+  [
+    'two places for policies',
+    { CONFIG_PATH: '/a', RUNTIME_ROOT: '/b' },
+    /^CONFIG_PATH: RUNTIME_ROOT is also set/,
+  ],
   ['also by half', { CONFIG_PATH: '/a', RUNTIME_APPDIRECTORY: 'b' }, /^CONFIG_PATH: RUNTIME_APPDIRECTORY/],
-  ['memcache', { BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache; unset it/],
-  ['Redis without address', { BACKEND_TYPE: 'redis' }, /^BACKEND_TYPE: redis needs REDIS_URL/],
+  [
+    'memcache',
+    { BACKEND_TYPE: 'memcache' },
+    /^BACKEND_TYPE: weir does not support memcache; unset this variable/,
+  ],
+  ['Redis without address', { BACKEND_TYPE: 'redis' }, /^BACKEND_TYPE: the value redis requires REDIS_URL/],
   ['a socket type alone', { REDIS_SOCKET_TYPE: 'tcp' }, /^REDIS_SOCKET_TYPE: REDIS_URL is not set/],
   ['a password alone', { REDIS_AUTH: 'geheim' }, /^REDIS_AUTH: REDIS_URL is not set/],
   ['a file of it alone', { REDIS_AUTH_FILE: '/f' }, /^REDIS_AUTH_FILE: REDIS_URL is not set/],
@@ -22,14 +30,18 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'no time for Redis',
     { ...REDIS, REDIS_TIMEOUT: '0' },
-    /^REDIS_TIMEOUT: 0 would let a decision wait .* such as 10s$/,
+    /^REDIS_TIMEOUT: with 0, a decision could wait .* such as 10s$/,
   ],
   [
     'no time for the second',
     { ...REDIS, REDIS_PERSECOND_TIMEOUT: '0s' },
-    /^REDIS_PERSECOND_TIMEOUT: 0 would let/,
+    /^REDIS_PERSECOND_TIMEOUT: with 0, a decision could wait/,
   ],
-  ['statistics all the time', { STATS_FLUSH_INTERVAL: '0' }, /^STATS_FLUSH_INTERVAL: 0 would send/],
+  [
+    'statistics all the time',
+    { STATS_FLUSH_INTERVAL: '0' },
+    /^STATS_FLUSH_INTERVAL: with 0, weir would send/,
+  ],
   [
     'no address',
     { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' },
@@ -38,7 +50,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a password that a URL cannot hold as it is',
     { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
-    /^REDIS_URL: .*percent-encode this character .*, or leave them out and set REDIS_AUTH, which takes a password/,
+    /^REDIS_URL: .*percent-encode this character .*, or remove the login from the URL and set REDIS_AUTH to/,
   ],
   [
     'the same of the second Redis',
@@ -50,21 +62,21 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
     /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: it contains several/,
   ],
-  ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
+  ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: the prefix contains "\{"/],
   [
     'a URL for the management server',
     { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'https://xds:18000' },
-    /^CONFIG_GRPC_XDS_SERVER_URL: it is a URL; write host:port without a scheme/,
+    /^CONFIG_GRPC_XDS_SERVER_URL: the value is a URL; use host:port without a scheme/,
   ],
   [
     'a certificate without a key',
     { DEBUG_SERVER_TLS_CERT: '/c' },
-    /^DEBUG_SERVER_TLS_CERT: .*; set both of DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or neither$/,
+    /^DEBUG_SERVER_TLS_CERT: .*; set both DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or neither$/,
   ],
   [
     'a key without a certificate',
     { DEBUG_SERVER_TLS_KEY: '/k' },
-    /^DEBUG_SERVER_TLS_KEY: a certificate and its key/,
+    /^DEBUG_SERVER_TLS_KEY: .* needs both a certificate and its key/,
   ],
   [
     'no header name',
@@ -74,7 +86,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'what Envoy does not add',
     { ENVOY_ADDS_HEADERS: 'retry-after,ratelimit' },
-    /^ENVOY_ADDS_HEADERS: "ratelimit" is nothing .*; choose from x-ratelimit, retry-after$/,
+    /^ENVOY_ADDS_HEADERS: .* does not add "ratelimit"; choose from x-ratelimit, retry-after$/,
   ],
   [
     'a header that Envoy adds, too',
@@ -83,7 +95,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
       LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
       LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit',
     },
-    /^LIMIT_LIMIT_HEADER: ENVOY_ADDS_HEADERS says that Envoy adds X-RateLimit-Limit itself/,
+    /^LIMIT_LIMIT_HEADER: according to ENVOY_ADDS_HEADERS, Envoy adds X-RateLimit-Limit itself/,
   ],
   [
     'a cluster with a URL',
@@ -93,7 +105,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a database behind a proxy',
     { REDIS_URL: 'redis://a:6379/3', REDIS_TYPE: 'PROXY' },
-    /^REDIS_URL, REDIS_TYPE: a proxy that shards passes on no SELECT, so that database 3 cannot be chosen; leave/,
+    /^REDIS_URL, REDIS_TYPE: a sharding proxy does not support SELECT, so weir cannot use database 3; remove/,
   ],
   [
     'sentinels without the name of their master',
@@ -110,7 +122,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },
     /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* node number 1, cannot be read; write host:port, or \[::1]:/,
   ],
-  ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: it needs REDIS_URL/],
+  ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: REDIS_URL is also required/],
   [
     'overflowing pools',
     { ...REDIS, REDIS_POOL_ON_EMPTY_BEHAVIOR: 'create' },
@@ -134,17 +146,17 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a password and a command',
     { ...REDIS, REDIS_AUTH: 'geheim', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_AUTH is set, too, and only one of them can give the password; unset one/,
+    /^REDIS_AUTH_COMMAND: REDIS_AUTH is also set, but only one variable can provide the password; unset/,
   ],
   [
     'a file and a command',
     { ...REDIS, REDIS_AUTH_FILE: '/f', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_AUTH_FILE is set, too/,
+    /^REDIS_AUTH_COMMAND: REDIS_AUTH_FILE is also set/,
   ],
   [
     'a command, and a login in the URL',
     { REDIS_URL: 'redis://weir:geheim@redis:6379', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_URL holds a login, too, and only one of them can give it; leave it out of REDIS_URL$/,
+    /^REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable .*; remove it from REDIS_URL$/,
   ],
   [
     'the same for seconds',
@@ -153,37 +165,37 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
       REDIS_PERSECOND_URL: 'redis://:geheim@redis:6379',
       REDIS_PERSECOND_AUTH_COMMAND: 'login',
     },
-    /^REDIS_PERSECOND_AUTH_COMMAND: REDIS_PERSECOND_URL holds a login, too/,
+    /^REDIS_PERSECOND_AUTH_COMMAND: REDIS_PERSECOND_URL also contains a login/,
   ],
   [
     'a command with a pipe',
     { ...REDIS, REDIS_AUTH_COMMAND: 'login geheim | head -1' },
-    /^REDIS_AUTH_COMMAND: the value is not a program .*: it holds \|, .*; write a JSON array .*, or name a script$/,
+    /^REDIS_AUTH_COMMAND: the value is not a program .*: it contains \|, .*; use a JSON array .*, or a script$/,
   ],
   [
     'a command of an array that is none',
     { ...REDIS, REDIS_AUTH_COMMAND: '["login", geheim]' },
-    /^REDIS_AUTH_COMMAND: the value is not a JSON array of texts, .*, though it begins with \[$/,
+    /^REDIS_AUTH_COMMAND: the value is not a JSON array of strings, .*, although it begins with \[$/,
   ],
   [
     'a command of numbers',
     { ...REDIS, REDIS_AUTH_COMMAND: '["login", 1]' },
-    /^REDIS_AUTH_COMMAND: the value is not a JSON array of texts, .*: its first text names the program$/,
+    /^REDIS_AUTH_COMMAND: the value is not a JSON array of strings, .*; the first string must be the program$/,
   ],
   [
     'a login that is asked for all the time',
     { ...REDIS, REDIS_AUTH_COMMAND: 'login', REDIS_AUTH_REFRESH: '100ms' },
-    /^REDIS_AUTH_REFRESH: a program would be started more than once a second; set 1s or more/,
+    /^REDIS_AUTH_REFRESH: weir would run the command more than once a second; set at least 1s/,
   ],
   [
     'tokens of AWS',
     { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-    /^REDIS_AWS_IAM_AUTH: .* unset it, and name a program in REDIS_AUTH_COMMAND that prints user:token, as /,
+    /^REDIS_AWS_IAM_AUTH: .* unset this variable, and set REDIS_AUTH_COMMAND to a program that prints user:token, as /,
   ],
   [
     'tokens of AWS for seconds',
     { ...REDIS, REDIS_PERSECOND_AWS_IAM_AUTH: '1' },
-    /^REDIS_PERSECOND_AWS_IAM_AUTH: .* name a program in REDIS_PERSECOND_AUTH_COMMAND that prints/,
+    /^REDIS_PERSECOND_AWS_IAM_AUTH: .* set REDIS_PERSECOND_AUTH_COMMAND to a program that prints/,
   ],
   [
     'two passwords for seconds',
@@ -218,16 +230,14 @@ function notesOf(environment: Record<string, string>): readonly string[] {
 
 test('a variable that changes nothing is told of, with the reason, if it is set', () => {
   expect(notesOf({ ...REDIS, REDIS_POOL_SIZE: '20', MEMCACHE_SRV: 'x', LOG_LEVEL: 'warn' })).toEqual([
-    'REDIS_POOL_SIZE changes nothing: weir uses one connection instead of a pool.',
-    'MEMCACHE_SRV changes nothing: weir does not support BACKEND_TYPE=memcache.',
+    'REDIS_POOL_SIZE has no effect: weir uses one connection instead of a pool.',
+    'MEMCACHE_SRV has no effect: weir does not support BACKEND_TYPE=memcache.',
   ]);
   expect(notesOf({})).toEqual([]);
 });
 
 test('a setting that was removed is accepted with any value, and told of as variable and as flag', () => {
-  const notes = [
-    'RLS_CODEC changes nothing: weir reads and writes every message with its own codec; unset it.',
-  ];
+  const notes = ['RLS_CODEC has no effect: weir always uses its own codec; unset this variable.'];
   for (const value of ['fast', 'reference', 'slow']) {
     expect(readSettings({ RLS_CODEC: value })).toMatchObject({ ok: true, notes });
     expect(readSettings({}, { RLS_CODEC: value })).toMatchObject({ ok: true, notes });
@@ -239,7 +249,10 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
   [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir does not support memcache/],
   [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address cannot be read/],
-  [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' }, /^--redis-pool-on-empty-behavior: ERROR ends the start/],
+  [
+    { REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' },
+    /^--redis-pool-on-empty-behavior: with ERROR, envoyproxy\/ratelimit does not start either/,
+  ],
 ])(
   'a flag with a bad value is named as it was written, and the command line is to blame: %j',
   (flags, line) => {
@@ -259,16 +272,20 @@ test('a flag is told of as its variable is', () => {
   expect(read).toMatchObject({
     ok: true,
     notes: [
-      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir always sends all decisions of one ' +
-        'event-loop turn in one call.',
+      'REDIS_PERSECOND_PIPELINE_LIMIT has no effect: weir always combines all decisions in the same ' +
+        'event-loop turn into one call.',
     ],
   });
 });
 
 test.each([
-  ['REDIS_POOL_SIZE', 'many', 'a whole number of 0 or more'],
-  ['EXPIRATION_JITTER_MAX_SECONDS', '-1', 'a whole number of 0 or more'],
-  ['REDIS_PERSECOND_PIPELINE_WINDOW', '5', 'a duration such as 150ms, 2s or 1h30m; write the unit, as in 5s'],
+  ['REDIS_POOL_SIZE', 'many', 'a whole number of at least 0'],
+  ['EXPIRATION_JITTER_MAX_SECONDS', '-1', 'a whole number of at least 0'],
+  [
+    'REDIS_PERSECOND_PIPELINE_WINDOW',
+    '5',
+    'a duration such as 150ms, 2s or 1h30m; add the unit, for example 5s',
+  ],
   ['REDIS_POOL_ON_EMPTY_BEHAVIOR', 'PANIC', 'one of WAIT, CREATE, ERROR'],
 ])(
   '%s=%s, which the reference cannot read, ends the start although it would change nothing',
@@ -320,10 +337,8 @@ test("a port that holds Kubernetes' link to a Service of that name counts as uns
     settings: { debugPort: 6070, grpcPort: 8081, statsdPort: 8125, port: 80 },
     given: new Set(['PORT']),
     notes: [
-      expect.stringMatching(
-        /^GRPC_PORT is left out, so 8081 holds: it is Kubernetes' link to the Service grpc; /,
-      ),
-      expect.stringMatching(/^DEBUG_PORT is left out, .* enableServiceLinks: false$/),
+      expect.stringMatching(/^weir ignores GRPC_PORT and uses the default 8081, .* for the Service grpc; /),
+      expect.stringMatching(/^weir ignores DEBUG_PORT and .* enableServiceLinks: false$/),
       expect.stringContaining('the Service statsd;'),
     ],
   });
@@ -402,7 +417,7 @@ test.each<[environment: Record<string, string>, name: string | undefined, other:
   [{ GRPC_PORT: '8080', GRPC_UDS: '/run/weir.sock' }, undefined, ''],
   [{ GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' }, undefined, ''],
 ])('two listeners with one port: %j', (environment, name, other) => {
-  const error = `${name}: ${other} is 8080, too, and each needs a port of its own; choose another for one of them`;
+  const error = `${name}: ${other} also uses port 8080; choose a different port for one of the two`;
   expect(errorsOf(environment)).toEqual(name === undefined ? [] : [error]);
 });
 
@@ -410,10 +425,10 @@ test.each([
   ['USE_STATSD', 'yes', 'true or false; write true'],
   ['USE_STATSD', 'Off', 'true or false; write false'],
   ['USE_STATSD', 'maybe', 'true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)'],
-  ['MEMORY_MAX_BYTES', '512MB', 'a whole number of 1 or more; write 536870912'],
-  ['MEMORY_MAX_BYTES', '1 GiB', 'a whole number of 1 or more; write 1073741824'],
-  ['LOCAL_CACHE_SIZE_IN_BYTES', '64k', 'a whole number of 0 or more; write 65536'],
-  ['MEMORY_MAX_BYTES', 'much', 'a whole number of 1 or more'],
+  ['MEMORY_MAX_BYTES', '512MB', 'a whole number of at least 1; write 536870912'],
+  ['MEMORY_MAX_BYTES', '1 GiB', 'a whole number of at least 1; write 1073741824'],
+  ['LOCAL_CACHE_SIZE_IN_BYTES', '64k', 'a whole number of at least 0; write 65536'],
+  ['MEMORY_MAX_BYTES', 'much', 'a whole number of at least 1'],
 ])('%s=%s says what to write', (name, value, expected) => {
   expect(errorsOf({ [name]: value })).toEqual([`${name}: ${JSON.stringify(value)} is not ${expected}`]);
 });

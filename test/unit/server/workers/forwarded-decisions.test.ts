@@ -94,9 +94,9 @@ describe('decisions that workers make for the primary process', () => {
 
   test('are refused without a worker, and when the worker is lost', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
-    const unavailable = new Refusal('unavailable', 'no worker process serves');
+    const unavailable = new Refusal('unavailable', 'no worker process is serving');
     expect(await decisions.ask(() => [], message, Infinity)).toEqual(unavailable);
-    const ended = new Refusal('unavailable', 'the worker process that was asked has ended');
+    const ended = new Refusal('unavailable', 'the worker process ended before it answered');
     const [one, other] = [new Worker(), new Worker()];
     const lost = decisions.ask(() => [one], message, Infinity);
     const kept = decisions.ask(() => [other], message, Infinity);

@@ -80,11 +80,14 @@ test('a change that a worker was asked for that ends or hangs is not asked again
   asked.lost(ends);
   expect(await lost).toMatchObject({
     status: 503,
-    body: { error: expect.stringMatching(/has ended, so it is not known/), maybe_done: true },
+    body: {
+      error: expect.stringMatching(/ended before it answered, so the result is unknown/),
+      maybe_done: true,
+    },
   });
   expect(await late).toMatchObject({
     status: 503,
-    body: { error: expect.stringMatching(/in time, so it is not known/), maybe_done: true },
+    body: { error: expect.stringMatching(/in time, so the result is unknown/), maybe_done: true },
   });
   expect(other.asked).toEqual([]);
   expect(unanswered).toHaveLength(2);
@@ -99,14 +102,14 @@ test('without a worker nothing is asked; no more than so many are unanswered', a
   const worker = new Worker();
   expect(await asked.ask(() => [], QUESTION)).toEqual({
     status: 503,
-    body: { error: 'no worker process serves, so nothing was done: try again' },
+    body: { error: 'no worker process is serving, so nothing was changed; try again' },
   });
   const answers = Array.from({ length: CALL_BOUNDS.administer.maxPending }, () =>
     asked.ask(() => [worker], QUESTION),
   );
   expect(await asked.ask(() => [worker], QUESTION)).toMatchObject({
     status: 503,
-    body: { error: 'too many questions at once, so nothing was done: try again' },
+    body: { error: 'too many requests at once, so nothing was changed; try again' },
   });
   asked.lost(worker);
   expect(await Promise.all(answers)).toHaveLength(CALL_BOUNDS.administer.maxPending);
@@ -147,11 +150,11 @@ describe.each(READING)('%j, which only reads', (question) => {
     workers = [hangs];
     const second = asked.ask(() => workers, question);
     workers = [];
-    const error = 'no worker process answers, so the question could not be asked: try again';
+    const error = 'no worker process answers, so the request failed; try again';
     expect(await second).toEqual({ status: 503, body: { error } });
     expect(unanswered).toEqual([`ops ${error}`]);
     expect(await asked.ask(() => [], question)).toMatchObject({
-      body: { error: 'no worker process serves, so the question could not be asked: try again' },
+      body: { error: 'no worker process is serving, so the request failed; try again' },
     });
   });
 
@@ -159,7 +162,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     const asked = questions({ switchAfterMs: 1, longestMs: 5 });
     expect(await asked.ask(() => [new Worker()], question)).toMatchObject({
       status: 503,
-      body: { error: expect.stringMatching(/did not answer in time, so the question could not be asked/) },
+      body: { error: expect.stringMatching(/did not answer in time, so the request failed/) },
     });
   });
 });

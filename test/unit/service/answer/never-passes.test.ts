@@ -88,7 +88,7 @@ describe('a request for more than a limit can hold', () => {
         type: expect.stringContaining('quota-exceeded'),
         title: expect.any(String),
         status: 429,
-        detail: 'The request asks for more than the limit ever allows at once: it can never pass.',
+        detail: 'The request exceeds the maximum that the limit can ever allow, so it will always be denied.',
         'violated-policies': expect.arrayContaining([name]),
       },
     });
@@ -185,7 +185,7 @@ describe('descriptors of one bucket that ask together for more than it can hold'
     const answer = asked(decider, ...descriptors);
     expect(answer).toMatchObject({ ...never, code: CODE.OVER_LIMIT, reset, decision: { name } });
     expect(answer.status.at(-1)).toEqual([name, reset]);
-    expect(answer.body.detail).toContain('it can never pass');
+    expect(answer.body.detail).toContain('it will always be denied');
     const told = decider.observer.told.filter((line) => line.includes('never'));
     expect(new Set(told)).toEqual(new Set([`d ${name === 'small' ? 'list[small]' : name} never ${sum}`]));
   });
@@ -278,7 +278,7 @@ test('where enforce_percent lets some denials pass, nobody is told that none doe
     expect(answer.overallCode).toBe(CODE.OVER_LIMIT);
     return { after: headers(answer)['retry-after'], body: Buffer.from(answer.rawBody ?? []).toString() };
   };
-  expect(ask(100)).toEqual({ after: undefined, body: expect.stringContaining('it can never pass') });
+  expect(ask(100)).toEqual({ after: undefined, body: expect.stringContaining('it will always be denied') });
   expect(ask(50)).toEqual({ after: `${TO_END_OF_MINUTE}`, body: expect.not.stringContaining('never') });
 });
 

@@ -61,7 +61,7 @@ mappings: # for statsd exporter >= v0.6.0
 
   test('with ttl loads with a warning', () => {
     expect(read(rule('ttl: 1m20s')).warnings.map(formatProblem)).toEqual([
-      expect.stringMatching(/^conf\.yaml:4:\d+: mappings\[0\]\.ttl: "ttl" changes nothing/),
+      expect.stringMatching(/^conf\.yaml:4:\d+: mappings\[0\]\.ttl: "ttl" has no effect/),
     ]);
     expect(read(rule('ttl: 0')).warnings).toEqual([]);
   });
@@ -76,33 +76,37 @@ mappings: # for statsd exporter >= v0.6.0
     ],
     ['no name', 'mappings:\n- match: a\n', /:2:3: mappings\[0\]\.name: a rule needs a "name"/],
     ['no match', 'mappings:\n- name: a\n', /:2:3: mappings\[0\]\.match: a rule needs a "match"/],
-    ['a bad name', 'mappings:\n- { match: a, name: "a-b" }\n', /"a-b" is no metric name/],
-    ['a bad glob', 'mappings:\n- { match: "a b", name: n }\n', /"a b" is no glob: .*match_type: regex/],
-    ['a glob within a part', 'mappings:\n- { match: "a.b*", name: n }\n', /"a\.b\*" is no glob/],
+    ['a bad name', 'mappings:\n- { match: a, name: "a-b" }\n', /"a-b" is not a valid metric name/],
+    [
+      'a bad glob',
+      'mappings:\n- { match: "a b", name: n }\n',
+      /"a b" is not a valid glob: .*match_type: regex/,
+    ],
+    ['a glob within a part', 'mappings:\n- { match: "a.b*", name: n }\n', /"a\.b\*" is not a valid glob/],
     [
       'a bad regex',
       'mappings:\n- { match: "(", match_type: regex, name: n }\n',
-      /"\(" is no regular expression/,
+      /"\(" is not a valid regular expression/,
     ],
-    ['a bad label', rule('labels: { "a-b": x }'), /"a-b" is no label name/],
-    ['a reserved label', rule('labels: { __name__: x }'), /"__name__" is what Prometheus calls/],
+    ['a bad label', rule('labels: { "a-b": x }'), /"a-b" is not a valid label name/],
+    ['a reserved label', rule('labels: { __name__: x }'), /"__name__" is the label that Prometheus uses for/],
     ['a bad type', rule('match_type: globe'), /"globe" is not one of glob, regex; did you mean "glob"/],
     ['a bad action', rule('action: keep'), /"keep" is not one of map, drop/],
     ['a bad scale', rule('scale: big'), /"scale" must be a number/],
-    ['a bad ttl', rule('ttl: soon'), /"soon" is no duration/],
+    ['a bad ttl', rule('ttl: soon'), /"soon" is not a valid duration/],
     [
       'options of the other type',
       rule('observer_type: histogram\n  summary_options: {}'),
-      /does not go with/,
+      /cannot be combined with/,
     ],
     [
       'buckets twice',
       rule('buckets: [1]\n  histogram_options: { buckets: [1] }\n  timer_type: histogram'),
-      /as well/,
+      /is also set in/,
     ],
-    ['buckets that fall', rule('buckets: [2, 1]\n  timer_type: histogram'), /must ascend/],
+    ['buckets that fall', rule('buckets: [2, 1]\n  timer_type: histogram'), /must be in ascending order/],
     ['a quantile above 1', rule('quantiles: [{ quantile: 5, error: 0 }]'), /from 0 to 1/],
-    ['a list', '- a\n', /must be a mapping with "mappings"/],
+    ['a list', '- a\n', /must be a mapping with the key "mappings"/],
     ['no YAML', 'mappings: [', /not valid YAML/],
   ])('with %s is refused, with line and sentence', (_what, yaml, sentence) => {
     const [first = '', ...rest] = read(yaml).errors.map(formatProblem);

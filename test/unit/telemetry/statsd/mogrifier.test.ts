@@ -58,22 +58,22 @@ describe('mogrifiers', () => {
     [
       'a bad pattern',
       { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '(' },
-      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: "(" is no',
+      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: "(" is not a valid',
     ],
     [
       'a tag without name',
       { DOG_STATSD_MOGRIFIER_HITS_TAGS: ':5' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
     ],
     [
       'a tag without value',
       { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a:' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
     ],
     [
       'a tag without colon',
       { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
     ],
   ])('%s is an error', (_what, change, sentence) => {
     const result = readMogrifiers(['HITS'], { ...HITS, ...change });
@@ -85,6 +85,6 @@ describe('mogrifiers', () => {
       DOG_STATSD_MOGRIFIERS_X_PATTERN: 'a',
       DOG_STATSD_MOGRIFIER_X_NAME: 'b',
     });
-    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining('has an S too many')]);
+    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining('has one S too many')]);
   });
 });
