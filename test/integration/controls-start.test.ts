@@ -11,9 +11,9 @@ import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { descriptor } from '../support/policy/decider.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { metric, untilAllServe } from '../support/weir/workers.js';
 

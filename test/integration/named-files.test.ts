@@ -4,8 +4,8 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { httpRequest } from '../support/process/http-client.js';
+import { replaceBy, type StrangeFile } from '../support/process/irregular-files.js';
 import { runToEnd } from '../support/process/processes.js';
-import { replaceBy, type StrangeFile } from '../support/process/strange-files.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';

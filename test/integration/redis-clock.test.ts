@@ -12,8 +12,8 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { toolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
 import { startRedis } from '../support/redis/redis-server.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 import { startTwoLoginRelay } from '../support/redis/two-login-relay.js';
 
 // Redis can be slow to start on a busy machine.

@@ -16,8 +16,8 @@ import { descriptor } from '../support/policy/decider.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
 
 // Commands can take up to 5 s, and servers can be slow to start on a busy machine.

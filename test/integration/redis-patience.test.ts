@@ -19,9 +19,9 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
+import { type HeldProxy, startHeldProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
 
 // Redis can be slow to start on a busy machine.

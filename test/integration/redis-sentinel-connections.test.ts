@@ -5,9 +5,9 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../src/server/settings/redis-settings.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 
 // Servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);

@@ -9,7 +9,6 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import {
   commandOf,
@@ -17,6 +16,7 @@ import {
   startSentinel,
   startSentinelSetup,
 } from '../support/redis/sentinels.js';
+import { RedisAlone } from '../support/redis/single-stores.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 
 // Sentinels take seconds to discover each other, and to agree on a failover.

@@ -20,7 +20,7 @@ import {
   request,
 } from '../stall/wire.js';
 import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
-import { chosen } from '../support/process/chosen.js';
+import { chosen } from '../support/process/environment-choice.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { MemoryServer } from './memory-server.js';

@@ -18,8 +18,8 @@ import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
-import { handedOver } from '../support/policy/handed-over.js';
 import { setOf } from '../support/policy/policies.js';
+import { handedOver } from '../support/policy/transferred-policies.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
 /** Secret keys of the domain itself, if it has a table, and of another domain. */

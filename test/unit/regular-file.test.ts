@@ -2,7 +2,7 @@ import { truncateSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadRegularFile, readRegularFile } from '../../src/regular-file.js';
-import { replaceBy, STRANGE_FILES, type StrangeFile } from '../support/process/strange-files.js';
+import { replaceBy, STRANGE_FILES, type StrangeFile } from '../support/process/irregular-files.js';
 import { TempDir } from '../support/process/temp-dir.js';
 
 const MAX_BYTES = 200_000;

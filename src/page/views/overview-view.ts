@@ -5,17 +5,17 @@ import { tableOf } from '../dom/table.js';
 import { clockOf, commandOf, lastingSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
 import { slotsOf } from '../text/chart-range.js';
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
-import { hasTraffic } from '../text/known-rates.js';
+import { triedCommand } from '../text/example-command.js';
 import { countOf, countText } from '../text/numbers.js';
+import { hasTraffic } from '../text/rate-history.js';
 import { ruleKey } from '../text/rule-tree.js';
 import { visibleText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
-import type { TrafficWords } from '../text/traffic-words.js';
-import { triedCommand } from '../text/tried-command.js';
+import type { TrafficWords } from '../text/traffic-label.js';
 import type { PageState, View } from './page-state.js';
 import { rangeChoice } from './range-choice.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
-import { trafficShown } from './traffic-words.js';
+import { trafficShown } from './traffic-element.js';
 
 /** Maximum number of rules in the list of rules with denials. */
 const WORST = 5;

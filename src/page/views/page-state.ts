@@ -9,9 +9,9 @@ import type { Client } from '../ask/client.js';
 import { type ChartRange, queryWith, rangeOf } from '../text/chart-range.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { KnownRates, notAllKept } from '../text/known-rates.js';
+import { KnownRates, notAllKept } from '../text/rate-history.js';
 import { ruleKey } from '../text/rule-tree.js';
-import { type TrafficWords, trafficWords } from '../text/traffic-words.js';
+import { type TrafficWords, trafficWords } from '../text/traffic-label.js';
 
 /** The data of the page, shared by its views. */
 export class PageState {

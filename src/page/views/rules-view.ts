@@ -9,7 +9,7 @@ import type { PageState, View } from './page-state.js';
 import { rangeChoice } from './range-choice.js';
 import { RuleSections } from './rule-sections.js';
 import { noDomain, phaseState } from './system-parts.js';
-import { trafficShown } from './traffic-words.js';
+import { trafficShown } from './traffic-element.js';
 
 /** Delay between the last key press and filtering, in milliseconds. */
 const TYPING_MS = 150;

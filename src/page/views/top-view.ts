@@ -8,7 +8,7 @@ import { briefText } from '../text/shown-text.js';
 import { clockText, spanText } from '../text/times.js';
 import { fillDomains } from './domain-select.js';
 import type { PageState, View } from './page-state.js';
-import { trafficShown } from './traffic-words.js';
+import { trafficShown } from './traffic-element.js';
 
 /** Refresh interval while the view is open, in milliseconds. */
 const REFRESH_MS = 5000;

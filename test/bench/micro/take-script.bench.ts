@@ -4,8 +4,8 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import { RedisAlone } from '../../support/redis/redis-alone.js';
 import { startRedis } from '../../support/redis/redis-server.js';
+import { RedisAlone } from '../../support/redis/single-stores.js';
 import { cpuMicros } from '../cpu.js';
 import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
 

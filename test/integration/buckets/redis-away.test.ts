@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/global
 import type { BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../../support/redis/held-proxy.js';
+import { type HeldProxy, startHeldProxy } from '../../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';

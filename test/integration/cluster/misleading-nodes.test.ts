@@ -10,7 +10,7 @@ import { type RedisCluster, startCluster } from '../../support/redis/cluster.js'
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
-import { startLyingNode } from '../../support/redis/lying-node.js';
+import { startLyingNode } from '../../support/redis/fake-cluster-node.js';
 
 // A cluster takes seconds to start, and longer on a busy machine.
 jest.setTimeout(90_000);

@@ -11,9 +11,9 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { BUS_OFFSET, type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
-import { openAlone } from '../../support/redis/redis-alone.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
+import { openAlone } from '../../support/redis/single-stores.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 

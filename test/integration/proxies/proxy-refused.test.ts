@@ -9,10 +9,10 @@ import { RespPipe } from '../../../src/storage/redis/connection/resp-pipe.js';
 import { REDIS } from '../../support/limiter/store-options.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
-import { RedisAlone } from '../../support/redis/redis-alone.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
+import { RedisAlone } from '../../support/redis/single-stores.js';
 
 let servers: RedisServer[] = [];
 

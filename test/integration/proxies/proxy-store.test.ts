@@ -12,10 +12,10 @@ import { takeFrom } from '../../support/limiter/test-stores.js';
 import { optionalToolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
-import { ProxyAlone } from '../../support/redis/redis-alone.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
+import { ProxyAlone } from '../../support/redis/single-stores.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 
 // Redis and proxies can be slow to start on a busy machine.

@@ -11,7 +11,7 @@ import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
-import type { RedisAlone } from '../../support/redis/redis-alone.js';
+import type { RedisAlone } from '../../support/redis/single-stores.js';
 
 // Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);

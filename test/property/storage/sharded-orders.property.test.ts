@@ -20,7 +20,7 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import type { BucketLedger, Entry, Fate } from '../../support/sharded/bucket-ledger.js';
-import { type Call, UnsureServer, Way, WayMap } from '../../support/sharded/unsure-servers.js';
+import { type Call, UnsureServer, Way, WayMap } from '../../support/sharded/controlled-servers.js';
 
 const ORDERS = 500;
 const SERVERS = 3;

@@ -8,7 +8,7 @@ import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { BUCKETS, CANDIDATES, DEEPER, deepened, someRequest } from '../../support/limiter/few-buckets.js';
+import { BUCKETS, CANDIDATES, DEEPER, deepened, someRequest } from '../../support/limiter/small-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';

@@ -7,7 +7,7 @@ import { expectAtMost } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
-import type { RedisAlone } from '../../support/redis/redis-alone.js';
+import type { RedisAlone } from '../../support/redis/single-stores.js';
 
 /*
  * Callers that supply the time to the script (REDIS_CLOCK=caller), with clocks that differ. Together they get at most

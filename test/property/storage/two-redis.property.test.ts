@@ -19,10 +19,10 @@ import {
   deepened,
   someItem,
   someRequest,
-} from '../../support/limiter/few-buckets.js';
+} from '../../support/limiter/small-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import { mapOfOne } from '../../support/sharded/map-of-one.js';
+import { mapOfOne } from '../../support/sharded/single-shard-map.js';
 
 /**
  * Returns whether a request to both stores takes from and refunds the same bucket, with the take first. The bucket is a

@@ -4,7 +4,7 @@ import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { type RedisCluster, startCluster } from '../redis/cluster.js';
-import { ClusterAlone } from '../redis/redis-alone.js';
+import { ClusterAlone } from '../redis/single-stores.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 

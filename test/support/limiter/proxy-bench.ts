@@ -2,10 +2,10 @@ import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-addre
 import type { ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { PROXY_KINDS, type ProxyKind } from '../redis/proxy-kinds.js';
-import { ProxyAlone } from '../redis/redis-alone.js';
 import { redisCommand } from '../redis/redis-command.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import type { ShardingProxy } from '../redis/sharding-proxy.js';
+import { ProxyAlone } from '../redis/single-stores.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 

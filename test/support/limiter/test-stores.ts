@@ -10,8 +10,8 @@ import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-addre
 import type { RedisClock, RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
-import { RedisAlone } from '../redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
+import { RedisAlone } from '../redis/single-stores.js';
 import { MEMORY, REDIS } from './store-options.js';
 
 export interface TestStoreOptions {

@@ -4,7 +4,7 @@ import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/clu
 import { parseClusterUrl } from '../../../src/storage/redis/connection/named-servers.js';
 import { REDIS } from '../limiter/store-options.js';
 import { waitFor } from '../process/wait-for.js';
-import { ClusterAlone } from './redis-alone.js';
+import { ClusterAlone } from './single-stores.js';
 
 /** A store on a cluster, with its log lines. */
 export interface WatchedStore {

@@ -9,8 +9,8 @@ import { explanationJson } from '../../../src/config/show/explain-json.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
-import { handedOver } from '../../support/policy/handed-over.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
+import { handedOver } from '../../support/policy/transferred-policies.js';
 
 /**
  * Every field of the policy format must be shown, compared and transferred. For a new field, the compiler requires an

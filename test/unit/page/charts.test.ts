@@ -8,7 +8,7 @@ import {
   linePath,
   thinned,
 } from '../../../src/page/text/chart-shape.js';
-import { hasTraffic, KnownRates } from '../../../src/page/text/known-rates.js';
+import { hasTraffic, KnownRates } from '../../../src/page/text/rate-history.js';
 
 const BOX = { width: 100, height: 10 };
 

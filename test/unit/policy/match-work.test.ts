@@ -7,8 +7,8 @@ import { PathPattern } from '../../../src/policy/paths/path-pattern.js';
 import { CidrTable } from '../../../src/policy/values/cidr-table.js';
 import { PatternList } from '../../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../../src/policy/values/wildcard.js';
-import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../support/policy/policies.js';
+import { handedOver } from '../../support/policy/transferred-policies.js';
 
 /** The size of Envoy's largest list of headers. */
 const LONG = 60 * 1024;

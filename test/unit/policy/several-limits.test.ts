@@ -4,8 +4,8 @@ import { explain, renderExplanation } from '../../../src/config/show/explain.js'
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
+import { handedOver } from '../../support/policy/transferred-policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const POLICY = `

@@ -3,8 +3,8 @@ import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { AwayStore } from '../../support/limiter/away-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
+import { AwayStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { AwayStore } from '../../support/limiter/away-store.js';
+import { AwayStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { AwayStore } from '../../support/limiter/away-store.js';
+import { AwayStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;

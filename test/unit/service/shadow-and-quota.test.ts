@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { AwayStore } from '../../support/limiter/away-store.js';
+import { AwayStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `

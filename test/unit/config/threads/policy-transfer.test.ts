@@ -7,8 +7,8 @@ import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
-import { handedOver } from '../../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
+import { handedOver } from '../../../support/policy/transferred-policies.js';
 
 /** Transfers policies, except for known ones, which the receiver has in `inEffect`. */
 function across(

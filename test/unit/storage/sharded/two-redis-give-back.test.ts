@@ -14,7 +14,7 @@ import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 import { waitFor } from '../../../support/process/wait-for.js';
-import { mapOfOne } from '../../../support/sharded/map-of-one.js';
+import { mapOfOne } from '../../../support/sharded/single-shard-map.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
-import { triedCommand } from '../../../src/page/text/tried-command.js';
+import { triedCommand } from '../../../src/page/text/example-command.js';
 import { dumpedRule } from '../../support/page/dumped-rule.js';
 
 const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): DumpedPolicies => ({

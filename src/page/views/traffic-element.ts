@@ -1,6 +1,6 @@
 import { el } from '../dom/element.js';
 import { nameOf } from '../dom/texts.js';
-import type { TrafficWords } from '../text/traffic-words.js';
+import type { TrafficWords } from '../text/traffic-label.js';
 
 /** Shows the path of a rule, or a description of other requests in the history. */
 export function trafficShown({ path, special }: TrafficWords): HTMLElement {

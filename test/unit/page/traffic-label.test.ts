@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { trafficWords } from '../../../src/page/text/traffic-words.js';
+import { trafficWords } from '../../../src/page/text/traffic-label.js';
 
 describe('what is counted under a name', () => {
   test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'tenant/block'])(
