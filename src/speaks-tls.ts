@@ -2,7 +2,7 @@ import type { NetConnectOpts, Socket } from 'node:net';
 import { connect } from 'node:tls';
 
 /** Time for a listener to identify its protocol, in milliseconds. */
-const PATIENCE_MS = 1000;
+const PROBE_TIMEOUT_MS = 1000;
 
 /**
  * Returns whether a listener speaks TLS, regardless of certificates, for the message about a failed connection. Takes
@@ -29,7 +29,7 @@ export function firstWord<T>(
   listen: (tell: (word: T | undefined) => void) => void,
 ): Promise<T | undefined> {
   return new Promise<T | undefined>((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), PATIENCE_MS).unref();
+    const timer = setTimeout(() => resolve(undefined), PROBE_TIMEOUT_MS).unref();
     listen(resolve);
     socket.on('error', () => resolve(undefined));
     socket.once('close', () => {

@@ -35,9 +35,9 @@ export function writeFiles(
       `"${directory}"; choose another directory`
     );
   }
-  const there = files.filter(({ path }) => isThere(join(directory, path))).map(({ path }) => path);
-  if (there.length > 0 && !force) {
-    return `no files were written, because "${directory}" already contains ${there.join(', ')}; ${remedy}`;
+  const existing = files.filter(({ path }) => exists(join(directory, path))).map(({ path }) => path);
+  if (existing.length > 0 && !force) {
+    return `no files were written, because "${directory}" already contains ${existing.join(', ')}; ${remedy}`;
   }
   try {
     for (const { path, content, mode = 0o666 } of files) {
@@ -91,7 +91,7 @@ function leadsOut(directory: string, folder: string): boolean {
 }
 
 /** Returns whether a file, or a broken link, exists. Returns false if the parent is not a directory. */
-function isThere(file: string): boolean {
+function exists(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch {

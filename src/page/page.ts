@@ -29,20 +29,20 @@ const views: Readonly<Record<ViewName, View>> = {
   bucket: bucketView,
   blocks: new BlocksView(state, dialog),
 };
-let seen: ViewName = 'overview';
-const policyReader = new PolicyReader(state, updateAll, () => seen === 'rules');
+let currentView: ViewName = 'overview';
+const policyReader = new PolicyReader(state, updateAll, () => currentView === 'rules');
 
 const feed = new LiveFeed(state.client, {
   caller(caller: OverviewCaller) {
     state.caller = caller;
-    bar.update();
+    statusBar.update();
     updateAll();
   },
   overview(overview: Overview) {
     const before = state.overview;
     state.overview = overview;
     setServerNow(overview.now);
-    bar.update();
+    statusBar.update();
     summarizeChanges(before, overview);
     if (policiesChanged(before, overview)) void policyReader.read();
     updateAll();
@@ -54,20 +54,20 @@ const feed = new LiveFeed(state.client, {
     const follows = state.history.add(point);
     if (document.hidden && follows) return;
     // Only the whole history contains the sums of rules.
-    if (follows && Date.now() - historyAskedAt < historyMs()) views[seen].point?.();
+    if (follows && Date.now() - historyAskedAt < historyMs()) views[currentView].point?.();
     else void readHistory();
   },
-  state(told) {
-    const isNew = told.kind !== lastKind;
-    lastKind = told.kind;
-    isPolled = told.kind === 'polling';
-    bar.feed(told);
-    const isBack = told.kind === 'live' || told.kind === 'polling';
-    state.isHeard = isBack;
+  state(feedState) {
+    const isNew = feedState.kind !== lastKind;
+    lastKind = feedState.kind;
+    isPolled = feedState.kind === 'polling';
+    statusBar.feed(feedState);
+    const isBack = feedState.kind === 'live' || feedState.kind === 'polling';
+    state.isConnected = isBack;
     if (!isNew || !isBack) return;
     void readHistory();
     void policyReader.read();
-    views[seen].open();
+    views[currentView].open();
   },
 });
 let lastKind = '';
@@ -82,7 +82,7 @@ const token = new TokenDialog(state, () => {
   lastKind = '';
   feed.restart();
 });
-const bar = new StatusBar(
+const statusBar = new StatusBar(
   state,
   () => {
     lastKind = '';
@@ -107,7 +107,7 @@ function updateAll(): void {
 async function readHistory(): Promise<void> {
   historyAskedAt = Date.now();
   await state.readHistory();
-  views[seen].point?.();
+  views[currentView].point?.();
 }
 
 function policiesChanged(before: Overview | undefined, { policy }: Overview): boolean {
@@ -145,8 +145,8 @@ addEventListener('click', ({ target }) => {
  * visible only after a link of the page was used.
  */
 function show(name: ViewName, focus: boolean): void {
-  if (name !== seen) views[seen].close?.();
-  seen = name;
+  if (name !== currentView) views[currentView].close?.();
+  currentView = name;
   for (const one of VIEWS) byId(`view-${one}`).hidden = one !== name;
   for (const link of document.querySelectorAll('nav a')) {
     if (link.getAttribute('href') === `#${name}`) link.setAttribute('aria-current', 'page');
@@ -165,18 +165,18 @@ function show(name: ViewName, focus: boolean): void {
 }
 
 /** Returns the view that the URL selects, or undefined for an unknown view. */
-function named(): ViewName | undefined {
+function viewOfUrl(): ViewName | undefined {
   const name = location.hash.slice(1);
   return name === '' ? 'overview' : VIEWS.find((one) => one === name);
 }
 
 addEventListener('hashchange', () => {
-  const name = named();
-  if (name !== undefined && name !== seen) show(name, true);
+  const name = viewOfUrl();
+  if (name !== undefined && name !== currentView) show(name, true);
 });
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && state.history.step > 0) void readHistory();
 });
 setInterval(refreshTimes, 1000);
-show(named() ?? 'overview', false);
+show(viewOfUrl() ?? 'overview', false);
 feed.restart();

@@ -59,7 +59,7 @@ class Held {
   }
 
   /** Releases the answers, and resolves when the page has received them. */
-  async letGo(): Promise<void> {
+  async release(): Promise<void> {
     for (const go of this.#routes.splice(0)) {
       const came = this.#page.waitForResponse((response) => response.url().endsWith('/buckets'));
       await go();
@@ -81,7 +81,7 @@ describePage('a late answer', () => {
     await untilClosed(page);
     await button(page, 'Exempt…').click();
     await page.getByRole('heading', { name: /^Exempt.*\?$/ }).waitFor();
-    await held.letGo();
+    await held.release();
     await expect(dialogTitle(page)).resolves.toMatch(/^Exempt.*\?$/);
     await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
@@ -105,7 +105,7 @@ describePage('a late answer', () => {
     await untilClosed(page);
     await button(page, 'Grant…').click();
     await page.getByRole('heading', { name: /^Grant.*\?$/ }).waitFor();
-    await held.letGo();
+    await held.release();
     await waitFor('the figures', async () => /per-customer\s+5\s+5/.test(await left()));
     await expect(dialogTitle(page)).resolves.toMatch(/^Grant.*\?$/);
     await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill up the buckets.');
@@ -128,7 +128,7 @@ describePage('a late answer', () => {
     await page.getByRole('heading', { name: /^Done: end the block/ }).waitFor();
     await button(page, 'Close').click();
     await end.waitFor({ state: 'detached' });
-    await held.letGo();
+    await held.release();
     await expect(end.count()).resolves.toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { UNSEEN } from '../../src/page/text/shown-text.js';
+import { INVISIBLE } from '../../src/page/text/shown-text.js';
 import { printable, printableLine, printableLines, UNPRINTABLE } from '../../src/printable.js';
 
 const range = (first: number, last: number): string[] =>
@@ -34,5 +34,5 @@ test('JSON keeps its value', () => {
 });
 
 test('the page hides the same characters', () => {
-  expect(UNSEEN.source).toBe(UNPRINTABLE.source);
+  expect(INVISIBLE.source).toBe(UNPRINTABLE.source);
 });

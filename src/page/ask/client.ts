@@ -16,7 +16,7 @@ export type AnswerOrFailure<T> =
   | (AskFailure & { readonly ok: false });
 
 /** Maximum time to wait for an answer, in milliseconds. */
-const PATIENCE_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 20_000;
 const UNUSABLE =
   'This page cannot read the answer of weir, possibly because weir has another version. Reload the page.';
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -50,7 +50,7 @@ export class Client {
    * Records that the user acts, so that questions are sent for the rest of this turn. After the server has refused the
    * token, no other questions are sent: views that ask on their own would reopen the dialog again and again.
    */
-  acts(): void {
+  recordUserAction(): void {
     this.#isActing = true;
     setTimeout(() => {
       this.#isActing = false;
@@ -69,12 +69,12 @@ export class Client {
 
   /** Sends JSON in a POST request and reads a JSON answer. */
   ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, () => this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
+    return this.#answer(path, () => this.open(path, body, {}, AbortSignal.timeout(ANSWER_TIMEOUT_MS)));
   }
 
   /** Sends a GET request and reads a JSON answer. */
   get<T>(path: string): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, () => this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
+    return this.#answer(path, () => this.#fetch(path, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }));
   }
 
   /** Returns the failure that an answer other than 200 describes. */
@@ -109,8 +109,8 @@ export class Client {
     const headers = new Headers(init.headers);
     const token = this.#token;
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-    const whole = { ...init, headers, cache: 'no-store', credentials: 'same-origin' } as const;
-    const response = await fetch(this.#base + path, whole);
+    const options = { ...init, headers, cache: 'no-store', credentials: 'same-origin' } as const;
+    const response = await fetch(this.#base + path, options);
     if (token !== undefined) this.#askedWith.set(response, token);
     if (response.ok && token === this.#token) this.#refusal = undefined;
     return response;

@@ -33,24 +33,24 @@ export interface FeedTimes {
   readonly silence: number;
   readonly poll: number;
   /** Interval between attempts to open a stream while the page polls. */
-  readonly streamAgain: number;
+  readonly streamRetry: number;
   /** Time for which the page must be hidden before the feed pauses. */
   readonly hidden: number;
-  readonly firstPause: number;
-  readonly longestPause: number;
+  readonly minPause: number;
+  readonly maxPause: number;
 }
 
 export const FEED_TIMES: FeedTimes = {
   firstEvent: 10_000,
   silence: 13_000,
   poll: 5000,
-  streamAgain: 30_000,
+  streamRetry: 30_000,
   hidden: 5000,
-  firstPause: 500,
-  longestPause: 10_000,
+  minPause: 500,
+  maxPause: 10_000,
 };
 
-type Outcome = 'ended' | 'held back' | 'refused';
+type Outcome = 'ended' | 'no stream' | 'refused';
 
 /**
  * Follows `/overview` while the page is visible, and reconnects after failures. Browsers open at most six connections
@@ -62,7 +62,7 @@ export class LiveFeed {
   readonly #times: FeedTimes;
   #stop = new AbortController();
   /** Time at which data last arrived. */
-  #heardAt = Date.now();
+  #receivedAt = Date.now();
   #failures = 0;
   #isFollowing = false;
   #isPaused = false;
@@ -74,7 +74,7 @@ export class LiveFeed {
     this.#client = client;
     this.#listener = listener;
     this.#times = times;
-    document.addEventListener('visibilitychange', () => this.#look());
+    document.addEventListener('visibilitychange', () => this.#checkVisibility());
   }
 
   /** Starts the feed, or restarts it immediately, for example with another token. */
@@ -88,11 +88,11 @@ export class LiveFeed {
     void this.#follow(stop).finally(() => {
       if (!stop.aborted) this.#isFollowing = false;
     });
-    this.#look();
+    this.#checkVisibility();
   }
 
   /** Pauses the feed while the page stays hidden, and restarts it when the page is visible again. */
-  #look(): void {
+  #checkVisibility(): void {
     clearTimeout(this.#hiding);
     if (!document.hidden) {
       if (this.#isPaused) this.restart();
@@ -112,15 +112,15 @@ export class LiveFeed {
   async #follow(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       let outcome = await this.#stream(stop);
-      if (outcome === 'held back') outcome = await this.#pollUntilStream(stop);
+      if (outcome === 'no stream') outcome = await this.#pollUntilStream(stop);
       if (stop.aborted) return;
       // The server's answer stays the same until the token changes.
       if (outcome === 'refused' && this.#refusedStatus === 401) return;
-      const { firstPause, longestPause } = this.#times;
-      const pause = Math.min(longestPause, firstPause * 2 ** Math.min(this.#failures, 10));
+      const { minPause, maxPause } = this.#times;
+      const pause = Math.min(maxPause, minPause * 2 ** Math.min(this.#failures, 10));
       this.#failures++;
       if (outcome !== 'refused') {
-        this.#listener.state({ kind: 'lost', since: this.#heardAt, retryAt: Date.now() + pause });
+        this.#listener.state({ kind: 'lost', since: this.#receivedAt, retryAt: Date.now() + pause });
       }
       await sleep(pause, stop);
     }
@@ -133,7 +133,7 @@ export class LiveFeed {
     this.#refusedStatus = refusal.status;
     // A 503 means that the server has too many streams, but polling still works. A 502 or 504 comes from a proxy and
     // does not count as a refusal.
-    if (refusal.status === 503) return 'held back';
+    if (refusal.status === 503) return 'no stream';
     if (refusal.status >= 502 && refusal.status <= 504) return 'ended';
     this.#listener.state({ kind: 'refused', ...refusal });
     return 'refused';
@@ -141,13 +141,13 @@ export class LiveFeed {
 
   /** @param onFirstEvent called when the first event arrives */
   async #stream(stop: AbortSignal, onFirstEvent: () => void = () => {}): Promise<Outcome> {
-    const given = new AbortController();
-    const signal = AbortSignal.any([stop, given.signal]);
+    const attempt = new AbortController();
+    const signal = AbortSignal.any([stop, attempt.signal]);
     let events = 0;
-    let heldBack = false;
+    let isBuffered = false;
     const giveUp = (): void => {
-      heldBack = events === 0;
-      given.abort();
+      isBuffered = events === 0;
+      attempt.abort();
     };
     let timer = setTimeout(giveUp, this.#times.firstEvent);
     try {
@@ -158,25 +158,25 @@ export class LiveFeed {
       for (;;) {
         const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
         if (done || stop.aborted) return 'ended';
-        const heard = parser.feed(value ?? '');
-        for (const { type, data } of heard) {
+        const received = parser.feed(value ?? '');
+        for (const { type, data } of received) {
           if (++events === 1) onFirstEvent();
-          this.#heard('live', () => this.#tell(type, data));
+          this.#received('live', () => this.#dispatch(type, data));
         }
         // Comments prove nothing about the server: a proxy may send comments to keep the connection open.
-        if (heard.length === 0) continue;
+        if (received.length === 0) continue;
         clearTimeout(timer);
         timer = setTimeout(giveUp, this.#times.silence);
       }
     } catch {
-      return heldBack ? 'held back' : 'ended';
+      return isBuffered ? 'no stream' : 'ended';
     } finally {
       clearTimeout(timer);
-      given.abort();
+      attempt.abort();
     }
   }
 
-  #tell(type: string, data: string): void {
+  #dispatch(type: string, data: string): void {
     if (type === 'caller') this.#listener.caller(usable<OverviewCaller>(type, data));
     if (type === 'overview') this.#listener.overview(usable<Overview>(type, data));
     if (type === 'point') this.#listener.point(usable<HistoryPoint>(type, data));
@@ -191,7 +191,7 @@ export class LiveFeed {
       polled = outcome;
     });
     for (;;) {
-      await Promise.race([polling, sleep(this.#times.streamAgain, signal)]);
+      await Promise.race([polling, sleep(this.#times.streamRetry, signal)]);
       if (stop.aborted || polled !== undefined) break;
       const outcome = await this.#stream(stop, () => enough.abort());
       if (enough.signal.aborted) return outcome;
@@ -209,7 +209,7 @@ export class LiveFeed {
         if (!response.ok) return await this.#refused(response);
         const text = await response.text();
         if (stop.aborted) return 'ended';
-        this.#heard('polling', () => {
+        this.#received('polling', () => {
           const answer = usable<OverviewAnswer>('overview', text);
           this.#listener.caller(answer.caller);
           this.#listener.overview(answer);
@@ -226,11 +226,11 @@ export class LiveFeed {
    * Passes arrived data on with `tell`. If `tell` throws, the page and the server have different versions: reconnecting
    * or polling more often would not help.
    */
-  #heard(kind: 'live' | 'polling', tell: () => void): void {
-    this.#heardAt = Date.now();
+  #received(kind: 'live' | 'polling', dispatch: () => void): void {
+    this.#receivedAt = Date.now();
     try {
       this.#listener.state({ kind: this.#isUnusable ? 'unusable' : kind });
-      tell();
+      dispatch();
       if (!this.#isUnusable) this.#failures = 0;
     } catch (error) {
       if (this.#isUnusable) return;

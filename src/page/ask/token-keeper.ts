@@ -11,7 +11,7 @@ export function isToken(text: string): boolean {
 }
 
 /** Returns the token that is kept for this tab, if any. */
-export function keptToken(): string | undefined {
+export function storedToken(): string | undefined {
   try {
     const kept = sessionStorage.getItem(NAME);
     return kept !== null && isToken(kept) ? kept : undefined;
@@ -21,7 +21,7 @@ export function keptToken(): string | undefined {
 }
 
 /** Keeps a token for this tab. If `token` is undefined, deletes the kept token. */
-export function keepToken(token: string | undefined): void {
+export function storeToken(token: string | undefined): void {
   try {
     if (token === undefined) sessionStorage.removeItem(NAME);
     else sessionStorage.setItem(NAME, token);

@@ -2,11 +2,11 @@ import type { AllSeries } from '../../admin/page/messages.js';
 import {
   areaPath,
   axisTop,
+  type Downsampled,
+  downsample,
   groupAverages,
   indexAt,
   linePath,
-  type Thinned,
-  thinned,
 } from '../text/chart-shape.js';
 import { perSecond } from '../text/numbers.js';
 import { clockText, minuteText, spanText } from '../text/times.js';
@@ -24,10 +24,10 @@ export interface ChartTime {
 }
 
 /** Approximate maximum number of points. If there are more, only the highest of each group is drawn. */
-const MOST_POINTS = 180;
+const MAX_POINTS = 180;
 const BOX = { width: 600, height: 100 };
 /** Approximate maximum number of rows in the table of a chart. */
-const MOST_ROWS = 12;
+const MAX_ROWS = 12;
 
 interface Measure {
   readonly key: keyof AllSeries;
@@ -66,13 +66,13 @@ class MiniChart {
   readonly #title = svg('title', { id: freshId() });
   readonly #description = svg('desc', { id: freshId() });
   readonly #name: string;
-  readonly #of: string;
-  #drawn: Thinned = { values: [], slots: 2, per: 1, newest: 1 };
+  readonly #subject: string;
+  #drawn: Downsampled = { values: [], slots: 2, per: 1, newest: 1 };
   #time: Pick<ChartTime, 'step' | 'ends'> = { step: 0, ends: 0 };
 
   constructor({ key, name, sign }: Measure, of: string) {
     this.#name = name;
-    this.#of = of;
+    this.#subject = of;
     const grid = svg('path', {
       class: 'grid',
       d: 'M0 0H600M0 50H600M0 100H600',
@@ -107,12 +107,12 @@ class MiniChart {
 
   show(all: readonly number[], { step, ends, slots: steps }: ChartTime): void {
     const last = step > 0 ? Math.round(ends / step) - 1 : 0;
-    const drawn = thinned(all.slice(-steps), last, steps, MOST_POINTS);
+    const drawn = downsample(all.slice(-steps), last, steps, MAX_POINTS);
     const { values, slots } = drawn;
     this.#drawn = drawn;
     this.#time = { step, ends };
     const span = spanText(steps * step);
-    this.#title.textContent = `${this.#name} per second for ${this.#of}, last ${span}`;
+    this.#title.textContent = `${this.#name} per second for ${this.#subject}, last ${span}`;
     if (step > 0) {
       this.#from.textContent = `${minuteText(this.#endOf(slots - 1))}, ${span} ago`;
       this.#until.textContent = `now, ${minuteText(ends)}`;
@@ -164,12 +164,12 @@ export class TrafficCharts {
   readonly #charts: readonly MiniChart[];
   readonly #table = el('div');
   readonly #numbers: HTMLDetailsElement;
-  readonly #of: string;
+  readonly #subject: string;
   #shown: { readonly series: Partial<AllSeries>; readonly time: ChartTime } | undefined;
 
   /** @param of the subject of the charts for screen readers, such as `all rules` */
   constructor(of: string, measures: readonly Measure[] = RULE_MEASURES) {
-    this.#of = of;
+    this.#subject = of;
     this.#measures = measures;
     this.#charts = measures.map((measure) => new MiniChart(measure, of));
     this.#numbers = el(
@@ -199,7 +199,7 @@ export class TrafficCharts {
   #fillTable(): void {
     if (this.#shown === undefined || !this.#numbers.open) return;
     const { series, time } = this.#shown;
-    const perGroup = Math.max(1, Math.round(time.slots / MOST_ROWS));
+    const perGroup = Math.max(1, Math.round(time.slots / MAX_ROWS));
     const measures = this.#measures.filter((measure) => isShown(measure, series));
     const columns = measures.map(({ key }) =>
       groupAverages((series[key] ?? []).slice(-time.slots), perGroup),
@@ -211,7 +211,7 @@ export class TrafficCharts {
     this.#table.replaceChildren(
       tableOf<(typeof rows)[number]>(
         {
-          caption: `Average descriptors per second for ${this.#of}, in steps of ${spanText(perGroup * time.step)}`,
+          caption: `Average descriptors per second for ${this.#subject}, in steps of ${spanText(perGroup * time.step)}`,
           captionShown: true,
           columns: [
             { heading: 'Until', cell: ({ until }) => clockText(until) },

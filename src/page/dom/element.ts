@@ -69,7 +69,7 @@ export function button(
 }
 
 /** A part of the page that is rendered again only if its data changed, so that focus and selection are kept. */
-export class KeptPart<T> {
+export class RenderedPart<T> {
   readonly #place: Element;
   readonly #make: (shown: T) => readonly Child[];
   #last: string | undefined;

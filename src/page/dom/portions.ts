@@ -8,7 +8,7 @@ export const PORTION = 100;
  * Adds items to a list: the first portion immediately, and further portions when the user clicks a button. The button
  * is added to `place`, after the list.
  */
-export function inPortions<T>(
+export function addInPortions<T>(
   list: Element,
   place: Element,
   items: readonly T[],

@@ -12,7 +12,7 @@ export function nameOf(text: string, most = MAX_SHOWN_TEXT): HTMLElement {
 }
 
 /** Shows a name with a button that shows the rest of a long name. Buttons must not contain such a name. */
-export function wholeName(text: string): HTMLElement {
+export function expandableName(text: string): HTMLElement {
   const name = nameOf(text);
   if (text.length <= MAX_SHOWN_TEXT) return name;
   const more = button(`show all ${countText(text.length)} characters`, () => {
@@ -26,9 +26,9 @@ export function wholeName(text: string): HTMLElement {
 }
 
 /** Shows entries as `key=value`. */
-export function entriesShown(
+export function entriesElement(
   entries: readonly { readonly key: string; readonly value: string }[],
-  show: (text: string) => HTMLElement = wholeName,
+  show: (text: string) => HTMLElement = expandableName,
 ): HTMLElement {
   const list = el('span', { class: 'entries' });
   for (const { key, value } of entries) {
@@ -39,16 +39,16 @@ export function entriesShown(
 }
 
 /** Offset of the server's clock from the browser's clock, in seconds. */
-let ahead = 0;
+let clockOffset = 0;
 
 /** Sets the server's time. All relative times of the page use the server's clock. */
 export function setServerNow(seconds: number): void {
-  ahead = seconds - Date.now() / 1000;
+  clockOffset = seconds - Date.now() / 1000;
 }
 
 /** Returns the current time of the server's clock, in seconds since the epoch. */
 export function serverNow(): number {
-  return Date.now() / 1000 + ahead;
+  return Date.now() / 1000 + clockOffset;
 }
 
 /** Shows a time as local date and time, with UTC in its title. */
@@ -68,11 +68,11 @@ export function relativeTime(seconds: number): HTMLElement {
 }
 
 /** Shows the duration since a point in time; {@link refreshTimes} updates it. */
-export function lastingSince(seconds: number): HTMLElement {
-  return el('span', { 'data-since': seconds }, lastingText(seconds, serverNow()));
+export function durationSince(seconds: number): HTMLElement {
+  return el('span', { 'data-since': seconds }, durationText(seconds, serverNow()));
 }
 
-function lastingText(since: number, now: number): string {
+function durationText(since: number, now: number): string {
   return spanText(Math.max(0, Math.floor(now - since)));
 }
 
@@ -80,7 +80,7 @@ function lastingText(since: number, now: number): string {
 export function refreshTimes(): void {
   const now = serverNow();
   for (const span of document.querySelectorAll<HTMLElement>('span[data-since]')) {
-    const text = lastingText(Number(span.dataset['since']), now);
+    const text = durationText(Number(span.dataset['since']), now);
     if (span.textContent !== text) span.textContent = text;
   }
   for (const time of document.querySelectorAll<HTMLElement>('time[data-at]')) {

@@ -21,7 +21,7 @@ export const CHART_RANGES: readonly ChartRange[] = [
   SINCE_START,
 ];
 /** Minimum length of a chart that begins at the start of the server, in seconds. */
-const LEAST_SPAN = 60;
+const MIN_SPAN = 60;
 const PARAMETER = 'range';
 
 /** Returns the range that the query of a URL selects, or the default. */
@@ -45,6 +45,6 @@ export function queryWith(query: string, { name }: ChartRange): string {
  */
 export function slotsOf({ span }: ChartRange, step: number, known: number): number {
   if (step <= 0) return 2;
-  const seconds = span ?? Math.min(CHART_SPAN, Math.max(LEAST_SPAN, known * step));
+  const seconds = span ?? Math.min(CHART_SPAN, Math.max(MIN_SPAN, known * step));
   return Math.max(2, Math.round(seconds / step));
 }

@@ -23,7 +23,7 @@ export function axisTop(values: readonly number[]): number {
  */
 export function linePath(values: readonly number[], slots: number, top: number, box: ChartBox): string {
   return points(values, slots, top, box)
-    .map(([x, y], at) => `${at === 0 ? 'M' : 'L'}${short(x)} ${short(y)}`)
+    .map(([x, y], at) => `${at === 0 ? 'M' : 'L'}${roundCoordinate(x)} ${roundCoordinate(y)}`)
     .join('');
 }
 
@@ -34,7 +34,7 @@ export function areaPath(values: readonly number[], slots: number, top: number, 
   const last = all.at(-1);
   if (first === undefined || last === undefined) return '';
   const line = linePath(values, slots, top, box);
-  return `${line}L${short(last[0])} ${box.height}L${short(first[0])} ${box.height}Z`;
+  return `${line}L${roundCoordinate(last[0])} ${box.height}L${roundCoordinate(first[0])} ${box.height}Z`;
 }
 
 /** Returns the index of the value at a horizontal position from 0 to 1, or undefined if there is no value. */
@@ -54,7 +54,7 @@ function points(values: readonly number[], slots: number, top: number, box: Char
   ]);
 }
 
-function short(place: number): number {
+function roundCoordinate(place: number): number {
   return Math.round(place * 100) / 100;
 }
 
@@ -69,7 +69,7 @@ export function groupAverages(values: readonly number[], perGroup: number): read
 }
 
 /** Steps reduced to fewer points. */
-export interface Thinned {
+export interface Downsampled {
   readonly values: readonly number[];
   /** Number of points in the whole width. */
   readonly slots: number;
@@ -86,7 +86,12 @@ export interface Thinned {
  *
  * @param last number of the last step
  */
-export function thinned(values: readonly number[], last: number, slots: number, most: number): Thinned {
+export function downsample(
+  values: readonly number[],
+  last: number,
+  slots: number,
+  most: number,
+): Downsampled {
   const per = Math.max(1, Math.ceil(slots / most));
   const newest = (((last % per) + per) % per) + 1;
   const highest: number[] = [];

@@ -22,7 +22,7 @@ export function entriesOfLines(text: string): readonly NamedEntry[] | string {
 }
 
 /** Returns the reason why entries of an answer do not identify a bucket, or undefined if they do. */
-export function whyNotLookedUp(entries: readonly NamedEntry[]): string | undefined {
+export function noLookupReason(entries: readonly NamedEntry[]): string | undefined {
   if (entries.length === 0) return 'This bucket has no entries.';
   if (entries.some(({ value }) => REDACTED.test(value))) {
     return (

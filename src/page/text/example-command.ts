@@ -1,11 +1,11 @@
 import type { DumpedPolicies, DumpedPolicyRule } from './dumped-policy.js';
 import { levelsOfPath } from './rule-tree.js';
-import { UNSEEN } from './shown-text.js';
+import { INVISIBLE } from './shown-text.js';
 
 /** The entries of the example if no rule provides entries. */
-const EXAMPLE = [{ key: 'customer', value: 'example' }];
+const DEFAULT_ENTRIES = [{ key: 'customer', value: 'example' }];
 
-interface TriedEntry {
+interface ExampleEntry {
   readonly key: string;
   readonly value: string;
 }
@@ -14,20 +14,26 @@ interface TriedEntry {
  * Returns a command that sends a request to weir. The request matches the first rule in effect that the page can name
  * entries for, or only a domain without such a rule. Returns undefined without a domain.
  */
-export function triedCommand(policies: DumpedPolicies | undefined): string | undefined {
-  const inForce = (policies?.domains ?? []).flatMap(({ domain, policy }) =>
+export function exampleCommand(policies: DumpedPolicies | undefined): string | undefined {
+  const inEffect = (policies?.domains ?? []).flatMap(({ domain, policy }) =>
     policy ? [{ domain, policy }] : [],
   );
-  let tried = inForce[0] && { domain: inForce[0].domain, entries: EXAMPLE as readonly TriedEntry[] };
-  for (const { domain, policy } of inForce) {
-    const entries = policy.rules.map(entriesFor).find((one) => one !== undefined);
+  let example = inEffect[0] && {
+    domain: inEffect[0].domain,
+    entries: DEFAULT_ENTRIES as readonly ExampleEntry[],
+  };
+  for (const { domain, policy } of inEffect) {
+    const entries = policy.rules.map(exampleEntries).find((one) => one !== undefined);
     if (entries === undefined) continue;
-    tried = { domain, entries };
+    example = { domain, entries };
     break;
   }
-  if (tried === undefined) return undefined;
-  const { domain, entries } = tried;
-  const question = seen(JSON.stringify({ domain, descriptors: [{ entries }] })).replaceAll("'", "'\\''");
+  if (example === undefined) return undefined;
+  const { domain, entries } = example;
+  const question = withEscapes(JSON.stringify({ domain, descriptors: [{ entries }] })).replaceAll(
+    "'",
+    "'\\''",
+  );
   return (
     `grpcurl -plaintext -d '${question}' \\\n` +
     "  '<host>:<GRPC_PORT, 8081 by default>' \\\n" +
@@ -36,12 +42,12 @@ export function triedCommand(policies: DumpedPolicies | undefined): string | und
 }
 
 /** Returns entries that match a rule, or undefined if the path alone does not determine entries. */
-function entriesFor(rule: DumpedPolicyRule): readonly TriedEntry[] | undefined {
+function exampleEntries(rule: DumpedPolicyRule): readonly ExampleEntry[] | undefined {
   const { path, keys, name, candidate, limit, matchers } = rule;
   if (candidate || limit.unlimited === true || (matchers ?? []).length > 0) return undefined;
   const levels = levelsOfPath(path, keys);
   if (levels.length !== keys.length) return undefined;
-  const entries: TriedEntry[] = [];
+  const entries: ExampleEntry[] = [];
   for (const [at, key] of keys.entries()) {
     const level = levels[at] ?? '';
     const place = at === keys.length - 1 ? withoutLimit(level, name) : level;
@@ -60,8 +66,8 @@ function withoutLimit(level: string, name: string): string {
 }
 
 /** Returns JSON with all invisible characters escaped. */
-function seen(json: string): string {
-  return json.replaceAll(UNSEEN, (char) =>
+function withEscapes(json: string): string {
+  return json.replaceAll(INVISIBLE, (char) =>
     Array.from(
       { length: char.length },
       (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,

@@ -36,7 +36,7 @@ export interface PhaseSwitch {
 }
 
 /** Returns the future changes of a schedule, the earliest first. */
-export function switchesToCome(phase: DumpedPhase, nowSeconds: number): readonly PhaseSwitch[] {
+export function futureSwitches(phase: DumpedPhase, nowSeconds: number): readonly PhaseSwitch[] {
   return (['grace_period', 'active'] as const).flatMap((to) => {
     const at = Date.parse(phase[to] ?? '') / 1000;
     return at > nowSeconds ? [{ to, at }] : [];
@@ -49,13 +49,13 @@ export function switchesToCome(phase: DumpedPhase, nowSeconds: number): readonly
  */
 export function nextSwitchAt({ domains }: DumpedPolicies, nowSeconds: number): number {
   let next = Number.POSITIVE_INFINITY;
-  const look = (phase: DumpedPhase): void => {
-    for (const { at } of switchesToCome(phase, nowSeconds)) next = Math.min(next, at);
+  const check = (phase: DumpedPhase): void => {
+    for (const { at } of futureSwitches(phase, nowSeconds)) next = Math.min(next, at);
   };
   for (const { policy } of domains) {
     if (policy === undefined) continue;
-    look(policy.phase);
-    for (const rule of policy.rules) look(rule.phase);
+    check(policy.phase);
+    for (const rule of policy.rules) check(rule.phase);
   }
   return next;
 }

@@ -31,8 +31,8 @@ export function levelsOfPath(path: string, keys: readonly string[]): readonly st
 function endOfLevel(rest: string, key: string, next: string): number {
   for (let end = rest.indexOf('/', key.length); end !== -1; end = rest.indexOf('/', end + 1)) {
     if (!rest.startsWith(next, end + 1)) continue;
-    const behind = rest[end + 1 + next.length];
-    if (behind === undefined || behind === '=' || behind === '/' || behind === '[') return end;
+    const following = rest[end + 1 + next.length];
+    if (following === undefined || following === '=' || following === '/' || following === '[') return end;
   }
   return -1;
 }

@@ -4,13 +4,13 @@
 export const MAX_SHOWN_TEXT = 160;
 
 /** Characters that are invisible or change how other text is read: controls, direction marks, unassigned characters. */
-export const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
 /** Two of these characters join emoji and letters of some scripts, and are legitimate. */
 const JOINERS = /^[\u200c\u200d]$/;
 
 /** Returns a text with all invisible characters written out, such as `\n` or `\u{202e}`. */
 export function visibleText(text: string): string {
-  return text.replaceAll(UNSEEN, (char) => {
+  return text.replaceAll(INVISIBLE, (char) => {
     if (JOINERS.test(char)) return char;
     if (char === '\n') return '\\n';
     if (char === '\r') return '\\r';

@@ -7,7 +7,7 @@ const SPECIAL: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The name of a series of the history, or of the rule of a bucket. */
-export interface TrafficWords {
+export interface TrafficLabel {
   /** The path of a rule, which comes from outside. */
   readonly path?: string;
   /** The counted requests in weir's own words. */
@@ -20,7 +20,7 @@ export interface TrafficWords {
  *
  * @param isRule returns whether a policy in effect has a rule with this path; called only if needed
  */
-export function trafficWords(rule: string, isRule: () => boolean): TrafficWords {
+export function trafficLabel(rule: string, isRule: () => boolean): TrafficLabel {
   const special = SPECIAL.get(rule);
   if (special === undefined) return { path: rule };
   return isRule() ? { path: rule, special: `also counts ${special}` } : { special };

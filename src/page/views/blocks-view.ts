@@ -1,5 +1,5 @@
 import type { BucketAnswer } from '../../admin/buckets/messages.js';
-import { byId, type Child, el, KeptPart } from '../dom/element.js';
+import { byId, type Child, el, RenderedPart } from '../dom/element.js';
 import { sentence } from '../dom/texts.js';
 import { countText } from '../text/numbers.js';
 import { endButton } from './bucket-actions.js';
@@ -19,16 +19,16 @@ export class BlocksView implements View {
   readonly #state: PageState;
   readonly #dialog: ChangeDialog;
   readonly #place = byId('blocks-place');
-  readonly #list: KeptPart<Shown>;
+  readonly #list: RenderedPart<Shown>;
   #asked = 0;
   /** Number of the last question whose answer was shown. */
-  #told = 0;
+  #lastShown = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(state: PageState, dialog: ChangeDialog) {
     this.#state = state;
     this.#dialog = dialog;
-    this.#list = new KeptPart(byId('blocks-list'), (shown) => this.#listed(shown));
+    this.#list = new RenderedPart(byId('blocks-list'), (shown) => this.#listed(shown));
   }
 
   open(): void {
@@ -49,12 +49,12 @@ export class BlocksView implements View {
     const number = ++this.#asked;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', { action: 'blocks' });
     // An earlier answer may contain a block that has ended since.
-    if (number < this.#told) return;
-    this.#told = number;
+    if (number < this.#lastShown) return;
+    this.#lastShown = number;
     byId('blocks-failed').replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
     if (!answer.ok) return;
     const { controls, more_controls, notes } = answer.body;
-    this.#list.show({ controls, more_controls, notes, why: this.#state.whyNoChange() });
+    this.#list.show({ controls, more_controls, notes, why: this.#state.noChangeReason() });
   }
 
   #listed({ controls, more_controls: more, notes, why }: Shown): readonly Child[] {

@@ -34,11 +34,11 @@ export class BucketActions {
     });
     this.#onSubmit('do-block', (about) => ({
       title: `Block for ${input('block-for').value}`,
-      question: { action: 'block', ...whom(about), ...this.#lasting('block') },
+      question: { action: 'block', ...blockTarget(about), ...this.#durationAndReason('block') },
     }));
     this.#onSubmit('do-allow', (about) => ({
       title: `Exempt from all limits for ${input('allow-for').value}`,
-      question: { action: 'allow', ...whom(about), ...this.#lasting('allow') },
+      question: { action: 'allow', ...blockTarget(about), ...this.#durationAndReason('allow') },
     }));
   }
 
@@ -77,7 +77,7 @@ export class BucketActions {
     return value === '' ? {} : { rule: value };
   }
 
-  #lasting(action: 'block' | 'allow'): Pick<BucketQuestion, 'for' | 'reason'> {
+  #durationAndReason(action: 'block' | 'allow'): Pick<BucketQuestion, 'for' | 'reason'> {
     const reason = input(`${action}-reason`).value.trim();
     return { for: input(`${action}-for`).value.trim(), ...(reason !== '' && { reason }) };
   }
@@ -90,12 +90,12 @@ export function endButton(control: ShownControl, disabled: boolean, start: (chan
   const question = { action: isBlock ? 'unblock' : 'disallow', domain, id } as const;
   const title = isBlock ? 'End the block' : 'End the exemption';
   const end = button('End', () => start({ title, question }), { disabled });
-  const whose = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));
-  end.append(spoken(` the ${isBlock ? 'block' : 'exemption'} of ${whose}`));
+  const caller = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));
+  end.append(spoken(` the ${isBlock ? 'block' : 'exemption'} of ${caller}`));
   return end;
 }
 
 /** Blocks and exemptions apply to entries, regardless of limits. */
-function whom({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
+function blockTarget({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
   return { ...(domain !== undefined && { domain }), ...(entries !== undefined && { entries }) };
 }

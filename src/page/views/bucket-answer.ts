@@ -1,7 +1,7 @@
 import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../admin/buckets/messages.js';
 import { type Child, el, svg } from '../dom/element.js';
 import { type TableColumn, tableOf } from '../dom/table.js';
-import { entriesShown, nameOf, sentence, stateOf, wholeName } from '../dom/texts.js';
+import { entriesElement, expandableName, nameOf, sentence, stateOf } from '../dom/texts.js';
 import { ENFORCED } from '../text/limit-words.js';
 import { countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
@@ -27,7 +27,7 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
             ...(name === '' ? [] : [' ', el('span', { class: 'given' }, nameOf(name))]),
           ],
         },
-        { heading: 'Remaining', figures: true, cell: leftCell },
+        { heading: 'Remaining', figures: true, cell: remainingCell },
         { heading: 'Limit', figures: true, cell: ({ limit }) => countText(limit) },
         { heading: 'Debt', figures: true, cell: (bucket) => changed(bucket, ({ debt }) => countText(debt)) },
         span('Next token in', ({ next_token_in }) => next_token_in),
@@ -55,7 +55,7 @@ function enforcedState(enforcement: string): HTMLElement {
   return stateOf(denies ? 'good' : 'watch', ENFORCED.get(enforcement) ?? visibleText(enforcement));
 }
 
-function leftCell(bucket: ShownBucket): readonly Child[] {
+function remainingCell(bucket: ShownBucket): readonly Child[] {
   return [...changed(bucket, ({ left }) => countText(left)), bar(bucket)];
 }
 
@@ -94,10 +94,16 @@ function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Chi
   const isOther = now !== undefined && own.length > 0 && JSON.stringify(own) !== JSON.stringify(entries);
   return [
     el('p', {}, visibleText(about)),
-    isOther ? el('p', {}, 'of ', entriesShown(own)) : undefined,
+    isOther ? el('p', {}, 'of ', entriesElement(own)) : undefined,
     key === null
       ? undefined
-      : el('p', {}, 'Redis key ', wholeName(key), slot === null ? undefined : `, slot ${countText(slot)}`),
+      : el(
+          'p',
+          {},
+          'Redis key ',
+          expandableName(key),
+          slot === null ? undefined : `, slot ${countText(slot)}`,
+        ),
     note === undefined ? undefined : el('p', { class: 'problem-line' }, visibleText(note)),
   ];
 }
@@ -115,7 +121,7 @@ export function controlsTable(
   }: { readonly end?: (control: ShownControl) => Child; readonly isLasting?: boolean } = {},
 ): HTMLElement {
   const columns: TableColumn<ShownControl>[] = [
-    { heading: 'Whom', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesShown(identity)] },
+    { heading: 'Whom', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesElement(identity)] },
     {
       heading: 'Kind',
       cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempted')),
@@ -124,7 +130,7 @@ export function controlsTable(
   if (isLasting)
     columns.push({ heading: 'Ends in', figures: true, cell: ({ ends_in }) => spanText(ends_in) });
   columns.push(
-    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : wholeName(reason)) },
+    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : expandableName(reason)) },
     { heading: 'By', cell: ({ by }) => nameOf(by) },
   );
   if (end !== undefined) columns.push({ heading: 'Action', cell: end });

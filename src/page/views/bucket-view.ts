@@ -1,6 +1,6 @@
 import type { BucketAnswer, ShownControl } from '../../admin/buckets/messages.js';
-import { byId, type Child, el, KeptPart } from '../dom/element.js';
-import { clockOf, entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';
+import { byId, type Child, el, RenderedPart } from '../dom/element.js';
+import { clockOf, entriesElement, nameOf, sentence, serverNow } from '../dom/texts.js';
 import type { NamedEntry } from '../text/entry-lines.js';
 import { type ActionTarget, BucketActions, endButton } from './bucket-actions.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
@@ -25,17 +25,17 @@ export class BucketView implements View {
   readonly #panel = byId('bucket-panel');
   readonly #wrong = byId('bucket-wrong');
   readonly #actions: BucketActions;
-  readonly #controls: KeptPart<ShownControls>;
+  readonly #controls: RenderedPart<ShownControls>;
   /** The caller of the shown result. Actions apply to this caller, even if the form has changed. */
   #shown: ActionTarget | undefined;
   #answer: BucketAnswer | undefined;
-  #askedLast: ActionTarget | undefined;
+  #lastTarget: ActionTarget | undefined;
   #asked = 0;
 
   constructor(state: PageState, dialog: ChangeDialog) {
     this.#state = state;
     this.#dialog = dialog;
-    this.#controls = new KeptPart(byId('bucket-controls'), (shown) => this.#controlsOf(shown));
+    this.#controls = new RenderedPart(byId('bucket-controls'), (shown) => this.#controlsOf(shown));
     this.#actions = new BucketActions(
       () => this.#shown,
       (change) => this.#start(change),
@@ -44,25 +44,25 @@ export class BucketView implements View {
       event.preventDefault();
       void this.#submit();
     });
-    byId('bucket-again').addEventListener('click', () => void this.#again());
+    byId('bucket-again').addEventListener('click', () => void this.#refresh());
     this.#domain.addEventListener('change', () => this.#offerKeys());
   }
 
   open(): void {
     this.update();
     // The previous question may have failed because of the server or the token, which may have changed.
-    if (this.#answer === undefined) void this.#again();
+    if (this.#answer === undefined) void this.#refresh();
   }
 
   update(): void {
-    fillDomains(this.#domain, this.#state.domainsInForce());
+    fillDomains(this.#domain, this.#state.domainsInEffect());
     this.#offerKeys();
     this.#offer();
   }
 
   /** Updates the actions that are available now. */
   #offer(): void {
-    const why = this.#state.whyNoChange();
+    const why = this.#state.noChangeReason();
     this.#controls.show({ controls: this.#answer?.controls ?? [], why });
     if (this.#answer !== undefined) this.#actions.show(this.#answer, why);
   }
@@ -75,7 +75,7 @@ export class BucketView implements View {
   }
 
   #start(change: Change): void {
-    void this.#dialog.start(change, () => this.#again());
+    void this.#dialog.start(change, () => this.#refresh());
   }
 
   /** Shows the bucket of these entries. `limit`: the override of the bucket, if any. */
@@ -106,13 +106,13 @@ export class BucketView implements View {
   }
 
   /** Repeats the last question, even if its answer has not arrived. */
-  async #again(): Promise<void> {
-    if (this.#askedLast !== undefined) await this.#ask(this.#askedLast);
+  async #refresh(): Promise<void> {
+    if (this.#lastTarget !== undefined) await this.#ask(this.#lastTarget);
   }
 
   async #ask(about: ActionTarget): Promise<void> {
     const number = ++this.#asked;
-    this.#askedLast = about;
+    this.#lastTarget = about;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', { action: 'show', ...about });
     if (number !== this.#asked) return;
     if (JSON.stringify(about) !== JSON.stringify(this.#shown)) this.#actions.clear();
@@ -132,7 +132,7 @@ export class BucketView implements View {
         { class: 'about' },
         ...(domain === null ? [] : ['Domain ', nameOf(domain), ', ']),
         'entries ',
-        entriesShown(entries),
+        entriesElement(entries),
         ', in ',
         nameOf(store),
         ', at ',

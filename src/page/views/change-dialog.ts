@@ -1,7 +1,7 @@
 import type { BucketAnswer, BucketQuestion } from '../../admin/buckets/messages.js';
 import type { AskFailure } from '../ask/client.js';
 import { button, byId, type Child, el } from '../dom/element.js';
-import { entriesShown, nameOf, sentence } from '../dom/texts.js';
+import { entriesElement, nameOf, sentence } from '../dom/texts.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
 import type { PageState } from './page-state.js';
 
@@ -89,17 +89,17 @@ export class ChangeDialog {
     this.#isBusy = true;
     for (const one of this.#buttons.querySelectorAll('button')) one.disabled = true;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', question);
-    const came = answer.ok ? `Done: ${lowerFirst(title)}` : failureTitle(title, answer);
+    const outcome = answer.ok ? `Done: ${lowerFirst(title)}` : failureTitle(title, answer);
     if (number !== this.#number) {
       // The dialog was closed, and may show another change by now.
-      this.#state.announce(`${came}.`);
+      this.#state.announce(`${outcome}.`);
       await done();
       return;
     }
     this.#isBusy = false;
     this.#isChanged = true;
     const body = answer.ok ? answerParts(answer.body) : failureParts(answer);
-    this.#show(came, body, [this.#close('Close')]);
+    this.#show(outcome, body, [this.#close('Close')]);
   }
 
   #close(label: string): HTMLButtonElement {
@@ -129,7 +129,7 @@ function answerParts(answer: BucketAnswer): readonly Child[] {
   return [
     domain === null || entries.length === 0
       ? undefined
-      : el('p', {}, 'Domain ', nameOf(domain), ', entries ', entriesShown(entries)),
+      : el('p', {}, 'Domain ', nameOf(domain), ', entries ', entriesElement(entries)),
     ...limitsTable(answer),
     controlsPart(answer),
     ...notesOf(answer),

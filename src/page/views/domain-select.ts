@@ -2,7 +2,7 @@ import { el } from '../dom/element.js';
 import { briefText } from '../text/shown-text.js';
 
 /** Maximum number of characters of a name in a list. */
-const MOST = 60;
+const MAX_CHARACTERS = 60;
 
 /**
  * Fills a list with domains. The current choice is kept: if that domain is no longer in effect, it is marked, because
@@ -13,7 +13,7 @@ export function fillDomains(select: HTMLSelectElement, domains: readonly string[
   if (select.dataset['domains'] === wanted) return;
   select.dataset['domains'] = wanted;
   const chosen = select.value;
-  const options = domains.map((domain) => el('option', { value: domain }, briefText(domain, MOST)));
+  const options = domains.map((domain) => el('option', { value: domain }, briefText(domain, MAX_CHARACTERS)));
   select.replaceChildren(...(all === undefined ? [] : [el('option', { value: '' }, all)]), ...options);
   if (chosen !== '') chooseDomain(select, chosen);
 }
@@ -21,7 +21,7 @@ export function fillDomains(select: HTMLSelectElement, domains: readonly string[
 /** Selects a domain, which may not be in effect. */
 export function chooseDomain(select: HTMLSelectElement, domain: string): void {
   if (![...select.options].some(({ value }) => value === domain)) {
-    select.append(el('option', { value: domain }, `${briefText(domain, MOST)} (not in effect)`));
+    select.append(el('option', { value: domain }, `${briefText(domain, MAX_CHARACTERS)} (not in effect)`));
   }
   select.value = domain;
 }

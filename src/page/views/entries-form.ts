@@ -1,5 +1,5 @@
 import { button, byId, el, freshId, spoken } from '../dom/element.js';
-import { entriesShown } from '../dom/texts.js';
+import { entriesElement } from '../dom/texts.js';
 import { entriesOfLines, type NamedEntry } from '../text/entry-lines.js';
 
 interface EntryRow {
@@ -87,7 +87,7 @@ export class EntriesForm {
       el(
         'span',
         { class: 'field grow' },
-        entriesShown([entry]),
+        entriesElement([entry]),
         el(
           'span',
           { class: 'note' },

@@ -1,24 +1,24 @@
 import type { Overview, RuleSums } from '../../admin/page/messages.js';
 import { ALL_MEASURES, TrafficCharts } from '../dom/chart.js';
-import { byId, type Child, el, KeptPart } from '../dom/element.js';
+import { byId, type Child, el, RenderedPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { clockOf, commandOf, lastingSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { clockOf, commandOf, durationSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
 import { slotsOf } from '../text/chart-range.js';
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
-import { triedCommand } from '../text/example-command.js';
+import { exampleCommand } from '../text/example-command.js';
 import { countOf, countText } from '../text/numbers.js';
-import { hasTraffic } from '../text/rate-history.js';
+import { hasTraffic } from '../text/recent-rates.js';
 import { ruleKey } from '../text/rule-tree.js';
 import { visibleText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
-import type { TrafficWords } from '../text/traffic-label.js';
+import type { TrafficLabel } from '../text/traffic-label.js';
 import type { PageState, View } from './page-state.js';
 import { rangeChoice } from './range-choice.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
-import { trafficShown } from './traffic-element.js';
+import { trafficElement } from './traffic-element.js';
 
 /** Maximum number of rules in the list of rules with denials. */
-const WORST = 5;
+const MAX_WORST_RULES = 5;
 /** Interval between reads of the start of these denials, in milliseconds. It is shorter if the rules have changed. */
 const SINCE_MS = 14_000;
 
@@ -34,12 +34,12 @@ interface Tiles {
 /** The view of the server's state, and of its decisions in the last hour. */
 export class OverviewView implements View {
   readonly #state: PageState;
-  readonly #tiles = new KeptPart<Tiles>(byId('tiles'), tilesOf);
-  readonly #policy = new KeptPart<Overview['policy']>(byId('policy'), policyPart);
-  readonly #domains = new KeptPart<Overview['policy']>(byId('domains'), domainsPart);
-  readonly #store = new KeptPart<Overview['store']>(byId('store'), storePart);
-  readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
-  readonly #worst: KeptPart<Worst>;
+  readonly #tiles = new RenderedPart<Tiles>(byId('tiles'), tilesOf);
+  readonly #policy = new RenderedPart<Overview['policy']>(byId('policy'), policyPart);
+  readonly #domains = new RenderedPart<Overview['policy']>(byId('domains'), domainsPart);
+  readonly #store = new RenderedPart<Overview['store']>(byId('store'), storePart);
+  readonly #workers = new RenderedPart<Overview['workers']>(byId('workers'), workersPart);
+  readonly #worst: RenderedPart<Worst>;
   /** Links next to the table. They are not rendered again when numbers change, so they keep the focus. */
   readonly #worstLinks = el(
     'p',
@@ -48,7 +48,7 @@ export class OverviewView implements View {
     ' · ',
     el('a', { href: '#rules' }, 'All rules'),
   );
-  readonly #empty: KeptPart<Empty>;
+  readonly #empty: RenderedPart<Empty>;
   #since: ReadonlyMap<string, DeniedSince | undefined> = new Map();
   #sinceAskedAt = 0;
   readonly #charts = new TrafficCharts('all rules together', ALL_MEASURES);
@@ -56,9 +56,9 @@ export class OverviewView implements View {
   constructor(state: PageState) {
     this.#state = state;
     const worst = el('div');
-    this.#worst = new KeptPart(worst, worstPart);
+    this.#worst = new RenderedPart(worst, worstPart);
     byId('worst').append(worst, this.#worstLinks);
-    this.#empty = new KeptPart(byId('no-traffic'), emptyPart);
+    this.#empty = new RenderedPart(byId('no-traffic'), emptyPart);
     byId('traffic-range').append(rangeChoice(state, 'overview-range'));
     byId('traffic').append(this.#charts.element);
     state.onRange(() => this.#showCharts());
@@ -86,7 +86,7 @@ export class OverviewView implements View {
     this.#workers.show(workers);
     this.#showEmpty();
     const started = overview.now - overview.uptime_seconds;
-    document.getElementById('uptime')?.replaceChildren('up for ', lastingSince(started));
+    document.getElementById('uptime')?.replaceChildren('up for ', durationSince(started));
   }
 
   point(): void {
@@ -110,15 +110,15 @@ export class OverviewView implements View {
 
   #worstSums(): readonly RuleSums[] {
     const { sums = [] } = this.#state;
-    return sums.filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST);
+    return sums.filter(({ hour }) => hour.denied + hour.would > 0).slice(0, MAX_WORST_RULES);
   }
 
   #showWorst(): void {
     const sums = this.#worstSums().map((sum) => {
       const since = this.#since.get(ruleKey(sum.domain, sum.rule));
-      return { ...sum, words: this.#state.wordsOf(sum), since };
+      return { ...sum, label: this.#state.labelOf(sum), since };
     });
-    this.#worst.show({ sums, notAll: this.#state.whyNotAllKept() });
+    this.#worst.show({ sums, missingNote: this.#state.missingRatesNote() });
     this.#worstLinks.hidden = sums.length === 0;
   }
 
@@ -144,19 +144,19 @@ export class OverviewView implements View {
     const { history, historyError, overview, policies } = this.#state;
     this.#empty.show({
       error: historyError,
-      notAll: overview?.keeps.history === 0 ? this.#state.whyNotAllKept() : undefined,
+      missingNote: overview?.keeps.history === 0 ? this.#state.missingRatesNote() : undefined,
       traffic: hasTraffic(history.series),
       known: history.step > 0,
-      command: triedCommand(policies),
+      command: exampleCommand(policies),
     });
   }
 }
 
 function tilesOf({ health, store, policy, workers }: Tiles): readonly Child[] {
   const serving = health.status === 'SERVING';
-  const bad = policy.errors > 0 || policy.reload.result === 'error';
-  const away = store.nodes.filter(({ up, of }) => up < of).length;
-  const inForce = policy.domains.filter(({ phase }) => phase !== undefined).length + policy.more_domains;
+  const hasErrors = policy.errors > 0 || policy.reload.result === 'error';
+  const unavailable = store.nodes.filter(({ up, of }) => up < of).length;
+  const inEffect = policy.domains.filter(({ phase }) => phase !== undefined).length + policy.more_domains;
   return [
     tile(
       'Health',
@@ -166,17 +166,21 @@ function tilesOf({ health, store, policy, workers }: Tiles): readonly Child[] {
     tile(
       'Store',
       stateOf(
-        store.up && away === 0 ? 'good' : 'bad',
-        store.up ? (away === 0 ? 'up' : 'partly unavailable') : 'unavailable',
+        store.up && unavailable === 0 ? 'good' : 'bad',
+        store.up ? (unavailable === 0 ? 'up' : 'partly unavailable') : 'unavailable',
       ),
       store.nodes.length === 0
         ? store.name
-        : `${store.nodes.length - away} of ${countOf(store.nodes.length, 'server')} up`,
+        : `${store.nodes.length - unavailable} of ${countOf(store.nodes.length, 'server')} up`,
     ),
     tile(
       'Policies',
-      bad ? stateOf('bad', 'errors') : inForce === 0 ? stateOf('watch', 'none') : stateOf('good', 'valid'),
-      el('span', {}, `${countOf(inForce, 'domain')}, loaded `, relativeTime(policy.reload.at)),
+      hasErrors
+        ? stateOf('bad', 'errors')
+        : inEffect === 0
+          ? stateOf('watch', 'none')
+          : stateOf('good', 'valid'),
+      el('span', {}, `${countOf(inEffect, 'domain')}, loaded `, relativeTime(policy.reload.at)),
     ),
     tile(
       'Workers',
@@ -205,17 +209,17 @@ function sinceCell(since: DeniedSince | undefined): Child | readonly Child[] {
 }
 
 interface WorstRule extends RuleSums {
-  readonly words: TrafficWords;
+  readonly label: TrafficLabel;
   readonly since: DeniedSince | undefined;
 }
 
 interface Worst {
   readonly sums: readonly WorstRule[];
-  readonly notAll: string | undefined;
+  readonly missingNote: string | undefined;
 }
 
-function worstPart({ sums, notAll }: Worst): readonly Child[] {
-  const note = notAll === undefined ? undefined : el('p', { class: 'note' }, notAll);
+function worstPart({ sums, missingNote }: Worst): readonly Child[] {
+  const note = missingNote === undefined ? undefined : el('p', { class: 'note' }, missingNote);
   if (sums.length === 0) {
     return [note ?? el('p', { class: 'note' }, 'No rule has denied a request in the last hour.')];
   }
@@ -225,7 +229,7 @@ function worstPart({ sums, notAll }: Worst): readonly Child[] {
       {
         caption: 'Rules with the most denials in the last hour',
         columns: [
-          { heading: 'Rule', cell: ({ domain, words }) => [nameOf(domain), ' ', trafficShown(words)] },
+          { heading: 'Rule', cell: ({ domain, label }) => [nameOf(domain), ' ', trafficElement(label)] },
           { heading: 'Denied, last minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
           { heading: 'Denied, last hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
           { heading: 'Would be denied, last hour', figures: true, cell: ({ hour }) => countText(hour.would) },
@@ -239,13 +243,13 @@ function worstPart({ sums, notAll }: Worst): readonly Child[] {
 
 interface Empty {
   readonly error: string | undefined;
-  readonly notAll: string | undefined;
+  readonly missingNote: string | undefined;
   readonly traffic: boolean;
   readonly known: boolean;
   readonly command: string | undefined;
 }
 
-function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly Child[] {
+function emptyPart({ error, missingNote, traffic, known, command }: Empty): readonly Child[] {
   if (error !== undefined) return [el('p', {}, 'The rates cannot be loaded:'), sentence(error)];
   if (!known || traffic) return [];
   return [
@@ -256,6 +260,6 @@ function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly 
           el('p', {}, 'Envoy calls weir over gRPC. To send a request yourself, run:'),
           commandOf(command, 'the command that sends a request'),
         ]),
-    notAll === undefined ? undefined : el('p', { class: 'note' }, notAll),
+    missingNote === undefined ? undefined : el('p', { class: 'note' }, missingNote),
   ];
 }

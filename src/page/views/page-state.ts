@@ -9,17 +9,17 @@ import type { Client } from '../ask/client.js';
 import { type ChartRange, queryWith, rangeOf } from '../text/chart-range.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { KnownRates, notAllKept } from '../text/rate-history.js';
+import { missingRatesNote, RecentRates } from '../text/recent-rates.js';
 import { ruleKey } from '../text/rule-tree.js';
-import { type TrafficWords, trafficWords } from '../text/traffic-label.js';
+import { type TrafficLabel, trafficLabel } from '../text/traffic-label.js';
 
 /** The data of the page, shared by its views. */
 export class PageState {
   readonly client: Client;
-  readonly history = new KnownRates();
+  readonly history = new RecentRates();
   overview: Overview | undefined;
   /** Whether the server answers now. */
-  isHeard = false;
+  isConnected = false;
   caller: OverviewCaller | undefined;
   policies: DumpedPolicies | undefined;
   /** Incremented for each answer that contains different policies. */
@@ -97,27 +97,27 @@ export class PageState {
   }
 
   /** Returns the words for the requests that are counted under the name of a rule. */
-  wordsOf({ domain, rule }: { readonly domain: string; readonly rule: string }): TrafficWords {
-    return trafficWords(rule, () => {
+  labelOf({ domain, rule }: { readonly domain: string; readonly rule: string }): TrafficLabel {
+    return trafficLabel(rule, () => {
       const named = this.policies?.domains.find((one) => one.domain === domain);
       return named?.policy?.rules.some(({ path }) => path === rule) ?? false;
     });
   }
 
   /** Returns a sentence about rules without rates, or undefined if weir keeps the rates of all rules. */
-  whyNotAllKept(): string | undefined {
-    return notAllKept(this.overview?.keeps.history, this.crowded);
+  missingRatesNote(): string | undefined {
+    return missingRatesNote(this.overview?.keeps.history, this.crowded);
   }
 
   /** Returns the reason why the user may not make changes, or undefined if changes are allowed. */
-  whyNoChange(): string | undefined {
+  noChangeReason(): string | undefined {
     if (this.caller === undefined) return 'Your permissions are not known yet.';
     if (this.caller.right === 'write') return undefined;
     return `The token ${this.caller.by} can only read. To make changes, use a token with the right write.`;
   }
 
   /** Returns the names of the domains that have a policy in effect. */
-  domainsInForce(): readonly string[] {
+  domainsInEffect(): readonly string[] {
     const { policies, overview } = this;
     if (policies !== undefined) {
       return policies.domains.filter(({ policy }) => policy !== undefined).map(({ domain }) => domain);

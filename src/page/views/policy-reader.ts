@@ -3,14 +3,14 @@ import { nextSwitchAt } from '../text/limit-words.js';
 import type { PageState } from './page-state.js';
 
 /** Interval between checks whether the policies must be read again, in milliseconds. */
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 /**
  * Delay after a phase change before the policies are read again, in seconds. The clocks of the page and of weir may
  * differ slightly.
  */
 const SETTLED_SECONDS = 1;
 /** Maximum age of the policies while rules are visible, in milliseconds. */
-const OLD_MS = 60_000;
+const MAX_AGE_MS = 60_000;
 
 /**
  * Keeps the policies of the page up to date. Events contain only versions, and phases of domains. The phase of a single
@@ -31,7 +31,7 @@ export class PolicyReader {
     this.#state = state;
     this.#changed = changed;
     this.#isWatched = isWatched;
-    setInterval(() => this.#look(), LOOK_MS);
+    setInterval(() => this.#check(), CHECK_MS);
   }
 
   /** Reads the policies immediately. */
@@ -46,10 +46,10 @@ export class PolicyReader {
     this.#changed();
   }
 
-  #look(): void {
-    if (document.hidden || !this.#state.isHeard) return;
+  #check(): void {
+    if (document.hidden || !this.#state.isConnected) return;
     const hasSwitched = serverNow() >= this.#nextSwitch + SETTLED_SECONDS;
-    const isOld = this.#isWatched() && Date.now() - this.#askedAt >= OLD_MS;
+    const isOld = this.#isWatched() && Date.now() - this.#askedAt >= MAX_AGE_MS;
     if (hasSwitched || isOld) void this.read();
   }
 }

@@ -6,15 +6,15 @@ import { briefText } from '../text/shown-text.js';
 import type { PageState } from './page-state.js';
 
 /** Maximum number of rules in one question. */
-const MOST = 50;
+const MAX_RULES = 50;
 /** Maximum number of bytes of the rules' names in one question, because the server limits its size. */
-const MOST_BYTES = 24 * 1024;
+const MAX_NAME_BYTES = 24 * 1024;
 /**
  * Number of charts that are updated after every step. If more are open, they are updated at this interval, in
  * milliseconds.
  */
-const FEW = 4;
-const SELDOM_MS = 14_000;
+const FEW_CHARTS = 4;
+const MANY_CHARTS_INTERVAL_MS = 14_000;
 
 interface OpenChart extends HistoryRule {
   readonly charts: TrafficCharts;
@@ -22,11 +22,11 @@ interface OpenChart extends HistoryRule {
 }
 
 /** Returns the rules that fit into one question. */
-function firstOf(all: readonly OpenChart[]): readonly OpenChart[] {
+function firstBatch(all: readonly OpenChart[]): readonly OpenChart[] {
   let bytes = 0;
   const end = all.findIndex(({ domain, rule }, at) => {
     bytes += new TextEncoder().encode(JSON.stringify({ domain, rule })).length;
-    return at > 0 && (at >= MOST || bytes > MOST_BYTES);
+    return at > 0 && (at >= MAX_RULES || bytes > MAX_NAME_BYTES);
   });
   return end === -1 ? all : all.slice(0, end);
 }
@@ -36,7 +36,7 @@ export class RuleCharts {
   readonly #state: PageState;
   readonly #open = new Set<OpenChart>();
   #asking = false;
-  #again = false;
+  #isRefreshPending = false;
   #askedAt = 0;
 
   constructor(state: PageState) {
@@ -58,27 +58,27 @@ export class RuleCharts {
 
   /** Called after each step of the history. */
   point(): void {
-    if (this.#open.size > FEW && Date.now() - this.#askedAt < SELDOM_MS) return;
+    if (this.#open.size > FEW_CHARTS && Date.now() - this.#askedAt < MANY_CHARTS_INTERVAL_MS) return;
     void this.refresh();
   }
 
   /** Reads the series of all open charts. */
   async refresh(): Promise<void> {
     if (this.#asking) {
-      this.#again = true;
+      this.#isRefreshPending = true;
       return;
     }
     this.#asking = true;
     this.#askedAt = Date.now();
     do {
-      this.#again = false;
+      this.#isRefreshPending = false;
       const all = [...this.#open];
       for (let rest = all; rest.length > 0; ) {
-        const some = firstOf(rest);
+        const some = firstBatch(rest);
         await this.#ask(some);
         rest = rest.slice(some.length);
       }
-    } while (this.#again);
+    } while (this.#isRefreshPending);
     this.#asking = false;
   }
 

@@ -1,15 +1,15 @@
 import type { RuleSums } from '../../admin/page/messages.js';
 import { type Child, el, spoken } from '../dom/element.js';
-import { inPortions } from '../dom/portions.js';
-import { nameOf, serverNow, stateOf, timeOf, wholeName } from '../dom/texts.js';
+import { addInPortions } from '../dom/portions.js';
+import { expandableName, nameOf, serverNow, stateOf, timeOf } from '../dom/texts.js';
 import type { DumpedPolicyRule } from '../text/dumped-policy.js';
-import { limitWords, phaseMeaning, ruleMarks, switchesToCome, switchVerb } from '../text/limit-words.js';
+import { futureSwitches, limitWords, phaseMeaning, ruleMarks, switchVerb } from '../text/limit-words.js';
 import { countOf, shortCount } from '../text/numbers.js';
 import { type RuleNode, ruleKey } from '../text/rule-tree.js';
 import { utcText } from '../text/times.js';
 import type { PageState } from './page-state.js';
 import type { RuleCharts } from './rule-charts.js';
-import { fact, phaseState, switchShown } from './system-parts.js';
+import { fact, phaseState, switchElement } from './system-parts.js';
 
 /** Maximum number of rules of a domain whose tree is initially open. */
 const OPEN_RULES = 50;
@@ -64,13 +64,13 @@ export class RuleRows {
 
   #figuresOf(key: string): readonly HTMLElement[] {
     const { sumsByRule } = this.#state;
-    return figures(sumsByRule.get(key), this.#state.whyNotAllKept() === undefined);
+    return figures(sumsByRule.get(key), this.#state.missingRatesNote() === undefined);
   }
 
   #children(domain: string, node: RuleNode, place: string, open: boolean): readonly Node[] {
     const list = el('ul', { class: 'tree' });
     const after = el('div');
-    inPortions(list, after, [...node.children.values()], (child) =>
+    addInPortions(list, after, [...node.children.values()], (child) =>
       this.#node(domain, child, `${place}/${child.label}`, open),
     );
     return [list, after];
@@ -152,7 +152,7 @@ function namePart(label: string, name: string): readonly Child[] {
 function phasePart(rule: DumpedPolicyRule): readonly Child[] {
   if (rule.limit.unlimited === true) return [stateOf('none', 'no limit')];
   const marks = ruleMarks(rule).map((mark) => el('span', { class: 'mark' }, shortMark(mark)));
-  const [next] = switchesToCome(rule.phase, serverNow());
+  const [next] = futureSwitches(rule.phase, serverNow());
   const soon =
     next === undefined ? undefined : el('span', { class: 'mark' }, `${switchVerb(next)} `, timeOf(next.at));
   return [phaseState(rule.phase.now), ...marks, soon];
@@ -166,8 +166,8 @@ function shortMark(mark: string): string {
 export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   const { phase, matchers = [] } = rule;
   const said: Child[] = [];
-  for (const one of switchesToCome(phase, serverNow())) {
-    said.push(el('br'), switchShown(one));
+  for (const one of futureSwitches(phase, serverNow())) {
+    said.push(el('br'), switchElement(one));
   }
   const began =
     phase.active !== undefined && phase.now === 'active' ? Date.parse(phase.active) / 1000 : undefined;
@@ -176,22 +176,24 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   return el(
     'dl',
     { class: 'facts' },
-    ...fact('Rule', wholeName(rule.path)),
-    ...(rule.name === '' ? [] : fact('Name', wholeName(rule.name))),
+    ...fact('Rule', expandableName(rule.path)),
+    ...(rule.name === '' ? [] : fact('Name', expandableName(rule.name))),
     ...fact('Limit', limitWords(rule.limit)),
     ...fact('Phase', phaseState(phase.now), ` ${phaseMeaning(phase.now)}`, ...said),
     ...(marks.length === 0 ? [] : fact('Also', marks.join('; '))),
     ...matchers.flatMap(({ key, value_cidr: blocks, value_regex: patterns }) =>
-      fact('Matches', nameOf(key), ': ', wholeName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),
+      fact('Matches', nameOf(key), ': ', expandableName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),
     ),
     ...fact('If the store is unavailable', rule.on_store_failure),
   );
 }
 
 /** Returns the counts of a rule: denied, would be denied and allowed in the last minute and hour. */
-function figures(sums: RuleSums | undefined, areAllKept: boolean): readonly HTMLElement[] {
+function figures(sums: RuleSums | undefined, areAllRatesKept: boolean): readonly HTMLElement[] {
   if (sums === undefined) {
-    return [areAllKept ? spoken('no requests in the last hour') : el('span', { class: 'note' }, 'not kept')];
+    return [
+      areAllRatesKept ? spoken('no requests in the last hour') : el('span', { class: 'note' }, 'not kept'),
+    ];
   }
   const { minute, hour } = sums;
   return [

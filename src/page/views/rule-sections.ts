@@ -1,14 +1,14 @@
 import { type Child, el } from '../dom/element.js';
-import { inPortions } from '../dom/portions.js';
-import { joined, nameOf, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import { addInPortions } from '../dom/portions.js';
+import { expandableName, joined, nameOf, serverNow, stateOf } from '../dom/texts.js';
 import type { DumpedDomain, DumpedPolicyRule } from '../text/dumped-policy.js';
-import { phaseMeaning, switchesToCome } from '../text/limit-words.js';
+import { futureSwitches, phaseMeaning } from '../text/limit-words.js';
 import { countOf } from '../text/numbers.js';
 import { ruleTree } from '../text/rule-tree.js';
 import type { PageState } from './page-state.js';
 import { RuleCharts } from './rule-charts.js';
 import { RuleRows } from './rule-rows.js';
-import { phaseState, switchShown } from './system-parts.js';
+import { phaseState, switchElement } from './system-parts.js';
 
 /** A domain with the rules that are shown. */
 export interface ShownDomain {
@@ -63,7 +63,7 @@ export class RuleSections {
     this.#listed = listed;
     const list = el('div');
     const after = el('div');
-    inPortions(list, after, names, (domain) => this.#section(domain, open));
+    addInPortions(list, after, names, (domain) => this.#section(domain, open));
     this.#place.replaceChildren(head, list, after);
     // An element loses the focus when it is moved.
     if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true });
@@ -113,9 +113,9 @@ export class RuleSections {
 function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
   if (policy === undefined) {
     const why = state === 'absent' ? 'not in effect: its files are invalid' : 'not in effect';
-    return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => wholeName(file)))];
+    return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => expandableName(file)))];
   }
-  const next = switchesToCome(policy.phase, serverNow()).map(switchShown);
+  const next = futureSwitches(policy.phase, serverNow()).map(switchElement);
   const derived = policy.derive.length;
   return [
     el(
@@ -140,6 +140,6 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
 function deriveStep(step: string, rules: readonly string[]): HTMLElement {
   const list = el('ul');
   const after = el('div');
-  inPortions(list, after, rules, (rule) => el('li', {}, wholeName(rule)));
-  return el('li', {}, wholeName(step), rules.length === 0 ? undefined : list, after);
+  addInPortions(list, after, rules, (rule) => el('li', {}, expandableName(rule)));
+  return el('li', {}, expandableName(step), rules.length === 0 ? undefined : list, after);
 }

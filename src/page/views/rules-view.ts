@@ -9,7 +9,7 @@ import type { PageState, View } from './page-state.js';
 import { rangeChoice } from './range-choice.js';
 import { RuleSections } from './rule-sections.js';
 import { noDomain, phaseState } from './system-parts.js';
-import { trafficShown } from './traffic-element.js';
+import { trafficElement } from './traffic-element.js';
 
 /** Delay between the last key press and filtering, in milliseconds. */
 const TYPING_MS = 150;
@@ -27,11 +27,11 @@ export class RulesView implements View {
   readonly #asTree = byId('rules-tree') as HTMLInputElement;
   readonly #sections: RuleSections;
   /** The button is not rendered again with the table, so it keeps the focus. */
-  readonly #busiest = busiestParts(() => this.#showWhole());
+  readonly #busiest = busiestParts(() => this.#showAll());
   #made: string | undefined;
   #isOpen = false;
   /** Whether the user chose to see all of the busiest rules. */
-  #isWhole = false;
+  #showsAll = false;
 
   constructor(state: PageState) {
     this.#state = state;
@@ -63,7 +63,7 @@ export class RulesView implements View {
     }
     const parts = [policiesRevision, this.#filter.value, this.#asTree.checked];
     const wanted = JSON.stringify(
-      this.#asTree.checked ? parts : [...parts, this.#state.whyNotAllKept(), this.#state.sums],
+      this.#asTree.checked ? parts : [...parts, this.#state.missingRatesNote(), this.#state.sums],
     );
     if (wanted === this.#made) return;
     this.#made = wanted;
@@ -84,9 +84,9 @@ export class RulesView implements View {
     const filter = this.#filter.value.trim();
     const sections = domains.map((dumped) => {
       const all = dumped.policy?.rules ?? [];
-      return { dumped, rules: named(dumped, filter) ? all : filteredRules(all, filter) };
+      return { dumped, rules: matchesDomain(dumped, filter) ? all : filteredRules(all, filter) };
     });
-    const shown = sections.filter(({ rules, dumped }) => rules.length > 0 || named(dumped, filter));
+    const shown = sections.filter(({ rules, dumped }) => rules.length > 0 || matchesDomain(dumped, filter));
     const found = sections.reduce((sum, { rules }) => sum + rules.length, 0);
     const isFiltered = filter !== '';
     const counted = isFiltered && found === 0 ? countOf(shown.length, 'domain') : countOf(found, 'rule');
@@ -104,25 +104,25 @@ export class RulesView implements View {
     const filter = this.#filter.value.trim().toLowerCase();
     const all = this.#state.sums ?? [];
     const found = all.filter(({ domain, rule }) => `${domain}\n${rule}`.toLowerCase().includes(filter));
-    const notAll = this.#state.whyNotAllKept();
-    const which = notAll === undefined ? 'with traffic' : 'with rates';
+    const missingNote = this.#state.missingRatesNote();
+    const which = missingNote === undefined ? 'with traffic' : 'with rates';
     this.#count.textContent = `${countOf(found.length, 'rule')} ${which} in the last hour`;
     if (found.length === 0) {
-      const nothing = notAll ?? 'No matching rule had requests in the last hour.';
+      const nothing = missingNote ?? 'No matching rule had requests in the last hour.';
       this.#place.replaceChildren(el('p', { class: 'empty' }, nothing));
       return;
     }
-    const shown = this.#isWhole ? found : found.slice(0, BUSIEST);
+    const shown = this.#showsAll ? found : found.slice(0, BUSIEST);
     const { card, table, rest, note } = this.#busiest;
     table.replaceChildren(this.#busiestTable(shown));
     rest.textContent = `Show all ${countText(found.length)}`;
     rest.hidden = shown.length === found.length;
-    note.textContent = notAll ?? '';
+    note.textContent = missingNote ?? '';
     if (card.parentElement !== this.#place) this.#place.replaceChildren(card);
   }
 
-  #showWhole(): void {
-    this.#isWhole = true;
+  #showAll(): void {
+    this.#showsAll = true;
     this.#showBusiest();
     // The button is now hidden, and the new rows are in the table.
     this.#busiest.table.focus({ preventScroll: true });
@@ -145,7 +145,7 @@ export class RulesView implements View {
         caption: 'Rules by number of denials in the last hour',
         captionShown: true,
         columns: [
-          { heading: 'Rule', cell: (row) => trafficShown(this.#state.wordsOf(row)) },
+          { heading: 'Rule', cell: (row) => trafficElement(this.#state.labelOf(row)) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Phase', cell: ({ domain, rule }) => phaseCell(phases.get(ruleKey(domain, rule))) },
           number('Denied, last minute', ({ minute }) => minute.denied),
@@ -163,13 +163,13 @@ function phaseCell(phase: string | undefined): Child {
   return phase === undefined ? '–' : phaseState(phase);
 }
 
-function named({ domain }: DumpedDomain, filter: string): boolean {
+function matchesDomain({ domain }: DumpedDomain, filter: string): boolean {
   return domain.toLowerCase().includes(filter.toLowerCase());
 }
 
-function busiestParts(showWhole: () => void) {
+function busiestParts(showAll: () => void) {
   const table = el('div', { tabindex: -1 });
-  const rest = button('', showWhole);
+  const rest = button('', showAll);
   const note = el('p', { class: 'note' });
   return { card: el('div', { class: 'card' }, table, rest, note), table, rest, note };
 }

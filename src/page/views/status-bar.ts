@@ -1,14 +1,14 @@
 import type { Overview, OverviewCaller } from '../../admin/page/messages.js';
 import type { FeedState } from '../ask/live-feed.js';
-import { button, byId, type Child, el, KeptPart } from '../dom/element.js';
+import { button, byId, type Child, el, RenderedPart } from '../dom/element.js';
 import { sentence, stateOf } from '../dom/texts.js';
 import { briefText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
 import type { PageState } from './page-state.js';
 
 /** A problem because of which denials may not be caused by callers. */
-interface StoreTrouble {
-  readonly kind: 'trouble';
+interface ServingProblem {
+  readonly kind: 'problem';
   /** The reason if weir itself reports that it is not serving. */
   readonly reason: string | undefined;
   readonly store: 'up' | 'partly unavailable' | 'unavailable';
@@ -19,22 +19,22 @@ interface StoreTrouble {
 type Banner =
   | { readonly kind: 'lost'; readonly since: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string }
-  | StoreTrouble
+  | ServingProblem
   /**
    * The server's version if it differs from the page's version. If undefined, the page cannot read the server's
    * answers.
    */
-  | { readonly kind: 'other'; readonly version: string | undefined }
+  | { readonly kind: 'version'; readonly version: string | undefined }
   | { readonly kind: 'none' };
 
 /** The head of the page: the state of the connection, the user, and what to do about problems. */
 export class StatusBar {
   readonly #state: PageState;
-  readonly #banner: KeptPart<Banner>;
+  readonly #banner: RenderedPart<Banner>;
   readonly #tryNow: () => void;
   #kind: FeedState['kind'] = 'connecting';
   #retryAt = 0;
-  #trouble: StoreTrouble | undefined;
+  #problem: ServingProblem | undefined;
   /** The problem with the connection, if any. */
   #fault: Banner = { kind: 'none' };
   #isUnusable = false;
@@ -44,13 +44,13 @@ export class StatusBar {
   constructor(state: PageState, tryNow: () => void, askToken: (sentence: string) => void) {
     this.#state = state;
     this.#tryNow = tryNow;
-    this.#banner = new KeptPart(byId('banner'), (banner) => this.#bannerOf(banner, askToken));
+    this.#banner = new RenderedPart(byId('banner'), (banner) => this.#bannerOf(banner, askToken));
     byId('reload').addEventListener('click', tryNow);
     setInterval(() => this.#tick(), 1000);
   }
 
   feed(feed: FeedState): void {
-    const was = this.#kind;
+    const previous = this.#kind;
     this.#kind = feed.kind;
     const isOld = feed.kind === 'lost' || feed.kind === 'refused';
     if (feed.kind !== 'paused') {
@@ -68,7 +68,8 @@ export class StatusBar {
     this.#showToken();
     this.#showBanner();
     this.#tick();
-    if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
+    if (isBack && (previous === 'lost' || previous === 'refused'))
+      this.#state.announce('weir answers again.');
   }
 
   /** Shows the user and the version of the server. */
@@ -78,7 +79,7 @@ export class StatusBar {
     byId('version').textContent = overview === undefined ? '' : overview.version;
     byId('who').textContent = caller === undefined ? '' : whoText(caller);
     this.#showToken();
-    this.#trouble = overview === undefined ? undefined : troubleOf(overview, this.#trouble);
+    this.#problem = overview === undefined ? undefined : problemOf(overview, this.#problem);
     this.#showBanner();
   }
 
@@ -93,17 +94,17 @@ export class StatusBar {
    */
   #showBanner(): void {
     const version = this.#state.overview?.version;
-    const isOther = version !== this.#version;
+    const isOtherVersion = version !== this.#version;
     if (this.#fault.kind !== 'none') this.#banner.show(this.#fault);
-    else if (isOther || this.#isUnusable)
-      this.#banner.show({ kind: 'other', version: isOther ? version : undefined });
-    else this.#banner.show(this.#trouble ?? { kind: 'none' });
+    else if (isOtherVersion || this.#isUnusable)
+      this.#banner.show({ kind: 'version', version: isOtherVersion ? version : undefined });
+    else this.#banner.show(this.#problem ?? { kind: 'none' });
   }
 
   #bannerOf(banner: Banner, askToken: (sentence: string) => void): readonly Child[] {
     if (banner.kind === 'none') return [];
-    if (banner.kind === 'trouble') return [troubleShown(banner)];
-    if (banner.kind === 'other') {
+    if (banner.kind === 'problem') return [problemElement(banner)];
+    if (banner.kind === 'version') {
       const { version } = banner;
       const why =
         version === undefined
@@ -145,21 +146,21 @@ export class StatusBar {
 }
 
 /** Returns the current problem, if any. Keeps the start time of `before`. */
-function troubleOf(overview: Overview, before: StoreTrouble | undefined): StoreTrouble | undefined {
+function problemOf(overview: Overview, before: ServingProblem | undefined): ServingProblem | undefined {
   const { health, store: seen, now } = overview;
   const isPartly = seen.nodes.some(({ up, of }) => up < of);
   const store = !seen.up ? 'unavailable' : isPartly ? 'partly unavailable' : 'up';
   const isServing = health.status === 'SERVING';
   if (store === 'up' && isServing) return undefined;
   return {
-    kind: 'trouble',
+    kind: 'problem',
     reason: isServing ? undefined : (health.reason ?? 'weir gives no reason'),
     store,
     since: before?.since ?? now,
   };
 }
 
-function troubleShown({ reason, store, since }: StoreTrouble): HTMLElement {
+function problemElement({ reason, store, since }: ServingProblem): HTMLElement {
   const what =
     reason !== undefined
       ? 'weir is not serving'

@@ -1,7 +1,7 @@
 import type { Overview, OverviewDomain, OverviewNode, OverviewWorker } from '../../admin/page/messages.js';
 import { type Child, el } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { nameOf, relativeTime, sentence, stateOf, timeOf, wholeName } from '../dom/texts.js';
+import { expandableName, nameOf, relativeTime, sentence, stateOf, timeOf } from '../dom/texts.js';
 import { type PhaseSwitch, phaseWord, switchWords } from '../text/limit-words.js';
 import { countOf, millisecondsText } from '../text/numbers.js';
 import { spanText } from '../text/times.js';
@@ -12,7 +12,7 @@ export function phaseState(phase: string): HTMLElement {
 }
 
 /** Shows a future change of phase: its time, and the time until then. */
-export function switchShown(one: PhaseSwitch): HTMLElement {
+export function switchElement(one: PhaseSwitch): HTMLElement {
   return el('span', {}, `${switchWords(one)}, `, relativeTime(one.at));
 }
 
@@ -113,7 +113,7 @@ export function domainsPart({ domains, more_domains: more }: Overview['policy'])
     {
       caption: 'Domains',
       columns: [
-        { heading: 'Domain', cell: ({ domain }) => wholeName(domain) },
+        { heading: 'Domain', cell: ({ domain }) => expandableName(domain) },
         { heading: 'State', cell: ({ state }) => stateOf(...DOMAIN_STATES[state]) },
         { heading: 'Phase', cell: ({ phase }) => (phase === undefined ? '–' : phaseState(phase)) },
         {

@@ -1,4 +1,4 @@
-import { isToken, keepToken, keptToken } from '../ask/token-keeper.js';
+import { isToken, storedToken, storeToken } from '../ask/token-keeper.js';
 import { byId } from '../dom/element.js';
 import type { PageState } from './page-state.js';
 
@@ -15,7 +15,7 @@ export class TokenDialog {
   /** @param changed called when the token has changed */
   constructor(state: PageState, changed: () => void) {
     this.#state = state;
-    state.client.token = keptToken();
+    state.client.token = storedToken();
     state.client.onTokenWanted = (sentence) => this.ask(sentence);
     byId('token-form').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -30,10 +30,10 @@ export class TokenDialog {
     byId('token-cancel').addEventListener('click', () => this.#dialog.close());
     byId('token-other').addEventListener('click', () => this.ask('The new token replaces the current one.'));
     for (const event of ['click', 'submit', 'change']) {
-      document.addEventListener(event, (happened) => this.#acted(happened), { capture: true });
+      document.addEventListener(event, (action) => this.#onUserAction(action), { capture: true });
     }
     byId('token-forget').addEventListener('click', () => {
-      keepToken(undefined);
+      storeToken(undefined);
       // The page must not keep data that was read with the token.
       location.reload();
     });
@@ -53,14 +53,14 @@ export class TokenDialog {
   }
 
   /** Buttons and forms send their question even if the token was refused. Links only change the view. */
-  #acted({ target }: Event): void {
+  #onUserAction({ target }: Event): void {
     if (!(target instanceof Element) || this.#dialog.contains(target)) return;
-    if (target.closest('button, form') !== null) this.#state.client.acts();
+    if (target.closest('button, form') !== null) this.#state.client.recordUserAction();
   }
 
   #take(token: string): void {
     this.#state.client.token = token;
-    keepToken(this.#keep.checked ? token : undefined);
+    storeToken(this.#keep.checked ? token : undefined);
     this.#input.value = '';
   }
 }

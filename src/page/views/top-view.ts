@@ -1,14 +1,14 @@
 import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
-import { button, byId, type Child, el, KeptPart, spoken } from '../dom/element.js';
+import { button, byId, type Child, el, RenderedPart, spoken } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';
-import { whyNotLookedUp } from '../text/entry-lines.js';
+import { entriesElement, nameOf, sentence, serverNow } from '../dom/texts.js';
+import { noLookupReason } from '../text/entry-lines.js';
 import { countText, shareText } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
 import { clockText, spanText } from '../text/times.js';
 import { fillDomains } from './domain-select.js';
 import type { PageState, View } from './page-state.js';
-import { trafficShown } from './traffic-element.js';
+import { trafficElement } from './traffic-element.js';
 
 /** Refresh interval while the view is open, in milliseconds. */
 const REFRESH_MS = 5000;
@@ -24,30 +24,30 @@ export class TopView implements View {
   readonly #of = byId('top-of') as HTMLSelectElement;
   readonly #about = byId('top-about');
   readonly #place = byId('top-rows');
-  readonly #rows: KeptPart<Pick<TopAnswer, 'top' | 'by' | 'of'>>;
+  readonly #rows: RenderedPart<Pick<TopAnswer, 'top' | 'by' | 'of'>>;
   readonly #failed = byId('top-failed');
   #timer: ReturnType<typeof setInterval> | undefined;
   #asked = 0;
   /** The choices of the question that has not been answered yet. */
-  #underWay: string | undefined;
+  #pendingChoice: string | undefined;
   /** The choices, the time and the description of the rows that are shown. */
   #shown: { readonly choice: string; readonly at: number; readonly about: string } | undefined;
-  #standsStill = false;
+  #isFrozen = false;
   /** Rows that are expanded on a phone, by their content. */
-  readonly #unfolded = new Set<string>();
+  readonly #expanded = new Set<string>();
   /** A button that shows the rows after the first ten on a phone. */
-  readonly #rest = button('', () => this.#showWhole(), { class: 'top-rest' });
+  readonly #rest = button('', () => this.#showAll(), { class: 'top-rest' });
 
   constructor(state: PageState) {
     this.#state = state;
     const rows = el('div');
     this.#place.append(rows, this.#rest);
-    this.#rows = new KeptPart(rows, (answer) => this.#table(answer));
+    this.#rows = new RenderedPart(rows, (answer) => this.#table(answer));
     byId('top-form').addEventListener('change', () => void this.#ask());
     byId('top-form').addEventListener('submit', (event) => event.preventDefault());
     this.#place.addEventListener('focusout', ({ relatedTarget }) => {
       const staysInside = relatedTarget instanceof Node && this.#place.contains(relatedTarget);
-      if (this.#standsStill && !staysInside && document.hasFocus()) void this.#ask();
+      if (this.#isFrozen && !staysInside && document.hasFocus()) void this.#ask();
     });
   }
 
@@ -56,20 +56,20 @@ export class TopView implements View {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => {
       if (document.hidden) return;
-      if (this.#isUsed()) this.#standStill();
+      if (this.#isUsed()) this.#freeze();
       // A second question would discard the pending answer, so a slow server would never be heard.
-      else if (this.#underWay !== this.#choice()) void this.#ask();
+      else if (this.#pendingChoice !== this.#choice()) void this.#ask();
     }, REFRESH_MS);
     void this.#ask();
   }
 
   close(): void {
     clearInterval(this.#timer);
-    this.#unfolded.clear();
+    this.#expanded.clear();
   }
 
   update(): void {
-    fillDomains(this.#domain, this.#state.domainsInForce(), 'all domains');
+    fillDomains(this.#domain, this.#state.domainsInEffect(), 'all domains');
   }
 
   /** Rows do not change while the focus is inside them. */
@@ -77,15 +77,15 @@ export class TopView implements View {
     return this.#place.contains(document.activeElement);
   }
 
-  #standStill(): void {
+  #freeze(): void {
     if (this.#shown === undefined) return;
-    this.#standsStill = true;
+    this.#isFrozen = true;
     const { about, at } = this.#shown;
     const still = `Updates stopped at ${clockText(at)} and resume when you leave the rows.`;
-    this.#say(`${about} ${still}`);
+    this.#describe(`${about} ${still}`);
   }
 
-  #say(about: string): void {
+  #describe(about: string): void {
     if (this.#about.textContent !== about) this.#about.textContent = about;
   }
 
@@ -106,8 +106,8 @@ export class TopView implements View {
       return;
     }
     const choice = this.#choice();
-    this.#underWay = choice;
-    if (this.#shown?.choice !== choice) this.#say('Loading…');
+    this.#pendingChoice = choice;
+    if (this.#shown?.choice !== choice) this.#describe('Loading…');
     const answer = await this.#state.client.ask<TopAnswer>('top', {
       by: this.#by.value,
       of: this.#of.value,
@@ -116,14 +116,14 @@ export class TopView implements View {
     });
     // The choices may have changed in the meantime.
     if (number !== this.#asked) return;
-    this.#underWay = undefined;
+    this.#pendingChoice = undefined;
     this.#failed.replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
     if (!answer.ok) {
-      this.#say(this.#shown?.about ?? '');
+      this.#describe(this.#shown?.about ?? '');
       return;
     }
     if (this.#isUsed() && this.#shown?.choice === choice) {
-      this.#standStill();
+      this.#freeze();
       return;
     }
     const { top, by, of, covers, sampled, error } = answer.body;
@@ -133,11 +133,11 @@ export class TopView implements View {
       (sampled > 1 ? ` weir counted a sample of 1 in ${countText(Math.round(sampled))} decisions.` : '');
     if (this.#shown?.choice !== choice) {
       this.#place.classList.remove('whole');
-      this.#unfolded.clear();
+      this.#expanded.clear();
     }
     this.#shown = { choice, at: serverNow(), about };
-    this.#standsStill = false;
-    this.#say(about);
+    this.#isFrozen = false;
+    this.#describe(about);
     this.#place.hidden = false;
     this.#rest.hidden = top.length <= FIRST_ROWS || this.#place.classList.contains('whole');
     this.#rest.textContent = `Show all ${countText(top.length)}`;
@@ -188,20 +188,20 @@ export class TopView implements View {
   /** Shows the entries, with a button that expands the row on a phone. */
   #entries({ domain, rule, limit, entries }: TopBucket): readonly Child[] {
     const row = JSON.stringify([domain, rule, limit, entries]);
-    const unfold = button(
+    const expand = button(
       'More',
       () => {
-        const isUnfolded = !this.#unfolded.delete(row);
-        if (isUnfolded) this.#unfolded.add(row);
-        unfold.setAttribute('aria-expanded', String(isUnfolded));
+        const isExpanded = !this.#expanded.delete(row);
+        if (isExpanded) this.#expanded.add(row);
+        expand.setAttribute('aria-expanded', String(isExpanded));
       },
-      { class: 'unfolds', 'aria-expanded': String(this.#unfolded.has(row)) },
+      { class: 'unfolds', 'aria-expanded': String(this.#expanded.has(row)) },
     );
-    unfold.append(spoken(' about these entries'));
-    return [entriesShown(entries), unfold];
+    expand.append(spoken(' about these entries'));
+    return [entriesElement(entries), expand];
   }
 
-  #showWhole(): void {
+  #showAll(): void {
     this.#place.classList.add('whole');
     this.#rest.hidden = true;
     const next = this.#place.querySelectorAll<HTMLElement>('.unfolds')[FIRST_ROWS];
@@ -210,12 +210,12 @@ export class TopView implements View {
 
   #rule(row: TopBucket): Child | readonly Child[] {
     const { limit } = row;
-    if (limit === undefined) return trafficShown(this.#state.wordsOf(row));
+    if (limit === undefined) return trafficElement(this.#state.labelOf(row));
     return [el('em', {}, 'override:'), ' ', nameOf(limit)];
   }
 
   #link({ domain, entries, limit }: TopBucket): Child {
-    const why = whyNotLookedUp(entries);
+    const why = noLookupReason(entries);
     if (why !== undefined) return el('span', { class: 'note' }, why);
     const open = button('Show', () => this.#state.openBucket(domain, entries, limit));
     open.append(

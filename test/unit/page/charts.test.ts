@@ -3,12 +3,12 @@ import { queryWith, rangeOf, slotsOf } from '../../../src/page/text/chart-range.
 import {
   areaPath,
   axisTop,
+  downsample,
   groupAverages,
   indexAt,
   linePath,
-  thinned,
 } from '../../../src/page/text/chart-shape.js';
-import { hasTraffic, KnownRates } from '../../../src/page/text/rate-history.js';
+import { hasTraffic, RecentRates } from '../../../src/page/text/recent-rates.js';
 
 const BOX = { width: 100, height: 10 };
 
@@ -41,17 +41,17 @@ describe('charts', () => {
   });
 
   test('few points are the highest of each group', () => {
-    expect(thinned([1, 2, 3, 4], 3, 4, 2)).toEqual({ values: [2, 4], slots: 3, per: 2, newest: 2 });
-    expect(thinned([1, 2, 3, 4], 4, 4, 2)).toEqual({ values: [1, 3, 4], slots: 3, per: 2, newest: 1 });
-    expect(thinned([1, 2], 7, 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1, newest: 1 });
-    expect(thinned([], 0, 4, 2).values).toEqual([]);
+    expect(downsample([1, 2, 3, 4], 3, 4, 2)).toEqual({ values: [2, 4], slots: 3, per: 2, newest: 2 });
+    expect(downsample([1, 2, 3, 4], 4, 4, 2)).toEqual({ values: [1, 3, 4], slots: 3, per: 2, newest: 1 });
+    expect(downsample([1, 2], 7, 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1, newest: 1 });
+    expect(downsample([], 0, 4, 2).values).toEqual([]);
   });
 
   test('a burst is as high, and stands in the same group, however many steps come after it', () => {
     const burstAt = 100;
     for (let last = burstAt; last < burstAt + 700; last++) {
       const steps = Array.from({ length: 720 }, (_, at) => (last - 719 + at === burstAt ? 200 : 0));
-      const { values, per, newest } = thinned(steps, last, 720, 180);
+      const { values, per, newest } = downsample(steps, last, 720, 180);
       expect(values.filter((value) => value > 0)).toEqual([200]);
       const back = values.length - 1 - values.indexOf(200);
       const firstOfGroup = last - newest + 1 - back * per;
@@ -71,7 +71,7 @@ describe('KnownRates', () => {
   });
 
   test('steps are added as they end', () => {
-    const rates = new KnownRates();
+    const rates = new RecentRates();
     expect(rates.add(point(10))).toBe(false);
     rates.read({ step: 5, ends: 10, all: all([7]), crowded: false });
     expect(rates.slots).toBe(720);
@@ -84,7 +84,7 @@ describe('KnownRates', () => {
   });
 
   test('an hour is kept', () => {
-    const rates = new KnownRates();
+    const rates = new RecentRates();
     rates.read({ step: 600, ends: 0, all: all([1, 2, 3, 4, 5, 6]), crowded: false });
     rates.add(point(600, 7));
     expect(rates.series.ok).toEqual([2, 3, 4, 5, 6, 7]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
-import { triedCommand } from '../../../src/page/text/example-command.js';
+import { exampleCommand } from '../../../src/page/text/example-command.js';
 import { dumpedRule } from '../../support/page/dumped-rule.js';
 
 const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): DumpedPolicies => ({
@@ -17,7 +17,7 @@ const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): Dumped
 });
 /** Returns the request of the command, as JSON and parsed. */
 const asked = (known: DumpedPolicies) => {
-  const json = /-d '(.*)' \\/.exec(triedCommand(known) ?? '')?.[1]?.replaceAll("'\\''", "'") ?? '';
+  const json = /-d '(.*)' \\/.exec(exampleCommand(known) ?? '')?.[1]?.replaceAll("'\\''", "'") ?? '';
   return { json, question: JSON.parse(json) as { domain: string; descriptors: { entries: unknown }[] } };
 };
 
@@ -63,9 +63,9 @@ describe('the command that asks weir', () => {
   });
 
   test('is none without a domain in force', () => {
-    expect(triedCommand(undefined)).toBeUndefined();
+    expect(exampleCommand(undefined)).toBeUndefined();
     expect(
-      triedCommand({ version: 'v', domains: [{ domain: 'bad', state: 'absent', files: [] }] }),
+      exampleCommand({ version: 'v', domains: [{ domain: 'bad', state: 'absent', files: [] }] }),
     ).toBeUndefined();
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket-report.js';
 import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
-import { entriesOfLines, whyNotLookedUp } from '../../../src/page/text/entry-lines.js';
+import { entriesOfLines, noLookupReason } from '../../../src/page/text/entry-lines.js';
 import {
   ENFORCED,
+  futureSwitches,
   limitWords,
   nextSwitchAt,
   ruleMarks,
-  switchesToCome,
   switchWords,
 } from '../../../src/page/text/limit-words.js';
 import {
@@ -96,10 +96,10 @@ describe('entries', () => {
   });
 
   test('that are secret or cut name no bucket', () => {
-    expect(whyNotLookedUp([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
-    expect(whyNotLookedUp([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(/contains a secret/);
-    expect(whyNotLookedUp([{ key: 'k', value: 'xxx…' }])).toMatch(/only the beginning of long values/);
-    expect(whyNotLookedUp([])).toBe('This bucket has no entries.');
+    expect(noLookupReason([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
+    expect(noLookupReason([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(/contains a secret/);
+    expect(noLookupReason([{ key: 'k', value: 'xxx…' }])).toMatch(/only the beginning of long values/);
+    expect(noLookupReason([])).toBe('This bucket has no entries.');
   });
 });
 
@@ -129,12 +129,12 @@ describe('limits and phases in words', () => {
       active: '2026-12-08T12:30:00.000Z',
     };
     const now = Date.parse('2026-11-25T00:00:00Z') / 1000;
-    expect(switchesToCome(phase, now).map(switchWords)).toEqual([
+    expect(futureSwitches(phase, now).map(switchWords)).toEqual([
       'grace period from 2026-12-01 00:00 UTC',
       'denies from 2026-12-08 12:30 UTC',
     ]);
-    expect(switchesToCome(phase, now + 10 * 86_400)).toMatchObject([{ to: 'active' }]);
-    expect(switchesToCome({ now: 'active' }, now)).toEqual([]);
+    expect(futureSwitches(phase, now + 10 * 86_400)).toMatchObject([{ to: 'active' }]);
+    expect(futureSwitches({ now: 'active' }, now)).toEqual([]);
   });
 
   test('the next switch is the first one of all domains and rules that is to come', () => {

@@ -3,17 +3,17 @@ import { CHART_SPAN } from './chart-shape.js';
 import { countOf } from './numbers.js';
 
 const KEYS = ['ok', 'denied', 'would', 'errors', 'failure_allow', 'failure_deny', 'failure_local'] as const;
-const NOTHING = seriesOf(() => []);
+const EMPTY_SERIES = seriesOf(() => []);
 
 function seriesOf(valuesOf: (key: (typeof KEYS)[number]) => readonly number[]): AllSeries {
   return Object.fromEntries(KEYS.map((key) => [key, valuesOf(key)])) as unknown as AllSeries;
 }
 
 /** The rates of all rules together in the last hour: the history as first read, and the steps since then. */
-export class KnownRates {
+export class RecentRates {
   #step = 0;
   #ends = 0;
-  #series: AllSeries = NOTHING;
+  #series: AllSeries = EMPTY_SERIES;
 
   /** Length of a step, in seconds; 0 before the first answer. */
   get step(): number {
@@ -38,7 +38,7 @@ export class KnownRates {
   read({ step, ends, all }: HistoryAnswer): void {
     this.#step = step;
     this.#ends = ends;
-    this.#series = all ?? NOTHING;
+    this.#series = all ?? EMPTY_SERIES;
   }
 
   /**
@@ -70,7 +70,7 @@ export function hasTraffic(series: AllSeries): boolean {
  * @param most HISTORY_RULES, or undefined if unknown
  * @param crowded whether more rules than HISTORY_RULES had requests in the last hour
  */
-export function notAllKept(most: number | undefined, crowded: boolean): string | undefined {
+export function missingRatesNote(most: number | undefined, crowded: boolean): string | undefined {
   if (most === 0) {
     return 'HISTORY_RULES is 0, so weir keeps only the rates of all rules together.';
   }
