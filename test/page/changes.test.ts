@@ -180,7 +180,7 @@ describePage('answers that the page does not understand', () => {
       await button(page, 'Close').click();
       await button(page, 'Refresh').click();
       const panel = page.locator('#bucket-panel');
-      await panel.getByText(/cannot read the answer/).waitFor();
+      await panel.getByText(/cannot read weir's answer/).waitFor();
       await expect(panel.locator('table').count()).resolves.toBe(0);
       await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
       // The page requests the buckets again as soon as it shows the view.
@@ -217,7 +217,7 @@ describePage('the blocks and exemptions of a caller', () => {
   test('can be created where only requests themselves carry a limit', async () => {
     const page = await open();
     await goTo(page, 'bucket');
-    await page.getByLabel('Override: limit in the request (rarely used)').fill('3/month');
+    await page.getByLabel('Override, if the request contains a limit (rare)').fill('3/month');
     await showBucket(page, 'shop', { unknown: 'big' });
     await button(page, 'Exempt…').click();
     await page.getByText('so the exemption affects only limits that requests contain').waitFor();

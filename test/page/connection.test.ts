@@ -119,7 +119,7 @@ describePage('tokens', () => {
     expect(await axeViolations(page)).toEqual([]);
     // The page does not send characters that no header can hold, such as the ellipsis of a shortened copy.
     await enter(page, `${reader.token.slice(0, 5)}…`, true);
-    await page.getByText(/A token contains only ASCII/).waitFor();
+    await page.getByText(/A token can contain only ASCII/).waitFor();
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await page.getByLabel(/keep the token until/).uncheck();
     await enter(page, 'weir_wrong-but-long-enough-to-be-a-token-000000');
@@ -133,7 +133,7 @@ describePage('tokens', () => {
     await showBucket(page, 'shop', { customer: 'acme' });
     await expect(
       page
-        .getByText(/The token dashboard can only read/)
+        .getByText(/The token dashboard has only read permission/)
         .first()
         .isVisible(),
     ).resolves.toBe(true);
@@ -160,7 +160,7 @@ describePage('tokens', () => {
     await page.getByText('Token dashboard: read only').waitFor();
     await page.getByRole('button', { name: 'Change token' }).click();
     await enter(page, writer.token);
-    await page.getByText('Token on-call: read and change').waitFor();
+    await page.getByText('Token on-call: read and write').waitFor();
     await page.getByRole('button', { name: 'Forget token' }).click();
     await page
       .getByText(/a token is required/)

@@ -120,7 +120,7 @@ describePage('a server of another version', () => {
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
     relay.rewrite = (_path, piece) => piece;
     await page.locator('#reload').click();
-    await page.getByText(/weir is now version \d+\.\d+\.\d+.*\. Reload this page\./).waitFor();
+    await page.getByText(/weir now runs version \d+\.\d+\.\d+.*\. Reload this page\./).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Reload the page' }).click();
     await enter(page);
@@ -142,14 +142,10 @@ describePage('a server of another version', () => {
       if (request.url().endsWith('/overview')) streams++;
     });
     await enter(page);
-    await page
-      .getByText(/This page cannot read the answers of weir, possibly because the versions/)
-      .waitFor();
+    await page.getByText(/This page cannot read weir's answers. Another version/).waitFor();
     await waitFor('two points', async () => points >= 2, 30_000);
     expect(streams).toBe(1);
-    await page
-      .getByText(/This page cannot read the answers of weir, possibly because the versions/)
-      .waitFor();
+    await page.getByText(/This page cannot read weir's answers. Another version/).waitFor();
     expect(opened?.problems().map((problem) => problem.slice(0, 16))).toEqual(['error: Error: th']);
     await expect(page.getByRole('button', { name: 'Reload the page' }).isVisible()).resolves.toBe(true);
   });
@@ -163,13 +159,13 @@ describePage('a server of another version', () => {
     const page = await open(relay.port);
     await enter(page);
     await untilHeard(page);
-    await page.getByText('The rates cannot be loaded:').first().waitFor();
+    await page.getByText('The rates could not be loaded:').first().waitFor();
     await page
-      .getByText(/This page cannot read the answer of weir/)
+      .getByText(/This page cannot read weir's answer\./)
       .first()
       .waitFor();
     await goTo(page, 'top');
-    await page.locator('#top-failed', { hasText: 'cannot read the answer' }).waitFor();
+    await page.locator('#top-failed', { hasText: "cannot read weir's answer" }).waitFor();
     await untilHeard(page);
     expect(opened?.problems()).toEqual([]);
   });

@@ -131,7 +131,7 @@ describePage('empty states', () => {
     const folder = new TempDir();
     await served.start({ env: { CONFIG_PATH: folder.path } });
     const page = await served.open();
-    await page.getByText('No policy is in effect, so weir limits no requests.').first().waitFor();
+    await page.getByText('No policy is in effect, so weir does not limit any requests.').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.getByText('No requests in the last hour.').waitFor({ timeout: 20_000 });
     await expect(page.locator('#no-traffic code').count()).resolves.toBe(0);
@@ -153,14 +153,16 @@ describePage('empty states', () => {
     const command = await page.locator('#no-traffic code').innerText();
     expect(command).toContain('"key":"tenant"');
     expect(command).toContain("'<host>:<GRPC_PORT, 8081 by default>'");
-    await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0, so weir keeps/);
+    await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0, so weir records/);
     await goTo(page, 'top');
     await page.getByText(/TOP_BUCKETS is 0/).waitFor();
     await goTo(page, 'rules');
     await page.locator('.rule summary').first().click();
-    await page.getByText('HISTORY_RULES is 0, so weir keeps no rates of single rules.').waitFor();
+    await page
+      .getByText('HISTORY_RULES is 0, so weir does not record the rates of individual rules.')
+      .waitFor();
     await goTo(page, 'blocks');
-    await page.getByText('No caller is blocked or exempted.').waitFor();
+    await page.getByText('No caller is blocked or exempt.').waitFor();
   });
 
   test('errors of a reload are shown in full, and the page says that the domain is kept', async () => {
@@ -169,7 +171,7 @@ describePage('empty states', () => {
     const server = await served.start({ policy: text });
     const page = await served.open();
     writeFileSync(server.policyPath ?? '', text.replace('hour', 'fortnight'));
-    await page.getByRole('heading', { name: 'Errors in the policies' }).waitFor();
+    await page.getByRole('heading', { name: 'Policy errors' }).waitFor();
     await expect(page.locator('#policy').innerText()).resolves.toMatch(/policy\.yaml:4:\d+.*fortnight/s);
     await expect(page.locator('#domains').innerText()).resolves.toMatch(/the previous version is in effect/);
     expect(await axeViolations(page)).toEqual([]);

@@ -7,7 +7,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import type { HistoryAnswer } from '../../src/admin/page/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
-import { goTo, untilHeard } from '../support/page/views.js';
+import { goTo, untilConnected } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -47,7 +47,7 @@ const open = async ({ debugPort }: WeirServer): Promise<Page> => {
   const watched = await openPage(browser, `http://127.0.0.1:${debugPort}/`, { movesClock: true });
   opened = watched;
   closers.push(() => watched.close());
-  await untilHeard(watched.page);
+  await untilConnected(watched.page);
   return watched.page;
 };
 
@@ -97,7 +97,7 @@ describePage('the top', () => {
     await expect(page.locator('#top-about').innerText()).resolves.toMatch(/^Exact/);
     await page.getByLabel('Sort by').selectOption('used');
     await page.locator('#top-about', { hasText: 'Loading…' }).waitFor();
-    await page.getByText('Buckets used most').waitFor();
+    await page.getByText('Most used buckets').waitFor();
     await page.unrouteAll({ behavior: 'wait' });
   });
 
@@ -115,7 +115,7 @@ describePage('the top', () => {
     await row.getByRole('button', { name: 'Show' }).focus();
     await deny();
     const about = page.locator('#top-about');
-    await about.getByText(/Updates stopped at \d\d:\d\d:\d\d and resume when you leave the rows/).waitFor();
+    await about.getByText(/Updates paused at \d\d:\d\d:\d\d\. They resume when you leave the rows/).waitFor();
     await expect(row.innerText()).resolves.toBe(before);
     await expect(row.locator('button:focus').count()).resolves.toBe(1);
     await page.getByLabel('Sort by').focus();

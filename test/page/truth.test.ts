@@ -41,8 +41,8 @@ descriptors:
 
 describePage('rules without figures', () => {
   test.each([
-    ['0', /^HISTORY_RULES is 0, so weir keeps only the rates of all rules/],
-    ['1', /weir keeps the last hour of 1 rule \(HISTORY_RULES\), and other rules count/],
+    ['0', /^HISTORY_RULES is 0, so weir records only the total rates of all rules/],
+    ['1', /weir records the rates of 1 rule \(HISTORY_RULES\)\. Other rules count/],
   ])('are marked as such with HISTORY_RULES=%s', async (rules, words) => {
     const server = await served.start({
       env: { HISTORY_RULES: rules },
@@ -66,9 +66,9 @@ descriptors:
     await expect(page.locator('#worst').innerText()).resolves.not.toContain('No rule has denied');
     await goTo(page, 'rules');
     const row = (key: string) => page.locator('.rule', { hasText: key }).locator('.sums').first();
-    await row('loud').getByText('not kept').waitFor();
+    await row('loud').getByText('not recorded').waitFor();
     if (rules === '1') await expect(row('quiet').textContent()).resolves.toMatch(/1 in the last hour/);
-    else await expect(row('quiet').textContent()).resolves.toBe('not kept');
+    else await expect(row('quiet').textContent()).resolves.toBe('not recorded');
     await page.getByLabel('busiest first').check();
     await page.locator('#rules-place').getByText(words).waitFor();
     await expect(page.locator('#rules-place').innerText()).resolves.not.toContain('No request');
@@ -126,7 +126,9 @@ descriptors:
       await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
       await expect(page.locator('#banner').innerText()).resolves.toBe('');
       await redis.kill();
-      const banner = page.locator('#banner').getByText(/first seen by this page at \d\d:\d\d:\d\d/);
+      const banner = page
+        .locator('#banner')
+        .getByText(/This page first noticed the problem at \d\d:\d\d:\d\d/);
       await waitFor('the banner', async () => {
         await ask();
         return (await banner.count()) > 0;

@@ -51,7 +51,7 @@ describePage.each(STORES)('%s', (store) => {
     );
     await expect(page.locator('#domains').innerText()).resolves.toMatch(/shop\s+●\s*in sync\s+●\s*active/);
     await expect(page.locator('#version').innerText()).resolves.toMatch(/^\d+\.\d+\.\d+/);
-    await expect(page.locator('#who').innerText()).resolves.toBe('Local access: read and change');
+    await expect(page.locator('#who').innerText()).resolves.toBe('Local access: read and write');
     const nodes =
       store === 'memory'
         ? /With the memory store, each replica/
@@ -132,9 +132,9 @@ describePage.each(STORES)('%s', (store) => {
     const row = page.locator('#top-rows tbody tr').first();
     await expect(row.innerText()).resolves.toMatch(/customer=mallory\s+3\s+5\s+100%\s+customer\s+shop/);
     await page.getByLabel('Sort by').selectOption('used');
-    await page.getByText('Buckets used most in the last minute').waitFor();
+    await page.getByText('Most used buckets in the last minute').waitFor();
     await page.getByLabel('In the last').selectOption('hour');
-    await page.getByText('Buckets used most in the last hour').waitFor();
+    await page.getByText('Most used buckets in the last hour').waitFor();
     await page.getByRole('button', { name: 'Show the bucket of customer=mallory', exact: true }).click();
     await expect(page.locator('#bucket-panel table').innerText()).resolves.toMatch(
       /customer\s+per-customer\s+0\s+5/,
@@ -181,7 +181,7 @@ describePage.each(STORES)('%s', (store) => {
     await showBucket(page, 'shop', { customer: 'watched' });
     await page.locator('#allow-reason').fill('sale');
     await page.getByRole('button', { name: 'Exempt…' }).click();
-    expect(await doIt(page, /^Done: exempt/)).toMatch(/exempted.*1 h.*sale/s);
+    expect(await doIt(page, /^Done: exempt/)).toMatch(/exempt.*1 h.*sale/s);
     await page.getByRole('button', { name: 'End the exemption of customer=watched' }).waitFor();
     await until(CODE.OK);
     await page.locator('#block-for').fill('10m');
@@ -195,7 +195,7 @@ describePage.each(STORES)('%s', (store) => {
     await goTo(page, 'blocks');
     await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
     await doIt(page, /^Done: end the block/);
-    await page.getByText('No caller is blocked or exempted.').waitFor();
+    await page.getByText('No caller is blocked or exempt.').waitFor();
     // The button is gone, so the focus moves to the heading.
     await page.locator('#title-blocks:focus').waitFor();
     await waitFor('no control', async () => (await controls()) === 0);

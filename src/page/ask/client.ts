@@ -18,7 +18,7 @@ export type AnswerOrFailure<T> =
 /** Maximum time to wait for an answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 20_000;
 const UNUSABLE =
-  'This page cannot read the answer of weir, possibly because weir has another version. Reload the page.';
+  "This page cannot read weir's answer. Another version of weir may be running. Reload the page.";
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /** Sends questions to the server that the page was loaded from. */
@@ -130,9 +130,9 @@ function failureOf(text: string, status: number): AskFailure {
   }
   const error =
     status === 404
-      ? 'This address does not exist (status 404). The server may be an older version of weir, or not weir at all.'
-      : `The answer has status ${status} and no error message of weir. A proxy between this page and weir ` +
-        'may have answered.';
+      ? 'This address does not exist (status 404). The server may run an older version of weir, or may not be weir.'
+      : `The answer has status ${status} and no error message from weir. It may come from a ` +
+        'proxy between this page and weir.';
   // A proxy may have forwarded the question before it failed.
   return { status, error, isMaybeDone: status >= 500 };
 }

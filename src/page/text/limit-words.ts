@@ -25,7 +25,7 @@ export function phaseWord(phase: string): string {
 export function phaseMeaning(phase: string): string {
   return phase === 'active'
     ? 'Requests over the limit are denied.'
-    : 'Requests over the limit are allowed, and counted as would be denied.';
+    : 'Requests over the limit are allowed, and counted as “would be denied”.';
 }
 
 /** A future change of phase. */

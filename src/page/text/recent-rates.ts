@@ -65,17 +65,16 @@ export function hasTraffic(series: AllSeries): boolean {
 }
 
 /**
- * Returns a sentence about rules without rates, or undefined if weir keeps the rates of all rules.
+ * Returns a sentence about rules without rates, or undefined if weir records the rates of all rules.
  *
  * @param most HISTORY_RULES, or undefined if unknown
  * @param crowded whether more rules than HISTORY_RULES had requests in the last hour
  */
 export function missingRatesNote(most: number | undefined, crowded: boolean): string | undefined {
   if (most === 0) {
-    return 'HISTORY_RULES is 0, so weir keeps only the rates of all rules together.';
+    return 'HISTORY_RULES is 0, so weir records only the total rates of all rules.';
   }
   if (!crowded) return undefined;
   const kept = most === undefined ? 'some rules' : countOf(most, 'rule');
-  const others = 'other rules count only in the charts of all rules';
-  return `weir keeps the last hour of ${kept} (HISTORY_RULES), and ${others}.`;
+  return `weir records the rates of ${kept} (HISTORY_RULES). Other rules count only in the total rates.`;
 }

@@ -2,8 +2,8 @@
 const SPECIAL: ReadonlyMap<string, string> = new Map([
   ['override', 'overrides (limits in requests)'],
   ['block', 'blocked callers'],
-  ['allow', 'exempted callers'],
-  ['other', 'rules beyond HISTORY_RULES'],
+  ['allow', 'exempt callers'],
+  ['other', 'rules that exceed HISTORY_RULES'],
 ]);
 
 /** The name of a series of the history, or of the rule of a bucket. */

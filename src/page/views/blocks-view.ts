@@ -62,7 +62,7 @@ export class BlocksView implements View {
     if (controls.length === 0) {
       const how = 'To block or exempt a caller, open Bucket.';
       return [
-        el('p', { class: 'empty' }, 'No caller is blocked or exempted. ', el('a', { href: '#bucket' }, how)),
+        el('p', { class: 'empty' }, 'No caller is blocked or exempt. ', el('a', { href: '#bucket' }, how)),
         ...said,
       ];
     }

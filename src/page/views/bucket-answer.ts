@@ -94,7 +94,7 @@ function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Chi
   const isOther = now !== undefined && own.length > 0 && JSON.stringify(own) !== JSON.stringify(entries);
   return [
     el('p', {}, visibleText(about)),
-    isOther ? el('p', {}, 'of ', entriesElement(own)) : undefined,
+    isOther ? el('p', {}, 'for ', entriesElement(own)) : undefined,
     key === null
       ? undefined
       : el(
@@ -121,14 +121,14 @@ export function controlsTable(
   }: { readonly end?: (control: ShownControl) => Child; readonly isLasting?: boolean } = {},
 ): HTMLElement {
   const columns: TableColumn<ShownControl>[] = [
-    { heading: 'Whom', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesElement(identity)] },
+    { heading: 'Caller', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesElement(identity)] },
     {
       heading: 'Kind',
-      cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempted')),
+      cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempt')),
     },
   ];
   if (isLasting)
-    columns.push({ heading: 'Ends in', figures: true, cell: ({ ends_in }) => spanText(ends_in) });
+    columns.push({ heading: 'Expires in', figures: true, cell: ({ ends_in }) => spanText(ends_in) });
   columns.push(
     { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : expandableName(reason)) },
     { heading: 'By', cell: ({ by }) => nameOf(by) },

@@ -71,7 +71,7 @@ export class BucketView implements View {
     if (controls.length === 0) return [];
     const end = (control: ShownControl): Child =>
       endButton(control, why !== undefined, (change) => this.#start(change));
-    return [controlsTable(controls, 'Blocks and exemptions of these entries', { end })];
+    return [controlsTable(controls, 'Blocks and exemptions for these entries', { end })];
   }
 
   #start(change: Change): void {

@@ -98,7 +98,8 @@ export class OverviewView implements View {
     byId('known-since').textContent =
       known === 0 || known >= history.slots
         ? ''
-        : `Data since ${clockText(history.ends - known * history.step)}. weir keeps these rates in memory.`;
+        : `Data since ${clockText(history.ends - known * history.step)}. ` +
+          'weir keeps rates in memory, and loses them when it exits.';
     this.#showEmpty();
   }
 
@@ -250,14 +251,14 @@ interface Empty {
 }
 
 function emptyPart({ error, missingNote, traffic, known, command }: Empty): readonly Child[] {
-  if (error !== undefined) return [el('p', {}, 'The rates cannot be loaded:'), sentence(error)];
+  if (error !== undefined) return [el('p', {}, 'The rates could not be loaded:'), sentence(error)];
   if (!known || traffic) return [];
   return [
     el('p', {}, el('strong', {}, 'No requests in the last hour.')),
     ...(command === undefined
       ? [el('p', {}, 'Envoy calls weir over gRPC.')]
       : [
-          el('p', {}, 'Envoy calls weir over gRPC. To send a request yourself, run:'),
+          el('p', {}, 'Envoy calls weir over gRPC. To send a test request, run:'),
           commandOf(command, 'the command that sends a request'),
         ]),
     missingNote === undefined ? undefined : el('p', { class: 'note' }, missingNote),

@@ -113,7 +113,7 @@ export class PageState {
   noChangeReason(): string | undefined {
     if (this.caller === undefined) return 'Your permissions are not known yet.';
     if (this.caller.right === 'write') return undefined;
-    return `The token ${this.caller.by} can only read. To make changes, use a token with the right write.`;
+    return `The token ${this.caller.by} has only read permission. To make a change, use a token with write permission.`;
   }
 
   /** Returns the names of the domains that have a policy in effect. */

@@ -46,7 +46,7 @@ export class RuleCharts {
 
   /** Adds the charts of a rule to `place`. Returns a function that closes the charts. */
   add(place: Element, { domain, rule }: HistoryRule): () => void {
-    const charts = new TrafficCharts(`the rule ${briefText(rule)} of ${briefText(domain)}`);
+    const charts = new TrafficCharts(`the rule ${briefText(rule)} in the domain ${briefText(domain)}`);
     const note = el('p', { class: 'note' }, 'Loading…');
     charts.element.hidden = true;
     place.replaceChildren(note, charts.element);
@@ -98,11 +98,12 @@ export class RuleCharts {
   }
 
   #whyNothing(answered: boolean): string {
-    if (!answered) return 'The rates of this rule cannot be loaded. The page retries soon.';
+    if (!answered)
+      return 'The rates of this rule could not be loaded. The page tries again in a few seconds.';
     if (this.#state.overview?.keeps.history === 0)
-      return 'HISTORY_RULES is 0, so weir keeps no rates of single rules.';
+      return 'HISTORY_RULES is 0, so weir does not record the rates of individual rules.';
     if (this.#state.crowded) {
-      const only = 'the rule is beyond HISTORY_RULES and counts only in the charts of all rules';
+      const only = 'its rates are not recorded because more rules than HISTORY_RULES had requests';
       return `No request matched this rule in the last hour, or ${only}.`;
     }
     return 'No request matched this rule in the last hour.';

@@ -180,7 +180,7 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
     ...(rule.name === '' ? [] : fact('Name', expandableName(rule.name))),
     ...fact('Limit', limitWords(rule.limit)),
     ...fact('Phase', phaseState(phase.now), ` ${phaseMeaning(phase.now)}`, ...said),
-    ...(marks.length === 0 ? [] : fact('Also', marks.join('; '))),
+    ...(marks.length === 0 ? [] : fact('Options', marks.join('; '))),
     ...matchers.flatMap(({ key, value_cidr: blocks, value_regex: patterns }) =>
       fact('Matches', nameOf(key), ': ', expandableName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),
     ),
@@ -192,7 +192,9 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
 function figures(sums: RuleSums | undefined, areAllRatesKept: boolean): readonly HTMLElement[] {
   if (sums === undefined) {
     return [
-      areAllRatesKept ? spoken('no requests in the last hour') : el('span', { class: 'note' }, 'not kept'),
+      areAllRatesKept
+        ? spoken('no requests in the last hour')
+        : el('span', { class: 'note' }, 'not recorded'),
     ];
   }
   const { minute, hour } = sums;

@@ -105,7 +105,7 @@ export class RulesView implements View {
     const all = this.#state.sums ?? [];
     const found = all.filter(({ domain, rule }) => `${domain}\n${rule}`.toLowerCase().includes(filter));
     const missingNote = this.#state.missingRatesNote();
-    const which = missingNote === undefined ? 'with traffic' : 'with rates';
+    const which = missingNote === undefined ? 'with traffic' : 'with recorded rates';
     this.#count.textContent = `${countOf(found.length, 'rule')} ${which} in the last hour`;
     if (found.length === 0) {
       const nothing = missingNote ?? 'No matching rule had requests in the last hour.';

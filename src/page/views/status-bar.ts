@@ -108,10 +108,10 @@ export class StatusBar {
       const { version } = banner;
       const why =
         version === undefined
-          ? 'This page cannot read the answers of weir, possibly because the versions differ. Reload the page.'
-          : `weir is now version ${briefText(version)}. Reload this page.`;
+          ? "This page cannot read weir's answers. Another version of weir may be running. Reload the page."
+          : `weir now runs version ${briefText(version)}. Reload this page.`;
       return [
-        el('p', {}, el('strong', {}, why), ' The data on this page may be wrong until then.'),
+        el('p', {}, el('strong', {}, why), ' Until then, the data on this page may be wrong.'),
         button('Reload the page', () => location.reload(), { class: 'primary' }),
       ];
     }
@@ -154,7 +154,7 @@ function problemOf(overview: Overview, before: ServingProblem | undefined): Serv
   if (store === 'up' && isServing) return undefined;
   return {
     kind: 'problem',
-    reason: isServing ? undefined : (health.reason ?? 'weir gives no reason'),
+    reason: isServing ? undefined : (health.reason ?? 'weir did not report a reason'),
     store,
     since: before?.since ?? now,
   };
@@ -170,21 +170,22 @@ function problemElement({ reason, store, since }: ServingProblem): HTMLElement {
   return el(
     'div',
     {},
-    el('strong', {}, `${what}, first seen by this page at ${clockText(since)}.`),
+    el('strong', {}, `${what}. This page first noticed the problem at ${clockText(since)}.`),
     reason === undefined ? undefined : sentence(reason),
     store === 'up'
       ? undefined
       : el(
           'p',
           {},
-          'on_store_failure decides these requests. A denial may be caused by the store, not by the caller.',
+          'While the store is unavailable, on_store_failure decides. A denial may be caused by the store, not ' +
+            'by the caller.',
         ),
   );
 }
 
 function whoText({ by, right }: OverviewCaller): string {
   const name = by === 'loopback' ? 'Local access' : `Token ${briefText(by)}`;
-  return `${name}: ${right === 'write' ? 'read and change' : 'read only'}`;
+  return `${name}: ${right === 'write' ? 'read and write' : 'read only'}`;
 }
 
 function connectionOf({ kind }: FeedState): HTMLElement {

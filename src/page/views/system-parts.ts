@@ -26,7 +26,7 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
       el(
         'p',
         { class: 'note' },
-        'With the memory store, each replica counts on its own, and loses its buckets when it exits.',
+        'With the memory store, each replica counts separately, and loses its buckets when it exits.',
       ),
     ];
   }
@@ -34,7 +34,7 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
     head,
     tableOf<OverviewNode>(
       {
-        caption: 'Servers of the store',
+        caption: 'Store servers',
         columns: [
           { heading: 'Server', cell: ({ node }) => nameOf(node) },
           { heading: 'State', cell: nodeState },
@@ -43,7 +43,10 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
             figures: true,
             cell: latencyCell,
           },
-          { heading: 'For', cell: ({ redis }) => (redis === 'main' ? 'all limits' : 'limits per second') },
+          {
+            heading: 'Used for',
+            cell: ({ redis }) => (redis === 'main' ? 'all limits' : 'limits per second'),
+          },
         ],
       },
       nodes,
@@ -117,7 +120,7 @@ export function domainsPart({ domains, more_domains: more }: Overview['policy'])
         { heading: 'State', cell: ({ state }) => stateOf(...DOMAIN_STATES[state]) },
         { heading: 'Phase', cell: ({ phase }) => (phase === undefined ? '–' : phaseState(phase)) },
         {
-          heading: 'From',
+          heading: 'Files',
           cell: ({ files }) =>
             el('span', { class: 'files' }, ...files.map((file) => el('span', {}, nameOf(file)))),
         },
@@ -136,15 +139,15 @@ export function noDomain(): HTMLElement {
   return el(
     'div',
     { class: 'empty' },
-    el('p', {}, el('strong', {}, 'No policy is in effect, so weir limits no requests.')),
+    el('p', {}, el('strong', {}, 'No policy is in effect, so weir does not limit any requests.')),
     el(
       'p',
       {},
       'Add a policy file to ',
       el('code', {}, 'CONFIG_PATH'),
-      '. weir loads it immediately. ',
+      '. weir loads the file immediately. To create an example, run ',
       el('code', {}, 'weir init shop'),
-      ' creates an example. The manual describes the format in docs/start.md and docs/policy/format.md.',
+      '. The format is described in docs/start.md and docs/policy/format.md.',
     ),
   );
 }
@@ -175,7 +178,7 @@ export function policyPart(policy: Overview['policy']): readonly Child[] {
     el(
       'div',
       { class: 'problem' },
-      el('h4', {}, 'Errors in the policies'),
+      el('h4', {}, 'Policy errors'),
       el('ul', {}, ...errors.map((text) => el('li', {}, sentence(text)))),
       more > 0
         ? el('p', {}, `${countOf(more, 'more error')} not listed. Run weir check-config to see all errors.`)

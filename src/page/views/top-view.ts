@@ -81,7 +81,7 @@ export class TopView implements View {
     if (this.#shown === undefined) return;
     this.#isFrozen = true;
     const { about, at } = this.#shown;
-    const still = `Updates stopped at ${clockText(at)} and resume when you leave the rows.`;
+    const still = `Updates paused at ${clockText(at)}. They resume when you leave the rows.`;
     this.#describe(`${about} ${still}`);
   }
 
@@ -129,7 +129,7 @@ export class TopView implements View {
     const { top, by, of, covers, sampled, error } = answer.body;
     const exact = error.denied === 0 && error.used === 0 && sampled <= 1;
     const about =
-      `${exact ? 'Exact' : 'Estimates'}, based on the last ${spanText(covers)}.` +
+      `${exact ? 'Exact numbers' : 'Estimates'} for the last ${spanText(covers)}.` +
       (sampled > 1 ? ` weir counted a sample of 1 in ${countText(Math.round(sampled))} decisions.` : '');
     if (this.#shown?.choice !== choice) {
       this.#place.classList.remove('whole');
@@ -169,7 +169,7 @@ export class TopView implements View {
     };
     return tableOf<TopBucket>(
       {
-        caption: `Buckets ${by === 'denied' ? 'denied' : 'used'} most in the last ${of}`,
+        caption: `${by === 'denied' ? 'Buckets with the most denials' : 'Most used buckets'} in the last ${of}`,
         captionShown: true,
         columns: [
           { heading: 'Entries', cell: (row) => this.#entries(row) },

@@ -78,6 +78,7 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
       REDIS_URL: `127.0.0.1:${redis.port}`,
       // Redis has no quick clock.
       REDIS_CLOCK: 'caller',
+      REDIS_TIMEOUT: '20s',
       WORKERS: '2',
       LOCAL_CACHE_SIZE_IN_BYTES: '0',
       NODE_OPTIONS: preloading('test/support/page/quick-clock.js'),
@@ -110,6 +111,8 @@ async function take(browser: Browser, server: WeirServer, look: Look, folder: st
     const opened = await openPage(browser, `http://127.0.0.1:${server.debugPort}/`, look);
     await opened.page.locator('#tiles .tile').first().waitFor();
     await show(opened.page);
+    // The navigation bar stays at the top of the window, so a scrolled page would have the bar in its middle.
+    if (name !== 'change') await opened.page.evaluate('scrollTo(0, 0)');
     const path = join(folder, `page-${name}-${look.width}-${look.scheme}.png`);
     await opened.page.screenshot({ path, fullPage: name !== 'change' });
     for (const problem of opened.problems()) console.log(`${path}: ${problem}`);
@@ -149,7 +152,7 @@ async function main(folder: string): Promise<void> {
     isOver = true;
     await asked;
     for (const name of ['overview', 'bucket']) keep(folder, name);
-    console.log(`all pictures: ${folder}`);
+    console.log(`all screenshots: ${folder}`);
   } finally {
     isOver = true;
     await browser.close();
