@@ -10,9 +10,9 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../support/redis/pausable-proxy.js';
+import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
@@ -25,16 +25,16 @@ const minute = takeItem('m', windowRate('minute', 9), { hits: 4 });
 describe('a request between two Redis', () => {
   const bench = new RedisBench('redis-server');
   let other: RedisServer;
-  let mainProxy: HeldProxy;
-  let otherProxy: HeldProxy;
-  let main: RedisAlone;
-  let perSecond: RedisAlone;
-  let rival: RedisAlone;
+  let mainProxy: PausableProxy;
+  let otherProxy: PausableProxy;
+  let main: SingleRedisStore;
+  let perSecond: SingleRedisStore;
+  let rival: SingleRedisStore;
   let split: ShardedStore;
 
   const clock = () => bench.clock.wallMicros();
-  const open = async (port: number): Promise<RedisAlone> => {
-    const store = new RedisAlone({
+  const open = async (port: number): Promise<SingleRedisStore> => {
+    const store = new SingleRedisStore({
       ...REDIS,
       address: parseRedisUrl(`127.0.0.1:${port}`),
       timeoutMicros: TIMEOUT_MICROS,
@@ -49,11 +49,11 @@ describe('a request between two Redis', () => {
   afterAll(() => bench.stop());
   beforeEach(async () => {
     other = await startRedis();
-    mainProxy = await startHeldProxy(bench.port);
-    otherProxy = await startHeldProxy(other.port);
+    mainProxy = await startPausableProxy(bench.port);
+    otherProxy = await startPausableProxy(other.port);
     [main, perSecond, rival] = (await Promise.all(
       [mainProxy.port, otherProxy.port, other.port].map(open),
-    )) as [RedisAlone, RedisAlone, RedisAlone];
+    )) as [SingleRedisStore, SingleRedisStore, SingleRedisStore];
     split = new ShardedStore({
       main,
       perSecond,
@@ -65,7 +65,7 @@ describe('a request between two Redis', () => {
     await takeFrom(main, takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', minute.rate));
   });
   afterEach(async () => {
-    mainProxy.release();
+    mainProxy.resume();
     await Promise.all([split.close(), rival.close()]);
     await Promise.all([mainProxy.close(), otherProxy.close()]);
     await other.stop();
@@ -90,20 +90,20 @@ describe('a request between two Redis', () => {
     then: () => Promise<void> | void = () => {},
   ): Promise<TakeResult> {
     const before = await stored();
-    mainProxy.hold('replies');
+    mainProxy.pause('replies');
     const taking = split.take([second, tokens, minute], Infinity);
     await waitFor('the main Redis to have taken', async () => (await stored()) !== before);
     await between();
-    mainProxy.release();
+    mainProxy.resume();
     await then();
     return taking;
   }
   /** Opens a connection to the main Redis without a proxy. */
   const direct = () => bench.openWith({ clock, countDeniedHits: false });
-  /** Uses up the window of one second. The reply to the last step is delayed until `otherProxy` is released. */
+  /** Uses up the window of one second. The reply to the last step is delayed until `otherProxy` resumes. */
   const useUpAndHold = async () => {
     await useUp();
-    otherProxy.hold('replies');
+    otherProxy.pause('replies');
   };
   const lastStep = () => waitFor('the last step', () => otherProxy.received > 0);
   const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
@@ -138,7 +138,7 @@ describe('a request between two Redis', () => {
       await lastStep();
       bench.clock.advance(60_000_000);
       await takeFrom(await direct(), takeItem('m', minute.rate, { hits: 6 }));
-      otherProxy.release();
+      otherProxy.resume();
     });
     await settled();
     expect(await used()).toEqual([0, 6]);
@@ -147,9 +147,9 @@ describe('a request between two Redis', () => {
   test('is not given back on another connection what it took on one that was lost', async () => {
     const told = await takeAnd(useUpAndHold, async () => {
       await lastStep();
-      mainProxy.cut();
+      mainProxy.disconnect();
       await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
-      otherProxy.release();
+      otherProxy.resume();
     });
     expect(told).toMatchObject([{ limited: true }, {}, {}]);
     await waitFor('the request to be counted', () => split.giveBackStats.skipped === 1);
@@ -159,11 +159,11 @@ describe('a request between two Redis', () => {
 
   test('is given back once, though the answer to that is lost', async () => {
     const before = await stored();
-    await takeAnd(useUp, () => mainProxy.hold('replies'));
+    await takeAnd(useUp, () => mainProxy.pause('replies'));
     await waitFor('the main Redis to have it back', async () => (await stored()) === before);
     await takeFrom(await direct(), takeItem('b', HUNDRED, { hits: 50 }));
-    mainProxy.cut();
-    mainProxy.release();
+    mainProxy.disconnect();
+    mainProxy.resume();
     await settled();
     await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
     expect(await used()).toEqual([60, 1]);

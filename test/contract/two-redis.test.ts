@@ -12,7 +12,7 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
@@ -102,15 +102,15 @@ describe('two Redis as one store', () => {
 
 test('either Redis away is an error of those requests that need it', async () => {
   const servers: RedisServer[] = [];
-  const stores: RedisAlone[] = [];
+  const stores: SingleRedisStore[] = [];
   try {
     for (let i = 0; i < 2; i++) {
       const server = await startRedis();
       servers.push(server);
-      stores.push(new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
+      stores.push(new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
     }
     await Promise.all(stores.map(({ reached }) => reached));
-    const [main, perSecond] = stores as [RedisAlone, RedisAlone];
+    const [main, perSecond] = stores as [SingleRedisStore, SingleRedisStore];
     const split = new ShardedStore({
       main,
       perSecond,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { PATIENT, type Stack, type StackOptions, startStack } from '../support/envoy/stack.js';
+import { LONG_TIMEOUTS, type Stack, type StackOptions, startStack } from '../support/envoy/stack.js';
 import { type HttpAnswer, headerOf, httpRequest } from '../support/process/http-client.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -39,7 +39,7 @@ async function start(file: string, options: StackOptions = {}): Promise<Stack> {
   stack = await startStack({
     policy: file + POLICY,
     ...options,
-    changes: [...PATIENT, ...(options.changes ?? [])],
+    changes: [...LONG_TIMEOUTS, ...(options.changes ?? [])],
   });
   return stack;
 }

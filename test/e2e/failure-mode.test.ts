@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { PATIENT, startStack } from '../support/envoy/stack.js';
+import { LONG_TIMEOUTS, startStack } from '../support/envoy/stack.js';
 import { headersLike, httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir } from '../support/weir/weir.js';
@@ -18,7 +18,11 @@ test.each([
 ] as const)(
   'in %s, while weir is stopped: failure_mode_deny: %s answers %i, and weir enforces the limit again when it is back',
   async (security, deny, status) => {
-    const changes = [...PATIENT, OFTEN, ['failure_mode_deny: false', `failure_mode_deny: ${deny}`]] as const;
+    const changes = [
+      ...LONG_TIMEOUTS,
+      OFTEN,
+      ['failure_mode_deny: false', `failure_mode_deny: ${deny}`],
+    ] as const;
     const stack = await startStack({ changes, security });
     try {
       const { envoy, weir, weirEnv } = stack;

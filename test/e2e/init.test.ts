@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { startEnvoyWith, validateEnvoy, withChanges } from '../support/envoy/envoy.js';
-import { PATIENT } from '../support/envoy/stack.js';
+import { LONG_TIMEOUTS } from '../support/envoy/stack.js';
 import { freePorts } from '../support/process/free-port.js';
 import { headerOf, httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -85,7 +85,7 @@ describe('behind Envoy', () => {
       ['port_value: 10001', `port_value: ${placeholder}`],
       ['port_value: 9901', `port_value: ${admin}`],
       ['address: weir, port_value: 8081', `address: 127.0.0.1, port_value: ${server.grpcPort}`],
-      ...PATIENT,
+      ...LONG_TIMEOUTS,
     ]);
     envoy = await startEnvoyWith(bootstrap, admin);
     await waitFor('Envoy to ask weir', async () =>

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { Redis } from 'ioredis';
 import { startTarget, type Target } from '../integration/reference/target.js';
 import { type EnvoyServer, startEnvoy, validateEnvoy, withChanges } from '../support/envoy/envoy.js';
-import { PATIENT } from '../support/envoy/stack.js';
+import { LONG_TIMEOUTS } from '../support/envoy/stack.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { headerOf, httpRequest } from '../support/process/http-client.js';
@@ -67,7 +67,7 @@ beforeAll(async () => {
     upstreamPort: first,
     changes: [
       ['address: second-upstream, port_value: 9091', `address: 127.0.0.1, port_value: ${second}`],
-      ...PATIENT,
+      ...LONG_TIMEOUTS,
     ],
   });
 }, 60_000);

@@ -1,6 +1,6 @@
 /* Tests that log lines name the request that they belong to, through a real Envoy. */
 import { expect, jest, test } from '@jest/globals';
-import { PATIENT, startStack } from '../support/envoy/stack.js';
+import { LONG_TIMEOUTS, startStack } from '../support/envoy/stack.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 
@@ -15,7 +15,10 @@ test.each([
   ['a number of the connection and the request, as Envoy sends no x-request-id by itself', []],
   ['the x-request-id that the upstream gets, where Envoy is told to send it', [[SERVICE, SENDS_ID]]],
 ] as const)('%s', async (_name, changes) => {
-  const stack = await startStack({ weirEnv: { LOG_LEVEL: 'debug' }, changes: [...PATIENT, ...changes] });
+  const stack = await startStack({
+    weirEnv: { LOG_LEVEL: 'debug' },
+    changes: [...LONG_TIMEOUTS, ...changes],
+  });
   try {
     const headers = { 'x-tenant': 'acme', 'x-api-key': 'k' };
     const { status, body } = await httpRequest(stack.envoy.port, '/open/v4/user-chats', { headers });

@@ -4,7 +4,13 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { pageText } from '../support/docs/pages.js';
-import { canWalk, GO_SOURCE, stepsOf, WALKTHROUGHS, Walkthrough } from '../support/docs/walkthrough.js';
+import {
+  GO_SOURCE,
+  hasWalkthrough,
+  stepsOf,
+  WALKTHROUGHS,
+  Walkthrough,
+} from '../support/docs/walkthrough.js';
 
 describe.each(WALKTHROUGHS)('%s', (page) => {
   const steps = stepsOf(page, pageText(page));
@@ -14,7 +20,7 @@ describe.each(WALKTHROUGHS)('%s', (page) => {
     expect(steps.filter((step) => 'file' in step).length).toBeGreaterThan(2);
   });
 
-  (canWalk(page) ? test : test.skip)(
+  (hasWalkthrough(page) ? test : test.skip)(
     'shows what happens',
     async () => {
       const walkthrough = await Walkthrough.begin();

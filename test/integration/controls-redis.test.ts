@@ -21,7 +21,7 @@ import { takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -42,8 +42,8 @@ async function start(...args: string[]): Promise<void> {
 const command = (name: string, ...args: string[]): Promise<unknown> => redisCommand(redis, name, ...args);
 
 /** Opens the store and the control book of one process. */
-async function open(login = ''): Promise<{ one: ProcessBook; store: RedisAlone }> {
-  const store = new RedisAlone({
+async function open(login = ''): Promise<{ one: ProcessBook; store: SingleRedisStore }> {
+  const store = new SingleRedisStore({
     ...{ ...REDIS, timeoutMicros: 500_000 },
     address: parseRedisUrl(`redis://${login}127.0.0.1:${redis.port}`),
   });

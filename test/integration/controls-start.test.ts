@@ -13,7 +13,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { metric, untilAllServe } from '../support/weir/workers.js';
 
@@ -40,7 +40,7 @@ async function startOwnRedis(): Promise<RedisServer> {
 
 /** Stores blocks of `count` tenants, named t0, t1 and so on. */
 async function block(redis: RedisServer, count: number): Promise<void> {
-  const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
+  const store = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
   await store.reached;
   const { book } = new ProcessBook(store, systemClock);
   const controls = Array.from({ length: count }, (_, at) => control(`t${at}`, { domain: 'd' }));

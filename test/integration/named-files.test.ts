@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { replaceBy, type StrangeFile } from '../support/process/irregular-files.js';
+import { type IrregularFile, replaceWith } from '../support/process/irregular-files.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -17,7 +17,7 @@ const [PIPE, DEVICE, GIGABYTE] = [
   'a pipe that nobody writes to',
   'a device without end',
   'a file of a gigabyte',
-] as const satisfies readonly StrangeFile[];
+] as const satisfies readonly IrregularFile[];
 const POLICY = `domain: shop
 derive: [{ entry: tenant, from: [api_key], sha256_file: keys.yaml }]
 descriptors:
@@ -70,7 +70,7 @@ test.each([PIPE, GIGABYTE])('%s instead of a watched file delays no decision', a
     (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY })).status;
   expect(await decided()).toBe(200);
   const before = peakBytes(server.process.pid);
-  for (const path of [...Object.values(files), keys]) replaceBy(path, kind);
+  for (const path of [...Object.values(files), keys]) replaceWith(path, kind);
   for (const [name, path] of [
     ['ADMIN_TOKENS_FILE', files.ADMIN_TOKENS_FILE],
     ['GRPC_SERVER_TLS_CERT', files.GRPC_SERVER_TLS_CERT],
@@ -99,7 +99,7 @@ describe('a pipe at the start', () => {
   type Row = readonly [variable: string, environment: Readonly<Record<string, string>>];
   const environmentOf = ([variable, environment]: Row) => {
     const path = folder.join('file');
-    replaceBy(path, PIPE);
+    replaceWith(path, PIPE);
     return { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0', ...environment, [variable]: path };
   };
   const expectRefused = ({ code, stderr }: { code: number | null; stderr: string }, variable: string) =>
@@ -147,7 +147,7 @@ test.each([
   [['check-config'], ''],
 ])('weir %j rejects a pipe as %s', async (command, option) => {
   const path = folder.join('file.yaml');
-  replaceBy(path, PIPE);
+  replaceWith(path, PIPE);
   const args = option === '' ? [path] : [option, path];
   const { code, printed } = await host.run({ args: [...command, ...args], folder: folder.path });
   expect(`${code} ${printed}`).toMatch(/^[12] .*is not a regular file; /s);
@@ -178,7 +178,7 @@ describe.each([PIPE, DEVICE])('weir migrate rejects %s', (kind) => {
     folder.write('limits.env', 'REDIS_URL=redis:6379\n');
     folder.write('config/other.yaml', 'domain: other\n');
     rmSync(folder.join(name), { force: true });
-    replaceBy(folder.join(name), kind);
+    replaceWith(folder.join(name), kind);
     const { printed } = await host.run({ args: ['migrate', 'compose.yaml', '.'], folder: folder.path });
     expect(printed.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; specify a regular file/);
   });

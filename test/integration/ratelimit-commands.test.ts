@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { ignoredArguments } from '../../src/cli/ratelimit/ratelimit-service.js';
-import { standInPrograms } from '../support/image/image-programs.js';
+import { copyImagePrograms } from '../support/image/image-programs.js';
 import { freePorts } from '../support/process/free-port.js';
 import { runToEnd } from '../support/process/processes.js';
 import { startRatelimit } from '../support/reference/ratelimit.js';
@@ -14,7 +14,7 @@ import { startWeir } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-ratelimit-commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const bin = standInPrograms(folder);
+const bin = copyImagePrograms(folder);
 const host = new CommandHost();
 afterAll(() => host.stop());
 /** Runs the program of the image as a process. */

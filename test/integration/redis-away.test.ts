@@ -11,7 +11,7 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -20,7 +20,7 @@ const now = () => Math.floor(performance.now() * 1000);
 const TIMEOUT_MICROS = 50_000;
 
 let redis: RedisServer;
-let stores: RedisAlone[];
+let stores: SingleRedisStore[];
 let log: string[];
 
 beforeEach(async () => {
@@ -33,8 +33,8 @@ afterEach(async () => {
   await redis.stop();
 });
 
-function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
-  const store = new RedisAlone({
+function open(options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
+  const store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${redis.port}`),
     timeoutMicros: TIMEOUT_MICROS,
@@ -45,7 +45,7 @@ function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
   return store;
 }
 
-async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisAlone> {
+async function reached(options: Partial<RedisStoreOptions> = {}): Promise<SingleRedisStore> {
   const store = open(options);
   await store.reached;
   return store;
@@ -53,12 +53,12 @@ async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisA
 
 /** A rate that refills so slowly that the duration of a test does not matter. */
 const HUNDRED_A_YEAR = tokenBucketRate(100, 100, UNIT_MICROS.year);
-const hit = (store: RedisAlone, key = 'a', deadline = Infinity) =>
+const hit = (store: SingleRedisStore, key = 'a', deadline = Infinity) =>
   store.take([takeItem(key, HUNDRED_A_YEAR)], deadline);
 const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
 
 /** Makes one call per turn until `stop`, which resolves when all calls have settled. */
-function hammer(store: RedisAlone) {
+function hammer(store: SingleRedisStore) {
   const reasons: string[] = [];
   let running = true;
   const loop = (async () => {
@@ -82,7 +82,7 @@ function hammer(store: RedisAlone) {
   };
 }
 
-const recovery = (store: RedisAlone): Promise<unknown> =>
+const recovery = (store: SingleRedisStore): Promise<unknown> =>
   waitFor('a decision', async () => reason(await hit(store, 'recovery')) === 'decided');
 
 describe('during calls', () => {

@@ -13,7 +13,7 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { toolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startTwoLoginRelay } from '../support/redis/two-login-relay.js';
 
 // Redis can be slow to start on a busy machine.
@@ -48,7 +48,7 @@ async function start(
 }
 
 interface Opened {
-  readonly store: RedisAlone;
+  readonly store: SingleRedisStore;
   readonly log: string[];
   readonly faults: string[];
   take(hits?: number): Promise<string>;
@@ -57,7 +57,7 @@ interface Opened {
 function open(port: number, clockOf: RedisClock, login = ''): Opened {
   const log: string[] = [];
   const faults: string[] = [];
-  const store = new RedisAlone({
+  const store = new SingleRedisStore({
     ...REDIS,
     clockOf,
     address: parseRedisUrl(`redis://${login}127.0.0.1:${port}`),

@@ -17,7 +17,7 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
 
 // Commands can take up to 5 s, and servers can be slow to start on a busy machine.
@@ -64,11 +64,11 @@ async function moreLogins(count: number): Promise<void> {
   await waitFor(`${count} logins`, async () => (await logins()) >= before + count);
 }
 
-function open(environment: Record<string, string>, which = mainRedis): RedisAlone {
+function open(environment: Record<string, string>, which = mainRedis): SingleRedisStore {
   const read = readSettings({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
   const options = which(read.settings);
-  const store = new RedisAlone({
+  const store = new SingleRedisStore({
     ...options,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -77,8 +77,8 @@ function open(environment: Record<string, string>, which = mainRedis): RedisAlon
   return store;
 }
 
-const take = (store: RedisAlone) => store.take([takeItem('a', HUNDRED)], Infinity);
-async function expectDecided(store: RedisAlone): Promise<void> {
+const take = (store: SingleRedisStore) => store.take([takeItem('a', HUNDRED)], Infinity);
+async function expectDecided(store: SingleRedisStore): Promise<void> {
   await waitFor('Redis', () => store.connected);
   expect(await take(store)).toMatchObject([{ limited: false }]);
 }

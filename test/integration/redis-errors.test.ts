@@ -11,14 +11,14 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let admin: Redis;
-let store: RedisAlone;
+let store: SingleRedisStore;
 let log: string[];
 let faults: StoreFault[];
 
@@ -41,7 +41,7 @@ async function open(options?: StartRedisOptions): Promise<void> {
 function connect(): void {
   admin = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => 50 });
   admin.on('error', () => {});
-  store = new RedisAlone({
+  store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${redis.port}`),
     log: (level, message) => log.push(`${level}: ${message}`),

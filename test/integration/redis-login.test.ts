@@ -14,13 +14,13 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer | undefined;
-let store: RedisAlone | undefined;
+let store: SingleRedisStore | undefined;
 let log: string[];
 let folder: string;
 
@@ -36,8 +36,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(url: string, options: Partial<RedisStoreOptions> = {}): RedisAlone {
-  store = new RedisAlone({
+function open(url: string, options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
+  store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(url),
     log: (level, message) => log.push(`${level}: ${message}`),
@@ -121,7 +121,7 @@ describe('passwords', () => {
     if (!read.ok) throw new Error(read.errors.join('\n'));
     const isSecond = Object.keys(given)[0]?.startsWith('REDIS_PERSECOND');
     const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
-    store = new RedisAlone({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
+    store = new SingleRedisStore({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
     await waitFor(`"${words}" in the log`, () => log.some((line) => line.includes(words)));
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
   });

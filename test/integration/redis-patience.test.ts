@@ -19,17 +19,17 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../support/redis/pausable-proxy.js';
+import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
-let proxy: HeldProxy;
-let store: RedisAlone | undefined;
+let proxy: PausableProxy;
+let store: SingleRedisStore | undefined;
 let log: string[];
 let faults: StoreFault[];
 
@@ -37,7 +37,7 @@ beforeEach(async () => {
   log = [];
   faults = [];
   redis = await startRedis();
-  proxy = await startHeldProxy(redis.port);
+  proxy = await startPausableProxy(redis.port);
 });
 afterEach(async () => {
   await store?.close();
@@ -46,8 +46,8 @@ afterEach(async () => {
   await redis.stop();
 });
 
-function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
-  store = new RedisAlone({
+function open(options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
+  store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${proxy.port}`),
     timeoutMicros: 20_000_000,
@@ -69,31 +69,31 @@ const remaining = async (key: string) =>
 
 describe('at the start', () => {
   test('calls wait for the first connection, which decides them', async () => {
-    proxy.hold('replies');
+    proxy.pause('replies');
     open();
     const calls = [take('a'), take('a'), take('b')];
     await waitFor('the greeting', () => proxy.received > 0);
-    proxy.release();
+    proxy.resume();
     expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
     expect(await remaining('a')).toBe(98);
   });
 
   test('requests with many limits wait, too', async () => {
-    proxy.hold('replies');
+    proxy.pause('replies');
     open();
     const items = Array.from({ length: 1500 }, (_, i) => takeItem(`k${i}`, HUNDRED));
     const call = store!.take(items, Infinity);
     await waitFor('the greeting', () => proxy.received > 0);
-    proxy.release();
+    proxy.resume();
     expect(await call).toHaveLength(1500);
   });
 
   test('a call waits no longer than its caller, and reports that Redis was not connected', async () => {
-    proxy.hold('replies');
+    proxy.pause('replies');
     open();
     expect(reason(await take('a', {}, now() + 20_000))).toBe('disconnected');
     expect(store!.inFlight).toBe(1);
-    proxy.release();
+    proxy.resume();
     await store!.reached;
     await waitFor('the room to be given back', () => store!.inFlight === 0);
     // weir did not send a take after its caller had given up.
@@ -101,11 +101,11 @@ describe('at the start', () => {
   });
 
   test('at most REDIS_MAX_IN_FLIGHT calls wait', async () => {
-    proxy.hold('replies');
+    proxy.pause('replies');
     open({ maxInFlight: 10 });
     const calls = Array.from({ length: 10 }, (_, i) => take(`k${i}`));
     expect(take('one too many')).toBeInstanceOf(StorageError);
-    proxy.release();
+    proxy.resume();
     expect((await Promise.all(calls)).map(reason)).toEqual(Array(10).fill('decided'));
   });
 
@@ -158,7 +158,7 @@ describe('at the start', () => {
   });
 
   test('no call to a new worker fails while it connects to Redis', async () => {
-    proxy.hold('replies');
+    proxy.pause('replies');
     const policy =
       'domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1h } } }]\n';
     const server = await startWeir({
@@ -173,7 +173,7 @@ describe('at the start', () => {
     try {
       const calls = clients.map((client) => client.ask('d', [descriptor(['k=v'])]));
       await waitFor('both workers to greet', () => proxy.accepted >= 2);
-      proxy.release();
+      proxy.resume();
       for (const { code, response, details } of await Promise.all(calls)) {
         expect([details, code, response?.overallCode]).toEqual(['', STATUS.OK, CODE.OK]);
       }
@@ -188,12 +188,12 @@ describe('a lost connection', () => {
   test('sends unanswered takes once more on the next connection', async () => {
     open();
     await store!.reached;
-    proxy.hold('replies');
+    proxy.pause('replies');
     const calls = [take('a'), take('a'), take('b', { hits: 0 })];
     await waitFor('the call to be sent', () => store!.calls === 1);
     await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 98);
-    proxy.cut();
-    proxy.release();
+    proxy.disconnect();
+    proxy.resume();
     expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
     expect(store!.calls).toBe(2);
     // Redis had executed the first take, too: that takes too much, but allows nothing above the limit.
@@ -205,12 +205,12 @@ describe('a lost connection', () => {
     open();
     await store!.reached;
     await take('a', { hits: 50 });
-    proxy.hold('replies');
+    proxy.pause('replies');
     const refund = take('a', { hits: 10, refund: true });
     await waitFor('the call to be sent', () => store!.calls === 2);
     await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 60);
-    proxy.cut();
-    proxy.release();
+    proxy.disconnect();
+    proxy.resume();
     expect(reason(await refund)).toBe('disconnected');
     await waitFor('the connection', () => store!.connected);
     expect(await remaining('a')).toBe(60);
@@ -222,7 +222,7 @@ describe('a lost connection', () => {
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
     expect(await store!.take(taken, Infinity)).toHaveLength(20);
     const takenOn = store!.connectionEpoch;
-    proxy.hold('replies');
+    proxy.pause('replies');
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.calls === 2);
@@ -236,8 +236,8 @@ describe('a lost connection', () => {
       { ...refunds, connection: undefined, mayWait: true, isLarge: true },
       takenOn,
     );
-    proxy.cut();
-    proxy.release();
+    proxy.disconnect();
+    proxy.resume();
     expect(await given).toBe('failed');
     expect(reason(await busy)).toBe('decided');
     expect(await remaining('k0')).toBe(90);
@@ -247,24 +247,24 @@ describe('a lost connection', () => {
   test('sends a call only once more', async () => {
     open();
     await store!.reached;
-    proxy.hold('requests');
+    proxy.pause('requests');
     const call = take('a');
     await waitFor('the call to be sent', () => store!.calls === 1);
-    proxy.cut();
-    proxy.release();
+    proxy.disconnect();
+    proxy.resume();
     await waitFor('the call to be sent again', () => store!.calls === 2);
     expect(reason(await call)).toBe('decided');
-    proxy.hold('requests');
+    proxy.pause('requests');
     const other = take('a');
     await waitFor('the call to be sent', () => store!.calls === 3);
     proxy.refuseFrom(0);
-    proxy.cut();
+    proxy.disconnect();
     expect(reason(await other)).toBe('disconnected');
   });
 
   /** Returns the tokens of the bucket as another client sees them. */
   async function tokensLeft(key: string): Promise<number> {
-    const other = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+    const other = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
     await other.reached;
     const [outcome] = (await other.take([takeItem(key, HUNDRED, { hits: 0 })], Infinity)) as readonly {
       remaining: number;
@@ -278,7 +278,7 @@ describe('a Redis that refuses everything', () => {
   test('a master that became a replica is left immediately, and the call is sent to the next master', async () => {
     const second = await startRedis();
     let port = redis.port;
-    const moving = await startHeldProxy(() => port);
+    const moving = await startPausableProxy(() => port);
     try {
       open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
       await store!.reached;
@@ -299,7 +299,7 @@ describe('a Redis that refuses everything', () => {
   test('requests that were not sent yet wait for the next master, too', async () => {
     const second = await startRedis();
     let port = redis.port;
-    const moving = await startHeldProxy(() => port);
+    const moving = await startPausableProxy(() => port);
     try {
       open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
       await store!.reached;

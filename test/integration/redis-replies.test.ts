@@ -7,14 +7,14 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let proxy: Server;
-let store: RedisAlone;
+let store: SingleRedisStore;
 let log: string[];
 let faults: StoreFault[];
 /** Passes the bytes that Redis sends on to weir. */
@@ -45,7 +45,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as { port: number };
-  store = new RedisAlone({
+  store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${port}`),
     log: (level, message) => log.push(`${level}: ${message}`),
@@ -174,7 +174,7 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
     });
     await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
     const lines: string[] = [];
-    const lied = new RedisAlone({
+    const lied = new SingleRedisStore({
       ...REDIS,
       address: parseRedisUrl(`127.0.0.1:${(liar.address() as { port: number }).port}`),
       log: (level, message) => lines.push(`${level}: ${message}`),

@@ -7,7 +7,7 @@ import { mainRedis } from '../../src/server/settings/redis-settings.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 // Servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -30,14 +30,14 @@ async function sentinel(lines: readonly string[] = []): Promise<RedisServer> {
   return started;
 }
 
-function open(sentinelPort: number, environment: Record<string, string> = {}): RedisAlone {
+function open(sentinelPort: number, environment: Record<string, string> = {}): SingleRedisStore {
   const read = readSettings({
     REDIS_TYPE: 'SENTINEL',
     REDIS_URL: `mymaster,127.0.0.1:${sentinelPort}`,
     ...environment,
   });
   if (!read.ok) throw new Error(read.errors.join('\n'));
-  const store = new RedisAlone({
+  const store = new SingleRedisStore({
     ...mainRedis(read.settings)!,
     log: (level, message) => log.push(`${level}: ${message}`),
   });

@@ -16,7 +16,7 @@ import {
   startSentinel,
   startSentinelSetup,
 } from '../support/redis/sentinels.js';
-import { RedisAlone } from '../support/redis/single-stores.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 
 // Sentinels take seconds to discover each other, and to agree on a failover.
@@ -47,12 +47,12 @@ async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
 }
 
 /** Opens a store that the variables configure. */
-function open(environment: Record<string, string>): RedisAlone {
+function open(environment: Record<string, string>): SingleRedisStore {
   const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
   const isSecond = environment['REDIS_PERSECOND_TYPE'] !== undefined;
   const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
-  const store = new RedisAlone({
+  const store = new SingleRedisStore({
     ...options!,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -61,7 +61,7 @@ function open(environment: Record<string, string>): RedisAlone {
   return store;
 }
 
-const take = async (store: RedisAlone): Promise<string> => {
+const take = async (store: SingleRedisStore): Promise<string> => {
   const result: TakeResult = await store.take([takeItem('a', HUNDRED)], Infinity);
   return result instanceof StorageError ? result.reason : 'decided';
 };

@@ -8,7 +8,7 @@ import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../support/redis/pausable-proxy.js';
+import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -24,7 +24,7 @@ descriptors:
 
 let main: RedisServer;
 let second: RedisServer;
-let proxy: HeldProxy;
+let proxy: PausableProxy;
 let admin: Redis;
 let server: WeirServer;
 let client: RlsClient;
@@ -32,7 +32,7 @@ let client: RlsClient;
 beforeEach(async () => {
   main = await startRedis();
   second = await startRedis();
-  proxy = await startHeldProxy(main.port);
+  proxy = await startPausableProxy(main.port);
   admin = new Redis(main.port, '127.0.0.1');
   server = await startWeir({
     policy: POLICY,
@@ -62,11 +62,11 @@ const givenBack = async (): Promise<string | undefined> => {
 
 test('tokens of a request that fails on the second Redis are given back, and counted', async () => {
   expect(await givenBack()).toBe('0');
-  proxy.hold('replies');
+  proxy.pause('replies');
   const call = client.ask('d', [descriptor(['second=1']), descriptor(['tokens=1'])]);
   await waitFor('the main Redis to have taken', async () => (await buckets()).length === 1);
   await second.kill();
-  proxy.release();
+  proxy.resume();
   expect(await call).toMatchObject({ code: STATUS.UNAVAILABLE });
   await waitFor('the bucket to be full again', async () => (await buckets()).length === 0);
   await waitFor('the count of it', async () => (await givenBack()) === '1');

@@ -20,7 +20,7 @@ import {
   request,
 } from '../stall/wire.js';
 import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
-import { chosen } from '../support/process/environment-choice.js';
+import { environmentChoice } from '../support/process/environment-choice.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { MemoryServer } from './memory-server.js';
@@ -35,7 +35,7 @@ const CONTAINERS = [
   [512, '134217728'],
 ] as const;
 const LEAST = CONTAINERS[0][0];
-const mebibytesHere = Number(chosen('WEIR_TEST_CONTAINER', ['256', '512']) ?? LEAST);
+const mebibytesHere = Number(environmentChoice('WEIR_TEST_CONTAINER', ['256', '512']) ?? LEAST);
 const CONNECTIONS = 1000;
 const ATTACK_MS = 2000;
 

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { Relay } from '../support/page/relay.js';
-import { goTo, showBucket, untilHeard } from '../support/page/views.js';
+import { goTo, showBucket, untilConnected } from '../support/page/views.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -60,7 +60,7 @@ const enter = async (page: Page, token: string, keep = false) => {
   if (keep) await page.getByLabel(/keep the token until/).check();
   await page.getByRole('button', { name: 'Use this token' }).click();
 };
-const untilLive = (page: Page) => untilHeard(page);
+const untilLive = (page: Page) => untilConnected(page);
 
 describePage('an unavailable server', () => {
   test('is reported, the last data stays, and the page reconnects by itself and shows new data', async () => {
@@ -72,7 +72,7 @@ describePage('an unavailable server', () => {
     await server.stop('SIGKILL');
     await page.getByText(/weir has not answered since \d\d:\d\d:\d\d\./).waitFor();
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
-    await untilHeard(page, 'no answer');
+    await untilConnected(page, 'no answer');
     expect(await axeViolations(page)).toEqual([]);
     // An action in the meantime reports that its result is not known.
     await goTo(page, 'top');
@@ -275,13 +275,13 @@ describePage('behind proxies', () => {
   });
 
   test('polls repeatedly if the proxy buffers the stream', async () => {
-    relay = await Relay.start(guarded.debugPort, { holdsBack: true });
+    relay = await Relay.start(guarded.debugPort, { buffersAnswers: true });
     const page = await open(relay.port);
     opened?.expectLoss();
     await enter(page, writer.token);
     // As long as a stream can be silent at first.
     await page.clock.runFor(10_000);
-    await untilHeard(page, 'polling every 5 s');
+    await untilConnected(page, 'polling every 5 s');
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
     const before = await page.locator('#uptime').innerText();
     await waitFor('the next answer', async () => {
@@ -289,7 +289,7 @@ describePage('behind proxies', () => {
       return (await page.locator('#uptime').innerText()) !== before;
     });
     // The page tries a stream again meanwhile, so that a stall ends.
-    relay.holdsBack = false;
+    relay.buffersAnswers = false;
     await waitFor('a stream', async () => {
       await page.clock.runFor(1000);
       return (await page.locator('#connection').innerText()).includes('live');

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { Relay } from '../support/page/relay.js';
-import { goTo, untilHeard } from '../support/page/views.js';
+import { goTo, untilConnected } from '../support/page/views.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -70,16 +70,16 @@ describePage('a hidden tab', () => {
       page.on(end as 'requestfinished', (request) => asked.delete(request));
     }
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     await waitFor('the stream alone', async () => asked.size === 1);
     await setHidden(page, true);
-    await untilHeard(page, 'paused');
+    await untilConnected(page, 'paused');
     await waitFor('no request', async () => asked.size === 0);
     const isNew = async () => (await page.locator('#domains').innerText()).includes('bazaar');
     writeFileSync(server.policyPath ?? '', POLICY.replace('shop', 'bazaar'));
     expect(await isNew()).toBe(false);
     await setHidden(page, false);
-    await untilHeard(page);
+    await untilConnected(page);
     await waitFor('the new domain', isNew);
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
     expect(opened?.problems()).toEqual([]);
@@ -88,7 +88,7 @@ describePage('a hidden tab', () => {
   test('keeps its connection if it is hidden only briefly', async () => {
     const page = await open(server.debugPort);
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     const uptime = (): Promise<string> => page.locator('#uptime').innerText();
     const before = await uptime();
     let [streams, histories] = [0, 0];
@@ -115,7 +115,7 @@ describePage('a server of another version', () => {
       path === '/overview' ? piece.replace(/"version":"\d[^"]*"/, '"version":"0.0.1"') : piece;
     const page = await open(relay.port);
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     await expect(page.locator('#version').innerText()).resolves.toBe('0.0.1');
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
     relay.rewrite = (_path, piece) => piece;
@@ -124,7 +124,7 @@ describePage('a server of another version', () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Reload the page' }).click();
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     await expect(page.locator('#banner').innerText()).resolves.toBe('');
     expect(opened?.problems()).toEqual([]);
   });
@@ -158,7 +158,7 @@ describePage('a server of another version', () => {
         : piece;
     const page = await open(relay.port);
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     await page.getByText('The rates could not be loaded:').first().waitFor();
     await page
       .getByText(/This page cannot read weir's answer\./)
@@ -166,7 +166,7 @@ describePage('a server of another version', () => {
       .waitFor();
     await goTo(page, 'top');
     await page.locator('#top-failed', { hasText: "cannot read weir's answer" }).waitFor();
-    await untilHeard(page);
+    await untilConnected(page);
     expect(opened?.problems()).toEqual([]);
   });
 });
@@ -179,14 +179,14 @@ describePage('a silent stream', () => {
     relay = await Relay.start(server.debugPort);
     const page = await open(relay.port);
     await enter(page);
-    await untilHeard(page);
+    await untilConnected(page);
     relay.rewrite = (path, real) => (path === '/overview' ? piece : real);
     await page.clock.runFor(13_000);
-    await untilHeard(page, 'no answer');
+    await untilConnected(page, 'no answer');
     expect(opened?.problems()).toEqual([]);
     // The click happens before data arrives, or the page could recover by itself first.
     await page.getByRole('button', { name: 'Retry now' }).click();
     relay.rewrite = (_path, real) => real;
-    await untilHeard(page);
+    await untilConnected(page);
   });
 });

@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage } from '../support/page/browser.js';
-import { goTo, untilHeard } from '../support/page/views.js';
+import { goTo, untilConnected } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { askBuckets } from '../support/weir/buckets.js';
@@ -39,7 +39,7 @@ describePage('a value with line ends', () => {
     browser = await launchBrowser();
     const opened = await openPage(browser, `http://127.0.0.1:${server.debugPort}/`);
     const { page } = opened;
-    await untilHeard(page);
+    await untilConnected(page);
     await goTo(page, 'top');
     await page.getByRole('button', { name: /^Show the bucket of customer=a/ }).click();
     await page.locator('#bucket-panel table').waitFor();

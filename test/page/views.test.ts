@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
-import type { Look } from '../support/page/browser.js';
+import type { PageOptions } from '../support/page/browser.js';
 import { PageScene, ShopServer, STORES } from '../support/page/scene.js';
 import { goTo, showBucket } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
@@ -24,7 +24,7 @@ describePage.each(STORES)('%s', (store) => {
   afterEach(async () => expect(await scene.close()).toEqual([]));
   afterAll(() => shop?.stop());
 
-  const open = (look?: Look): Promise<Page> => scene.open(shop.server.debugPort, look);
+  const open = (look?: PageOptions): Promise<Page> => scene.open(shop.server.debugPort, look);
   const take = (entries: string) => shop.take(entries);
   /** Confirms the dialog, and closes it. */
   const doIt = async (page: Page, done: RegExp) => {

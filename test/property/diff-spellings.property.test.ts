@@ -7,7 +7,7 @@ import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 import { policyOf } from '../support/policy/policies.js';
-import { chanceOf, respelled } from '../support/policy/respell.js';
+import { respelled, seededChance } from '../support/policy/respell.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
 
@@ -21,7 +21,7 @@ test('another spelling of a policy is not a change, and uses the same buckets an
       fc.nat(),
       fc.array(arbitraryEntries, { minLength: 3, maxLength: 3 }),
       (file, seed, descriptors) => {
-        const other = respelled(file, chanceOf(seed));
+        const other = respelled(file, seededChance(seed));
         if (JSON.stringify(other) !== JSON.stringify(file)) differing += 1;
         const [before, after] = [read(file), read(other)];
         const sets = [before, after].map((policy) => ({ domains: new Map([['d', policy]]), version: '' }));

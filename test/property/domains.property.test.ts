@@ -2,7 +2,7 @@ import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/policy/policy-dir.js';
+import { invalidFile, PolicyDir, statesOf, UNPARSEABLE, validFile } from '../support/policy/policy-dir.js';
 
 const FILES = ['a.yaml', 'b.yaml', 'c.yaml'] as const;
 type FileName = (typeof FILES)[number];
@@ -31,7 +31,7 @@ const reloads = fc.array(fc.record({ 'a.yaml': content, 'b.yaml': content, 'c.ya
 function textOf(file: Content): string | undefined {
   if (file === undefined) return undefined;
   if (file.kind === 'unparseable') return UNPARSEABLE;
-  return file.kind === 'good' ? goodFile(file.domain, file.requests) : badFile(file.domain);
+  return file.kind === 'good' ? validFile(file.domain, file.requests) : invalidFile(file.domain);
 }
 
 /** A direct implementation of the rules in the README. */

@@ -19,7 +19,7 @@ import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 import { setOf } from '../support/policy/policies.js';
-import { handedOver } from '../support/policy/transferred-policies.js';
+import { transferredPolicies } from '../support/policy/transferred-policies.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
 /** Secret keys of the domain itself, if it has a table, and of another domain. */
@@ -34,7 +34,7 @@ function specOf(policy: unknown): DomainSpec {
 
 /** Returns the policy that another thread or process builds from the specification. */
 function across(items: Iterable<PolicyItem>): CompiledPolicy {
-  return handedOver(items).domains.get('d') as CompiledPolicy;
+  return transferredPolicies(items).domains.get('d') as CompiledPolicy;
 }
 
 /** Returns all observable properties of a policy. */

@@ -2,7 +2,7 @@ import { truncateSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadRegularFile, readRegularFile } from '../../src/regular-file.js';
-import { replaceBy, STRANGE_FILES, type StrangeFile } from '../support/process/irregular-files.js';
+import { IRREGULAR_FILES, type IrregularFile, replaceWith } from '../support/process/irregular-files.js';
 import { TempDir } from '../support/process/temp-dir.js';
 
 const MAX_BYTES = 200_000;
@@ -30,11 +30,11 @@ describe.each([
     });
   });
 
-  test.each(Object.keys(STRANGE_FILES) as StrangeFile[])(
+  test.each(Object.keys(IRREGULAR_FILES) as IrregularFile[])(
     '%s is rejected immediately and not read',
     async (what) => {
       const path = folder.join('file');
-      replaceBy(path, what);
+      replaceWith(path, what);
       const before = process.memoryUsage().rss;
       await expect(read(path, MAX_BYTES)).rejects.toMatchObject({
         code: { 'a directory': 'EISDIR', 'a file of a gigabyte': 'EFBIG' }[what as string] ?? 'ENOTREG',

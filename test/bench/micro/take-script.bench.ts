@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-addre
 import { REDIS } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { startRedis } from '../../support/redis/redis-server.js';
-import { RedisAlone } from '../../support/redis/single-stores.js';
+import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { cpuMicros } from '../cpu.js';
 import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
 
@@ -39,7 +39,7 @@ const CANDIDATE = tokenBucketRate(3_000_000_000, 1_000_000, 1_000_000);
 type Takes = readonly (readonly TakeItem[])[];
 
 /** Runs turns of `size` takes until `decisions` are made. */
-async function run(store: RedisAlone, takes: Takes, size: number, decisions: number): Promise<void> {
+async function run(store: SingleRedisStore, takes: Takes, size: number, decisions: number): Promise<void> {
   let next = 0;
   let left = Math.ceil(decisions / size);
   const turns = async (): Promise<void> => {
@@ -57,7 +57,7 @@ async function run(store: RedisAlone, takes: Takes, size: number, decisions: num
 
 async function measure(
   name: string,
-  store: RedisAlone,
+  store: SingleRedisStore,
   pid: number,
   takes: Takes,
   size: number,
@@ -81,7 +81,7 @@ async function measure(
 
 async function main(filters: readonly string[], asJson: boolean): Promise<void> {
   const redis = await startRedis();
-  const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+  const store = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
   if (!asJson) console.log(FIGURE_HEADING);
   for (const [rateName, rate] of Object.entries(RATES)) {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/global
 import type { BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { type HeldProxy, startHeldProxy } from '../../support/redis/pausable-proxy.js';
+import { type PausableProxy, startPausableProxy } from '../../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
@@ -31,18 +31,18 @@ const QUESTIONS: readonly BucketQuestion[] = [
 ];
 
 let redis: RedisServer;
-let proxy: HeldProxy;
+let proxy: PausableProxy;
 let server: WeirServer;
 beforeAll(async () => {
   redis = await startRedis();
-  proxy = await startHeldProxy(redis.port);
+  proxy = await startPausableProxy(redis.port);
   server = await startWeir({
     policy: POLICY,
     env: { REDIS_URL: `127.0.0.1:${proxy.port}`, REDIS_TIMEOUT: '300ms' },
   });
 });
 afterEach(async () => {
-  proxy.release();
+  proxy.resume();
   await waitFor('Redis to be back', async () => (await bucketsAnswer(server, QUESTIONS[0])).status === 200);
 });
 afterAll(async () => {
@@ -52,18 +52,18 @@ afterAll(async () => {
 });
 
 test.each(QUESTIONS)('a connection that ends during $action', async (question) => {
-  proxy.hold('replies');
+  proxy.pause('replies');
   const asked = bucketsAnswer(server, question);
   await waitFor('Redis to have been asked', async () => proxy.received > 0);
-  proxy.cut();
+  proxy.disconnect();
   const { status, body } = await asked;
   expect(status).toBe(503);
   expect(body.error).toMatch(question.action === 'show' ? /could not be read/ : /the result is unknown/);
 });
 
 test('reports that the list of blocks can be incomplete', async () => {
-  proxy.hold('replies');
-  proxy.cut();
+  proxy.pause('replies');
+  proxy.disconnect();
   const notes = async () => (await askBuckets(server, { action: 'blocks' })).notes;
   await waitFor('the loss to be told', async () =>
     /cannot currently be read from Redis/.test((await notes()).join()),
@@ -78,11 +78,11 @@ test('reports that the list of blocks can be incomplete', async () => {
 });
 
 test('a reload during a change does not affect the change', async () => {
-  proxy.hold('replies');
+  proxy.pause('replies');
   const asked = bucketsAnswer(server, { action: 'grant', ...tenant, tokens: 5 });
   await waitFor('Redis to have been asked', async () => proxy.received > 0);
   writeFileSync(server.policyPath ?? '', POLICY.replace('key: tenant', 'key: customer'));
-  proxy.release();
+  proxy.resume();
   expect(await asked).toMatchObject({
     status: 200,
     body: { buckets: [{ rule: 'tenant', now: { left: 10 } }] },

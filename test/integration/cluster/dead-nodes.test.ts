@@ -6,7 +6,7 @@ import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
 
 // A cluster takes seconds to start and to fail over, and longer on a busy machine.
@@ -20,7 +20,7 @@ const stores = new ClusterStores();
 const hit = (tenant: string) => itemOf(tenant, 'a', SLOW);
 
 /** Resolves when requests of the tenant fail without waiting for a node. */
-const untilRefused = (store: WatchedStore, tenant: string): Promise<unknown> =>
+const untilRefused = (store: LoggedStore, tenant: string): Promise<unknown> =>
   waitFor('failures at once', async () => {
     const result = await store.take(hit(tenant));
     return result === 'disconnected' || result === 'breaker_open';

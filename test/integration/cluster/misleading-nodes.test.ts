@@ -8,9 +8,9 @@ import { PAUSE_PER_SERVER_MS } from '../../../src/storage/redis/connection/conne
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
-import { startLyingNode } from '../../support/redis/fake-cluster-node.js';
+import { startFakeClusterNode } from '../../support/redis/fake-cluster-node.js';
 
 // A cluster takes seconds to start, and longer on a busy machine.
 jest.setTimeout(90_000);
@@ -43,7 +43,7 @@ async function hangingNode(): Promise<string> {
 }
 
 /** Returns how often each result occurred. */
-async function results(store: WatchedStore, tenant: string, names: readonly string[]): Promise<string[]> {
+async function results(store: LoggedStore, tenant: string, names: readonly string[]): Promise<string[]> {
   return Promise.all(names.map((name) => store.take(itemOf(tenant, name, SLOW))));
 }
 const NAMES = Array.from({ length: 30 }, (_, i) => `bucket ${i}`);
@@ -130,20 +130,20 @@ describe('the query for slots', () => {
 });
 
 test('thousands of unavailable masters in the answer of a node cost no more than a few', async () => {
-  const lying = await startLyingNode(2000);
+  const fakeNode = await startFakeClusterNode(2000);
   try {
-    const store = stores.openOne(lying.address);
+    const store = stores.openOne(fakeNode.address);
     const refused = (): number => store.faults.filter((fault) => fault === 'refused').length;
     await waitFor('each to be tried', () => refused() >= MAX_CLUSTER_NODES);
     const [before, beganMs] = [refused(), performance.now()];
-    const looks = lying.looks();
-    await waitFor('some looks', () => lying.looks() >= looks + 2);
+    const slotQueries = fakeNode.slotQueries();
+    await waitFor('two more slot queries', () => fakeNode.slotQueries() >= slotQueries + 2);
     const seconds = (performance.now() - beganMs) / 1000;
     // A single unavailable server would be tried twice a second.
     expect(refused() - before).toBeLessThan(50 + 2 * (1000 / PAUSE_PER_SERVER_MS) * seconds);
     expect(store.log.length).toBeLessThan(120);
   } finally {
-    await lying.stop();
+    await fakeNode.stop();
   }
 });
 

@@ -13,7 +13,7 @@ import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
-import { openAlone } from '../../support/redis/single-stores.js';
+import { openSingleStore } from '../../support/redis/single-stores.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 
@@ -39,10 +39,10 @@ afterEach(async () => {
 });
 
 /** Opens the store that the variables configure. */
-function open(environment: Record<string, string>): ReturnType<typeof openAlone> {
+function open(environment: Record<string, string>): ReturnType<typeof openSingleStore> {
   const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
-  const store = openAlone({
+  const store = openSingleStore({
     ...mainRedis(read.settings),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -51,13 +51,16 @@ function open(environment: Record<string, string>): ReturnType<typeof openAlone>
   return store;
 }
 
-async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openAlone>> {
+async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openSingleStore>> {
   const store = open(environment);
   await waitFor('all nodes to be up', () => store.isComplete);
   return store;
 }
 
-async function take(store: ReturnType<typeof openAlone>, ...tenants: readonly string[]): Promise<string> {
+async function take(
+  store: ReturnType<typeof openSingleStore>,
+  ...tenants: readonly string[]
+): Promise<string> {
   const result = await store.take(
     tenants.map((tenant) => itemOf(tenant, 'a', SLOW)),
     Infinity,

@@ -7,7 +7,7 @@ import { toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
 
 // A cluster takes seconds to start, and longer on a busy machine.
@@ -35,7 +35,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   afterAll(() => cluster.stop());
 
   /** Opens a store that knows that the tenant is on `one`. */
-  async function open(): Promise<WatchedStore> {
+  async function open(): Promise<LoggedStore> {
     const opened = await stores.open(one.address);
     tenant = await tenantOn(one);
     slot = slotOfTenant(tenant);
@@ -48,12 +48,12 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     await cluster.waitStable();
     await cluster.moveSlot(slot, to);
   };
-  const taken = async (store: WatchedStore, name: string): Promise<number> =>
+  const taken = async (store: LoggedStore, name: string): Promise<number> =>
     ROOM - (await store.outcome(bucket(name, { hits: 0 }))).remaining;
 
   /** Sends requests while `work` runs, which can wait for more allowed requests. Returns how many were allowed. */
   async function admittedWhile(
-    { store }: WatchedStore,
+    { store }: LoggedStore,
     items: readonly TakeItem[],
     work: (untilMore: () => Promise<void>) => Promise<void>,
   ): Promise<number> {

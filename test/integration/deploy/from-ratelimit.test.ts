@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { parse, parseAllDocuments } from 'yaml';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
-import { standInPrograms } from '../../support/image/image-programs.js';
+import { copyImagePrograms } from '../../support/image/image-programs.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { httpRequest } from '../../support/process/http-client.js';
@@ -24,7 +24,7 @@ const FOLDER = join(repositoryRoot, 'deploy/from-ratelimit');
 
 /** The folder represents the root of the container's file system. */
 const root = new TempDir();
-const bin = standInPrograms(root.path);
+const bin = copyImagePrograms(root.path);
 
 /** Restores the reference's image in a file, migrates the file, and returns the result. */
 async function migrated(name: string, ...args: readonly string[]): Promise<string> {

@@ -7,7 +7,7 @@ import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { SETTINGS } from '../../../src/server/settings/settings-table.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
-import { standInPrograms } from '../../support/image/image-programs.js';
+import { copyImagePrograms } from '../../support/image/image-programs.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { httpRequest } from '../../support/process/http-client.js';
@@ -38,7 +38,7 @@ function fenced(text: string, language: string): string[] {
 
 describe('commands', () => {
   const root = new TempDir();
-  const bin = standInPrograms(root.path);
+  const bin = copyImagePrograms(root.path);
   afterAll(() => root.remove());
 
   // The installation before the switch.
@@ -157,7 +157,7 @@ describe('dashboards', () => {
     expect(metrics.length).toBeGreaterThan(8);
     const root = new TempDir();
     const [metricsPort = 0] = await freePorts(1);
-    const server = await startRatelimit(join(standInPrograms(root.path), 'ratelimit'), {
+    const server = await startRatelimit(join(copyImagePrograms(root.path), 'ratelimit'), {
       CONFIG_PATH: root.write('shop.yaml', SHOP),
       USE_PROMETHEUS: 'true',
       PROMETHEUS_ADDR: `127.0.0.1:${metricsPort}`,

@@ -10,7 +10,7 @@ import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
-import { RedisAlone } from '../../support/redis/single-stores.js';
+import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { CUSTOMER, LIMIT } from './table.js';
@@ -20,7 +20,7 @@ describe('Redis', () => {
   let http: Server;
   let servers: Readonly<Record<string, RedisServer>> = {};
   let ports: Readonly<Record<string, number>> = {};
-  let store: RedisAlone | undefined;
+  let store: SingleRedisStore | undefined;
 
   beforeAll(async () => {
     pem = writeTlsFiles();
@@ -127,7 +127,7 @@ describe('Redis', () => {
     const read = readSettings({ REDIS_URL: filled, REDIS_TIMEOUT: '300ms', ...env });
     if (!read.ok) throw new Error(read.errors.join('\n'));
     const log: string[] = [];
-    store = new RedisAlone({
+    store = new SingleRedisStore({
       ...mainRedis(read.settings),
       log: (level, message) => log.push(`${level}: ${message}`),
     });

@@ -12,7 +12,7 @@ import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
-import { RedisAlone } from '../../support/redis/single-stores.js';
+import { SingleRedisStore } from '../../support/redis/single-stores.js';
 
 let servers: RedisServer[] = [];
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 async function refusal(port: number): Promise<{ sentence: string; faults: readonly StoreFault[] }> {
   const log: string[] = [];
   const faults: StoreFault[] = [];
-  const store = new RedisAlone({
+  const store = new SingleRedisStore({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${port}`),
     log: (_level, message) => log.push(message),
@@ -55,7 +55,7 @@ async function lookForServers(port: number): Promise<void> {
 }
 
 for (const kind of PROXY_KINDS) {
-  (kind.isHere ? describe : describe.skip)(kind.name, () => {
+  (kind.isInstalled ? describe : describe.skip)(kind.name, () => {
     let proxy: ShardingProxy;
     let proxyOfOne: ShardingProxy;
 
@@ -95,7 +95,7 @@ test('weir accepts a Redis with renamed CLIENT, SCRIPT or INFO', async () => {
   const redis = await startRedis({
     args: ['--rename-command', 'INFO', '', '--rename-command', 'CLIENT', ''],
   });
-  const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+  const store = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
   await waitFor('what was looked for to be gone', async () => {
     return (await redisCommand(redis, 'dbsize')) === 0;

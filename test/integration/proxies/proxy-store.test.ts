@@ -15,7 +15,7 @@ import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
-import { ProxyAlone } from '../../support/redis/single-stores.js';
+import { SingleProxyStore } from '../../support/redis/single-stores.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 
 // Redis and proxies can be slow to start on a busy machine.
@@ -27,7 +27,7 @@ const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant number ${i} of many
 
 let servers: RedisServer[] = [];
 let proxy: ShardingProxy | undefined;
-let stores: ProxyAlone[] = [];
+let stores: SingleProxyStore[] = [];
 let log: string[] = [];
 let faults: StoreFault[] = [];
 
@@ -46,9 +46,9 @@ afterEach(async () => {
 
 const ports = (): number[] => servers.map(({ port }) => port);
 
-function open(options: Partial<ProxyStoreOptions> = {}): ProxyAlone {
+function open(options: Partial<ProxyStoreOptions> = {}): SingleProxyStore {
   const address = { ...parseRedisUrl(`127.0.0.1:${proxy?.port}`), proxy: true };
-  const store = new ProxyAlone({
+  const store = new SingleProxyStore({
     ...{ ...REDIS, address, ...options },
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -74,11 +74,11 @@ const keysOn = (): Promise<string[][]> =>
     }),
   );
 
-const isDecided = async (store: ProxyAlone, tenant: string): Promise<boolean> =>
+const isDecided = async (store: SingleProxyStore, tenant: string): Promise<boolean> =>
   !((await store.take([takeItem(tenant, HUNDRED)], Infinity)) instanceof StorageError);
 
 for (const kind of PROXY_KINDS) {
-  (kind.isHere ? describe : describe.skip)(kind.name, () => {
+  (kind.isInstalled ? describe : describe.skip)(kind.name, () => {
     test.each([
       [true, 1, /^info: Redis \S+ honours hash tags/],
       [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket needs its own call/],

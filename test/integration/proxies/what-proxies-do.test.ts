@@ -36,7 +36,7 @@ async function answer(
 }
 
 for (const kind of PROXY_KINDS) {
-  (kind.isHere ? describe : describe.skip)(kind.name, () => {
+  (kind.isInstalled ? describe : describe.skip)(kind.name, () => {
     let proxy: ShardingProxy;
 
     beforeAll(async () => {
@@ -89,7 +89,7 @@ for (const kind of PROXY_KINDS) {
   });
 }
 
-(PROXY_KINDS[0]?.isHere ? describe : describe.skip)('twemproxy', () => {
+(PROXY_KINDS[0]?.isInstalled ? describe : describe.skip)('twemproxy', () => {
   test('closes the connection for commands without a key', async () => {
     const proxy = await PROXY_KINDS[0]?.start({
       servers: servers.map(({ port }) => port),

@@ -11,7 +11,7 @@ import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
-import type { RedisAlone } from '../../support/redis/single-stores.js';
+import type { SingleRedisStore } from '../../support/redis/single-stores.js';
 
 // Starting Redis may be slow on a busy machine.
 jest.setTimeout(60_000);
@@ -74,7 +74,7 @@ type Kept = Map<string, { readonly control: Control; readonly expiresAtMicros: n
 class World {
   readonly books: readonly ProcessBook[];
   readonly #bench: RedisBench;
-  readonly #redis: RedisAlone;
+  readonly #redis: SingleRedisStore;
   #kept: Kept = new Map();
   #replica: { readonly dump: Buffer | null; readonly kept: Kept } | undefined;
   #fates: Fate[] = [];
@@ -86,7 +86,7 @@ class World {
    */
   readonly #owed: { readonly key: string; readonly unknown: number }[][] = [[], []];
 
-  constructor(bench: RedisBench, redis: RedisAlone) {
+  constructor(bench: RedisBench, redis: SingleRedisStore) {
     this.#bench = bench;
     this.#redis = redis;
     const books: ProcessBook[] = [];

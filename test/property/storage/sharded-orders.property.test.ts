@@ -19,8 +19,13 @@ import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../supp
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import type { BucketLedger, Entry, Fate } from '../../support/sharded/bucket-ledger.js';
-import { type Call, UnsureServer, Way, WayMap } from '../../support/sharded/controlled-servers.js';
+import type { BucketLedger, Entry, FinalState } from '../../support/sharded/bucket-ledger.js';
+import {
+  type ControlledCall,
+  ControlledServer,
+  LinkMap,
+  ServerLink,
+} from '../../support/sharded/controlled-servers.js';
 
 const ORDERS = 500;
 const SERVERS = 3;
@@ -77,9 +82,9 @@ class Order {
   readonly #random: () => number;
   readonly #world: World;
   readonly #clock = new FakeClock();
-  readonly #pending = new Set<Call>();
-  readonly #servers: readonly UnsureServer[];
-  readonly #maps: readonly WayMap[];
+  readonly #pending = new Set<ControlledCall>();
+  readonly #servers: readonly ControlledServer[];
+  readonly #maps: readonly LinkMap[];
   readonly #stores: readonly ShardedStore[];
   readonly #countDeniedHits: boolean;
   readonly #requests: Request[] = [];
@@ -93,11 +98,11 @@ class Order {
     this.#countDeniedHits = this.#draw(2) === 0;
     this.#servers = Array.from(
       { length: SERVERS },
-      () => new UnsureServer(this.#clock, this.#countDeniedHits),
+      () => new ControlledServer(this.#clock, this.#countDeniedHits),
     );
     this.#maps = Array.from(
       { length: PROCESSES },
-      () => new WayMap(this.#servers.map((server) => new Way(server, this.#pending))),
+      () => new LinkMap(this.#servers.map((server) => new ServerLink(server, this.#pending))),
     );
     this.#stores = this.#maps.map(
       (map) =>
@@ -140,26 +145,26 @@ class Order {
   }
 
   /** Executes, answers or loses a call. It may be lost before, together with or after its execution. */
-  #goOn(call: Call): void {
+  #goOn(call: ControlledCall): void {
     const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
     if (isLost) call.lose(this.#draw(2) === 0);
-    else if (call.mayHaveExecuted) call.perform();
+    else if (call.mayBeExecuted) call.execute();
     else if (!call.isAnswered) call.answer();
   }
 
   /** A connection is lost or opened, or a server loses its buckets. */
   #break(): void {
-    const way = this.#one(this.#one(this.#maps).ways);
-    if (way.connectionEpoch === undefined) way.connect();
-    else if (this.#draw(4) > 0) way.cut();
-    else this.#kill(way.server);
+    const link = this.#one(this.#one(this.#maps).links);
+    if (link.connectionEpoch === undefined) link.connect();
+    else if (this.#draw(4) > 0) link.cut();
+    else this.#kill(link.server);
   }
 
-  #kill(server: UnsureServer): void {
+  #kill(server: ControlledServer): void {
     this.#gone.push(...this.#found(server, true));
-    server.die();
-    for (const { ways } of this.#maps) {
-      for (const way of ways) if (way.server === server) way.cut();
+    server.restartEmpty();
+    for (const { links } of this.#maps) {
+      for (const link of links) if (link.server === server) link.cut();
     }
   }
 
@@ -190,14 +195,13 @@ class Order {
 
   /** Removes calls that can no longer have an effect. */
   #forget(): void {
-    for (const call of this.#pending)
-      if (call.isAnswered && !call.mayHaveExecuted) this.#pending.delete(call);
+    for (const call of this.#pending) if (call.isAnswered && !call.mayBeExecuted) this.#pending.delete(call);
     for (const call of this.#pending) {
-      if (!call.isAnswered && !call.isDone && !call.mayHaveExecuted) call.lose(true);
+      if (!call.isAnswered && !call.isExecuted && !call.mayBeExecuted) call.lose(true);
     }
   }
 
-  #found(server: UnsureServer, isGone: boolean): Found[] {
+  #found(server: ControlledServer, isGone: boolean): Found[] {
     return [...server.ledgers].map(([key, ledger]) => ({
       ...{ key, ledger, isGone, used: server.used(key, ledger) },
       atMicros: ledger.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros(),
@@ -205,13 +209,13 @@ class Order {
   }
 
   #check(): void {
-    const calls = this.#maps.flatMap(({ ways }) => ways.flatMap(({ takes }) => takes));
+    const calls = this.#maps.flatMap(({ links }) => links.flatMap(({ takes }) => takes));
     const callOf = new Map(calls.flatMap((call) => call.entries.map(({ entry }) => [entry, call] as const)));
     for (const request of this.#requests) this.#checkRequest(request, calls);
     for (const found of [...this.#gone, ...this.#servers.flatMap((server) => this.#found(server, false))]) {
       const { key, ledger, used, atMicros } = found;
       this.#tally.lost += ledger.check(atMicros, used, (entry) =>
-        key.endsWith('~c') ? 'admitted' : this.#fateOf(entry, callOf.get(entry) as Call, found),
+        key.endsWith('~c') ? 'admitted' : this.#fateOf(entry, callOf.get(entry) as ControlledCall, found),
       );
     }
     for (const { giveBackStats } of this.#stores) {
@@ -221,7 +225,7 @@ class Order {
   }
 
   /** Expects that refunds are applied at most once, and not at all for a denied request. */
-  #checkRequest(request: Request, calls: readonly Call[]): void {
+  #checkRequest(request: Request, calls: readonly ControlledCall[]): void {
     const { items, result } = request;
     if (result === undefined) throw new Error('a request was never answered');
     const isError = result instanceof StorageError;
@@ -236,7 +240,7 @@ class Order {
     }
   }
 
-  #fateOf(entry: Entry, call: Call, { ledger, isGone }: Found): Fate {
+  #fateOf(entry: Entry, call: ControlledCall, { ledger, isGone }: Found): FinalState {
     const { items, result } = call.take.connection as Request;
     const isAdmitted =
       !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
@@ -246,8 +250,8 @@ class Order {
     if (isReturned) return 'returned';
     if (isAdmitted) return 'admitted';
     if (ledger.rate.countsDenied(this.#countDeniedHits)) return 'kept';
-    const { isTaken, isSkipped, undoneBy } = call;
-    const isExcused = isGone || !isTaken || isSkipped || (undoneBy !== undefined && !undoneBy.isDone);
+    const { isTaken, isSkipped, reversedBy } = call;
+    const isExcused = isGone || !isTaken || isSkipped || (reversedBy !== undefined && !reversedBy.isExecuted);
     if (!isExcused) throw new Error('what was taken was not given back');
     return 'lost';
   }

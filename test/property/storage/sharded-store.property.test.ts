@@ -8,7 +8,13 @@ import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { BUCKETS, CANDIDATES, DEEPER, deepened, someRequest } from '../../support/limiter/small-buckets.js';
+import {
+  BUCKETS,
+  CANDIDATES,
+  DEEP_DEBT_RATE,
+  someRequest,
+  withDeepDebt,
+} from '../../support/limiter/small-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
@@ -68,14 +74,14 @@ async function compare(
   }
   for (const { wait, items: drawn } of requests) {
     clock.advance(wait);
-    const items = deepened(drawn);
+    const items = withDeepDebt(drawn);
     if (takesFirst(items)) continue;
     const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
     expectSameOutcomes(found, one.take(items));
     // The hits have been given back.
     await turn();
     for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
-      const look = takeItem(key, key === 'd' ? DEEPER : rate, { hits: 0 });
+      const look = takeItem(key, key === 'd' ? DEEP_DEBT_RATE : rate, { hits: 0 });
       expectEqual(world.look(look), one.take([look])[0]);
     }
   }

@@ -7,7 +7,7 @@ import { expectAtMost } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
-import type { RedisAlone } from '../../support/redis/single-stores.js';
+import type { SingleRedisStore } from '../../support/redis/single-stores.js';
 
 /*
  * Callers that supply the time to the script (REDIS_CLOCK=caller), with clocks that differ. Together they get at most
@@ -48,7 +48,7 @@ const steps = fc.array(step, { minLength: 10, maxLength: 80 });
 
 describe('callers whose clocks differ', () => {
   const bench = new RedisBench('redis-server', 'caller');
-  const stores: RedisAlone[] = [];
+  const stores: SingleRedisStore[] = [];
   let ahead: readonly number[] = [];
   let run = 0;
 
@@ -73,7 +73,7 @@ describe('callers whose clocks differ', () => {
     let sum = 0;
     for (const { caller, wait, hits, grouped } of all) {
       bench.clock.advance(wait);
-      const store = stores[caller % clocks.length] as RedisAlone;
+      const store = stores[caller % clocks.length] as SingleRedisStore;
       const item = takeItem(key, of, { hits });
       const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
       const [outcome] = await takeFrom(store, item, ...beside);
@@ -117,7 +117,7 @@ describe('callers whose clocks differ', () => {
       bench.clock.advance(2 * APART);
       const toNext = minute - (bench.clock.wallMicros() % minute);
       bench.clock.advance(toNext + minute - APART / 4);
-      const [slow, fast] = stores as [RedisAlone, RedisAlone];
+      const [slow, fast] = stores as [SingleRedisStore, SingleRedisStore];
       const key = `window${grouped}`;
       await takeFrom(fast, takeItem(key, windowRate('minute', 10), { hits: 10 }));
       const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];

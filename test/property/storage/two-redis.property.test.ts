@@ -15,14 +15,14 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import {
   BUCKETS,
   CANDIDATES,
-  DEEPER,
-  deepened,
+  DEEP_DEBT_RATE,
   someItem,
   someRequest,
+  withDeepDebt,
 } from '../../support/limiter/small-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import { mapOfOne } from '../../support/sharded/single-shard-map.js';
+import { singleShardMap } from '../../support/sharded/single-shard-map.js';
 
 /**
  * Returns whether a request to both stores takes from and refunds the same bucket, with the take first. The bucket is a
@@ -46,8 +46,8 @@ test.each([true, false])(
         const perSecond = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         const main = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         const split = new ShardedStore({
-          perSecond: mapOfOne(perSecond),
-          main: mapOfOne(main),
+          perSecond: singleShardMap(perSecond),
+          main: singleShardMap(main),
           countDeniedHits,
           timeoutMicros: 1_000_000,
           monotonicMicros: () => clock.monotonicMicros(),
@@ -112,15 +112,15 @@ test('a last step that is too late, or fails, leaves the main store as one store
       const store = () => new MemoryStore({ ...MEMORY, clock, countDeniedHits: false });
       const [one, main, perSecond] = [store(), store(), new Disturbed(store())];
       const split = new ShardedStore({
-        perSecond: mapOfOne(perSecond),
-        main: mapOfOne(main),
+        perSecond: singleShardMap(perSecond),
+        main: singleShardMap(main),
         countDeniedHits: false,
         timeoutMicros: 1_000_000,
         monotonicMicros: () => clock.monotonicMicros(),
       });
       for (const { wait, items: drawn, rival } of requests) {
         clock.advance(wait);
-        const items = deepened(drawn);
+        const items = withDeepDebt(drawn);
         if (reordered(items, false)) continue;
         let isDisturbed = false;
         const others = [s, t].map((bucket, i) =>
@@ -146,7 +146,7 @@ test('a last step that is too late, or fails, leaves the main store as one store
           });
         }
         for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
-          const look = [takeItem(key, key === 'd' ? DEEPER : rate, { hits: 0 })];
+          const look = [takeItem(key, key === 'd' ? DEEP_DEBT_RATE : rate, { hits: 0 })];
           perSecond.disturb = undefined;
           expectEqual(await split.take(look, Infinity), one.take(look));
         }

@@ -4,11 +4,11 @@ import {
   type RedisControlBookOptions,
 } from '../../../src/storage/controls/redis-control-book.js';
 import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
-import { ControlsHeard } from './controls.js';
+import { RecordedControls } from './controls.js';
 
 /** A ControlBook of one process that keeps its controls in Redis, with the events that it reported. */
 export class ProcessBook {
-  readonly heard = new ControlsHeard();
+  readonly heard = new RecordedControls();
   readonly logged: string[] = [];
   /** Number of notices that any bucket may have been refilled. */
   touchedUnknown = 0;

@@ -18,7 +18,7 @@ export function control(tenant: string, fields: Partial<Control> = {}): Control 
 }
 
 /** Records the notifications of a ControlBook. */
-export class ControlsHeard {
+export class RecordedControls {
   readonly controls = new Map<string, LiveControl>();
   readonly touched: string[] = [];
   readonly changes: ControlsChange[] = [];

@@ -1,6 +1,6 @@
 import { symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { standInPrograms } from '../image/image-programs.js';
+import { copyImagePrograms } from '../image/image-programs.js';
 import { preloading } from '../process/preload.js';
 import { runToEnd } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
@@ -49,7 +49,7 @@ export async function runSection({ examples }: PageSection): Promise<Map<PageCom
   const answers = new Map<PageCommand, readonly string[]>();
   try {
     for (const { name, policy } of examples) folder.write(`work/${name}.yaml`, policy);
-    const bin = standInPrograms(folder.path);
+    const bin = copyImagePrograms(folder.path);
     symlinkSync(toolPath('grpcurl'), join(bin, 'grpcurl'));
     for (const example of examples) await runExample(example, examples, folder, bin, answers);
     return answers;

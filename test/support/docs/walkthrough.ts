@@ -6,7 +6,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { standInPrograms } from '../image/image-programs.js';
+import { copyImagePrograms } from '../image/image-programs.js';
 import { freePorts } from '../process/free-port.js';
 import { httpRequest } from '../process/http-client.js';
 import { runToEnd, type StartedProcess, startProcess } from '../process/processes.js';
@@ -36,7 +36,7 @@ function goProgram(): string | undefined {
 }
 
 /** Returns whether the programs that a page needs are available. `npm test` lists those that are not. */
-export function canWalk(page: string): boolean {
+export function hasWalkthrough(page: string): boolean {
   const tools = page === 'docs/without-envoy.md' ? [optionalToolPath('python-grpc'), goProgram()] : [];
   return [optionalToolPath('curl'), ...tools].every((tool) => tool !== undefined);
 }
@@ -87,7 +87,7 @@ export class Walkthrough {
 
   private constructor(ports: ReadonlyMap<string, string>) {
     this.#ports = ports;
-    this.#bin = standInPrograms(this.#folder.path);
+    this.#bin = copyImagePrograms(this.#folder.path);
     symlinkSync(toolPath('curl'), join(this.#bin, 'curl'));
     // The wrapper of Python with grpcio looks for python3 itself.
     this.#standIn('python3', `PATH='${process.env['PATH']}' exec '${optionalToolPath('python-grpc')}' "$@"`);

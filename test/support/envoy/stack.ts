@@ -38,7 +38,7 @@ export interface Stack {
  * A longer timeout than in the shipped files. Envoy ignores a late decision and lets the request through, so a busy
  * machine could otherwise change the counts of a test.
  */
-export const PATIENT: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
+export const LONG_TIMEOUTS: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
 
 /** Changes the weir cluster of a bootstrap to TLS with a client certificate. */
 function mutualTls(files: TlsFiles): readonly [from: string, to: string] {
@@ -79,7 +79,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const upstream = await startEchoUpstream(0);
     stops.push(() => closed(upstream.server));
     const env: NodeJS.ProcessEnv = { ...options.weirEnv };
-    const changes = [...(options.changes ?? PATIENT)];
+    const changes = [...(options.changes ?? LONG_TIMEOUTS)];
     if (options.security === 'mTLS') {
       const files = writeTlsFiles();
       stops.push(async () => files.remove());

@@ -223,7 +223,7 @@ export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> 
 };
 
 /** An earlier version of every-key.yaml for `weir diff`: pairs of current and earlier texts. */
-export const EARLIER: readonly (readonly [now: string, before: string])[] = [
+export const EARLIER_TEXTS: readonly (readonly [now: string, before: string])[] = [
   ['requests_per_unit: 1, phase: monitoring', 'requests_per_unit: 1'],
   ['response_headers: [x-ratelimit, retry-after]', 'response_headers: []'],
   ['on_store_failure: allow', 'on_store_failure: error'],

@@ -23,7 +23,7 @@ import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
 import { runCommands } from '../weir/commands.js';
 import {
-  EARLIER,
+  EARLIER_TEXTS,
   EXPLAINED_AS_JSON,
   type GoldenRequest,
   POLICIES,
@@ -153,7 +153,7 @@ async function commands(): Promise<string> {
   const folder = new TempDir();
   try {
     let before = everyKeyPolicy();
-    for (const [text, earlier] of EARLIER) {
+    for (const [text, earlier] of EARLIER_TEXTS) {
       if (!before.includes(text)) throw new Error(`every-key.yaml does not hold ${JSON.stringify(text)}`);
       before = before.replace(text, earlier);
     }

@@ -100,19 +100,19 @@ function short(body: string): string {
 }
 
 /** A way to split the bytes for the connection into chunks. */
-export interface Cut {
+export interface ChunkSplit {
   readonly name: string;
   cut(bytes: Buffer): Buffer[];
 }
 
-const WHOLE: Cut = { name: 'whole', cut: (bytes) => [bytes] };
-const BYTE_BY_BYTE: Cut = {
+const WHOLE: ChunkSplit = { name: 'whole', cut: (bytes) => [bytes] };
+const BYTE_BY_BYTE: ChunkSplit = {
   name: 'byte by byte',
   // Each chunk is a copy that the peer below overwrites afterwards, because no one may keep a chunk.
   cut: (bytes) => Array.from(bytes, (byte) => Buffer.of(byte)),
 };
 
-function randomCut(seed: number): Cut {
+function randomSplit(seed: number): ChunkSplit {
   return {
     name: `random cuts, seed ${seed}`,
     cut(bytes) {
@@ -129,7 +129,12 @@ function randomCut(seed: number): Cut {
   };
 }
 
-export const CUTS: readonly Cut[] = [WHOLE, BYTE_BY_BYTE, randomCut(1), randomCut(20_260_801)];
+export const CHUNK_SPLITS: readonly ChunkSplit[] = [
+  WHOLE,
+  BYTE_BY_BYTE,
+  randomSplit(1),
+  randomSplit(20_260_801),
+];
 
 /** One connection of the engine, with a test as its peer. */
 export class H2Peer {
@@ -140,11 +145,11 @@ export class H2Peer {
   readonly events: string[] = [];
   nowMs = 1000;
   private outputWaits = false;
-  private readonly cut: Cut;
+  private readonly cut: ChunkSplit;
   private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
   private readBytes: Buffer = Buffer.alloc(0);
 
-  constructor(limits: Partial<H2Limits> = {}, cut: Cut = WHOLE) {
+  constructor(limits: Partial<H2Limits> = {}, cut: ChunkSplit = WHOLE) {
     this.cut = cut;
     const events: ConnectionEvents = {
       onOutput: () => {
@@ -262,7 +267,7 @@ export function protocolTest(
   run: (peer: H2Peer) => void,
   limits: Partial<H2Limits> = {},
 ): void {
-  test.each(CUTS.map((cut) => [cut.name, cut] as const))(`${name} (%s)`, (_name, cut) => {
+  test.each(CHUNK_SPLITS.map((cut) => [cut.name, cut] as const))(`${name} (%s)`, (_name, cut) => {
     run(new H2Peer(limits, cut));
   });
 }

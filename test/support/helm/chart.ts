@@ -45,7 +45,7 @@ export const objectsOf = (text: string): Manifest[] =>
     .filter((object) => object !== null);
 
 /** Renders a value set, without the chart's version. Throws helm's error if rendering fails. */
-export async function renderWhole(name: string): Promise<string> {
+export async function renderAll(name: string): Promise<string> {
   const { code, stdout, stderr } = await template(['--values', valuesFile(name)]);
   if (code !== 0) throw new Error(`helm template with ${name}.yaml: ${stderr}`);
   const { version } = objectsOf(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))[0];
@@ -58,9 +58,9 @@ export async function renderWhole(name: string): Promise<string> {
  */
 export async function render(name: string): Promise<string> {
   const rules = /^(kind: PrometheusRule\n(?:.+\n)*?spec:\n)(?:(?: {2}.*)?\n)*/m;
-  const text = (await renderWhole(name)).replace(rules, '$1  groups: []\n');
+  const text = (await renderAll(name)).replace(rules, '$1  groups: []\n');
   if (name === DEFAULTS) return text;
-  const usual = bySource(await renderWhole(DEFAULTS));
+  const usual = bySource(await renderAll(DEFAULTS));
   const own = bySource(text);
   const changed = [...own].filter(([source, object]) => object !== usual.get(source));
   const gone = [...usual.keys()].filter((source) => !own.has(source));

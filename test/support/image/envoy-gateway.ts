@@ -3,7 +3,7 @@ import { TempDir } from '../process/temp-dir.js';
 import { type RatelimitServer, startRatelimit } from '../reference/ratelimit.js';
 import { CertificateAuthority } from '../tls/certificates.js';
 import { startXdsServer, type XdsServer } from '../xds/xds-server.js';
-import { standInPrograms } from './image-programs.js';
+import { copyImagePrograms } from './image-programs.js';
 
 /*
  * Runs weir as Envoy Gateway runs its rate limit service, with the command, variables, certificates and probes of its
@@ -52,7 +52,7 @@ const MAPPING = `mappings:
 export class GatewayPod {
   readonly root = new TempDir();
   readonly authority = new CertificateAuthority('envoy-gateway');
-  readonly #program = `${standInPrograms(this.root.path)}/ratelimit`;
+  readonly #program = `${copyImagePrograms(this.root.path)}/ratelimit`;
   /** Certificate and key, which Envoy uses, too. Envoy Gateway issues a pair for each of its components. */
   readonly certs = {
     ca: this.path('/certs/ca.crt'),

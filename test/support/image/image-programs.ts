@@ -25,7 +25,7 @@ export function imagePrograms(): readonly string[] {
  * Creates a copy of the image's root below `root`, with a /bin that runs this checkout's build. Returns the folder of
  * the programs.
  */
-export function standInPrograms(root: string): string {
+export function copyImagePrograms(root: string): string {
   const bin = join(root, 'bin');
   mkdirSync(bin, { recursive: true });
   for (const name of imagePrograms()) {

@@ -4,7 +4,7 @@ import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { type RedisCluster, startCluster } from '../redis/cluster.js';
-import { ClusterAlone } from '../redis/single-stores.js';
+import { SingleClusterStore } from '../redis/single-stores.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 
@@ -25,7 +25,7 @@ export class ClusterBench implements TestBench {
   readonly clock = FakeClock.ofRedis();
   private readonly tool: keyof typeof SERVERS;
   private running: RedisCluster | undefined;
-  private stores: ClusterAlone[] = [];
+  private stores: SingleClusterStore[] = [];
 
   constructor(tool: keyof typeof SERVERS) {
     this.tool = tool;
@@ -45,7 +45,7 @@ export class ClusterBench implements TestBench {
     await this.running?.stop();
   }
 
-  open(options: TestStoreOptions = {}): Promise<ClusterAlone> {
+  open(options: TestStoreOptions = {}): Promise<SingleClusterStore> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
@@ -53,10 +53,14 @@ export class ClusterBench implements TestBench {
    * Opens a store with any options, on Redis's own clocks unless the options name one. Resolves once all nodes are
    * available.
    */
-  async openWith(options: Partial<ClusterStoreOptions>): Promise<ClusterAlone> {
+  async openWith(options: Partial<ClusterStoreOptions>): Promise<SingleClusterStore> {
     // A request with thousands of buckets causes thousands of calls.
     const patient = { ...REDIS, timeoutMicros: 10_000_000 };
-    const store = new ClusterAlone({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
+    const store = new SingleClusterStore({
+      ...patient,
+      address: parseClusterUrl(this.cluster.url),
+      ...options,
+    });
     this.stores.push(store);
     await waitFor('all nodes to be up', async () => store.isComplete);
     return store;

@@ -1,6 +1,16 @@
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { HUNDRED, takeItem } from './take-items.js';
-import { MINUTE, NOW, OWING, OWING_MINUTE, ok, over, START, type TakeVector, THREE } from './take-vectors.js';
+import {
+  DEBT_BUCKET,
+  DEBT_MINUTE,
+  MINUTE,
+  NOW,
+  ok,
+  overLimit,
+  START,
+  type TakeVector,
+  THREE_TOKENS,
+} from './take-vectors.js';
 
 const DAY = 86_400_000_000;
 /** Time at which a surplus granted now expires, and time at which an earlier surplus expires. */
@@ -22,7 +32,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
     items: [
       takeItem('a', HUNDRED, grant(5)),
       takeItem('b', HUNDRED, grant(40)),
-      takeItem('c', THREE, grant(1)),
+      takeItem('c', THREE_TOKENS, grant(1)),
     ],
     outcomes: [ok(105, 0, 0), ok(40, 100_000, 60), ok(4, 0, 0)],
     after: { a: `o1:${VOID}:500000:0:1`, b: `t1:${NOW + 6_000_000}:0:1`, c: `o1:${VOID}:333334:2:3` },
@@ -41,7 +51,11 @@ export const OVER_VECTORS: readonly TakeVector[] = [
   {
     name: 'takes use up what is over first, and the rest is taken from a full bucket',
     before: { a: `o1:${SOON}:500000:0:1`, b: `o1:${SOON}:500000:0:1`, c: `o1:${SOON}:333334:2:3` },
-    items: [takeItem('a', HUNDRED, { hits: 3 }), takeItem('b', HUNDRED, { hits: 7 }), takeItem('c', THREE)],
+    items: [
+      takeItem('a', HUNDRED, { hits: 3 }),
+      takeItem('b', HUNDRED, { hits: 7 }),
+      takeItem('c', THREE_TOKENS),
+    ],
     outcomes: [ok(102, 0, 0), ok(98, 100_000, 2), ok(3, 0, 0)],
     after: { a: `o1:${SOON}:200000:0:1`, b: `t1:${NOW + 200_000}:0:1` },
   },
@@ -56,7 +70,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
     name: 'one request may not take more than the limit from a bucket past full',
     before: { a: `o1:${SOON}:5000000:0:1` },
     items: [takeItem('a', HUNDRED, { hits: 101 })],
-    outcomes: [over(150, 0, 0)],
+    outcomes: [overLimit(150, 0, 0)],
   },
   {
     name: 'a take is undone on a bucket past full, however late, and on one that was',
@@ -78,7 +92,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
   {
     name: 'charges on buckets past full: with more than enough, and down to the deepest debt',
     before: { a: `o1:${SOON}:40000000:0:1`, b: `o1:${SOON}:500000:0:1` },
-    items: [takeItem('a', OWING, { hits: 300 }), takeItem('b', OWING, { hits: 300 })],
+    items: [takeItem('a', DEBT_BUCKET, { hits: 300 }), takeItem('b', DEBT_BUCKET, { hits: 300 })],
     outcomes: [ok(200, 0, 0), { ...ok(0, 5_100_000, 100), forgiven: 145 }],
     after: { a: `o1:${SOON}:10000000:0:1`, b: `t1:${NOW + 15_000_000}:0:1` },
   },
@@ -86,7 +100,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
     name: 'a denied request gives nothing past full',
     before: { a: `o1:${SOON}:500000:0:1`, b: `t1:${NOW + 10_000_000}:0:1` },
     items: [takeItem('a', HUNDRED, grant(5)), takeItem('b', HUNDRED), takeItem('a', HUNDRED)],
-    outcomes: [ok(105, 0, 0), over(0, 100_000, 100), ok(105, 0, 0)],
+    outcomes: [ok(105, 0, 0), overLimit(0, 100_000, 100), ok(105, 0, 0)],
   },
   {
     name: 'hits beyond the limit of a window: granted, used up first, and no more than the limit at once',
@@ -98,7 +112,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
       takeItem('w', MINUTE, { hits: 6, enforcement: 'observe' }),
       takeItem('w', MINUTE, { hits: 3 }),
     ],
-    outcomes: [ok(11, LEFT, 0), ok(6, LEFT, 0), over(0, LEFT, 0), ok(3, LEFT, 2)],
+    outcomes: [ok(11, LEFT, 0), ok(6, LEFT, 0), overLimit(0, LEFT, 0), ok(3, LEFT, 2)],
     after: { w: `w1:${START}:2:60000000` },
   },
   {
@@ -109,7 +123,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
       takeItem('x', MINUTE),
       takeItem('w', MINUTE, { hits: 9, refund: true }),
     ],
-    outcomes: [over(0, LEFT, 0), ok(4, LEFT, 1), ok(7, LEFT, 0)],
+    outcomes: [overLimit(0, LEFT, 0), ok(4, LEFT, 1), ok(7, LEFT, 0)],
     after: { w: `g1:${START}:2:60000000`, x: `w1:${START}:1:60000000` },
   },
   {
@@ -122,7 +136,7 @@ export const OVER_VECTORS: readonly TakeVector[] = [
   {
     name: 'hits beyond the limit of windows in debt: of one that has begun with it, and of the one before',
     before: { w: `d1:${START}:4:60000000`, x: `d1:${START + 60_000_000}:4:60000000` },
-    items: [takeItem('w', OWING_MINUTE, grant(10)), takeItem('x', OWING_MINUTE, grant(10))],
+    items: [takeItem('w', DEBT_MINUTE, grant(10)), takeItem('x', DEBT_MINUTE, grant(10))],
     outcomes: [ok(11, LEFT, 0), ok(6, LEFT, 0)],
     after: { w: `g1:${START}:6:60000000`, x: `g1:${START}:1:60000000` },
   },

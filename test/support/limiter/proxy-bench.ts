@@ -5,7 +5,7 @@ import { PROXY_KINDS, type ProxyKind } from '../redis/proxy-kinds.js';
 import { redisCommand } from '../redis/redis-command.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import type { ShardingProxy } from '../redis/sharding-proxy.js';
-import { ProxyAlone } from '../redis/single-stores.js';
+import { SingleProxyStore } from '../redis/single-stores.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 
@@ -13,7 +13,7 @@ const SERVERS = 3;
 
 /** Returns a bench for each installed kind of proxy, with and without hash tags. */
 export function proxyBenches(): ProxyBench[] {
-  const kinds = PROXY_KINDS.filter(({ isHere }) => isHere);
+  const kinds = PROXY_KINDS.filter(({ isInstalled }) => isInstalled);
   return kinds.flatMap((kind) => [true, false].map((honours) => new ProxyBench(kind, honours)));
 }
 
@@ -25,7 +25,7 @@ export class ProxyBench implements TestBench {
   private readonly kind: ProxyKind;
   private servers: RedisServer[] = [];
   private running: ShardingProxy | undefined;
-  private stores: ProxyAlone[] = [];
+  private stores: SingleProxyStore[] = [];
 
   constructor(kind: ProxyKind, honoursHashTags: boolean) {
     this.kind = kind;
@@ -49,16 +49,16 @@ export class ProxyBench implements TestBench {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
-  open(options: TestStoreOptions = {}): Promise<ProxyAlone> {
+  open(options: TestStoreOptions = {}): Promise<SingleProxyStore> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
   /** Opens a store with any options, on the servers' clocks unless the options name one. */
-  async openWith(options: Partial<ProxyStoreOptions>): Promise<ProxyAlone> {
+  async openWith(options: Partial<ProxyStoreOptions>): Promise<SingleProxyStore> {
     const address = { ...parseRedisUrl(`127.0.0.1:${this.proxy.port}`), proxy: true };
     // A request with thousands of buckets causes thousands of calls, which count as requests of one connection.
     const patient = { ...REDIS, timeoutMicros: 10_000_000, maxInFlight: 40_000 };
-    const store = new ProxyAlone({ ...patient, address, ...options });
+    const store = new SingleProxyStore({ ...patient, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

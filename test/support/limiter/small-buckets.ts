@@ -57,9 +57,9 @@ export const someRequest = fc.record({
  * Rate of the bucket `d` with a debt bound that no charge reaches. A charge that reaches the bound is given back one
  * token short.
  */
-export const DEEPER = tokenBucketRate(3, 1, 1_000_000, 1000);
+export const DEEP_DEBT_RATE = tokenBucketRate(3, 1, 1_000_000, 1000);
 
-/** Returns the items with {@link DEEPER} as the rate of `d`. */
-export function deepened(items: readonly TakeItem[]): TakeItem[] {
-  return items.map((item) => (item.key === 'd' ? { ...item, rate: DEEPER } : item));
+/** Returns the items with {@link DEEP_DEBT_RATE} as the rate of `d`. */
+export function withDeepDebt(items: readonly TakeItem[]): TakeItem[] {
+  return items.map((item) => (item.key === 'd' ? { ...item, rate: DEEP_DEBT_RATE } : item));
 }

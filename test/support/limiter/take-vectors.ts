@@ -5,7 +5,7 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
 /** The recorded fields of an outcome. */
-export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'> &
+export type RecordedOutcome = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'> &
   Partial<Pick<TakeOutcome, 'forgiven'>>;
 
 /** One recorded decision: stored values before, request, answer, and stored values after. */
@@ -17,7 +17,7 @@ export interface TakeVector {
   /** Stored values by key, in the format of take.lua. */
   readonly before: Readonly<Record<string, string>>;
   readonly items: readonly TakeItem[];
-  readonly outcomes: readonly Told[];
+  readonly outcomes: readonly RecordedOutcome[];
   /** Absent if nothing changes. */
   readonly after?: Readonly<Record<string, string>>;
   /** Stored values in Redis if they differ, because Redis keeps a second level for servers with another limit. */
@@ -25,21 +25,21 @@ export interface TakeVector {
 }
 
 export const NOW = 1_700_000_000_000_000;
-export const THREE = tokenBucketRate(3, 3, 1_000_000);
+export const THREE_TOKENS = tokenBucketRate(3, 3, 1_000_000);
 const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
 export const MINUTE = windowRate('minute', 5);
-export const OWING = tokenBucketRate(100, 10, 1_000_000, 50);
-export const OWING_MINUTE = windowRate('minute', 5, { maxDebt: 5 });
+export const DEBT_BUCKET = tokenBucketRate(100, 10, 1_000_000, 50);
+export const DEBT_MINUTE = windowRate('minute', 5, { maxDebt: 5 });
 const PLAIN_MINUTE = windowRate('minute', 20);
 const BERLIN_DAY = windowRate('day', 5, { timeZone: 'Europe/Berlin' });
 /** Start of the minute that contains NOW, 20 s before it. */
 export const START = 1_699_999_980_000_000;
 
-export function ok(remaining: number, waitMicros: number, used: number): Told {
+export function ok(remaining: number, waitMicros: number, used: number): RecordedOutcome {
   return { limited: false, remaining, waitMicros, used, forgiven: 0 };
 }
 
-export function over(remaining: number, waitMicros: number, used: number): Told {
+export function overLimit(remaining: number, waitMicros: number, used: number): RecordedOutcome {
   return { limited: true, remaining, waitMicros, used };
 }
 
@@ -63,18 +63,18 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a hit that misses by a microsecond',
     before: { a: 't1:1700000009900001:0:1' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [over(0, 1, 100)],
+    outcomes: [overLimit(0, 1, 100)],
   },
   {
     name: 'a hit that misses by a third of a microsecond',
     before: { a: 't1:1700000000666667:0:3' },
-    items: [takeItem('a', THREE)],
-    outcomes: [over(0, 1, 3)],
+    items: [takeItem('a', THREE_TOKENS)],
+    outcomes: [overLimit(0, 1, 3)],
   },
   {
     name: 'carries that run over',
     before: { a: 't1:1700000000333333:2:3' },
-    items: [takeItem('a', THREE)],
+    items: [takeItem('a', THREE_TOKENS)],
     // 333,333 2/3 + 333,333 1/3: the remainder of the second is a third of a microsecond short of a token.
     outcomes: [ok(0, 1, 3)],
     after: { a: 't1:1700000000666667:0:3' },
@@ -82,13 +82,13 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a bucket that is full but for a carry',
     before: { a: 't1:1700000000000000:1:3' },
-    items: [takeItem('a', THREE, { hits: 0 })],
+    items: [takeItem('a', THREE_TOKENS, { hits: 0 })],
     outcomes: [ok(2, 1, 1)],
   },
   {
     name: 'a state in the past',
     before: { a: 't1:1600000000000000:1:3' },
-    items: [takeItem('a', THREE, { hits: 3 })],
+    items: [takeItem('a', THREE_TOKENS, { hits: 3 })],
     outcomes: [ok(0, 333_334, 3)],
     after: { a: 't1:1700000001000000:0:3' },
   },
@@ -104,7 +104,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a state above empty, repaired by a request that is denied',
     before: { a: 't1:1800000000000000:0:1' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [over(0, 100_000, 100)],
+    outcomes: [overLimit(0, 100_000, 100)],
     after: { a: 't1:1700000010000000:0:1' },
     afterInRedis: { a: 'l1:1700000010000000:0:1:1800000000000000:10000000' },
   },
@@ -119,21 +119,21 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a carry of another limit that has parts too',
     before: { a: 't1:1700000000000001:6:7' },
     // The result is 2 microseconds, not 1 and 6 thirds.
-    items: [takeItem('a', THREE)],
+    items: [takeItem('a', THREE_TOKENS)],
     outcomes: [ok(1, 2, 2)],
     after: { a: 't1:1700000000333335:1:3' },
   },
   {
     name: 'a refund across a carry',
     before: { a: 't1:1700000000667000:0:3' },
-    items: [takeItem('a', THREE, { refund: true })],
+    items: [takeItem('a', THREE_TOKENS, { refund: true })],
     outcomes: [ok(1, 334, 2)],
     after: { a: 't1:1700000000333666:2:3' },
   },
   {
     name: 'a refund to exactly full',
     before: { a: 't1:1700000000333333:1:3' },
-    items: [takeItem('a', THREE, { refund: true })],
+    items: [takeItem('a', THREE_TOKENS, { refund: true })],
     outcomes: [ok(3, 0, 0)],
     after: {},
   },
@@ -150,8 +150,8 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     outcomes: [
       ok(50, 100_000, 50),
       ok(0, 40_000_000, 5),
-      over(0, 100_000, 100),
-      over(0, 40_000_000, 6),
+      overLimit(0, 100_000, 100),
+      overLimit(0, 40_000_000, 6),
       ok(100, 0, 0),
     ],
     after: { a: 't1:1700000005000000:0:1', b: 't1:1700000010000000:0:1', w: `w1:${START}:6:60000000` },
@@ -161,7 +161,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     countDeniedHits: false,
     before: { w: `w1:${START}:4:60000000`, x: `w1:${START}:1:60000000` },
     items: [takeItem('x', MINUTE), takeItem('w', MINUTE, { hits: 2 })],
-    outcomes: [ok(4, 40_000_000, 1), over(0, 40_000_000, 4)],
+    outcomes: [ok(4, 40_000_000, 1), overLimit(0, 40_000_000, 4)],
   },
   {
     name: 'a window of the past',
@@ -174,14 +174,14 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a window counted to the end of numbers',
     before: { w: `w1:${START}:9007199254740990:60000000` },
     items: [takeItem('w', MINUTE, { hits: 5 })],
-    outcomes: [over(0, 40_000_000, 9_007_199_254_740_991)],
+    outcomes: [overLimit(0, 40_000_000, 9_007_199_254_740_991)],
     after: { w: `w1:${START}:9007199254740991:60000000` },
   },
   {
     name: 'a window over its limit, watched only: what is counted is told',
     before: { w: `w1:${START}:5:60000000` },
     items: [takeItem('w', MINUTE, { hits: 3, enforcement: 'observe' })],
-    outcomes: [over(0, 40_000_000, 8)],
+    outcomes: [overLimit(0, 40_000_000, 8)],
     after: { w: `w1:${START}:8:60000000` },
   },
   {
@@ -189,7 +189,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     countDeniedHits: false,
     before: { w: `w1:${START}:4:60000000` },
     items: [takeItem('w', MINUTE, { hits: 3 })],
-    outcomes: [over(0, 40_000_000, 4)],
+    outcomes: [overLimit(0, 40_000_000, 4)],
   },
   {
     name: 'a charge for what was admitted elsewhere: what is there goes, and the rest is forgiven',
@@ -201,13 +201,13 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a charge of a single hit that was admitted elsewhere, on a bucket with debt: it makes none',
     before: { a: 't1:1700000010000000:0:1' },
-    items: [takeItem('a', chargingRate(OWING))],
+    items: [takeItem('a', chargingRate(DEBT_BUCKET))],
     outcomes: [{ ...ok(0, 100_000, 100), forgiven: 1 }],
   },
   {
     name: 'the same on a bucket in debt, which Redis remembers',
     before: { a: 't1:1700000012000000:0:1' },
-    items: [takeItem('a', chargingRate(OWING), { hits: 3 })],
+    items: [takeItem('a', chargingRate(DEBT_BUCKET), { hits: 3 })],
     outcomes: [{ ...ok(0, 100_000, 100), forgiven: 3 }],
     after: { a: 't1:1700000010000000:0:1' },
     afterInRedis: { a: 'l1:1700000010000000:0:1:1700000012000000:10000000' },
@@ -215,7 +215,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'the same on a window in debt, which stays as it is',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
-    items: [takeItem('w', chargingRate(OWING_MINUTE), { hits: 3 })],
+    items: [takeItem('w', chargingRate(DEBT_MINUTE), { hits: 3 })],
     outcomes: [{ ...ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), forgiven: 3 }],
   },
   {
@@ -228,7 +228,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a charge past empty, on a bucket with debt',
     before: { a: 't1:1700000009950000:0:1' },
-    items: [takeItem('a', OWING, { hits: 30 })],
+    items: [takeItem('a', DEBT_BUCKET, { hits: 30 })],
     // The bucket had half a token: 100 - 0.5 + 30.
     outcomes: [ok(0, 3_050_000, 100)],
     after: { a: 't1:1700000012950000:0:1' },
@@ -236,47 +236,47 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a charge past the deepest debt: the rest is forgiven',
     before: { a: 't1:1700000012950000:0:1' },
-    items: [takeItem('a', OWING, { hits: 30 })],
+    items: [takeItem('a', DEBT_BUCKET, { hits: 30 })],
     outcomes: [{ ...ok(0, 5_100_000, 100), forgiven: 10 }],
     after: { a: 't1:1700000015000000:0:1' },
   },
   {
     name: 'a plain hit and a peek on a bucket in debt',
     before: { a: 't1:1700000012950000:0:1' },
-    items: [takeItem('a', OWING, { enforcement: 'observe' }), takeItem('a', OWING, { hits: 0 })],
-    outcomes: [over(0, 3_050_000, 100), over(0, 3_050_000, 100)],
+    items: [takeItem('a', DEBT_BUCKET, { enforcement: 'observe' }), takeItem('a', DEBT_BUCKET, { hits: 0 })],
+    outcomes: [overLimit(0, 3_050_000, 100), overLimit(0, 3_050_000, 100)],
   },
   {
     name: 'a charge beside a limit that denies: nothing is taken',
     before: { b: 't1:1700000010000000:0:1' },
-    items: [takeItem('a', OWING, { hits: 30 }), takeItem('b', HUNDRED)],
-    outcomes: [ok(100, 0, 0), over(0, 100_000, 100)],
+    items: [takeItem('a', DEBT_BUCKET, { hits: 30 }), takeItem('b', HUNDRED)],
+    outcomes: [ok(100, 0, 0), overLimit(0, 100_000, 100)],
   },
   {
     name: 'a window with debt: what is too much counts in the next one',
     before: { w: `w1:${START}:4:60000000` },
-    items: [takeItem('w', OWING_MINUTE, { hits: 3 })],
+    items: [takeItem('w', DEBT_MINUTE, { hits: 3 })],
     outcomes: [ok(0, 40_000_000, 7)],
     after: { w: `d1:${START + 60_000_000}:2:60000000` },
   },
   {
     name: 'a window with debt: more than the next one can pay is forgiven',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
-    items: [takeItem('w', OWING_MINUTE, { hits: 9 })],
+    items: [takeItem('w', DEBT_MINUTE, { hits: 9 })],
     outcomes: [{ ...ok(0, 40_000_000, 10), forgiven: 6 }],
     after: { w: `d1:${START + 60_000_000}:5:60000000` },
   },
   {
     name: 'a window whose debt uses up the next one, too',
     before: { w: `d1:${START + 60_000_000}:5:60000000` },
-    items: [takeItem('w', OWING_MINUTE)],
-    outcomes: [over(0, 100_000_000, 10)],
+    items: [takeItem('w', DEBT_MINUTE)],
+    outcomes: [overLimit(0, 100_000_000, 10)],
   },
   {
     name: 'a window that begins with a debt',
     nowMicros: NOW + 60_000_000,
     before: { w: `d1:${START + 60_000_000}:4:60000000` },
-    items: [takeItem('w', OWING_MINUTE)],
+    items: [takeItem('w', DEBT_MINUTE)],
     outcomes: [ok(0, 40_000_000, 5)],
     after: { w: `w1:${START + 60_000_000}:5:60000000` },
   },
@@ -284,13 +284,13 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a window in debt and a rule without: used up, and the debt stays',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
     items: [takeItem('w', PLAIN_MINUTE)],
-    outcomes: [over(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
+    outcomes: [overLimit(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
   },
   {
     name: 'a refund to a window in debt by a rule without, beside one hit more',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
     items: [takeItem('w', PLAIN_MINUTE, { hits: 7, refund: true }), takeItem('w', PLAIN_MINUTE)],
-    outcomes: [ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), over(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
+    outcomes: [ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), overLimit(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
   },
   {
     name: 'a window that begins with a debt, and a rule without',
@@ -348,7 +348,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a take that is undone, in thirds of a microsecond',
     before: { a: 't1:1700000000666666:2:3' },
-    items: [{ ...takeItem('a', THREE, { refund: true }), undoMark: NOW - 333_333 }],
+    items: [{ ...takeItem('a', THREE_TOKENS, { refund: true }), undoMark: NOW - 333_333 }],
     outcomes: [ok(1, 333_333, 2)],
     after: { a: 't1:1700000000666666:1:3' },
   },
@@ -356,8 +356,8 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'takes that are undone from buckets with debt: above its bound, and at it since the take',
     before: { a: 't1:1700000014999998:0:1', b: 't1:1700000014999999:0:1' },
     items: [
-      { ...takeItem('a', OWING, { hits: 20, refund: true }), undoMark: NOW - 1 },
-      { ...takeItem('b', OWING, { hits: 20, refund: true }), undoMark: NOW - 1 },
+      { ...takeItem('a', DEBT_BUCKET, { hits: 20, refund: true }), undoMark: NOW - 1 },
+      { ...takeItem('b', DEBT_BUCKET, { hits: 20, refund: true }), undoMark: NOW - 1 },
     ],
     outcomes: [ok(0, 3_099_999, 100), ok(0, 5_099_999, 100)],
     after: { a: 't1:1700000012999999:0:1', b: 't1:1700000014999999:0:1' },
@@ -377,14 +377,14 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a refund to the window before one that begins with its debt',
     nowMicros: NOW + 60_000_000,
     before: { w: `d1:${START + 60_000_000}:4:60000000` },
-    items: [{ ...takeItem('w', OWING_MINUTE, { hits: 4, refund: true }), undoMark: START }],
+    items: [{ ...takeItem('w', DEBT_MINUTE, { hits: 4, refund: true }), undoMark: START }],
     outcomes: [ok(1, 40_000_000, 4)],
   },
   {
     name: 'a charge without debt in a request that is denied',
     before: { a: 't1:1700000010000000:0:1', w: `w1:${START}:2:60000000` },
     items: [takeItem('a', HUNDRED), takeItem('w', chargingRate(MINUTE), { hits: 3 })],
-    outcomes: [over(0, 100_000, 100), ok(3, 40_000_000, 2)],
+    outcomes: [overLimit(0, 100_000, 100), ok(3, 40_000_000, 2)],
   },
   {
     name: 'a refund to a day of a calendar',
@@ -397,14 +397,14 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a candidate counts what is denied beside it',
     before: { a: 't1:1700000010000000:0:1' },
     items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
-    outcomes: [over(0, 100_000, 100), ok(99, 100_000, 1)],
+    outcomes: [overLimit(0, 100_000, 100), ok(99, 100_000, 1)],
     after: { a: 't1:1700000010000000:0:1', c: 't1:1700000000100000:0:1' },
   },
   {
     name: 'a candidate that does not fit denies nobody',
     before: { c: 't1:1700000010000000:0:1' },
     items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
-    outcomes: [ok(99, 100_000, 1), over(0, 100_000, 100)],
+    outcomes: [ok(99, 100_000, 1), overLimit(0, 100_000, 100)],
     after: { a: 't1:1700000000100000:0:1', c: 't1:1700000010000000:0:1' },
   },
 ];

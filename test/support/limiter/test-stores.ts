@@ -11,7 +11,7 @@ import type { RedisClock, RedisStoreOptions } from '../../../src/storage/redis/r
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
-import { RedisAlone } from '../redis/single-stores.js';
+import { SingleRedisStore } from '../redis/single-stores.js';
 import { MEMORY, REDIS } from './store-options.js';
 
 export interface TestStoreOptions {
@@ -68,7 +68,7 @@ export class RedisBench implements TestBench {
   private readonly tool: keyof typeof SERVERS;
   private server: RedisServer | undefined;
   private admin: Redis | undefined;
-  private stores: RedisAlone[] = [];
+  private stores: SingleRedisStore[] = [];
 
   /** `clockOf`: the clock that the stores use. */
   constructor(tool: keyof typeof SERVERS, clockOf: RedisClock = 'auto') {
@@ -97,14 +97,14 @@ export class RedisBench implements TestBench {
     await this.server?.stop();
   }
 
-  open(options: TestStoreOptions = {}): Promise<RedisAlone> {
+  open(options: TestStoreOptions = {}): Promise<SingleRedisStore> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
   /** Opens a store with any options, on Redis's own clock unless the options name one. */
-  async openWith(options: Partial<RedisStoreOptions>): Promise<RedisAlone> {
+  async openWith(options: Partial<RedisStoreOptions>): Promise<SingleRedisStore> {
     const address = parseRedisUrl(`127.0.0.1:${this.port}`);
-    const store = new RedisAlone({ ...REDIS, clockOf: this.clockOf, address, ...options });
+    const store = new SingleRedisStore({ ...REDIS, clockOf: this.clockOf, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

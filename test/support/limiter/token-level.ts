@@ -1,5 +1,5 @@
 import type { TokenBucketRate } from '../../../src/limiter/token-bucket.js';
-import type { Told } from './take-vectors.js';
+import type { RecordedOutcome } from './take-vectors.js';
 
 /**
  * A simple model of a token bucket that tests compare with the exact arithmetic: a rising level in big integers. A
@@ -25,7 +25,7 @@ export class TokenLevel {
     this.at = nowMicros;
   }
 
-  take(hits: number, refund: boolean, nowMicros: number): Told {
+  take(hits: number, refund: boolean, nowMicros: number): RecordedOutcome {
     this.set(this.level + BigInt(nowMicros - this.at) * this.perMicro);
     this.at = nowMicros;
     const asked = BigInt(hits) * this.token;
@@ -56,7 +56,7 @@ export class TokenLevel {
     return this.level < 0n ? 0n : this.level / this.token;
   }
 
-  private outcome(limited: boolean, until: bigint): Told {
+  private outcome(limited: boolean, until: bigint): RecordedOutcome {
     const missing = until - this.level;
     const remaining = this.remaining();
     return {

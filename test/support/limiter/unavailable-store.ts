@@ -1,12 +1,12 @@
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 
 /** An unavailable store, which records the deadlines of its calls. */
-export class AwayStore implements BucketStore {
+export class UnavailableStore implements BucketStore {
   readonly deadlines: number[] = [];
 
   take(_items: readonly unknown[], deadlineMicros = Number.POSITIVE_INFINITY): StorageError {
     this.deadlines.push(deadlineMicros);
-    return new StorageError('disconnected', 'redis://secret@host is away');
+    return new StorageError('disconnected', 'redis://secret@host is unavailable');
   }
 
   async close(): Promise<void> {}

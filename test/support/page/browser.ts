@@ -22,7 +22,7 @@ export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
 }
 
 /** Options of a page. */
-export interface Look {
+export interface PageOptions {
   readonly width?: keyof typeof WIDTHS;
   readonly scheme?: 'light' | 'dark';
   /** Whether `page.clock` can advance the page's clock, which runs normally until then. */
@@ -40,10 +40,10 @@ export interface WatchedPage {
   close(): Promise<void>;
 }
 
-const LOSS = /^error: Failed to load resource|^error: .*net::ERR_/;
+const FAILED_REQUEST = /^error: Failed to load resource|^error: .*net::ERR_/;
 
 /** Opens `url` in a new browser context. */
-export async function openPage(browser: Browser, url: string, look: Look = {}): Promise<WatchedPage> {
+export async function openPage(browser: Browser, url: string, look: PageOptions = {}): Promise<WatchedPage> {
   const { width = 'desk', scheme = 'light', movesClock = false } = look;
   const context = await browser.newContext({
     viewport: { width: WIDTHS[width], height: width === 'desk' ? 900 : 844 },
@@ -55,7 +55,7 @@ export async function openPage(browser: Browser, url: string, look: Look = {}): 
   const problems: string[] = [];
   let losses = false;
   const note = (problem: string): void => {
-    if (!losses || !LOSS.test(problem)) problems.push(problem);
+    if (!losses || !FAILED_REQUEST.test(problem)) problems.push(problem);
   };
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);

@@ -6,7 +6,7 @@ export interface RelayOptions {
   /** Path prefix, such as `/weir`; other paths are not found. Default: none. */
   readonly prefix?: string;
   /** True: an answer is held back until it is complete. */
-  readonly holdsBack?: boolean;
+  readonly buffersAnswers?: boolean;
 }
 
 /** Replaces a piece of an answer. */
@@ -16,19 +16,19 @@ export type Rewrite = (path: string, piece: string) => string;
 export class Relay {
   readonly port: number;
   /** May be changed; answers that have started are not affected. */
-  holdsBack: boolean;
+  buffersAnswers: boolean;
   /** May be changed at any time; also affects answers that have started. */
   rewrite: Rewrite = (_path, piece) => piece;
   readonly #server: Server;
 
-  private constructor(port: number, server: Server, holdsBack: boolean) {
+  private constructor(port: number, server: Server, buffersAnswers: boolean) {
     this.port = port;
-    this.holdsBack = holdsBack;
+    this.buffersAnswers = buffersAnswers;
     this.#server = server;
   }
 
   /** Starts a relay on 127.0.0.1 in front of the port `to`. Close it after use. */
-  static async start(to: number, { prefix = '', holdsBack = false }: RelayOptions = {}): Promise<Relay> {
+  static async start(to: number, { prefix = '', buffersAnswers = false }: RelayOptions = {}): Promise<Relay> {
     const [port = 0] = await freePorts(1);
     const server = createServer((incoming, answer) => {
       const path = incoming.url ?? '/';
@@ -38,7 +38,7 @@ export class Relay {
       }
       passOn(incoming, answer, to, path.slice(prefix.length) || '/', relay);
     });
-    const relay = new Relay(port, server, holdsBack);
+    const relay = new Relay(port, server, buffersAnswers);
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return relay;
   }
@@ -65,7 +65,7 @@ function passOn(
     const { 'content-length': _length, ...kept } = from.headers;
     const begin = (): void => void answer.writeHead(from.statusCode ?? 502, kept);
     from.setEncoding('utf8');
-    if (relay.holdsBack) {
+    if (relay.buffersAnswers) {
       const pieces: string[] = [];
       from.on('data', (piece: string) => pieces.push(piece));
       from.on('end', () => {

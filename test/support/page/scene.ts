@@ -3,8 +3,8 @@ import { RlsClient } from '../grpc/rls-client.js';
 import { descriptor } from '../policy/decider.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
-import { type Look, launchBrowser, openPage, type WatchedPage } from './browser.js';
-import { untilHeard } from './views.js';
+import { launchBrowser, openPage, type PageOptions, type WatchedPage } from './browser.js';
+import { untilConnected } from './views.js';
 
 /** Stores of the buckets, and the number of processes. */
 export const STORES = ['memory', 'Redis', 'Redis with two workers'] as const;
@@ -40,9 +40,9 @@ export class PageScene {
   }
 
   /** Opens the page of a server and waits until it is live. */
-  async open(port: number, look: Look = {}): Promise<Page> {
+  async open(port: number, look: PageOptions = {}): Promise<Page> {
     this.#opened = await openPage(this.browser, `http://127.0.0.1:${port}/`, look);
-    await untilHeard(this.#opened.page);
+    await untilConnected(this.#opened.page);
     return this.#opened.page;
   }
 

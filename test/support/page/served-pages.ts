@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { optionalToolPath } from '../process/tools.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
-import { type Look, launchBrowser, openPage, type WatchedPage } from './browser.js';
-import { untilHeard } from './views.js';
+import { launchBrowser, openPage, type PageOptions, type WatchedPage } from './browser.js';
+import { untilConnected } from './views.js';
 
 /** Server and page of one test. */
 export interface ServedPages {
   /** Starts the server of a test, which is stopped after the test. */
   start(options: Parameters<typeof startWeir>[0]): Promise<WeirServer>;
   /** Opens the page of that server and waits until it is live. */
-  open(look?: Look): Promise<Page>;
+  open(look?: PageOptions): Promise<Page>;
 }
 
 /**
@@ -40,7 +40,7 @@ export function servedPages(): ServedPages {
     },
     async open(look = {}) {
       opened = await openPage(browser as Browser, `http://127.0.0.1:${server?.debugPort}/`, look);
-      await untilHeard(opened.page);
+      await untilConnected(opened.page);
       return opened.page;
     },
   };

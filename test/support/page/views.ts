@@ -12,7 +12,7 @@ const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
 };
 
 /** Resolves when the page shows the connection state `state`: `live`, `polling every 5 s`, or `no answer`. */
-export async function untilHeard(page: Page, state = 'live'): Promise<void> {
+export async function untilConnected(page: Page, state = 'live'): Promise<void> {
   await page.locator('#connection', { hasText: state }).waitFor({ timeout: 20_000 });
 }
 

@@ -16,7 +16,7 @@ import { repositoryRoot } from '../process/tools.js';
 import { startRedis } from '../redis/redis-server.js';
 import { askBuckets } from '../weir/buckets.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
-import { type Look, launchBrowser, openPage } from './browser.js';
+import { launchBrowser, openPage, type PageOptions } from './browser.js';
 import { shopPolicies, shopTraffic } from './shop.js';
 
 const SPEED = 60;
@@ -106,7 +106,7 @@ async function traffic(server: WeirServer, from: number, isOver: () => boolean):
   client.close();
 }
 
-async function take(browser: Browser, server: WeirServer, look: Look, folder: string): Promise<void> {
+async function take(browser: Browser, server: WeirServer, look: PageOptions, folder: string): Promise<void> {
   for (const [name, show] of Object.entries(VIEWS)) {
     const opened = await openPage(browser, `http://127.0.0.1:${server.debugPort}/`, look);
     await opened.page.locator('#tiles .tile').first().waitFor();

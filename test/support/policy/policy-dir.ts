@@ -44,18 +44,18 @@ export class PolicyDir {
 }
 
 /** Returns a valid file with one rule of `requests` a day. */
-export function goodFile(domain: string, requests: number): string {
+export function validFile(domain: string, requests: number): string {
   return `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${requests} } }]\n`;
 }
 
 /** Returns a file with an error whose domain is readable. */
-export function badFile(domain: string): string {
+export function invalidFile(domain: string): string {
   return `domain: ${domain}\nfoo: bar\n`;
 }
 
 export const UNPARSEABLE = 'domain: [\n';
 
-/** Returns the state of each domain, with the limit of its {@link goodFile}: `d: ok 5`. */
+/** Returns the state of each domain, with the limit of its {@link validFile}: `d: ok 5`. */
 export function statesOf({ domains, policySet }: LoadedPolicies): string[] {
   const states = domains.map(({ domain, state }) => {
     const rate = policySet.domains.get(domain)?.match(entries('k=v')).rules[0]?.rate;

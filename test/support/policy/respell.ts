@@ -15,7 +15,7 @@ interface Inherited {
 }
 
 /** Returns a generator of numbers that is determined by the seed (mulberry32). */
-export function chanceOf(seed: number): Chance {
+export function seededChance(seed: number): Chance {
   let state = seed;
   return (below) => {
     state = (state + 0x6d2b79f5) | 0;

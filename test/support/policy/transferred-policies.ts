@@ -10,7 +10,11 @@ import type { PolicySet } from '../../../src/policy/policy-set.js';
  * Returns the policies that another thread or process builds from `items`, which arrive in slices; `inEffect` are the
  * policies that it already has.
  */
-export function handedOver(items: Iterable<PolicyItem>, version = 'v', inEffect?: PolicySet): PolicySet {
+export function transferredPolicies(
+  items: Iterable<PolicyItem>,
+  version = 'v',
+  inEffect?: PolicySet,
+): PolicySet {
   const receiver = new PolicyReceiver(inEffect);
   for (const slice of cutSlices(items, needsOwnSlice)) {
     for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);

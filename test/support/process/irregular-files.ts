@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 
 /** Unusual kinds of files where a regular file is expected, with functions that replace a file with them. */
-export const STRANGE_FILES = {
+export const IRREGULAR_FILES = {
   'a pipe that nobody writes to': (path: string) => {
     execFileSync('mkfifo', [path]);
   },
@@ -16,12 +16,12 @@ export const STRANGE_FILES = {
   },
 } as const;
 
-export type StrangeFile = keyof typeof STRANGE_FILES;
+export type IrregularFile = keyof typeof IRREGULAR_FILES;
 
 /** Replaces a file with an unusual kind of file, atomically as renaming does. */
-export function replaceBy(path: string, what: StrangeFile): void {
+export function replaceWith(path: string, what: IrregularFile): void {
   const made = `${path}.new`;
-  STRANGE_FILES[what](made);
+  IRREGULAR_FILES[what](made);
   rmSync(path, { force: true });
   renameSync(made, path);
 }

@@ -24,14 +24,14 @@ export function shippedAlerts(): readonly AlertRule[] {
 }
 
 /** Metrics at one time, by instance; undefined for an instance that does not answer. */
-export type Shot = Readonly<Record<string, Scrape | undefined>>;
+export type Snapshot = Readonly<Record<string, Scrape | undefined>>;
 
 /** Metrics at the beginning and the end of a state. */
-export type Pair = readonly [before: Shot, after: Shot];
+export type SnapshotPair = readonly [before: Snapshot, after: Snapshot];
 
 export interface Observation {
-  readonly good: Pair;
-  readonly bad: Pair;
+  readonly good: SnapshotPair;
+  readonly bad: SnapshotPair;
   /** True: the change between the two bad scrapes happened once, and does not continue. */
   readonly once?: boolean;
 }
@@ -64,7 +64,7 @@ function spread(value: number | undefined, delta: number, more: number): string 
 
 /** Returns the scrapes of one series: the growth between the two scrapes of a pair is repeated, step by step. */
 function valuesOf(series: string, instance: string, { good, bad, once = false }: Observation): string {
-  const at = ([before, after]: Pair) => [
+  const at = ([before, after]: SnapshotPair) => [
     before[instance]?.values.get(series),
     after[instance]?.values.get(series),
   ];

@@ -4,11 +4,11 @@ import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/clu
 import { parseClusterUrl } from '../../../src/storage/redis/connection/named-servers.js';
 import { REDIS } from '../limiter/store-options.js';
 import { waitFor } from '../process/wait-for.js';
-import { ClusterAlone } from './single-stores.js';
+import { SingleClusterStore } from './single-stores.js';
 
 /** A store on a cluster, with its log lines. */
-export interface WatchedStore {
-  readonly store: ClusterAlone;
+export interface LoggedStore {
+  readonly store: SingleClusterStore;
   readonly log: string[];
   readonly faults: StoreFault[];
   /** Resolves with the reason for a failed request, or `decided`. */
@@ -19,13 +19,13 @@ export interface WatchedStore {
 
 /** Stores on clusters. {@link close} closes all of them. */
 export class ClusterStores {
-  private readonly opened: ClusterAlone[] = [];
+  private readonly opened: SingleClusterStore[] = [];
 
   /** Opens a store on the nodes in `url`. */
-  openOne(url: string, options: Partial<ClusterStoreOptions> = {}): WatchedStore {
+  openOne(url: string, options: Partial<ClusterStoreOptions> = {}): LoggedStore {
     const log: string[] = [];
     const faults: StoreFault[] = [];
-    const store = new ClusterAlone({
+    const store = new SingleClusterStore({
       ...REDIS,
       address: parseClusterUrl(url),
       log: (level, message) => log.push(`${level}: ${message}`),
@@ -48,7 +48,7 @@ export class ClusterStores {
   }
 
   /** Same as {@link openOne}, but resolves once all nodes are available. */
-  async open(url: string, options?: Partial<ClusterStoreOptions>): Promise<WatchedStore> {
+  async open(url: string, options?: Partial<ClusterStoreOptions>): Promise<LoggedStore> {
     const opened = this.openOne(url, options);
     await waitFor('all nodes to be up', () => opened.store.isComplete);
     return opened;

@@ -55,7 +55,7 @@ export function servesSlot({ isMaster, slots }: NodeLine, slot: number): boolean
  * change. A node without the latest change would give its next change an epoch that is too low, and an old message
  * could revert it.
  */
-export function agreedOf(lines: readonly NodeLine[]): string {
+export function sharedFacts(lines: readonly NodeLine[]): string {
   return lines
     .filter(({ isFailed }) => !isFailed)
     .map(({ id, masterId, isMaster, epoch, slots }) =>

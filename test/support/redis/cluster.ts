@@ -1,7 +1,7 @@
 import { freePorts } from '../process/free-port.js';
 import { waitFor } from '../process/wait-for.js';
 import { ClusterNode } from './cluster-node.js';
-import { agreedOf, type NodeLine, servesSlot } from './cluster-view.js';
+import { type NodeLine, servesSlot, sharedFacts } from './cluster-view.js';
 import { startRedis } from './redis-server.js';
 
 /** Number of slots of a Redis Cluster. */
@@ -313,7 +313,7 @@ export class RedisCluster {
       const lines = await node.view();
       if (lines.some(({ isMyself, isMoving }) => isMyself && isMoving)) return undefined;
       if (lines.filter(({ isFailed }) => !isFailed).length !== running.length) return undefined;
-      seen.add(agreedOf(lines));
+      seen.add(sharedFacts(lines));
       if (seen.size > 1) return undefined;
       const link = await node.field('master_link_status', 'INFO', 'replication');
       if (link !== undefined && link !== 'up') return undefined;

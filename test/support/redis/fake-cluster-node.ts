@@ -1,10 +1,10 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 /** A fake cluster node that reports masters that do not exist. Stop it after use. */
-export interface LyingNode {
+export interface FakeClusterNode {
   readonly address: string;
   /** Returns how often clients asked for the slots. */
-  looks(): number;
+  slotQueries(): number;
   stop(): Promise<void>;
 }
 
@@ -32,14 +32,14 @@ function endOfCommand(text: string): number {
 }
 
 /** Starts a fake node on 127.0.0.1 that reports `masters` masters. It speaks RESP over TCP. */
-export async function startLyingNode(masters: number): Promise<LyingNode> {
+export async function startFakeClusterNode(masters: number): Promise<FakeClusterNode> {
   const slots = slotsOf(masters);
   const info = bulk('cluster_state:ok\r\ncluster_current_epoch:5\r\n');
   const sockets = new Set<Socket>();
-  let looks = 0;
+  let slotQueries = 0;
   const answerTo = (command: string): string => {
     if (/slots/i.test(command)) {
-      looks++;
+      slotQueries++;
       return slots;
     }
     return /info/i.test(command) ? info : '+OK\r\n';
@@ -60,7 +60,7 @@ export async function startLyingNode(masters: number): Promise<LyingNode> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    looks: () => looks,
+    slotQueries: () => slotQueries,
     stop: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();

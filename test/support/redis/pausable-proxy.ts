@@ -1,25 +1,25 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A proxy in front of a Redis that a test can pause and disconnect. */
-export interface HeldProxy {
+export interface PausableProxy {
   readonly port: number;
   /** Number of connections accepted so far. */
   readonly accepted: number;
-  /** Bytes received from clients since the last {@link hold}. */
+  /** Bytes received from clients since the last {@link pause}. */
   readonly received: number;
   /** Pauses one direction: `requests` from clients, or `replies` from Redis. */
-  hold(what: 'requests' | 'replies'): void;
+  pause(what: 'requests' | 'replies'): void;
   /** Resumes both directions; paused bytes are sent first. */
-  release(): void;
+  resume(): void;
   /** Refuses new connections, from the `n`-th on. */
   refuseFrom(n: number): void;
   /** Closes all connections and discards paused bytes. */
-  cut(): void;
+  disconnect(): void;
   close(): Promise<void>;
 }
 
 /** Listens on 127.0.0.1 in front of the Redis at `redisPort`, which may be a function that returns the current port. */
-export async function startHeldProxy(redisPort: number | (() => number)): Promise<HeldProxy> {
+export async function startPausableProxy(redisPort: number | (() => number)): Promise<PausableProxy> {
   const sockets = new Set<Socket>();
   let held: 'requests' | 'replies' | undefined;
   let waiting: (() => void)[] = [];
@@ -52,7 +52,7 @@ export async function startHeldProxy(redisPort: number | (() => number)): Promis
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const cut = (): void => {
+  const disconnect = (): void => {
     waiting = [];
     for (const socket of sockets) socket.destroy();
   };
@@ -64,20 +64,20 @@ export async function startHeldProxy(redisPort: number | (() => number)): Promis
     get received() {
       return received;
     },
-    hold(what) {
+    pause(what) {
       held = what;
       received = 0;
     },
-    release() {
+    resume() {
       held = undefined;
       for (const write of waiting.splice(0)) write();
     },
     refuseFrom(n) {
       refusedFrom = n;
     },
-    cut,
+    disconnect,
     close: () => {
-      cut();
+      disconnect();
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };

@@ -7,7 +7,7 @@ import { startTwemproxy } from './twemproxy.js';
 export interface ProxyKind {
   readonly name: 'twemproxy' | 'redis_proxy';
   /** Whether the program is installed; otherwise its tests are skipped. */
-  readonly isHere: boolean;
+  readonly isInstalled: boolean;
   start(options: ShardingProxyOptions): Promise<ShardingProxy>;
 }
 
@@ -15,8 +15,8 @@ export interface ProxyKind {
 export const PROXY_KINDS: readonly ProxyKind[] = [
   {
     name: 'twemproxy',
-    isHere: optionalToolPath('nutcracker') !== undefined,
+    isInstalled: optionalToolPath('nutcracker') !== undefined,
     start: startTwemproxy,
   },
-  { name: 'redis_proxy', isHere: true, start: startEnvoyRedisProxy },
+  { name: 'redis_proxy', isInstalled: true, start: startEnvoyRedisProxy },
 ];

@@ -9,10 +9,10 @@ import type { GiveBackOptions, GiveBackStats } from '../../../src/storage/sharde
 import type { ShardMap } from '../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 
-type ToldGiveBacks = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
+type GiveBackListener = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
 
 /** A store on a single Redis. */
-export class RedisAlone extends RedisStore implements BucketStore {
+export class SingleRedisStore extends RedisStore implements BucketStore {
   /** Resolves once Redis was reached for the first time. */
   readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
   everReached = false;
@@ -32,11 +32,11 @@ export class RedisAlone extends RedisStore implements BucketStore {
 }
 
 /** A store on a single Redis Cluster. */
-export class ClusterAlone extends ClusterStore implements BucketStore {
+export class SingleClusterStore extends ClusterStore implements BucketStore {
   everReached = false;
   readonly #store: ShardedStore;
 
-  constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & ToldGiveBacks) {
+  constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & GiveBackListener) {
     super({ ...options, takeAgain: (...asked) => this.take(...asked) });
     this.onUp(() => {
       this.everReached = true;
@@ -58,13 +58,13 @@ export class ClusterAlone extends ClusterStore implements BucketStore {
 }
 
 /** A store on a single proxy. */
-export class ProxyAlone extends ProxyStore implements BucketStore {
+export class SingleProxyStore extends ProxyStore implements BucketStore {
   /** Resolves once Redis was reached for the first time. */
   readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
   everReached = false;
   readonly #store: ShardedStore;
 
-  constructor(options: ProxyStoreOptions & ToldGiveBacks) {
+  constructor(options: ProxyStoreOptions & GiveBackListener) {
     super(options);
     this.onUp(() => {
       this.everReached = true;
@@ -86,18 +86,19 @@ export class ProxyAlone extends ProxyStore implements BucketStore {
 }
 
 /** Opens the kind of store that the address of a Redis selects, as the only shard. */
-export function openAlone(
+export function openSingleStore(
   options: RedisStoreOptions,
 ): RedisBuckets & BucketStore & { readonly everReached: boolean } {
   const { cluster, proxy } = options.address;
-  const Kind = proxy === true ? ProxyAlone : cluster === undefined ? RedisAlone : ClusterAlone;
+  const Kind =
+    proxy === true ? SingleProxyStore : cluster === undefined ? SingleRedisStore : SingleClusterStore;
   return new Kind(options);
 }
 
 function storeOver(
   map: ShardMap,
   close: () => Promise<void>,
-  { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack }: RedisStoreOptions & ToldGiveBacks,
+  { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack }: RedisStoreOptions & GiveBackListener,
 ): ShardedStore {
   return new ShardedStore({
     main: {

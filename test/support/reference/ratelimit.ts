@@ -10,7 +10,7 @@ export interface RatelimitServer {
 }
 
 /**
- * Starts a program such as the image's /bin/ratelimit ({@link standInPrograms}) or the reference's as a container
+ * Starts a program such as the image's /bin/ratelimit ({@link copyImagePrograms}) or the reference's as a container
  * would, with only the variables in `env`, and waits until it serves. Ports and addresses are chosen here, because the
  * default ones may be in use.
  */

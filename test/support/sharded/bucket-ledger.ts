@@ -18,7 +18,7 @@ export interface Entry {
 }
 
 /** Final state of a `take`, known once all calls have settled. */
-export type Fate = 'admitted' | 'returned' | 'lost' | 'kept';
+export type FinalState = 'admitted' | 'returned' | 'lost' | 'kept';
 
 /** A bucket of the model. */
 class ModelBucket {
@@ -99,7 +99,7 @@ export class BucketLedger {
    * Compares the model with the entries. `used` is the server's final value, as a peek reports it; `fateOf` returns the
    * final state of a take. Returns the number of lost hits.
    */
-  check(nowMicros: number, used: number, fateOf: (entry: Entry) => Fate): number {
+  check(nowMicros: number, used: number, fateOf: (entry: Entry) => FinalState): number {
     /** The model with only the allowed takes, and with all takes that remain. */
     const ideal = new ModelBucket(this.rate);
     const expected = new ModelBucket(this.rate);

@@ -21,49 +21,49 @@ import { BucketLedger, type Entry } from './bucket-ledger.js';
 const LOST = new StorageError('timeout', 'lost');
 
 /** A call to a server that may still be executed or answered. */
-export class Call {
-  readonly way: Way;
+export class ControlledCall {
+  readonly link: ServerLink;
   readonly take: PartitionTake;
-  readonly isReturn: boolean;
+  readonly isGiveBack: boolean;
   /** Lifetime of the server in which the call was sent. */
-  readonly life: number;
-  isDone = false;
+  readonly incarnation: number;
+  isExecuted = false;
   isAnswered = false;
   isDropped = false;
   /** Changes made by the call, by bucket. */
   readonly entries: { readonly key: string; readonly entry: Entry }[] = [];
   outcomes: readonly TakeOutcome[] = [];
   /** For an answered take: the call that reverses it, and whether that call could not be sent. */
-  undoneBy: Call | undefined;
+  reversedBy: ControlledCall | undefined;
   isSkipped = false;
   resolve: (result: TakeResult) => void = () => {};
 
-  constructor(way: Way, take: PartitionTake, isReturn: boolean) {
-    this.way = way;
+  constructor(link: ServerLink, take: PartitionTake, isGiveBack: boolean) {
+    this.link = link;
     this.take = take;
-    this.isReturn = isReturn;
-    this.life = way.server.life;
+    this.isGiveBack = isGiveBack;
+    this.incarnation = link.server.incarnation;
   }
 
   /** Whether the partition allowed the request, and the answer arrived. */
   isTaken = false;
 
   /** Whether the call may still be executed. */
-  get mayHaveExecuted(): boolean {
-    return !this.isDone && !this.isDropped && this.life === this.way.server.life;
+  get mayBeExecuted(): boolean {
+    return !this.isExecuted && !this.isDropped && this.incarnation === this.link.server.incarnation;
   }
 
   /** Executes the call. */
-  perform(): void {
-    this.isDone = true;
-    this.outcomes = this.way.server.perform(this);
+  execute(): void {
+    this.isExecuted = true;
+    this.outcomes = this.link.server.execute(this);
   }
 
   /** Answers the call with its result. */
   answer(): void {
     this.isAnswered = true;
     const denied = deniesRequest(this.take.items, this.outcomes);
-    this.isTaken = !this.isReturn && !denied;
+    this.isTaken = !this.isGiveBack && !denied;
     this.resolve(this.outcomes);
   }
 
@@ -76,9 +76,9 @@ export class Call {
 }
 
 /** A server that executes calls when the test decides; all its buckets are in memory. */
-export class UnsureServer {
+export class ControlledServer {
   /** Increases when the server loses its buckets. */
-  life = 0;
+  incarnation = 0;
   readonly #clock: FakeClock;
   readonly #countDeniedHits: boolean;
   #memory: MemoryStore;
@@ -91,8 +91,8 @@ export class UnsureServer {
   }
 
   /** Restarts with full buckets. Returns the ledgers of the old buckets with their final contents. */
-  die(): void {
-    this.life++;
+  restartEmpty(): void {
+    this.incarnation++;
     this.#memory = this.#fresh();
     this.ledgers.clear();
   }
@@ -109,14 +109,14 @@ export class UnsureServer {
     return this.#memory.take([look])[0]?.used ?? Number.NaN;
   }
 
-  perform(call: Call): readonly TakeOutcome[] {
+  execute(call: ControlledCall): readonly TakeOutcome[] {
     const { items } = call.take;
     const outcomes = this.#memory.take(items);
     const denied = deniesRequest(items, outcomes);
     items.forEach((item, i) => {
-      const kind = this.#kindOf(item, outcomes[i] as TakeOutcome, denied, call.isReturn);
+      const kind = this.#kindOf(item, outcomes[i] as TakeOutcome, denied, call.isGiveBack);
       if (kind === undefined || item.hits === 0) return;
-      const undone = call.isReturn ? undoneEntry(call, item) : undefined;
+      const undone = call.isGiveBack ? undoneEntry(call, item) : undefined;
       const atMicros = item.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros();
       const request = call.take.connection;
       const entry = { atMicros, hits: item.hits, kind, request, ...(undone && { undoes: undone }) };
@@ -130,10 +130,10 @@ export class UnsureServer {
     { rate, refund, enforcement }: TakeItem,
     { limited }: TakeOutcome,
     denied: boolean,
-    isReturn: boolean,
+    isGiveBack: boolean,
   ): Entry['kind'] | undefined {
     const keeps = !denied || enforcement === 'candidate';
-    if (isReturn) return 'return';
+    if (isGiveBack) return 'return';
     if (refund) return keeps ? 'refund' : undefined;
     if (!limited && keeps) return 'take';
     return rate.countsDenied(this.#countDeniedHits) ? 'denied' : undefined;
@@ -156,8 +156,8 @@ export class UnsureServer {
 /**
  * Returns the entry of a take that a return item reverses: on the same bucket, with as many hits, and not reversed yet.
  */
-function undoneEntry(call: Call, item: TakeItem): Entry | undefined {
-  const taken = call.way.takes.find((take) => take.undoneBy === call);
+function undoneEntry(call: ControlledCall, item: TakeItem): Entry | undefined {
+  const taken = call.link.takes.find((take) => take.reversedBy === call);
   const undone = new Set(call.entries.map(({ entry }) => entry.undoes));
   const found = taken?.entries.find(
     ({ key, entry }) =>
@@ -169,15 +169,15 @@ function undoneEntry(call: Call, item: TakeItem): Entry | undefined {
 }
 
 /** One process's connection to a server. */
-export class Way implements Shard {
-  readonly server: UnsureServer;
+export class ServerLink implements Shard {
+  readonly server: ControlledServer;
   /** All sent calls, and those that may still have an effect. */
-  readonly takes: Call[] = [];
-  readonly #pending: Set<Call>;
+  readonly takes: ControlledCall[] = [];
+  readonly #pending: Set<ControlledCall>;
   connectionEpoch: number | undefined = 1;
   #connections = 1;
 
-  constructor(server: UnsureServer, pending: Set<Call>) {
+  constructor(server: ControlledServer, pending: Set<ControlledCall>) {
     this.server = server;
     this.#pending = pending;
   }
@@ -189,7 +189,7 @@ export class Way implements Shard {
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult> {
     const refusal = this.refusal();
     if (refusal !== undefined) return refusal;
-    const call = new Call(this, take, false);
+    const call = new ControlledCall(this, take, false);
     this.takes.push(call);
     return this.#send(call);
   }
@@ -202,15 +202,15 @@ export class Way implements Shard {
     // Only the first step counts. Refunds in the second step belong to the callers.
     const [first] = taken;
     if (first === undefined) throw new Error('gives back what was not taken');
-    expectSame([first.undoneBy, first.isSkipped].join(), ',false');
+    expectSame([first.reversedBy, first.isSkipped].join(), ',false');
     if (takenOn === undefined || takenOn !== this.connectionEpoch) {
       first.isSkipped = true;
       return 'skipped';
     }
-    const call = new Call(this, take, true);
-    first.undoneBy = call;
+    const call = new ControlledCall(this, take, true);
+    first.reversedBy = call;
     // A server that has lost its buckets since must not get the hits back.
-    expectSame(call.life, first.life);
+    expectSame(call.incarnation, first.incarnation);
     return (await this.#send(call)) instanceof StorageError ? 'failed' : 'made';
   }
 
@@ -218,7 +218,7 @@ export class Way implements Shard {
   cut(): void {
     this.connectionEpoch = undefined;
     for (const call of this.#pending) {
-      if (call.way === this && !call.isAnswered) call.lose(false);
+      if (call.link === this && !call.isAnswered) call.lose(false);
     }
   }
 
@@ -226,7 +226,7 @@ export class Way implements Shard {
     this.connectionEpoch ??= ++this.#connections;
   }
 
-  #send(call: Call): Promise<TakeResult> {
+  #send(call: ControlledCall): Promise<TakeResult> {
     this.#pending.add(call);
     return new Promise((resolve) => {
       call.resolve = resolve;
@@ -238,12 +238,12 @@ export class Way implements Shard {
  * Shard map of one process: the first character of a key is its partition, and partitions are distributed over the
  * connections.
  */
-export class WayMap implements ShardMap {
-  readonly ways: readonly Way[];
+export class LinkMap implements ShardMap {
+  readonly links: readonly ServerLink[];
 
-  constructor(ways: readonly Way[]) {
-    this.ways = ways;
-    expectAtMost(1, ways.length);
+  constructor(links: readonly ServerLink[]) {
+    this.links = links;
+    expectAtMost(1, links.length);
   }
 
   partitionOf({ key }: TakeItem): Partition {
@@ -251,7 +251,7 @@ export class WayMap implements ShardMap {
   }
 
   shardOf(part: Partition): Shard {
-    return this.ways[String(part).charCodeAt(0) % this.ways.length] as Way;
+    return this.links[String(part).charCodeAt(0) % this.links.length] as ServerLink;
   }
 
   async close(): Promise<void> {}

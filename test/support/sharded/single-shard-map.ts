@@ -5,7 +5,7 @@ import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
  * A shard map with one server, whose buckets are in `store`. `holds` returns the id of the server's data; undefined
  * while the server is unavailable.
  */
-export function mapOfOne(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
+export function singleShardMap(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
   const shard: Shard = {
     refusal: () => undefined,
     takePartition: ({ items, deadlineMicros, connection, mayWait }) =>

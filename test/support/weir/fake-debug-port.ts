@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Io } from '../../../src/cli/io.js';
 
 /** A received request. */
-export interface AskedOfPort {
+export interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;
@@ -13,10 +13,10 @@ export interface AskedOfPort {
 export interface FakeDebugPort {
   readonly address: string;
   /** Received requests, oldest first. */
-  readonly asked: AskedOfPort[];
+  readonly asked: ReceivedRequest[];
   /** Answer to the next requests; undefined: the connection is closed after the request. */
   answer:
-    | ((asked: AskedOfPort) => { readonly status?: number; readonly body: unknown } | undefined)
+    | ((asked: ReceivedRequest) => { readonly status?: number; readonly body: unknown } | undefined)
     | undefined;
   close(): Promise<void>;
 }
@@ -54,19 +54,19 @@ export async function startFakeDebugPort(): Promise<FakeDebugPort> {
 }
 
 /** Output of a command without a terminal. */
-export interface Printed {
+export interface CommandOutput {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
 /** Runs a command of src/cli/ in this process, without a terminal. */
-export async function printedBy(
+export async function outputOf(
   command: (args: readonly string[], io: Io) => Promise<number>,
   args: readonly string[],
   environment: Io['environment'] = {},
   isRead: (out: string) => boolean = () => true,
-): Promise<Printed> {
+): Promise<CommandOutput> {
   let [out, err] = ['', ''];
   const code = await command(args, {
     environment,

@@ -10,7 +10,7 @@ import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
-import { handedOver } from '../../support/policy/transferred-policies.js';
+import { transferredPolicies } from '../../support/policy/transferred-policies.js';
 
 /**
  * Every field of the policy format must be shown, compared and transferred. For a new field, the compiler requires an
@@ -232,7 +232,7 @@ describe('every field of the policy format', () => {
       PolicySet,
       PolicySet,
     ];
-    const there = handedOver(policyItems(after), after.version);
+    const there = transferredPolicies(policyItems(after), after.version);
     const knows: Readonly<Record<string, boolean>> = {
       'src/config/show/dump-json.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   ACK,
-  CUTS,
+  CHUNK_SPLITS,
   frame,
   H2Peer,
   PREFACE,
@@ -82,7 +82,7 @@ describe('the beginning of a connection', () => {
   }
 
   test('a method and nothing more is waited for', () => {
-    for (const cut of CUTS) {
+    for (const cut of CHUNK_SPLITS) {
       const peer = new H2Peer({}, cut);
       peer.send(Buffer.from('GET h'));
       expect(peer.events).toEqual([]);

@@ -8,7 +8,7 @@ import { CidrTable } from '../../../src/policy/values/cidr-table.js';
 import { PatternList } from '../../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../../src/policy/values/wildcard.js';
 import { entries, policyOf, setOf } from '../../support/policy/policies.js';
-import { handedOver } from '../../support/policy/transferred-policies.js';
+import { transferredPolicies } from '../../support/policy/transferred-policies.js';
 
 /** The size of Envoy's largest list of headers. */
 const LONG = 60 * 1024;
@@ -163,7 +163,7 @@ test('what patterns are made into comes over in parts, and finds the same', () =
   const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
   const items = [...policyItems(setOf(policy))];
   expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
-  const other = handedOver(items).domains.get('d');
+  const other = transferredPolicies(items).domains.get('d');
   expect(other).toBeInstanceOf(CompiledPolicy);
   for (const value of ['a-some-tenant-77-b', 'a-some-tenant-1999-', '-some-tenant-2000-', 'x'.repeat(1000)]) {
     expect(other?.match(entries(`k=${value}`))).toEqual(policy.match(entries(`k=${value}`)));

@@ -5,7 +5,7 @@ import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
-import { handedOver } from '../../support/policy/transferred-policies.js';
+import { transferredPolicies } from '../../support/policy/transferred-policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const POLICY = `
@@ -78,7 +78,7 @@ describe('a list of limits', () => {
   });
 
   test('goes to other threads as it is', () => {
-    const after = handedOver(policyItems(setOf(policy))).domains.get('d') as CompiledPolicy;
+    const after = transferredPolicies(policyItems(setOf(policy))).domains.get('d') as CompiledPolicy;
     expect(after.rules).toEqual(policy.rules);
     for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
       expect(after.match(entries(text))).toEqual(policy.match(entries(text)));

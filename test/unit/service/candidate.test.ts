@@ -4,7 +4,7 @@ import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -182,14 +182,14 @@ describe('a candidate', () => {
 
 describe('a candidate while the store is away', () => {
   test('says nothing, and leaves the answer to the limits beside it', () => {
-    const decider = open({ store: new AwayStore() });
+    const decider = open({ store: new UnavailableStore() });
     const codes = [1, 2].map(() => decider.answer([one('looser')]).overallCode);
     expect(codes).toEqual([OK, OVER_LIMIT]);
     expect(seen(decider)).toEqual([]);
   });
 
   test('alone never fails a request, whatever the file says', () => {
-    const decider = open({ store: new AwayStore() }, POLICY.replace('local', 'error'));
+    const decider = open({ store: new UnavailableStore() }, POLICY.replace('local', 'error'));
     expect(decider.answer([one('alone')])).toMatchObject({ overallCode: OK });
     expect(decider.observer.told).toEqual(['store disconnected', 'unmatched d alone as meant']);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -73,7 +73,7 @@ describe('what the counters of the reference are told', () => {
   });
 
   test('while the store is away: hits without an outcome where nothing decided, and whose fault it was', () => {
-    const on = decider({ store: new AwayStore() });
+    const on = decider({ store: new UnavailableStore() });
     on.ask([one('window'), one('allow')], 2);
     expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.window', hits: 2, used: undefined },
@@ -83,7 +83,7 @@ describe('what the counters of the reference are told', () => {
   });
 
   test('while the store is away: what the rules answer', () => {
-    const on = decider({ store: new AwayStore() });
+    const on = decider({ store: new UnavailableStore() });
     on.answer([one('allow'), one('local')], 2);
     on.answer([one('deny')], 2);
     expect(on.observer.descriptors).toEqual([

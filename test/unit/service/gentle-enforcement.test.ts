@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -152,7 +152,7 @@ describe('enforce_percent', () => {
   });
 
   test('a deny for want of a store is enforced in part, too', () => {
-    const options: DeciderOptions = { store: new AwayStore(), random: chance(0, 99, 0, 99).random };
+    const options: DeciderOptions = { store: new UnavailableStore(), random: chance(0, 99, 0, 99).random };
     const decider = new Decider(POLICY, options);
     expect(codes(decider, 'deny')).toEqual([OVER_LIMIT, OVER_LIMIT]);
     expect(codes(decider, 'deny')).toEqual([OK, OK]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -224,7 +224,7 @@ describe('a list while the store is away', () => {
 - { name: b, token_bucket: { max_tokens: 2, fill_interval: 1h }, on_store_failure: ${second}${more} }
 `,
       '',
-      { store: new AwayStore() },
+      { store: new UnavailableStore() },
     );
     return decider;
   };

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -76,7 +76,7 @@ descriptors:
   - { key: deny, rate_limit: { on_store_failure: deny, unit: minute, requests_per_unit: 9 } }
   - { key: error, rate_limit: { unit: minute, requests_per_unit: 9 } }
 `,
-      { answers: { shadowMode: true }, store: new AwayStore() },
+      { answers: { shadowMode: true }, store: new UnavailableStore() },
     );
     expect(codes(decider, 'deny')).toEqual([OK, OVER_LIMIT]);
     expect(decider.observer.told).toContain('global shadow');

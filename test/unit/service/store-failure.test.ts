@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { AwayStore } from '../../support/limiter/unavailable-store.js';
+import { UnavailableStore } from '../../support/limiter/unavailable-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -22,12 +22,12 @@ const one = (key: string) => descriptor([`${key}=x`]);
 
 describe('without the store', () => {
   test('error makes the call UNAVAILABLE, without internals', () => {
-    const refused = new Decider(POLICY, { store: new AwayStore() }).ask([one('error'), one('allow')]);
+    const refused = new Decider(POLICY, { store: new UnavailableStore() }).ask([one('error'), one('allow')]);
     expect(refused).toEqual(new Refusal('unavailable', 'rate limit store unavailable'));
   });
 
   test('allow is OK, without limit and headers', () => {
-    const decider = new Decider(POLICY, { store: new AwayStore() });
+    const decider = new Decider(POLICY, { store: new UnavailableStore() });
     const response = decider.answer([one('allow')]);
     expect(response).toMatchObject({
       overallCode: CODE.OK,
@@ -38,7 +38,7 @@ describe('without the store', () => {
   });
 
   test('deny is OVER_LIMIT with nothing left and a reset in a second', () => {
-    const response = new Decider(POLICY, { store: new AwayStore() }).answer([one('deny')]);
+    const response = new Decider(POLICY, { store: new UnavailableStore() }).answer([one('deny')]);
     expect(response.statuses).toMatchObject([
       { code: CODE.OVER_LIMIT, limitRemaining: 0, durationUntilResetSeconds: 1 },
     ]);
@@ -51,19 +51,19 @@ describe('without the store', () => {
   });
 
   test('local decides on a bucket in memory', () => {
-    const decider = new Decider(POLICY, { store: new AwayStore() });
+    const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OK);
     expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
   test('a deny decides over error, and local buckets are not touched then', () => {
-    const decider = new Decider(POLICY, { store: new AwayStore() });
+    const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('error'), one('deny'), one('local')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([one('local')]).overallCode).toBe(CODE.OK);
   });
 
   test('a deny of a quota denies only if all quotas do', () => {
-    const decider = new Decider(POLICY, { store: new AwayStore() });
+    const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('quota-deny'), one('error')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([one('quota-deny'), one('quota-allow')]).overallCode).toBe(CODE.OK);
   });
@@ -94,7 +94,7 @@ descriptors:
 `;
   const UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
   const decider = (random = 0, answers = {}) =>
-    new Decider(LOOKS, { store: new AwayStore(), random: () => random, answers });
+    new Decider(LOOKS, { store: new UnavailableStore(), random: () => random, answers });
 
   test.each(['monitoring', 'grace', 'later', 'shadow', 'none', 'quota-shadow', 'candidate', 'list'])(
     '%s',
@@ -146,7 +146,7 @@ describe('the deadline given to the store', () => {
     ["the store's timeout where it is sooner", 60_000_000, 2_000_000],
     ['of a long one at most 50 ms', 1_000_000, 950_000],
   ])('is %s', (_name, patienceMicros, expected) => {
-    const store = new AwayStore();
+    const store = new UnavailableStore();
     const decider = new Decider(POLICY, { store });
     const start = decider.clock.monotonicMicros();
     const request = { domain: 'd', descriptors: [one('allow')], hitsAddend: 0 };

@@ -1,7 +1,7 @@
 /* One weir with a real Redis Cluster that loses a master. */
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { type RedisCluster, startCluster } from '../../../support/redis/cluster.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { CALM, type Scene, Started, Watched } from './scene.js';
@@ -12,7 +12,7 @@ export function clusterScene(): Scene {
   let cluster: RedisCluster;
   const started = new Started();
   let weir: Watched;
-  let good: Pair;
+  let good: SnapshotPair;
   /** Makes calls to buckets on all masters. */
   const everybody = async (): Promise<void> => {
     for (let caller = 0; caller < 60; caller++) await weir.ask(1, `calm=${caller}`);

@@ -6,7 +6,7 @@ import { type OtlpReceiver, startOtlpReceiver } from '../../../support/otlp/otlp
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { beside, CALM, renamed, type Scene, Started, Watched } from './scene.js';
 
@@ -15,11 +15,11 @@ export function filesScene(): Scene {
   const started = new Started();
   let weir: Watched;
   let collector: OtlpReceiver;
-  let good: Pair;
-  let atStart: Pair;
-  const usual = (of = weir): Promise<Pair> => of.around(() => of.usual());
+  let good: SnapshotPair;
+  let atStart: SnapshotPair;
+  const usual = (of = weir): Promise<SnapshotPair> => of.around(() => of.usual());
   /** Returns a pair of moments between which a counter has increased. */
-  const untilGrown = (of: Watched, metric: string, part: string): Promise<Pair> =>
+  const untilGrown = (of: Watched, metric: string, part: string): Promise<SnapshotPair> =>
     waitFor(`${metric} to grow`, async () => {
       const pair = await usual(of);
       const [before = 0, after = 0] = pair.map((shot) => sumOf(shot['weir-0'] as Scrape, metric, part));

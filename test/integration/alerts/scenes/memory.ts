@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { beside, gone, renamed, type Scene, Started, Watched } from './scene.js';
 
@@ -38,7 +38,7 @@ function costly(length: number): string {
 const lag = ({ values }: Scrape): number => values.get('nodejs_eventloop_lag_p99_seconds') ?? Number.NaN;
 
 /** Changes one series in a moment, for states that a healthy weir cannot reach. */
-function changed([before, after]: Pair, series: string, value: number): Pair {
+function changed([before, after]: SnapshotPair, series: string, value: number): SnapshotPair {
   const { 'weir-0': seen } = after;
   if (seen?.values.has(series) !== true) throw new Error(`a real weir does not show ${series}`);
   return [before, { 'weir-0': { ...seen, values: new Map([...seen.values, [series, value]]) } }];
@@ -47,14 +47,14 @@ function changed([before, after]: Pair, series: string, value: number): Pair {
 export function memoryScene(): Scene {
   const started = new Started();
   let weir: Watched;
-  let good: Pair;
-  const usualAnd = (more: () => Promise<unknown>): Promise<Pair> =>
+  let good: SnapshotPair;
+  const usualAnd = (more: () => Promise<unknown>): Promise<SnapshotPair> =>
     weir.around(async () => {
       await weir.usual();
       await more();
     });
   /** Takes a new pair in which the machine was fast enough to record the event. */
-  const quick = (): Promise<Pair> =>
+  const quick = (): Promise<SnapshotPair> =>
     waitFor('a moment in which the machine has time', async () => {
       const pair = await weir.around(() => weir.usual());
       return lag(pair[1]['weir-0'] as Scrape) < 0.04 ? pair : undefined;

@@ -3,7 +3,7 @@ import { entriesOf } from '../../../support/buckets/admin-bench.js';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Pair, Shot } from '../../../support/prometheus/rule-tests.js';
+import type { Snapshot, SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { redisCommand } from '../../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { askBuckets } from '../../../support/weir/buckets.js';
@@ -22,9 +22,9 @@ export function redisScene(): Scene {
   let redis: RedisServer;
   const started = new Started();
   let weir: Watched;
-  let good: Pair;
-  let away: Pair;
-  const grown = ([before, after]: Pair, metric: string, part = ''): number =>
+  let good: SnapshotPair;
+  let away: SnapshotPair;
+  const grown = ([before, after]: SnapshotPair, metric: string, part = ''): number =>
     sumOf(after['weir-0'] as Scrape, metric, part) - sumOf(before['weir-0'] as Scrape, metric, part);
   return {
     name: 'buckets in Redis',
@@ -82,7 +82,7 @@ export function redisScene(): Scene {
         name: 'a Redis that is flushed while a caller is blocked',
         fires: ['WeirControlsLost'],
         async observe() {
-          const controls = (shot: Shot) => sumOf(shot['weir-0'] as Scrape, 'weir_controls');
+          const controls = (shot: Snapshot) => sumOf(shot['weir-0'] as Scrape, 'weir_controls');
           await askBuckets(weir.server, { action: 'block', entries: entriesOf('calm=blocked'), for: '1h' });
           const bad = await weir.around(async () => {
             await weir.usual();

@@ -2,7 +2,7 @@ import { RlsClient, type RlsReply } from '../../../support/grpc/rls-client.js';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Observation, Pair, Shot } from '../../../support/prometheus/rule-tests.js';
+import type { Observation, Snapshot, SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import type { WeirServer } from '../../../support/weir/weir.js';
 
 /** A state of a real weir, with exactly the alerts that it raises. */
@@ -39,12 +39,12 @@ export class Watched {
   }
 
   /** Returns what Prometheus scrapes now, for the instance `name`. */
-  async shot(name = 'weir-0'): Promise<Shot> {
+  async shot(name = 'weir-0'): Promise<Snapshot> {
     return { [name]: await scrape(this.server) };
   }
 
   /** Returns what Prometheus scrapes before and after `between`. */
-  async around(between: () => Promise<unknown>): Promise<Pair> {
+  async around(between: () => Promise<unknown>): Promise<SnapshotPair> {
     const before = await this.shot();
     await between();
     return [before, await this.shot()];
@@ -54,8 +54,8 @@ export class Watched {
    * Does the same as {@link around}, and waits until two more connections to Redis were refused, as in each minute
    * without Redis.
    */
-  async aroundRefusals(between: () => Promise<unknown>): Promise<Pair> {
-    const refusals = (shot: Shot) =>
+  async aroundRefusals(between: () => Promise<unknown>): Promise<SnapshotPair> {
+    const refusals = (shot: Snapshot) =>
       sumOf(shot['weir-0'] as Scrape, 'weir_redis_faults_total', 'reason="refused"');
     const before = await this.shot();
     await between();
@@ -101,8 +101,8 @@ export class Started {
 }
 
 /** Returns the same moments for another instance: a second replica. */
-export const renamed = (pair: Pair, name: string): Pair => {
-  const rename = (shot: Shot): Shot =>
+export const renamed = (pair: SnapshotPair, name: string): SnapshotPair => {
+  const rename = (shot: Snapshot): Snapshot =>
     Object.fromEntries(
       Object.entries(shot).map(([instance, seen]) => [instance.replace(/^.*$/, name), seen]),
     );
@@ -110,10 +110,10 @@ export const renamed = (pair: Pair, name: string): Pair => {
 };
 
 /** Combines the moments of two instances. */
-export const beside = (one: Pair, other: Pair): Pair => [
+export const beside = (one: SnapshotPair, other: SnapshotPair): SnapshotPair => [
   { ...one[0], ...other[0] },
   { ...one[1], ...other[1] },
 ];
 
 /** Returns what Prometheus scrapes from an instance that has ended. */
-export const gone = (name = 'weir-0'): Pair => [{ [name]: undefined }, { [name]: undefined }];
+export const gone = (name = 'weir-0'): SnapshotPair => [{ [name]: undefined }, { [name]: undefined }];

@@ -1,7 +1,7 @@
 /* One weir with two workers, one of which first crashes and later hangs. */
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { untilAllServe, workersOf } from '../../../support/weir/workers.js';
@@ -13,9 +13,9 @@ export function workersScene(): Scene {
   let redis: RedisServer;
   const started = new Started();
   let weir: Watched;
-  let good: Pair;
+  let good: SnapshotPair;
   /** Sends `signal` to a worker, and waits until `metric` has counted the event and another worker serves. */
-  const untilReplaced = async (signal: NodeJS.Signals, metric: string): Promise<Pair> => {
+  const untilReplaced = async (signal: NodeJS.Signals, metric: string): Promise<SnapshotPair> => {
     const before = await weir.shot();
     const [{ pid } = { pid: 0 }] = await workersOf(weir.server);
     process.kill(pid, signal);

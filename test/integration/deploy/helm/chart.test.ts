@@ -16,7 +16,7 @@ import {
   objectsOf,
   type Rendered,
   render,
-  renderWhole,
+  renderAll,
   template,
   valueSets,
   valuesFile,
@@ -61,7 +61,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     });
 
     test('sets variables that weir accepts', async () => {
-      const { env } = containerOf(objectsOf(await renderWhole(name)));
+      const { env } = containerOf(objectsOf(await renderAll(name)));
       const variables = (env as Manifest[]).map(({ name: variable, value = 'redis:6379' }) => [
         variable,
         value,
@@ -72,7 +72,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
   });
 
   test('its objects follow the schemas of Kubernetes and of the Prometheus Operator', async () => {
-    const objects = (await Promise.all(valueSets().map(renderWhole))).flatMap(objectsOf);
+    const objects = (await Promise.all(valueSets().map(renderAll))).flatMap(objectsOf);
     const monitors = objects.filter(({ kind }) => kind === 'PodMonitor');
     const alerts = objects.filter(({ kind }) => kind === 'PrometheusRule');
     const others = objects.filter((object) => ![...monitors, ...alerts].includes(object));

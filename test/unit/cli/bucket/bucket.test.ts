@@ -3,9 +3,9 @@ import type { BucketAnswer, ShownBucket } from '../../../../src/admin/buckets/me
 import { runBucket } from '../../../../src/cli/bucket/bucket.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import {
+  type CommandOutput,
   type FakeDebugPort,
-  type Printed,
-  printedBy,
+  outputOf,
   startFakeDebugPort,
 } from '../../../support/weir/fake-debug-port.js';
 
@@ -52,8 +52,8 @@ const answer: BucketAnswer = {
   notes: [],
 };
 
-function bucketCommand(...words: string[]): Promise<Printed> {
-  return printedBy(runBucket, [...words, '--address', port.address]);
+function bucketCommand(...words: string[]): Promise<CommandOutput> {
+  return outputOf(runBucket, [...words, '--address', port.address]);
 }
 
 describe('what is asked', () => {
@@ -116,14 +116,14 @@ describe('what is asked', () => {
     ['show a=b --address localhost', 'is not of the form host:port'],
     ['show a=b --timeout 5', '--timeout "5" is not a duration'],
   ])('%j makes no sense', async (line, sentence) => {
-    const { code, out, err } = await printedBy(runBucket, line.split(' ').filter(Boolean));
+    const { code, out, err } = await outputOf(runBucket, line.split(' ').filter(Boolean));
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(sentence);
     expect(err).toMatch(/^weir bucket.*\n$/);
   });
 
   test('no sentence repeats what may be a mistyped secret', async () => {
-    const { code, err } = await printedBy(runBucket, ['show', 'shop', 'sekrit']);
+    const { code, err } = await outputOf(runBucket, ['show', 'shop', 'sekrit']);
     expect([code, err]).toEqual([2, expect.not.stringContaining('sekrit')]);
   });
 });
@@ -237,7 +237,7 @@ The bucket is in memory.
     const once = await bucketCommand('show', 'a=b', '--json');
     expect(JSON.parse(once.out)).toEqual(answer);
     const words = ['show', 'a=b', '--json', '--watch=1ms', '--address', port.address];
-    const { code, out } = await printedBy(runBucket, words, {}, (text) => text.split('\n').length < 4);
+    const { code, out } = await outputOf(runBucket, words, {}, (text) => text.split('\n').length < 4);
     expect([
       code,
       out
@@ -305,7 +305,7 @@ describe('what goes wrong', () => {
   });
 
   test('nothing listens', async () => {
-    const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', '127.0.0.1:1']);
+    const { code, err } = await outputOf(runBucket, ['show', 'a=b', '--address', '127.0.0.1:1']);
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(/nothing listens on http:\/\/127\.0\.0\.1:1; start/),
@@ -323,9 +323,9 @@ describe('what goes wrong', () => {
   });
 
   test('an environment that names no server', async () => {
-    const named = await printedBy(runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
+    const named = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
     expect(named).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT: "abc" is not a port') });
-    const free = await printedBy(runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
+    const free = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
     expect(free).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT is 0') });
   });
 });
@@ -334,15 +334,15 @@ describe('whom is asked, as whom', () => {
   test('the server of the environment, on loopback if it listens everywhere', async () => {
     port.answer = () => ({ body: answer });
     const environment = { DEBUG_HOST: '0.0.0.0', DEBUG_PORT: port.address.split(':')[1] };
-    expect(await printedBy(runBucket, ['show', 'a=b'], environment)).toMatchObject({ code: 0 });
-    const url = await printedBy(runBucket, ['show', 'a=b', '--address', `http://${port.address}/`]);
+    expect(await outputOf(runBucket, ['show', 'a=b'], environment)).toMatchObject({ code: 0 });
+    const url = await outputOf(runBucket, ['show', 'a=b', '--address', `http://${port.address}/`]);
     expect(url).toMatchObject({ code: 0 });
   });
 
   test('a token comes from a file, else from the variable', async () => {
     port.answer = () => ({ body: answer });
     const file = folder.write('token', 'from-file\n');
-    await printedBy(runBucket, ['show', 'a=b', '--address', port.address], { WEIR_ADMIN_TOKEN: 'variable' });
+    await outputOf(runBucket, ['show', 'a=b', '--address', port.address], { WEIR_ADMIN_TOKEN: 'variable' });
     await bucketCommand('show', 'a=b', '--token-file', file);
     expect(port.asked.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer variable',
@@ -362,7 +362,7 @@ describe('whom is asked, as whom', () => {
   });
 
   test('a server in clear text that is asked over TLS, and one that speaks no HTTP', async () => {
-    const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
+    const { code, err } = await outputOf(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
     expect([code, err]).toEqual([1, expect.stringContaining('connected with TLS; write http://')]);
   });
 });

@@ -5,9 +5,9 @@ import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/to
 import { runTop } from '../../../../src/cli/top/top.js';
 import { press, type TopState, topScreen } from '../../../../src/cli/top/top-state.js';
 import {
+  type CommandOutput,
   type FakeDebugPort,
-  type Printed,
-  printedBy,
+  outputOf,
   startFakeDebugPort,
 } from '../../../support/weir/fake-debug-port.js';
 
@@ -42,8 +42,8 @@ function answerOf(...top: TopBucket[]): TopAnswer {
   return { of: 'minute', by: 'denied', covers: 60, error: { denied: 3, used: 12 }, sampled: 1, top };
 }
 
-function topCommand(...words: string[]): Promise<Printed> {
-  return printedBy(runTop, words);
+function topCommand(...words: string[]): Promise<CommandOutput> {
+  return outputOf(runTop, words);
 }
 
 describe('weir top without a terminal', () => {

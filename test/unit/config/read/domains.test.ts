@@ -3,7 +3,13 @@ import { relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../../support/policy/policy-dir.js';
+import {
+  invalidFile,
+  PolicyDir,
+  statesOf,
+  UNPARSEABLE,
+  validFile,
+} from '../../../support/policy/policy-dir.js';
 
 // property/domains.property.test.ts tests the state of each domain for all changes of files.
 let policies: PolicyDir;
@@ -14,11 +20,11 @@ afterEach(() => policies.dir.remove());
 
 describe('a bad domain', () => {
   test('alone refuses a start, but no reload', () => {
-    expect(isRefusedAtStart(policies.load({ 'a.yaml': badFile('a') }))).toBe(true);
-    expect(isRefusedAtStart(policies.load({ 'b.yaml': goodFile('b', 1) }))).toBe(false);
+    expect(isRefusedAtStart(policies.load({ 'a.yaml': invalidFile('a') }))).toBe(true);
+    expect(isRefusedAtStart(policies.load({ 'b.yaml': validFile('b', 1) }))).toBe(false);
     policies.load({ 'b.yaml': undefined });
-    policies.load({ 'a.yaml': goodFile('a', 1) });
-    const last = policies.load({ 'a.yaml': badFile('a') });
+    policies.load({ 'a.yaml': validFile('a', 1) });
+    const last = policies.load({ 'a.yaml': invalidFile('a') });
     expect(statesOf(last)).toEqual(['a: kept 1']);
     expect(isRefusedAtStart(last)).toBe(false);
   });
@@ -37,15 +43,15 @@ describe('a bad domain', () => {
 });
 
 test('a domain that did not change stays the same object', () => {
-  const before = policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) }).policySet;
-  const after = policies.load({ 'b.yaml': goodFile('b', 2) }).policySet;
+  const before = policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) }).policySet;
+  const after = policies.load({ 'b.yaml': validFile('b', 2) }).policySet;
   expect(after.domains.get('a')).toBe(before.domains.get('a'));
   expect(after.domains.get('b')).not.toBe(before.domains.get('b'));
 });
 
 describe('a file that cannot be parsed', () => {
   test('keeps the domain it last gave, also when it is empty, binary, or no policy any more', () => {
-    policies.load({ 'a.yaml': goodFile('a', 1) });
+    policies.load({ 'a.yaml': validFile('a', 1) });
     for (const text of [UNPARSEABLE, '', '\0', '- list\n', 'descriptors: []\n', 'other: file\n']) {
       const loaded = policies.load({ 'a.yaml': text });
       expect(statesOf(loaded)).toEqual(['a: kept 1']);
@@ -54,8 +60,8 @@ describe('a file that cannot be parsed', () => {
   });
 
   test('and whose domain another file takes over: nobody knows whether both mean it', () => {
-    policies.load({ 'a.yaml': goodFile('d', 1) });
-    const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': goodFile('d', 2) });
+    policies.load({ 'a.yaml': validFile('d', 1) });
+    const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': validFile('d', 2) });
     expect(statesOf(loaded)).toEqual(['d: kept 1']);
     expect(policies.errorsOf(loaded).at(-1)).toBe(
       'b.yaml:1:9: domain: the domain "d" was last defined in a.yaml, which cannot be read now; correct ' +
@@ -67,7 +73,7 @@ describe('a file that cannot be parsed', () => {
 
 test('a directory that cannot be listed loses nothing; one that is empty has no domains', () => {
   const { dir } = policies;
-  const { policySet } = policies.load({ 'a.yaml': goodFile('a', 1) });
+  const { policySet } = policies.load({ 'a.yaml': validFile('a', 1) });
   rmSync(dir.path, { recursive: true });
   const loaded = policies.load({});
   expect(statesOf(loaded)).toEqual(['a: kept 1']);
@@ -83,7 +89,7 @@ test('a directory that cannot be listed loses nothing; one that is empty has no 
 test('so does a directory that was named in another way', () => {
   const { dir } = policies;
   const place = `./${relative(process.cwd(), dir.path)}/`;
-  dir.write('a.yaml', goodFile('a', 1));
+  dir.write('a.yaml', validFile('a', 1));
   const before = loadPolicies([place]);
   rmSync(dir.path, { recursive: true });
   expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1']);
@@ -92,8 +98,8 @@ test('so does a directory that was named in another way', () => {
 test('what lies behind a link to a directory stays while the link leads nowhere', () => {
   const { dir } = policies;
   const place = { directory: dir.path, setting: 'RUNTIME_ROOT', beside: false, ignoreDotFiles: false };
-  dir.write('..v1/team/a.yaml', goodFile('a', 1));
-  dir.write('top.yaml', goodFile('top', 1));
+  dir.write('..v1/team/a.yaml', validFile('a', 1));
+  dir.write('top.yaml', validFile('top', 1));
   symlinkSync('..v1', dir.join('..data'));
   symlinkSync('..data/team', dir.join('team'));
   const before = loadPolicies([place]);
@@ -105,9 +111,9 @@ test('what lies behind a link to a directory stays while the link leads nowhere'
 describe('a domain in two files, not merged', () => {
   test('is bad as a whole at start, and good when one goes', () => {
     const loaded = policies.load({
-      'a.yaml': goodFile('d', 1),
-      'b.yaml': goodFile('d', 2),
-      'c.yaml': goodFile('c', 3),
+      'a.yaml': validFile('d', 1),
+      'b.yaml': validFile('d', 2),
+      'c.yaml': validFile('c', 3),
     });
     expect(statesOf(loaded)).toEqual(['c: ok 3', 'd: absent']);
     expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
@@ -120,9 +126,9 @@ describe('a domain in two files, not merged', () => {
 
   test('in three, each of which is checked', () => {
     const loaded = policies.load({
-      'a.yaml': goodFile('d', 1),
-      'b.yaml': badFile('d'),
-      'c.yaml': goodFile('d', 1),
+      'a.yaml': validFile('d', 1),
+      'b.yaml': invalidFile('d'),
+      'c.yaml': validFile('d', 1),
     });
     expect(policies.errorsOf(loaded).map((error) => error.split(' ')[0])).toEqual([
       'b.yaml:1:9:',
@@ -137,28 +143,28 @@ describe('the version', () => {
     policies.load(files).policySet.version;
 
   test('differs whenever what is in force differs, and only then', () => {
-    const first = versionAfter({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    const first = versionAfter({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) });
     expect(versionAfter({})).toBe(first);
     expect(versionAfter({ 'b.yaml': UNPARSEABLE })).toBe(first);
-    const second = versionAfter({ 'a.yaml': goodFile('a', 2) });
+    const second = versionAfter({ 'a.yaml': validFile('a', 2) });
     expect(second).not.toBe(first);
-    expect(versionAfter({ 'b.yaml': badFile('b') })).toBe(second);
-    const third = versionAfter({ 'b.yaml': goodFile('b', 2) });
+    expect(versionAfter({ 'b.yaml': invalidFile('b') })).toBe(second);
+    const third = versionAfter({ 'b.yaml': validFile('b', 2) });
     expect([first, second]).not.toContain(third);
-    expect(versionAfter({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) })).toBe(first);
+    expect(versionAfter({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) })).toBe(first);
     expect(first).toMatch(/^[0-9a-f]{12}$/);
   });
 
   test('is that of a replica which never saw the bad file', () => {
-    policies.load({ 'a.yaml': goodFile('a', 1) });
-    const kept = versionAfter({ 'a.yaml': badFile('a') });
+    policies.load({ 'a.yaml': validFile('a', 1) });
+    const kept = versionAfter({ 'a.yaml': invalidFile('a') });
     policies.restart();
-    expect(versionAfter({ 'a.yaml': goodFile('a', 1) })).toBe(kept);
+    expect(versionAfter({ 'a.yaml': validFile('a', 1) })).toBe(kept);
   });
 
   test('differs without the bad domain', () => {
-    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
-    const kept = versionAfter({ 'b.yaml': badFile('b') });
+    policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) });
+    const kept = versionAfter({ 'b.yaml': invalidFile('b') });
     policies.restart();
     expect(versionAfter({})).not.toBe(kept);
   });

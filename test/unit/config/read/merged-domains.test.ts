@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
 import { entries } from '../../../support/policy/policies.js';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../../support/policy/policy-dir.js';
+import {
+  invalidFile,
+  PolicyDir,
+  statesOf,
+  UNPARSEABLE,
+  validFile,
+} from '../../../support/policy/policy-dir.js';
 
 let policies: PolicyDir;
 beforeEach(() => {
@@ -20,7 +26,7 @@ describe('merged domains', () => {
     const loaded = policies.load({
       'b.yaml': file(part('b')),
       'a.yaml': file(part('a')),
-      'c.yaml': goodFile('c', 1),
+      'c.yaml': validFile('c', 1),
     });
     expect(loaded.errors).toEqual([]);
     expect(pathsOf(loaded)).toEqual(['a=x', 'b=x']);
@@ -54,7 +60,7 @@ describe('merged domains', () => {
 
   test('one bad file makes the whole domain bad: never half of it', () => {
     policies.load({ 'a.yaml': file(part('a')), 'b.yaml': file(part('b')) });
-    for (const text of [UNPARSEABLE, badFile('d')]) {
+    for (const text of [UNPARSEABLE, invalidFile('d')]) {
       const loaded = policies.load({ 'a.yaml': file(part('other')), 'b.yaml': text });
       expect(loaded.domains).toEqual([
         { domain: 'd', files: [policies.join('a.yaml'), policies.join('b.yaml')], state: 'kept' },

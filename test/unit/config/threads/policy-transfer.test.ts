@@ -8,7 +8,7 @@ import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
-import { handedOver } from '../../../support/policy/transferred-policies.js';
+import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
 /** Transfers policies, except for known ones, which the receiver has in `inEffect`. */
 function across(
@@ -16,7 +16,7 @@ function across(
   inEffect?: PolicySet,
   isKnown?: (policy: CompiledPolicy) => boolean,
 ): PolicySet {
-  return handedOver(policyItems(policySet, isKnown), policySet.version, inEffect);
+  return transferredPolicies(policyItems(policySet, isKnown), policySet.version, inEffect);
 }
 
 describe('policies handed to another process', () => {

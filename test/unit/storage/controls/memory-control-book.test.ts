@@ -4,19 +4,19 @@ import { turn } from '../../../../src/runtime/turns.js';
 import { MAX_CHANGES_PER_NOTICE } from '../../../../src/storage/controls/live-controls.js';
 import { MemoryControlBook } from '../../../../src/storage/controls/memory-control-book.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
-import { ControlsHeard, control } from '../../../support/controls/controls.js';
+import { control, RecordedControls } from '../../../support/controls/controls.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 const SECOND = 1_000_000;
 
 let clock: FakeClock;
 let book: MemoryControlBook;
-let heard: ControlsHeard;
+let heard: RecordedControls;
 
 beforeEach(() => {
   clock = new FakeClock();
   book = new MemoryControlBook(() => clock.monotonicMicros());
-  heard = new ControlsHeard();
+  heard = new RecordedControls();
   book.onChange(heard.listener);
 });
 afterEach(() => book.close());
@@ -63,7 +63,7 @@ describe('a book in memory', () => {
     await book.put(over);
     await book.put(one);
     clock.advance(SECOND);
-    const later = new ControlsHeard();
+    const later = new RecordedControls();
     book.onChange(later.listener);
     expect(later.ids).toEqual([one.id]);
     expect(later.changes[0]?.isReset).toBe(true);
@@ -78,7 +78,7 @@ describe('a book in memory', () => {
     for (let i = 0; i < MAX_CONTROLS; i++) await book.put(control(`t${i}`));
     expect(await book.put(control('one more'))).toBe('full');
     expect(await book.put(control('t0', { reason: 'another' }))).toBe('done');
-    const later = new ControlsHeard();
+    const later = new RecordedControls();
     book.onChange(later.listener);
     // The changes arrive in several groups, and in order with later changes.
     expect(later.ids).toHaveLength(MAX_CHANGES_PER_NOTICE);

@@ -14,7 +14,7 @@ import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 import { waitFor } from '../../../support/process/wait-for.js';
-import { mapOfOne } from '../../../support/sharded/single-shard-map.js';
+import { singleShardMap } from '../../../support/sharded/single-shard-map.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
@@ -62,8 +62,8 @@ function open(countDeniedHits = false): void {
   const monotonicMicros = () => clock.monotonicMicros();
   told.length = 0;
   split = new ShardedStore({
-    perSecond: mapOfOne(perSecond),
-    main: mapOfOne(main, () => mainConnection),
+    perSecond: singleShardMap(perSecond),
+    main: singleShardMap(main, () => mainConnection),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros,
@@ -242,8 +242,8 @@ describe('giving back', () => {
     open();
     const cache: DenyCache = new DenyCache({
       store: new ShardedStore({
-        perSecond: mapOfOne(perSecond),
-        main: mapOfOne(main),
+        perSecond: singleShardMap(perSecond),
+        main: singleShardMap(main),
         countDeniedHits: false,
         timeoutMicros: 1000,
         monotonicMicros: () => clock.monotonicMicros(),

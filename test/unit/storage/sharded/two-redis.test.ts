@@ -11,7 +11,7 @@ import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
-import { mapOfOne } from '../../../support/sharded/single-shard-map.js';
+import { singleShardMap } from '../../../support/sharded/single-shard-map.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
@@ -51,8 +51,8 @@ function open(countDeniedHits = true): void {
   perSecond = new Recording(clock, countDeniedHits);
   main = new Recording(clock, countDeniedHits);
   split = new ShardedStore({
-    perSecond: mapOfOne(perSecond),
-    main: mapOfOne(main),
+    perSecond: singleShardMap(perSecond),
+    main: singleShardMap(main),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros: () => clock.monotonicMicros(),
