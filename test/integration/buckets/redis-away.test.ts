@@ -70,7 +70,7 @@ test('reports that the list of blocks can be incomplete', async () => {
   );
   const { status } = await bucketsAnswer(server, { action: 'unblock', entries: entriesOf('tenant=nobody') });
   expect(status).toBe(503);
-  proxy.release();
+  proxy.resume();
   await waitFor(
     'all to be known again',
     async () => !/cannot currently be read/.test((await notes()).join()),
