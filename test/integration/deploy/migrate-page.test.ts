@@ -115,7 +115,7 @@ describe('commands', () => {
 });
 
 test('each difference occurs once, with its reason', () => {
-  const table = /^## Different on purpose\n(.*?)^## /ms.exec(page)?.[1] ?? '';
+  const table = /^## Intentional differences\n(.*?)^## /ms.exec(page)?.[1] ?? '';
   const rows = table
     .split('\n')
     .filter((line) => line.startsWith('| '))
@@ -139,7 +139,7 @@ describe('variables', () => {
   });
 
   test('weir refuses the variables that the page says it refuses', () => {
-    const sentence = /weir refuses to start and says why\.(.*?)\. The log/s.exec(page)?.[1] ?? '';
+    const sentence = /weir rejects (.*?)\. The log/s.exec(page)?.[1] ?? '';
     const refused = [...sentence.matchAll(/`(\w+)=(\w+)`/g)];
     expect(refused.length).toBeGreaterThan(2);
     for (const [, name = '', value = ''] of refused) {
