@@ -48,7 +48,7 @@ const TOOLS_OF = {
 };
 /** Half of the tests mostly wait for servers, so one worker more than cores keeps all cores busy. */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
-/** Page tests mostly wait for the next step of a history, so a core can run several of them. */
+/** Browser tests mostly wait for the next step of a history, so a core can run several of them. */
 const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
 
 /** Compile cache that the processes of a run share. A new build removes it. */
@@ -145,25 +145,20 @@ export async function runMatrix() {
   };
   for (const tier of MEASURING)
     await run(`running alone, because it takes measurements: ${tier}`, alone(tier));
-  const several = ['--maxWorkers', WORKERS, '--selectProjects'];
-  const waiting = ['--maxWorkers', WAITING_WORKERS, '--selectProjects'];
-  await run('running in a browser: page', [...waiting, 'page']);
+  await run(`running the browser tests, and the tests that npm test omits: ${NOT_IN_NPM_TEST.join(', ')}`, [
+    ...['--maxWorkers', WAITING_WORKERS, '--selectProjects', 'page', 'integration'],
+    ...['--testPathPatterns', 'test/page/', ...NOT_IN_NPM_TEST],
+  ]);
   await run(
     `running in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
     { WEIR_TEST_CONTAINER: '512' },
   );
-  await run(`running the tests that npm test omits: ${NOT_IN_NPM_TEST.join(', ')}`, [
-    ...several,
-    'integration',
-    '--testPathPatterns',
-    ...NOT_IN_NPM_TEST,
-  ]);
   if (env.WEIR_TEST_NODE22 !== undefined) {
     const tiers = ['unit', 'property', 'contract', 'integration'];
     await run(
       `running on Node.js 22: ${ON_NODE22.join(', ')}`,
-      [...several, ...tiers, '--testPathPatterns', ...ON_NODE22],
+      ['--maxWorkers', WORKERS, '--selectProjects', ...tiers, '--testPathPatterns', ...ON_NODE22],
       {},
       env.WEIR_TEST_NODE22,
     );
