@@ -72,9 +72,9 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#warnedRules.add(about);
     this.#warnedLimits.add(name);
     const text =
-      'a request has more hits than this limit can ever allow (hits of descriptors with the same bucket ' +
-      'are added), so the limit always denies the request if the limit is enforced; send fewer hits in ' +
-      'one request, or raise the limit';
+      'a request has more hits than this limit can ever allow, so an enforced limit always denies the ' +
+      'request. Hits of descriptors with the same bucket are added. Send fewer hits in one request, or ' +
+      'raise the limit';
     this.#log.warn({ domain, rule: shown(rule), hits, limit }, text);
   }
 

@@ -186,9 +186,8 @@ export class UnmatchedWarnings {
     const domain = shown(shellText(named), MAX_TEXT);
     log.warn(
       { domain },
-      'no policy has this domain, so its requests are allowed without a limit: ' +
-        `${this.#whyUnknownDomain(named)} If the domain should have no limit, create a policy file with ` +
-        'this domain and on_unmatched: ignore',
+      `no policy has this domain, so its requests are not limited: ${this.#whyUnknownDomain(named)} For ` +
+        'a domain without limits, create a policy file with on_unmatched: ignore',
     );
     return (count) => log.warn({ domain, count }, 'more requests with this unknown domain were allowed');
   }

@@ -55,8 +55,8 @@ export interface DecisionCounts {
 export interface ReferenceCounts {
   /**
    * Counts a descriptor; unlimited and replaced rules are not counted. `stat` is one of Match.statNames. For a limit
-   * override it is the name that the reference uses; callers choose it (`fromCaller`), so such series have a bound of
-   * their own. `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
+   * override, `stat` is the name that the reference uses. Callers choose this name (`fromCaller`), so such series have
+   * a separate bound. `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
    * `shadow_mode` or the phase allowed the descriptor.
    */
   counted(
@@ -97,7 +97,8 @@ export interface DecisionWarnings {
    */
   matchExceeded(domain: string, key: string, denied: boolean): void;
   /**
-   * Warns that a request was answered before it was evaluated. It was `denied`, or no enforced rule could have matched.
+   * Warns that weir answered a request before evaluating it. The request was `denied`, or no enforced rule could have
+   * matched.
    */
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void;
   /** Returns whether {@link logDecision} should be called. */

@@ -7,8 +7,8 @@ import { markNeverPassingInSlices } from './shared-bucket.js';
 import type { TurnQueue } from './turn-queue.js';
 
 /**
- * Maximum number of descriptors plus limits of a request that is answered in one turn. Building and counting such an
- * answer takes at most about 0.5 ms.
+ * Maximum number of descriptors plus limits of a request whose answer is built in one turn. Building and counting such
+ * an answer takes at most about 0.5 ms.
  */
 const MAX_INLINE_ITEMS = 1000;
 /**
@@ -56,7 +56,7 @@ function* answerSlices({
     yield;
   }
   observation.answered(context, response, from, decisions.length);
-  // The caller encodes the response in one turn, so it gets a turn of its own.
+  // The caller encodes the response in one turn, so the encoding gets a separate turn.
   yield;
   return response;
 }

@@ -23,7 +23,7 @@ export function hasOverride({ descriptors }: RateLimitRequest): boolean {
   return descriptors.some(({ limit }) => limit !== undefined);
 }
 
-/** A large message in the queue, of which parts can be read before it is decoded. */
+/** A large message in the queue. Parts of the message can be read before it is decoded. */
 export class LargeMessage {
   request: RateLimitRequest | undefined;
   private message: Uint8Array | undefined;

@@ -70,7 +70,7 @@ export class Observation {
     if (to === decisions.length) this.record(context, response);
   }
 
-  /** Reports a request that was answered without a decision. */
+  /** Reports a request that got an answer without a decision. */
   undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
     const { request, policy, caller, startMicros } = context;
     // Decisions that were planned before the request was abandoned had no effect.
@@ -108,7 +108,7 @@ export class Observation {
     this.warnings.matchExceeded(domain, key, denied);
   }
 
-  /** Reports a request that was answered before it was evaluated. */
+  /** Reports a request that got an answer before it was evaluated. */
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
     this.counts.requestGivenUp(domain, why);
     this.warnings.givenUp(domain, why, denied);

@@ -114,13 +114,13 @@ export interface PlanOptions {
   readonly answers: AnswerOptions;
   /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
   readonly maxLimits: number;
-  /** Blocks and exemptions; absent if there are none. */
+  /** Blocks and exemptions; absent if the service has none. */
   readonly controls?: ControlIndex;
   /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
   readonly random?: () => number;
 }
 
-/** Placeholder for a request that is answered before it is decoded. */
+/** Placeholder for a request that gets an answer before it is decoded. */
 export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
 
 /**

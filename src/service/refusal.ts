@@ -1,8 +1,8 @@
 import { DecodeError, INVALID_REQUEST } from '../codec/messages.js';
 
 /**
- * The reason why a request has no decision. Messages are safe for the caller, and equal to those of the reference where
- * it has one.
+ * The reason why a request has no decision. Messages are safe for the caller. If the reference has a message for the
+ * same reason, the text is equal.
  */
 export class Refusal {
   readonly kind: 'bad_request' | 'unavailable';

@@ -130,7 +130,7 @@ export class ShouldRateLimit {
     return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
-  /** Returns the policy that decides a request, or the answer if there is none. */
+  /** Returns the policy that decides a request, or the answer if the request is invalid or no policy has its domain. */
   #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Reply {
     const { policies, maxDescriptors, answers } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);

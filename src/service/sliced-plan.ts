@@ -41,7 +41,7 @@ const ENTRY_STEPS = 10;
 /** Work budget for plans that are made in one turn; only one such plan runs at a time. */
 const INLINE_WORK = new MatchWork(0);
 
-/** The plan of a request that takes too long for one turn. */
+/** The plan of a request that needs more work than fits into one turn. */
 export class SlicedPlan {
   readonly context: RequestContext;
   /**
@@ -203,7 +203,7 @@ function finishPlan(context: RequestContext): RequestContext {
   return context;
 }
 
-/** Removes all takes of a request that a block denies: it does not ask the store, and takes nothing. */
+/** Removes all takes of a request that a block denies, so that the request neither asks the store nor takes tokens. */
 function dropTakes(decisions: readonly Decision[]): void {
   for (const decision of decisions) {
     decision.takes = NO_TAKES;

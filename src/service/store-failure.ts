@@ -48,7 +48,7 @@ export function decideWithoutStore(
   for (const take of takes) counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
-  // A denied request takes nothing, so local buckets are not used.
+  // A denied request takes no tokens, so weir does not use local buckets for it.
   const localTakes = denied ? [] : takes.filter((take) => policyOf(take) === 'local');
   const localOutcomes: readonly TakeOutcome[] = localTakes.length > 0 ? local.take(localTakes) : [];
   let nextLocal = 0;

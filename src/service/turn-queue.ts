@@ -152,9 +152,9 @@ export class TurnQueue {
   }
 
   /**
-   * Returns whether another job of `bytes` may wait. A connection may hold no more than what is free. One connection
-   * therefore gets at most half of the queue, and two get a third each. A connection without jobs always finds space
-   * (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
+   * Returns whether another job of `bytes` may wait. The jobs of a connection may use at most as much of the queue as
+   * is still free. One connection therefore gets at most half of the queue, and two connections get a third each. A
+   * connection without jobs always finds space (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
    */
   hasRoomFor(bytes: number, connection: unknown): boolean {
     const queue = this.#queues.get(connection);

@@ -8,7 +8,7 @@ import type { RequestContext } from './plan.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import type { Throttled } from './sliced-plan.js';
 
-/** What may deny a request: nothing, limits, or a block, which denies even in SHADOW_MODE. */
+/** Possible reasons for denying a request: none, limits, or a block, which denies even in SHADOW_MODE. */
 export type PossibleDenier = 'nothing' | 'limits' | 'block';
 
 /**

@@ -3,7 +3,8 @@ import type { FamilyRegistry } from './family-registry.js';
 const RESULTS = {
   ok: 'done',
   refused: 'no permission, or an invalid request; nothing changed',
-  failed: 'the store or a worker was unavailable; the answer says whether the action may have succeeded',
+  failed:
+    'the store or a worker was unavailable; the action may have succeeded if the answer contains `maybe_done`',
   dry_run: 'shown only; nothing changed',
 } as const;
 

@@ -8,12 +8,12 @@ export type CallCounters = ReturnType<typeof callCounters>;
 
 /** Requests that fail because the store is `full` count as given up, not here. */
 const STORE_FAILURES: Readonly<Record<Exclude<StorageFailure, 'full'>, string>> = {
-  timeout: 'Redis did not answer within REDIS_TIMEOUT or the deadline of the caller',
+  timeout: "Redis did not answer within REDIS_TIMEOUT or the caller's deadline",
   disconnected: 'no connection to Redis',
   overloaded: 'Redis does not answer, and too many limits wait for it (REDIS_MAX_IN_FLIGHT)',
   breaker_open: 'Redis failed several times in a row, so the circuit breaker is open',
   rejected: 'Redis returned an error',
-  broken: 'a bug in weir, see weir_broken_invariants_total',
+  broken: 'a bug in weir; see weir_broken_invariants_total',
 };
 const FAILURE_POLICIES: Readonly<Record<StoreFailureAnswer, string>> = {
   error: 'the call got an error',
@@ -25,9 +25,9 @@ const FAILURE_POLICIES: Readonly<Record<StoreFailureAnswer, string>> = {
 const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   readonly: 'it is a replica; weir looks for the master',
   masterdown: 'it is a replica without a master; weir looks for the master',
-  loading: 'it loads its data from disk; weir waits',
-  busy: 'a script blocks it; weir waits',
-  unkillable: 'a script blocks it and cannot be killed; weir waits',
+  loading: 'it is loading its data from disk; weir waits',
+  busy: 'a script is blocking it; weir waits',
+  unkillable: 'a script is blocking it and cannot be killed; weir waits',
   noreplicas: 'too few replicas for writes; weir waits',
   misconf: 'it cannot save to disk; weir waits',
   oom: 'maxmemory is reached',
@@ -42,13 +42,13 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   no_cluster: 'no node returns the slots, or the nodes belong to two clusters',
   protected_mode: 'it accepts only local connections',
   max_clients: 'it has reached its maximum of connections',
-  not_redis: 'it does not support the commands of Redis, such as a Sentinel',
+  not_redis: 'it does not support Redis commands; it may be a Sentinel',
   proxy: 'it is a sharding proxy; see REDIS_TYPE',
   upstream: 'the proxy cannot reach Redis',
   no_database: 'the database does not exist',
   refused: 'connection refused',
   unknown_host: 'the host name cannot be resolved',
-  protocol: 'it does not use the protocol of Redis',
+  protocol: 'it does not use the Redis protocol',
   tls: 'TLS failed: an invalid certificate, or plain text on one side',
   no_answer: 'it did not answer in time',
   lost: 'the connection was lost',
@@ -71,7 +71,7 @@ export function callCounters(registry: FamilyRegistry) {
         redis: REDIS_ROLE,
         reason: { meaning: 'The reason.', values: REDIS_FAULTS },
       },
-      'Error replies of Redis and failed or lost connections, by reason.',
+      'Error replies from Redis, and failed or lost connections, by reason.',
     ),
     storeFailureAnswers: registry.events(
       'weir_store_failure_answers_total',
@@ -91,7 +91,7 @@ export function callCounters(registry: FamilyRegistry) {
         reason: {
           meaning: 'The reason.',
           values: {
-            late: 'its turn was too late',
+            late: 'the request waited too long in the queue',
             full: 'the queue, or the queue for Redis, was full',
           },
         },
@@ -112,7 +112,7 @@ export function callCounters(registry: FamilyRegistry) {
           values: {
             INVALID_ARGUMENT: 'invalid request; HTTP 400 for `/json`',
             UNAVAILABLE: 'no policy, no store, no time left, or canceled by the caller; HTTP 503 for `/json`',
-            PERMISSION_DENIED: 'a page of another site made the call; HTTP 403 or 421 for `/json`',
+            PERMISSION_DENIED: 'a page from another site made the call; HTTP 403 or 421 for `/json`',
           },
         },
       },

@@ -19,14 +19,14 @@ export class CandidateCounts {
     registry.addFamily(
       countedFamily({
         name: 'weir_candidate_decisions_total',
-        help: 'Descriptors that a candidate evaluated, by domain, rule, actual code and code of the candidate.',
+        help: 'Descriptors that a candidate evaluated, by domain, rule, actual code and candidate code.',
         labels: ['domain', 'rule'],
         meanings: {
           domain: DOMAIN,
           rule: RULE,
-          live: { meaning: 'The code of the descriptor.', values: CODE_MEANINGS },
+          live: { meaning: "The descriptor's code.", values: CODE_MEANINGS },
           candidate: {
-            meaning: 'The code of the candidate.',
+            meaning: "The candidate's code.",
             values: {
               OK: 'the candidate would have allowed it',
               OVER_LIMIT: 'the candidate would have denied it',

@@ -31,8 +31,8 @@ export const DOMAIN: LabelMeaning = {
 export const KNOWN_DOMAIN: LabelMeaning = { meaning: 'The domain of the policy.' };
 export const RULE: LabelMeaning = {
   meaning:
-    'The path of the rule, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: a ' +
-    'decision of an operator. `other`: METRICS_MAX_SERIES is reached.',
+    'The path of the rule, as `weir explain` shows it. `override`: a limit in the request. `block`, ' +
+    "`allow`: an operator's decision. `other`: METRICS_MAX_SERIES is reached.",
 };
 /** For any domain in a request, which callers choose. */
 export const REQUESTED_DOMAIN: LabelMeaning = {
@@ -55,14 +55,14 @@ export const WORKER_STATES = {
   starting: 'its port is not open yet',
   serving: 'it accepts requests',
   not_serving: 'it does not accept requests; /healthcheck shows the reason',
-  silent: 'it does not answer, gets no connections, and will be replaced',
+  silent: 'it does not answer; it gets no connections and will be replaced',
 } as const;
 export const WORKER_STATE: LabelMeaning = {
   meaning: 'The state of the worker.',
   values: WORKER_STATES,
 };
 export const CONTROL_KIND: LabelMeaning = {
-  meaning: 'The decision of the operator.',
+  meaning: "The operator's decision.",
   values: { block: 'deny the descriptor', allow: 'allow the descriptor without taking tokens' },
 };
 export const SINK: LabelMeaning = {

@@ -8,7 +8,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
     () => memoryStats().size,
   );
   registry.gauge(
-    { name: 'weir_memory_bucket_bytes', help: 'Estimated memory of the buckets in memory, in bytes.' },
+    { name: 'weir_memory_bucket_bytes', help: 'Estimated memory that buckets use, in bytes.' },
     () => memoryStats().bytes,
   );
   registry.counter(
@@ -16,7 +16,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
       name: 'weir_memory_evictions_total',
       help:
         'Buckets evicted before they were full, because of MEMORY_MAX_BUCKETS or MEMORY_MAX_BYTES. Each ' +
-        'eviction may allow as many hits as a full bucket holds.',
+        'eviction may allow as many extra hits as a full bucket holds.',
     },
     () => memoryStats().evictions,
   );

@@ -93,7 +93,7 @@ export class Metrics {
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds = new DurationHistogram(
     'weir_store_duration_seconds',
-    'Time of a call to Redis.',
+    'Duration of a call to Redis.',
     STORE_SECONDS,
   );
   readonly #calls: CallCounters;
@@ -258,7 +258,7 @@ export class Metrics {
     this.registry.counter(
       {
         name: 'weir_log_lines_dropped_total',
-        help: 'Lost log lines, because the reader was too slow or a write failed.',
+        help: 'Log lines lost because the reader was too slow or a write failed.',
       },
       () => output.dropped,
     );
@@ -328,7 +328,7 @@ export class Metrics {
       name: 'weir_decisions_total',
       help: 'Decided descriptors, by domain, rule and code.',
       labels: ['domain', 'rule'],
-      meanings: { ...byRule, code: { meaning: 'The code of the descriptor.', values: CODES } },
+      meanings: { ...byRule, code: { meaning: "The descriptor's code.", values: CODES } },
       counts: decisions,
       numbers: (values) => [
         ['code="OK"', values[OK] ?? 0],
@@ -355,7 +355,7 @@ export class Metrics {
     });
     add({
       name: 'weir_controlled_total',
-      help: 'Descriptors decided by a block or exemption of an operator, by domain and kind.',
+      help: "Descriptors decided by an operator's block or exemption, by domain and kind.",
       labels: ['domain', 'kind'],
       meanings: { domain: DOMAIN, kind: CONTROL_KIND },
       counts: this.#controlled,

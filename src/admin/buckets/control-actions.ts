@@ -171,9 +171,9 @@ function failureOf(result: Exclude<ControlResult, 'gone'>): QuestionFailure | un
 
 function tooManyKeySets(domain: string): string {
   return (
-    `the blocks and exemptions of ${quotedText(domain)} already use ${MAX_KEY_SETS} different sets of ` +
-    'keys, the maximum; use one of these sets, or end some blocks or exemptions with unblock or disallow ' +
-    '(weir bucket blocks lists them)'
+    `the blocks and exemptions of ${quotedText(domain)} already use the maximum of ${MAX_KEY_SETS} ` +
+    'different sets of keys. Use one of these sets, or end some blocks or exemptions with unblock or ' +
+    'disallow (weir bucket blocks lists them)'
   );
 }
 

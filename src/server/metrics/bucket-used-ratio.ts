@@ -49,8 +49,8 @@ export function exposeUsedRatio(
   registry.addFamily({
     name: NAME,
     help:
-      'Used fraction of the limit at the last request, from 0 to 1, or above 1 if denied hits count. For ' +
-      'the BUCKET_USED_RATIO_TOP most requested buckets of the last minute.',
+      'Used fraction of the limit at the last request, for the BUCKET_USED_RATIO_TOP most requested ' +
+      'buckets of the last minute. From 0 to 1, or above 1 if denied hits count.',
     type: 'gauge',
     aggregator: 'max',
     labels: {

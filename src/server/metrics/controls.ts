@@ -13,7 +13,7 @@ export function exposeControls(registry: FamilyRegistry, index: Pick<ControlInde
   registry.gauge(
     {
       name: 'weir_controls',
-      help: 'Current blocks and exemptions of operators, by kind.',
+      help: 'Current blocks and exemptions, by kind.',
       aggregator: 'max',
       labels: { kind: CONTROL_KIND },
     },
@@ -55,8 +55,8 @@ export function lostControlsReporter(
     all.allow += allow;
     log.warn(
       { blocks: block, exemptions: allow },
-      'Redis lost blocks and exemptions, which no longer apply: Redis was flushed or restarted without ' +
-        'its data, or the key was deleted; create the blocks and exemptions again, and see ' +
+      'Redis lost blocks and exemptions, which no longer apply. Redis was flushed or restarted without ' +
+        'its data, or the key was deleted. Create the blocks and exemptions again, and see ' +
         'docs/runbooks/weir-controls-lost.md',
     );
   };

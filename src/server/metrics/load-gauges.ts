@@ -56,7 +56,7 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
     {
       name: 'weir_grpc_waiting',
       help: 'Connections, calls or messages that wait on the gRPC port, by reason.',
-      labels: { for: { meaning: 'What waits.', values: WAITING } },
+      labels: { for: { meaning: 'The reason for waiting.', values: WAITING } },
     },
     () => {
       const { grpc } = load();

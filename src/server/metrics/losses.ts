@@ -3,7 +3,7 @@ import type { SpanLosses } from '../calls/tracing.js';
 
 const REASONS: Readonly<Record<keyof SpanLosses, string>> = {
   queue: 'too many spans waited for the collector',
-  export: 'the collector did not accept them in time',
+  export: 'the collector did not accept the spans in time',
 };
 
 /** Exposes the number of lost lines of the decision log and of lost spans. */

@@ -6,7 +6,7 @@ import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
 
 type ChargeResult = Exclude<keyof LocalChargeStats, 'waiting'>;
 const CHARGE_RESULTS: Readonly<Record<ChargeResult, string>> = {
-  charged: 'the allowed hits were taken from the bucket in Redis, down to an empty bucket',
+  charged: 'weir took the allowed hits from the bucket in Redis, at most until the bucket was empty',
   lapsed: 'the bucket refilled, or the window ended, before Redis was available',
   forgotten: 'lost, because there was no room or the process ended before Redis was available',
 };
@@ -48,8 +48,8 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
     {
       name: 'weir_redis_give_backs_total',
       help:
-        'Attempts to return tokens to one Redis or slot after another one denied the request or failed, by ' +
-        'result.',
+        'Attempts to return tokens to a Redis or slot after another Redis or slot denied the request or ' +
+        'failed, by result.',
       labels: { result: { meaning: 'The result.', values: GIVE_BACK_RESULTS } },
     },
     () => byName('result', store.giveBackStats()),
@@ -57,7 +57,7 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
   registry.gauge(
     {
       name: 'weir_redis_node_up',
-      help: '1 if weir can decide with this Redis, or with this master of a Redis Cluster, otherwise 0.',
+      help: '1 if this Redis, or this master of a Redis Cluster, can decide requests, otherwise 0.',
       aggregator: 'min',
       labels: { redis: REDIS_ROLE, node: { meaning: 'The address.' } },
     },

@@ -115,8 +115,8 @@ function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {
     log.warn(
       { key, domains: domains.slice(0, MAX_SHOWN) },
-      'another domain now declares this key as secret; in the listed domains, buckets for values of ' +
-        'this key start with a new state, because their names now contain digests',
+      'another domain now declares this key as secret; in the listed domains, bucket names now contain ' +
+        "digests of the key's values, so these buckets start with a new state",
     );
   }
 }

@@ -121,7 +121,7 @@ export const ANSWER_SETTINGS = {
     type: 'count',
     default: '1000',
     max: 50_000,
-    help: 'Maximum number of descriptors in a request. Requests with more get INVALID_ARGUMENT.',
+    help: 'Maximum number of descriptors in a request. Requests with more descriptors get INVALID_ARGUMENT.',
   },
   maxLimits: {
     name: 'MAX_LIMITS',
@@ -129,7 +129,7 @@ export const ANSWER_SETTINGS = {
     default: '4000',
     max: 50_000,
     help:
-      'Maximum number of limits that a request may match, candidates not included. Requests with more get ' +
-      'INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ms.',
+      'Maximum number of limits that a request may match, without candidates. Requests with more limits ' +
+      'get INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ms.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

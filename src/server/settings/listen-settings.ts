@@ -18,7 +18,7 @@ export const LISTEN_SETTINGS = {
     reference: {
       default: '0.0.0.0',
       whenEmpty: '',
-      differs: 'The container image of weir listens on 0.0.0.0, too.',
+      differs: "weir's container image also listens on 0.0.0.0.",
     },
   },
   grpcPort: {
@@ -44,7 +44,7 @@ export const LISTEN_SETTINGS = {
     reference: {
       default: '0.0.0.0',
       whenEmpty: '',
-      differs: 'The container image of weir listens on 0.0.0.0, too.',
+      differs: "weir's container image also listens on 0.0.0.0.",
     },
   },
   port: {
@@ -90,9 +90,9 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with the tokens that the debug port accepts for bucket commands, one line `name read|write sha256:…` ' +
-      'for each; `weir bucket new-token` prints such a line. weir reloads the file when it changes. If unset, ' +
-      'all programs on this machine have access, and no others.',
+      'File with the tokens that the debug port accepts for bucket commands, one line `name read|write ' +
+      'sha256:…` for each token. `weir bucket new-token` prints such a line. weir reloads the file when ' +
+      'it changes. If unset, only programs on this machine have access.',
   },
   grpcMaxMessageBytes: {
     name: 'GRPC_MAX_MESSAGE_BYTES',
@@ -128,8 +128,8 @@ export const LISTEN_SETTINGS = {
     default: '33554432',
     max: MAX_INT32,
     help:
-      'Maximum memory that all connections of a process may use for partial requests, open calls and unread ' +
-      'answers. Beyond it, weir closes the connection that uses the most.',
+      'Maximum memory that all connections of a process may use for partial requests, open calls and ' +
+      'unread answers. Beyond this limit, weir closes the connection that uses the most memory.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
@@ -160,7 +160,7 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['connectionAge'],
     type: 'duration',
     default: '1h',
-    help: 'Time that running calls get to finish after that GOAWAY. 0: no limit.',
+    help: 'Time that running calls get to finish after the GOAWAY of GRPC_MAX_CONNECTION_AGE. 0: no limit.',
     reference: { default: '1h' },
   },
   grpcKeepAliveInterval: {
@@ -234,7 +234,9 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '1',
     max: 256,
-    help: 'Number of processes that share the gRPC port. More than 1 needs Redis. Use at most one per CPU core.',
+    help:
+      'Number of processes that share the gRPC port. Values above 1 need Redis. Use at most one process ' +
+      'per CPU core.',
   },
   workerScheduling: {
     name: 'WORKER_SCHEDULING',
@@ -242,8 +244,8 @@ export const LISTEN_SETTINGS = {
     type: 'worker_scheduling',
     default: 'round-robin',
     help:
-      'How connections are distributed to workers: `round-robin`, `kernel` (one shared listener) or `reuse-port` ' +
-      '(one listener per worker, needs Node.js 22.12).',
+      'Distribution of connections to workers: `round-robin`, `kernel` (one shared listener) or ' +
+      '`reuse-port` (one listener per worker, needs Node.js 22.12).',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',

@@ -9,7 +9,7 @@ export const PER_SECOND_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Keep windows of one second in a second Redis. Token buckets stay in REDIS_URL. Other REDIS_* settings ' +
+      'Keep one-second windows in a second Redis. Token buckets stay in REDIS_URL. Other REDIS_* settings ' +
       'apply to both.',
     reference: { default: 'false' },
   },

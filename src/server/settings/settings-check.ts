@@ -184,9 +184,9 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   refuse(
     !noUrl && settings.cacheKeyPrefix.includes('{'),
     'CACHE_KEY_PREFIX',
-    'the prefix contains "{", which begins the hash tag of a key; weir puts the tenant into the hash ' +
-      'tag, so that one node of a Redis Cluster keeps all buckets of the tenant. Choose a prefix without ' +
-      '"{"',
+    'the prefix contains "{", which begins the hash tag of a key; choose a prefix without "{". weir ' +
+      'puts the tenant into the hash tag, so that one node of a Redis Cluster keeps all buckets of the ' +
+      'tenant',
   );
   for (const instance of instances) refuseLogins(instance, refuse);
   refuse(

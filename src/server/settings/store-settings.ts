@@ -14,14 +14,14 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
       differs: 'If unset, weir keeps buckets in memory.',
     },
   },
-  authHelp: 'Password of Redis, or `user:password`. Overrides a login in REDIS_URL.',
+  authHelp: 'Redis password, or `user:password`. Overrides a login in REDIS_URL.',
   authFileHelp:
-    'File that contains the value of REDIS_AUTH. weir reads it at each connection and whenever it changes, so ' +
-    'a new password needs no restart.',
+    'File that contains the value of REDIS_AUTH. weir reads the file at each connection and whenever ' +
+    'the file changes, so a new password needs no restart.',
   authCommandHelp:
     'Command that prints the value of REDIS_AUTH, or JSON with `username`, `password` and `expiresAt`. ' +
-    'Separate the arguments with spaces, or write a JSON array. weir runs it without a shell, before each ' +
-    'connection and every REDIS_AUTH_REFRESH, for at most 5 s.',
+    'Separate the arguments with spaces, or write a JSON array. weir runs the command without a shell, ' +
+    'before each connection and every REDIS_AUTH_REFRESH, for at most 5 s.',
   timeout: {
     type: 'duration',
     default: '2s',
@@ -29,7 +29,7 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
     reference: {
       default: '10s',
       differs:
-        'In weir, the timeout includes the answer of Redis; in envoyproxy/ratelimit, only the time to connect.',
+        'In weir, the timeout includes the reply from Redis; in envoyproxy/ratelimit, only the time to connect.',
     },
   },
   socketTypeHelp:
@@ -55,7 +55,9 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'authCommand'],
     type: 'duration',
     default: '10m',
-    help: 'Interval at which weir runs REDIS_AUTH_COMMAND again, earlier if the login expires earlier. At least 1s.',
+    help:
+      'Interval at which weir runs REDIS_AUTH_COMMAND again, at least 1s. If the login expires sooner, ' +
+      'weir runs the command sooner.',
   },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
@@ -96,9 +98,9 @@ export const STORE_SETTINGS = {
     type: 'redis_clock',
     default: 'auto',
     help:
-      'Clock for buckets. `server`: the script calls `TIME` in Redis. `caller`: weir reads the time of Redis ' +
+      "Clock for buckets. `server`: the script calls `TIME` in Redis. `caller`: weir reads Redis's time " +
       'regularly and passes it to the script, for services that do not allow `TIME` in scripts. `auto`: ' +
-      '`server`, unless Redis rejects it.',
+      '`server`, unless Redis rejects `TIME`.',
   },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
@@ -145,10 +147,10 @@ export const STORE_SETTINGS = {
     default: '20000',
     max: 1_000_000,
     help:
-      'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis Cluster. ' +
-      'A request that matches three limits counts as three, candidates included. Beyond it, requests that a rule ' +
-      'could deny get OVER_LIMIT, or `on_store_failure` once Redis stops answering. Requests with more than 16 ' +
-      'limits have a separate queue (see Bounds).',
+      'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis ' +
+      'Cluster. A request that matches three limits counts as three, including candidates. Beyond this ' +
+      'number, requests that a rule could deny get OVER_LIMIT; if Redis has stopped answering, ' +
+      '`on_store_failure` decides. Requests with more than 16 limits have a separate queue (see Bounds).',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
@@ -174,8 +176,9 @@ export const STORE_SETTINGS = {
     type: 'optional_integer',
     default: '',
     help:
-      'Memory for denials that weir repeats without asking Redis: of windows until they end, and of token ' +
-      'buckets for DENY_CACHE_MAX_AGE. 0: off. If unset, weir caches denials of token buckets only.',
+      'Memory for denials that weir repeats without asking Redis: denials of windows until the window ' +
+      'ends, and denials of token buckets for DENY_CACHE_MAX_AGE. 0: off. If unset, weir caches only ' +
+      'denials of token buckets.',
     reference: { default: '0' },
   },
   denyCacheMaxAge: {
@@ -193,7 +196,7 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '100000',
     max: 10_000_000,
-    help: 'Maximum number of cached denials of token buckets. Beyond it, weir evicts the oldest.',
+    help: 'Maximum number of cached denials of token buckets. Beyond this number, weir evicts the oldest denial.',
   },
   stopIncrementWhenOver: {
     name: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
@@ -203,8 +206,8 @@ export const STORE_SETTINGS = {
     reference: {
       default: 'false',
       differs:
-        'weir checks and counts in one step; envoyproxy/ratelimit checks first and counts later. A denied request ' +
-        'counts in no window, not even in the one that denied it.',
+        'weir checks and counts in one step; envoyproxy/ratelimit checks first and counts later. In ' +
+        'weir, a denied request counts in no window, not even in the window that denied the request.',
     },
   },
   memoryMaxBuckets: {
@@ -212,14 +215,14 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '2000000',
     max: 16_000_000,
-    help: 'Maximum number of buckets in memory. Beyond it, weir evicts the bucket that will be full soonest.',
+    help: 'Maximum number of buckets in memory. Beyond this number, weir evicts the bucket that will be full soonest.',
   },
   memoryMaxBytes: {
     name: 'MEMORY_MAX_BYTES',
     type: 'count',
     default: '536870912',
     help:
-      'Maximum memory for buckets, estimated, in bytes. Beyond it, weir evicts the bucket that will be full ' +
-      'soonest.',
+      'Maximum estimated memory for buckets, in bytes. Beyond this size, weir evicts the bucket that will ' +
+      'be full soonest.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

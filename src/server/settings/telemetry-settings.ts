@@ -35,21 +35,25 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['decisionLog'],
     type: 'string',
     default: '',
-    help: 'File that weir appends the decision log to, instead of standard output. You can rotate it.',
+    help: 'File to which weir appends the decision log, instead of standard output. You can rotate the file.',
   },
   metricsMaxSeries: {
     name: 'METRICS_MAX_SERIES',
     type: 'count',
     default: '10000',
     max: 1_000_000,
-    help: 'Maximum number of series by rule, and of series by names from callers. Further names count as `other`.',
+    help:
+      'Maximum number of series by rule, and of series by names that callers choose. Further names count ' +
+      'as `other`.',
   },
   topBuckets: {
     name: 'TOP_BUCKETS',
     type: 'integer',
     default: '500',
     max: 1000,
-    help: 'Number of buckets that `weir top` tracks. 0: off. Each needs about 10 KB of memory, and at most 80 KB.',
+    help:
+      'Number of buckets that `weir top` tracks. 0: off. Each bucket needs about 10 KB of memory, and at ' +
+      'most 80 KB.',
   },
   historyRules: {
     name: 'HISTORY_RULES',

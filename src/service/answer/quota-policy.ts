@@ -103,9 +103,9 @@ function findListed(list: readonly ListedLimit[], rule: Rule | undefined): Liste
 }
 
 /**
- * Returns the limits of a request for which `isShown` holds, in order. Of two buckets of one rule, the tighter one is
- * listed. If two rules have the same name, the second one is listed by its path. Returns at most {@link MAX_LISTED}
- * limits, and always the described one.
+ * Returns the limits of a request for which `isShown` holds, in order. If a rule has two buckets, the result contains
+ * only the tighter bucket. If two rules have the same name, the result contains the path of the second rule instead.
+ * Returns at most {@link MAX_LISTED} limits, and always the described limit.
  */
 function listedLimits(
   described: DescribedLimit,
@@ -134,8 +134,8 @@ function listedLimits(
 }
 
 /**
- * Returns the header families for a take: those of its rule, or those of the policy file. `upstream` selects the
- * families of the request instead of the response.
+ * Returns the header families that the rule of a take sets, or else the header families that the policy file sets.
+ * `upstream` selects the families of the request instead of the response.
  */
 export function familiesOf(
   { rule }: PlannedTake,

@@ -58,7 +58,7 @@ export function headersWithoutLimit(
   return headers;
 }
 
-/** Returns the same headers for the request upstream, to which Envoy adds none of its own. */
+/** Returns the same headers for the upstream request, to which Envoy adds no headers itself. */
 export function requestHeadersWithoutLimit(
   families: HeaderFamilies | undefined,
   waitSeconds: number,

@@ -20,7 +20,7 @@ export class ControlIndex {
     return this.#counts[kind];
   }
 
-  /** Returns the controls of a domain; undefined, as for most domains, if there are none. */
+  /** Returns the controls of a domain. Most domains have no controls; the result is then undefined. */
   of(domain: string): DomainControls | undefined {
     return this.#byId.size === 0 ? undefined : this.#domains.get(domain);
   }

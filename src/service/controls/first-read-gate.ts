@@ -17,8 +17,8 @@ const CALL_BYTES = 500;
 
 /**
  * Delays calls, within their deadlines, until blocks and exemptions have been read for the first time, because a
- * blocked caller would be allowed without them. A call whose deadline passes first is answered by `on_store_failure`,
- * as if the store had timed out.
+ * blocked caller would be allowed without them. If the deadline of a call passes first, `on_store_failure` decides the
+ * call, as if the store had timed out.
  */
 export class FirstReadGate {
   readonly #firstRead: AwaitedRead;

@@ -45,8 +45,8 @@ export interface DescriptorRecord {
   /** Limit override; `unit` is a number of envoy.type.v3.RateLimitUnit. */
   readonly override: { readonly requestsPerUnit: number; readonly unit: number } | undefined;
   /**
-   * `Rule.path`, `override`, or '' if nothing matched. Of several limits, the one that the answer shows. For a blocked
-   * or exempted descriptor, the rule that would have applied.
+   * `Rule.path`, `override`, or '' if nothing matched. If several limits matched, the rule of the limit that the
+   * answer shows. For a blocked or exempted descriptor, the rule that would have applied.
    */
   readonly rule: string;
   readonly code: 'OK' | 'OVER_LIMIT';
@@ -64,7 +64,7 @@ export interface DescriptorRecord {
 
 /** A sampled decision log, called once for each answered request. */
 export interface DecisionLog {
-  /** Returns the fraction of such requests that is written if this request is to be written, otherwise 0. */
+  /** Returns 0 if this request should not be logged, otherwise the fraction of such requests that is logged. */
   sample(denied: boolean): number;
   write(record: DecisionRecord): void;
 }

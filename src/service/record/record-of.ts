@@ -24,7 +24,7 @@ export interface ReportedRequest
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
-/** Returns the record of a request from its decisions, or from `reason` if there are none. */
+/** Returns the record of a request from its decisions, or from `reason` if the request has no decisions. */
 export function recordOf(
   reported: ReportedRequest,
   response: RateLimitResponse,

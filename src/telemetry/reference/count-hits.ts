@@ -6,7 +6,7 @@ import { counted } from './stat-series.js';
 export const RULE_COUNTER_MEANINGS = {
   total_hits: 'All hits.',
   over_limit: 'Hits over the limit.',
-  near_limit: 'Hits within the limit, but above the NEAR_LIMIT_RATIO of it.',
+  near_limit: 'Hits within the limit, but above NEAR_LIMIT_RATIO.',
   within_limit: 'Hits of descriptors within the limit.',
   over_limit_with_local_cache:
     'Hits that the deny cache denied without asking Redis. `over_limit` includes them.',

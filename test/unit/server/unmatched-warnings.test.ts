@@ -136,8 +136,8 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests are allowed without a limit: ${hint} If the domain ` +
-          'should have no limit, create a policy file with this domain and on_unmatched: ignore',
+        `no policy has this domain, so its requests are not limited: ${hint} For a domain without ` +
+          'limits, create a policy file with on_unmatched: ignore',
       ],
       [{ domain, count: 4 }, 'more requests with this unknown domain were allowed'],
     ]);
