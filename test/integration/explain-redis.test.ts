@@ -138,7 +138,7 @@ describe('a Redis Cluster', () => {
       expect(await explain(environment, 'tenant=acme')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(
-          `no node serves slot ${slot}: bring its master back, or assign the slot to`,
+          `no node serves slot ${slot}: restart its master, or assign the slot to`,
         ),
       });
     } finally {
@@ -170,7 +170,7 @@ test.each<[Record<string, string>, RegExp]>([
     {},
     /^weir explain: REDIS_URL is not set, so a server with these variables keeps its buckets in memory; .*\n$/,
   ],
-  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: it contains several addresses; .*\n$/],
+  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: there is more than one address; .*\n$/],
   [
     { REDIS_URL: 'a', REDIS_TLS_CACERT: '/none', REDIS_TLS: 'true' },
     /^weir explain: REDIS_TLS_CACERT: .*\n$/,

@@ -94,9 +94,11 @@ describe.each(SERVERS)('%s', (tool) => {
     const warnings = log.filter((line) => line.startsWith('warn:'));
     expect(warnings).toEqual([
       expect.stringMatching(
-        /does not allow scripts to read the time; weir passes .* REDIS_CLOCK=caller \(NOTIME .+\)$/,
+        /does not allow scripts to read the time; weir now passes .* REDIS_CLOCK=caller \(NOTIME .+\)$/,
       ),
-      expect.stringMatching(/does not report the time; weir uses the clock of this machine; keep .*\)$/),
+      expect.stringMatching(
+        /does not report the time; weir uses the clock of this machine; synchronize .*\)$/,
+      ),
     ]);
     expect(faults.filter((fault) => fault !== 'lost')).toEqual([]);
   });

@@ -120,7 +120,7 @@ describe('a master with a replica and three Sentinels', () => {
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
     expect(log.join('\n')).toMatch(
-      /nothing listens at this address; weir keeps asking the Sentinels for another master/,
+      /no server listens at this address; weir keeps querying the Sentinels for another master/,
     );
   });
 
@@ -173,7 +173,7 @@ describe('misleading Sentinels', () => {
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
     const isRefused =
-      /it is a replica, which does not accept writes; weir asks the Sentinels .* \(READONLY its role is slave\)/;
+      /it is a replica and does not accept writes; weir queries the Sentinels .* \(READONLY its role is slave\)/;
     const isCorrected = new RegExp(
       `announced another master, redis://127.0.0.1:${setup.nodes[0]?.port} |is up$`,
     );
@@ -187,7 +187,7 @@ describe('misleading Sentinels', () => {
     [
       'none is there',
       ({ nowhere }) => `mymaster,127.0.0.1:${nowhere},[::1]:${nowhere}`,
-      /no Sentinel of REDIS_URL answers; start .*, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
+      /no Sentinel in REDIS_URL answers; start .*, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
     ],
     [
       'they know no such master',

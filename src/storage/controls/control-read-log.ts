@@ -25,8 +25,8 @@ export class ControlReadLog {
     this.#hasLoggedRefusal = true;
     this.#log(
       'warn',
-      'blocks and exemptions cannot be read from Redis, so new ones have no effect here ' +
-        `(${error.message}); if the Redis user lacks permissions, grant it those listed in ` +
+      'blocks and exemptions cannot be read from Redis, so new ones have no effect on this server ' +
+        `(${error.message}); if the Redis user lacks permissions, grant the permissions in ` +
         'docs/operate/redis.md',
     );
   }

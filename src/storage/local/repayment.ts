@@ -85,7 +85,7 @@ export class Repayment {
     if (left > 0)
       log(
         'warn',
-        `gave up charging for requests admitted while Redis was unavailable: ${quantity(left, 'bucket')}`,
+        `gave up charging for requests that were allowed while Redis was unavailable: ${quantity(left, 'bucket')}`,
       );
   }
 
@@ -111,7 +111,8 @@ export class Repayment {
     if (ledger.size === 0 && this.#chargedInBatch > 0) {
       log(
         'info',
-        `charged for requests admitted while Redis was unavailable: ${quantity(this.#chargedInBatch, 'bucket')}`,
+        'charged for requests that were allowed while Redis was unavailable: ' +
+          `${quantity(this.#chargedInBatch, 'bucket')}`,
       );
       this.#chargedInBatch = 0;
     }

@@ -21,7 +21,7 @@ const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached
 /**
  * Error message for refunds, which are sent only once. A Redis that does not have the takes would give back too much.
  */
-const OTHER_CONNECTION = 'the tokens were taken on another connection';
+const OTHER_CONNECTION = 'the hits were taken on another connection';
 const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');
 
 /** Options of {@link InFlightCalls}. */

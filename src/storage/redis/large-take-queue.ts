@@ -150,7 +150,7 @@ export class LargeTakeQueue {
   /** Removes the request that {@link peek} returned, because it is being sent. */
   shift(): void {
     const take = this.#peeked;
-    if (take === undefined) throw new Error('nothing has its turn');
+    if (take === undefined) throw new Error('no request has its turn');
     const { flow, items } = take;
     this.#newFlowItems = flow.list === this.#newFlows ? this.#newFlowItems + items.length : 0;
     flow.credit -= items.length;
@@ -187,7 +187,10 @@ export class LargeTakeQueue {
     flow.takes.delete(take);
     flow.items -= items.length;
     this.#items -= items.length;
-    expectState(flow.items >= 0 && this.#items >= flow.items, 'a connection waits with some of all items');
+    expectState(
+      flow.items >= 0 && this.#items >= flow.items,
+      'a connection has no more waiting items than all connections together',
+    );
     this.#byDeadline.remove(take);
     this.#peeked = undefined;
     if (flow.takes.size > 0) return;

@@ -76,7 +76,7 @@ export class LargeTakeSender {
   retire(batch: TakeBatch): boolean {
     if (!this.#sent.delete(batch)) return false;
     this.#itemsSent -= batch.itemCount;
-    expectState(this.#itemsSent >= 0, 'no more items are answered than were sent');
+    expectState(this.#itemsSent >= 0, 'the number of unanswered items is never negative');
     if (batch.itemCount > LARGE_REPLY_ITEMS) setImmediate(() => this.send());
     else this.send();
     return true;

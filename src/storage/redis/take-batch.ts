@@ -370,7 +370,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Settles a request. With an undefined result, another call settles the promise. */
   private settle(take: PendingTake, result: TakeResult | undefined): void {
     const { resolve } = take;
-    expectState(resolve !== undefined && this.pending > 0, 'a request is answered once');
+    expectState(resolve !== undefined && this.pending > 0, 'a request has only one result');
     take.resolve = undefined;
     this.pending--;
     if (result !== undefined) resolve?.(result);

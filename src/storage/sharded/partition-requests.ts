@@ -129,7 +129,7 @@ export class PartitionRequest {
 
   /** Returns {@link taken} once, so that it is given back only once. */
   takeBack(): PartitionRequest['taken'] {
-    expectState(!this.#isGivenBack, 'what a request took is given back once');
+    expectState(!this.#isGivenBack, 'the hits of a request are given back only once');
     this.#isGivenBack = true;
     return this.taken;
   }

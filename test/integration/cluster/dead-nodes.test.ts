@@ -147,7 +147,7 @@ describe('a slot that no node serves', () => {
     expect([store.store.connected, store.store.isComplete]).toEqual([true, false]);
     expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
       `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: ` +
-        'on_store_failure answers requests of tenants in these slots; bring the master back, or assign ' +
+        'on_store_failure applies to requests from tenants in these slots; restart the master, or assign ' +
         'the slots to another master (CLUSTER ADDSLOTS)',
     ]);
     await node.command('CLUSTER', 'ADDSLOTS', slot);

@@ -133,7 +133,7 @@ describe('set-ups that are refused', () => {
       /this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and list cluster nodes/,
     );
     open({ REDIS_URL: url, REDIS_TYPE: 'proxy', REDIS_TLS: 'true' });
-    await logged(/it does not speak TLS, but weir connected with TLS/);
+    await logged(/the server does not use TLS, but weir connected with TLS/);
   });
 
   test('a node that serves all slots alone', async () => {
@@ -337,8 +337,8 @@ test('TLS', async () => {
   log = [];
   const [unused] = await freePorts(1);
   open({ REDIS_URL: `127.0.0.1:${unused},127.0.0.1:${tlsPort}` });
-  await logged(/it speaks TLS, but weir connected without TLS; set REDIS_TLS=true$/);
+  await logged(/the server uses TLS, but weir connected without TLS; set REDIS_TLS=true$/);
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
-  await logged(/it does not speak TLS, but weir connected with TLS; do not set REDIS_TLS$/);
+  await logged(/the server does not use TLS, but weir connected with TLS; do not set REDIS_TLS$/);
   expect(log).toHaveLength(2);
 });

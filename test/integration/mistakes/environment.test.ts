@@ -57,7 +57,7 @@ describe('Redis', () => {
     {
       what: 'nobody listens',
       url: '127.0.0.1:<nobody>',
-      prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps retrying: nothing listens at this address; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
+      prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps retrying: no server listens at this address; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
 `,
     },
     {
@@ -82,13 +82,13 @@ describe('Redis', () => {
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: it speaks TLS, but weir connected without TLS; write rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the server uses TLS, but weir connected without TLS; write rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {
       what: 'TLS to clear text',
       url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: it does not speak TLS, but weir connected with TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
+      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: the server does not use TLS, but weir connected with TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
 `,
     },
     {
@@ -100,7 +100,7 @@ describe('Redis', () => {
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica, which does not accept writes; set REDIS_URL to the address of its primary (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; set REDIS_URL to the address of its primary (READONLY You can't write against a read only replica.)
 `,
     },
     {
@@ -118,7 +118,7 @@ describe('Redis', () => {
     {
       what: 'one that evicts',
       url: '127.0.0.1:<evicting>',
-      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which gives their callers full buckets: set maxmemory-policy noeviction
+      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), so that callers get full buckets too early: set maxmemory-policy to noeviction
 `,
     },
   ])('$what', async ({ url, env, prints }) => {

@@ -57,7 +57,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://a:6379,b:6379', REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: a cluster address must not contain URLs or a login; write <host:port of a node>,<host:port of another node>, and set REDIS_AUTH to the login, and REDIS_TLS=true for TLS
+    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: a cluster address must not contain URLs or a login; write <host:port of a node>,<host:port of another node>, and set REDIS_AUTH to the login; for TLS, set REDIS_TLS=true
 `,
   },
   {
@@ -75,12 +75,12 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: '"redis:6379"' },
-    prints: `weir: REDIS_URL: Redis address: it is in quotes; remove the quotes
+    prints: `weir: REDIS_URL: Redis address: the address is in quotes; remove the quotes
 `,
   },
   {
     environment: { REDIS_URL: `\${REDIS_URL}` },
-    prints: `weir: REDIS_URL: Redis address: "\${" begins a variable that was not substituted; write the address itself
+    prints: `weir: REDIS_URL: Redis address: the address contains "\${", so a variable was not substituted; write the address itself
 `,
   },
   {

@@ -80,9 +80,9 @@ const isDecided = async (store: SingleProxyStore, tenant: string): Promise<boole
 for (const kind of PROXY_KINDS) {
   (kind.isInstalled ? describe : describe.skip)(kind.name, () => {
     test.each([
-      [true, 1, /^info: Redis \S+ honours hash tags/],
-      [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket needs its own call/],
-    ])('detects whether hash tags are honoured: %s', async (honoursHashTags, calls, sentence) => {
+      [true, 1, /^info: Redis \S+ supports hash tags/],
+      [false, 4, /^warn: Redis \S+ does not support hash tags, so each bucket needs its own call/],
+    ])('detects whether the proxy supports hash tags: %s', async (honoursHashTags, calls, sentence) => {
       proxy = await kind.start({ servers: ports(), honoursHashTags });
       const faster = open();
       await faster.reached;
@@ -205,7 +205,7 @@ for (const kind of PROXY_KINDS) {
         await Promise.all(TENANTS.map((tenant) => isDecided(store, tenant)));
         return !store.connected;
       });
-      expect(log.at(-1)).toMatch(/the proxy cannot reach a Redis behind it; bring that Redis back/);
+      expect(log.at(-1)).toMatch(/the proxy cannot reach a Redis behind it; restart that Redis/);
       await Promise.all(servers.map((server) => server.restart()));
       await waitFor('the store to be back', () => store.connected);
     });
@@ -223,7 +223,7 @@ describe('redis_proxy', () => {
     await proxy?.setServers?.(ports());
     await waitFor('that to be found', () => store.hashTags === 'ignored');
     expect(store.connections.opened).toBe(1);
-    expect(log.at(-1)).toMatch(/^warn: Redis \S+ does not honour hash tags/);
+    expect(log.at(-1)).toMatch(/^warn: Redis \S+ does not support hash tags/);
   });
 });
 

@@ -70,7 +70,7 @@ export class ScriptClock {
     if (redisFaultOf(error.message).reason !== 'no_time') return false;
     if (!this.#suppliesTime) {
       this.#suppliesTime = true;
-      const consequence = 'weir passes the time to scripts from now on, as with REDIS_CLOCK=caller';
+      const consequence = 'weir now passes the time to scripts, as with REDIS_CLOCK=caller';
       this.#warn(`does not allow scripts to read the time; ${consequence} (${error.message})`);
     }
     if (!this.#clock.isSet && this.#time.seenMicros === 0) await this.#ask(send);
@@ -106,8 +106,7 @@ export class ScriptClock {
     if (this.#isTimeRefused) return;
     this.#isTimeRefused = true;
     const consequence =
-      'weir uses the clock of this machine; keep the clocks of all machines that run weir within a ' +
-      'second of each other';
+      'weir uses the clock of this machine; synchronize the clocks of all machines that run weir to within one second';
     this.#warn(`does not report the time; ${consequence} (${text})`);
   }
 

@@ -97,7 +97,7 @@ export class ClusterFinder {
   }
 
   async #run(): Promise<void> {
-    expectState(this.#state.at === 'pause', 'a cluster is discovered once at a time');
+    expectState(this.#state.at === 'pause', 'only one discovery of the cluster runs at a time');
     const hadReason = this.#state.at === 'pause' && this.#state.hasReason;
     const look: FinderState = { at: 'look', hasReason: false };
     this.#state = look;
@@ -202,7 +202,7 @@ export class ClusterFinder {
     this.#foreignNodeIds = other.ids;
     const sentence =
       `${this.#options.variable} lists nodes of two Redis Clusters: ${(own[0] as ClusterView).from} ` +
-      `belongs to one, ${other.from} to another; list only nodes of one cluster`;
+      `belongs to one, and ${other.from} belongs to another; list nodes of one cluster only`;
     if (this.#view === undefined) throw new Error(sentence);
     this.#events.inconsistent(sentence);
     return own.filter(({ epoch }) => epoch >= newest);

@@ -211,7 +211,7 @@ export class ClusterNodes {
     if (node.state.at !== 'idle') node.state = { at: 'idle', sinceMs: performance.now() };
     if (performance.now() - node.state.sinceMs < FORGET_MS) return;
     const { name, store } = node;
-    expectState(!this.#table.has(node), 'a forgotten node serves no slots');
+    expectState(!this.#table.has(node), 'a removed node serves no slots');
     this.#nodes.delete(name);
     this.#removed.add(store);
     // Sent calls continue until they end.

@@ -216,9 +216,9 @@ export class ClusterStore implements RedisBuckets {
     else {
       this.#log(
         'error',
-        `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure answers ` +
-          'requests of tenants in these slots; bring the master back, or assign the slots to another ' +
-          'master (CLUSTER ADDSLOTS)',
+        `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure ` +
+          'applies to requests from tenants in these slots; restart the master, or assign the slots to ' +
+          'another master (CLUSTER ADDSLOTS)',
       );
     }
   }

@@ -71,14 +71,14 @@ export function queryNode(
  * Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error if they are malformed.
  */
 export function readView(from: string, asked: HostPort, slots: unknown, info: string): ClusterView {
-  if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('its answer has an unknown format');
+  if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('the reply has an unknown format');
   const ids = new Set<string>();
   let count = 0;
   const ranges = slots.map((row: unknown) => {
     const [first, last, master, ...replicas] = Array.isArray(row) ? row : [];
     const [host, port, , more] = Array.isArray(master) ? master : [];
     if (!isSlot(first) || !isSlot(last) || first > last || !isPort(port)) {
-      throw new Error('its answer has an unknown format');
+      throw new Error('the reply has an unknown format');
     }
     for (const node of [master, ...replicas]) {
       const [host, port, id] = Array.isArray(node) ? node : [];

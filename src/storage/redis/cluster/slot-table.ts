@@ -38,7 +38,7 @@ export class SlotTable<Node> {
   }
 
   setOwner(slot: number, node: Node): void {
-    expectState(slot >= 0 && slot < SLOTS, 'a slot is one of those of a cluster');
+    expectState(slot >= 0 && slot < SLOTS, 'a slot number is from 0 to 16383');
     this.#owners[slot] = node;
   }
 

@@ -49,14 +49,14 @@ export class UnknownNodes implements Shard {
     if (this.#waitingItems > 0 && this.#waitingItems + length > maxInFlight) {
       return new StorageError(
         'overloaded',
-        'too many requests are waiting for the Redis Cluster to be found',
+        'too many requests are waiting for the nodes of the Redis Cluster',
       );
     }
     this.#waitingItems += length;
     const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);
     await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), reconnectGrace.whenEnded(), () => {});
     this.#waitingItems -= length;
-    expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
+    expectState(this.#waitingItems >= 0, 'the number of waiting items is never negative');
     // Either the nodes are known now, or the time is over.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }

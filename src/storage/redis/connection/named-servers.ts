@@ -58,17 +58,17 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   refuseUrl(
     url,
     `a Sentinel address must not contain URLs or a login; ${SENTINEL_FORM}, and set REDIS_AUTH to the ` +
-      'login for Redis, REDIS_SENTINEL_AUTH to the login for the Sentinels',
+      'login for Redis and REDIS_SENTINEL_AUTH to the login for the Sentinels',
   );
   if (masterName === '' || /[:\s/]/.test(masterName)) {
     throw wrong(`a Sentinel address must begin with the name of the master; ${SENTINEL_FORM}`);
   }
   if (entries.length === 0) {
-    throw wrong(`no Sentinel follows the name of the master; ${SENTINEL_FORM}`);
+    throw wrong(`a Sentinel address must contain a Sentinel after the name of the master; ${SENTINEL_FORM}`);
   }
   const sentinels = serversOf(entries, {
     port: SENTINEL_PORT,
-    tooMany: 'Sentinels; list fewer',
+    tooMany: 'Sentinels; list fewer Sentinels',
     name: 'Sentinel',
     suffix: ' after the name of the master',
   });
@@ -81,7 +81,7 @@ function entriesOf(url: string): string[] {
 }
 
 function refuseUrl(url: string, why: string): void {
-  if (url.includes('://') || url.includes('@')) throw wrong(`${why}, and REDIS_TLS=true for TLS`);
+  if (url.includes('://') || url.includes('@')) throw wrong(`${why}; for TLS, set REDIS_TLS=true`);
 }
 
 function serversOf(
@@ -93,7 +93,7 @@ function serversOf(
     const server = readHostPort(text, port);
     if (server !== undefined) return server;
     const what = `${JSON.stringify(text.slice(0, 100))}, ${one} number ${index + 1}${where},`;
-    throw wrong(`${what} cannot be read; write host:port, or [::1]:${port}`);
+    throw wrong(`${what} is not a valid address; write host:port, or [::1]:${port}`);
   });
 }
 

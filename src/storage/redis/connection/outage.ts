@@ -146,25 +146,25 @@ export class Outage {
     // A Redis Cluster has a list of nodes instead of a URL.
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
-        'it speaks TLS, but weir connected without TLS; ' +
+        'the server uses TLS, but weir connected without TLS; ' +
         `${cluster ? '' : `write rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
     }
     if (tls && (await speaksClearText(endpoint))) {
       this.mismatch =
-        'it does not speak TLS, but weir connected with TLS; ' +
+        'the server does not use TLS, but weir connected with TLS; ' +
         `${cluster ? '' : `write redis:// in ${prefix}_URL, and `}do not set ${prefix}_TLS`;
     }
     if (tls) return;
     if (proxy === true) {
       if (username !== undefined && (await answers(endpoint, 'GET weir:1:probe')) === true) {
         this.mismatch =
-          'it closes the connection at a login with a user name, as twemproxy does, or at a command that ' +
-          `weir needs; set ${prefix}_AUTH to the password of the proxy, without a user name`;
+          'the server closes the connection after a login with a user name, as twemproxy does; set ' +
+          `${prefix}_AUTH to the password of the proxy, without a user name`;
       }
     } else if (await isKeyOnlyProxy(endpoint)) {
       this.mismatch = faultSentence(
         this.place,
-        `${IS_PROXY} it closes the connection at CLIENT, but not at GET`,
+        `${IS_PROXY} it closes the connection after CLIENT, but not after GET`,
       );
     }
   }

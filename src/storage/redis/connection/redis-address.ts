@@ -76,7 +76,7 @@ export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}
   const parts = { ...parseAs(url.trim(), socketType), ...defined(given) };
   if (parts.path !== undefined && parts.tls) {
     throw new Error(
-      'Redis address: a Unix domain socket does not support TLS; remove TLS, or use rediss://host:port',
+      'Redis address: a Unix domain socket does not support TLS; disable TLS, or use rediss://host:port',
     );
   }
   if (!Number.isSafeInteger(parts.db) || parts.db < 0) {
@@ -110,18 +110,18 @@ function schemeOf(url: string): string | undefined {
 
 function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
-  if (/^(["']).*\1$/s.test(url)) throw new Error('Redis address: it is in quotes; remove the quotes');
+  if (/^(["']).*\1$/s.test(url))
+    throw new Error('Redis address: the address is in quotes; remove the quotes');
   if (url.includes('${')) {
     throw new Error(
-      'Redis address: "${" begins a variable that was not substituted; write the address itself',
+      'Redis address: the address contains "${", so a variable was not substituted; write the address itself',
     );
   }
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
-      'Redis address: it contains several addresses; specify one Redis server, or set the type to ' +
-        'CLUSTER for nodes of a Redis Cluster; for Sentinels, set the type to SENTINEL and write the name ' +
-        'of the master before their addresses',
+      'Redis address: there is more than one address; set the type to CLUSTER for a Redis Cluster, or to ' +
+        'SENTINEL for Sentinels, with the name of the master first',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
@@ -174,7 +174,7 @@ function parseHostPort(text: string): Parts {
       throw new Error(`Redis address: only a URL can contain a database; write redis://${plain}`);
     }
     // An address that cannot be parsed may contain a password, so the error does not repeat it.
-    throw new Error(`Redis address cannot be read; ${FORMS}`);
+    throw new Error(`Redis address is invalid; ${FORMS}`);
   }
   return { ...found, tls: false, db: 0 };
 }
@@ -185,7 +185,7 @@ function parseUnix(url: string): Parts {
   const before = query < 0 ? rest : rest.slice(0, query);
   const at = before.lastIndexOf('@');
   const path = decode(before.slice(at + 1), 'the path');
-  if (path === '') throw new Error('Redis address: unix:// without a path; write unix:///path/of/socket');
+  if (path === '') throw new Error('Redis address: unix:// requires a path; write unix:///path/of/socket');
   const params = new URLSearchParams(query < 0 ? '' : rest.slice(query + 1));
   const user = at < 0 ? '' : before.slice(0, at);
   const colon = user.indexOf(':');
@@ -203,7 +203,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   try {
     parsed = new URL(url);
   } catch {
-    throw new Error(`Redis address cannot be read as a URL; ${FORMS}`);
+    throw new Error(`Redis address is not a valid URL; ${FORMS}`);
   }
   if (parsed.hostname === '') throw new Error(`Redis address: the host is missing; ${FORMS}`);
   const db = parsed.pathname.replace(/^\//, '');

@@ -340,7 +340,7 @@ export class RedisConnection {
     this.breaker.close();
     this.link.noteWorking();
     if (this.state === 'up') return;
-    expectState(this.state === 'down', 'a connection that has ended does not come up');
+    expectState(this.state === 'down', 'a closed connection does not become available');
     this.state = 'up';
     this.everUp = true;
     this.reconnectGrace.end();

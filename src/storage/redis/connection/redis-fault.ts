@@ -75,8 +75,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'find',
     remedy: (place) =>
       place.sentinel
-        ? 'it is a replica, which does not accept writes; weir asks the Sentinels for the master again'
-        : `it is a replica, which does not accept writes; set ${url(place)} to the address of its primary`,
+        ? 'it is a replica and does not accept writes; weir queries the Sentinels for the master again'
+        : `it is a replica and does not accept writes; set ${url(place)} to the address of its primary`,
   },
   {
     reason: 'masterdown',
@@ -109,7 +109,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('NOREPLICAS'),
     reaction: 'wait',
     remedy: () =>
-      'it does not accept writes without enough replicas; bring the replicas back, or lower min-replicas-to-write',
+      'it does not accept writes without enough replicas; restart the replicas, or lower min-replicas-to-write',
   },
   {
     reason: 'misconf',
@@ -124,7 +124,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('OOM'),
     reaction: 'count',
     remedy: () =>
-      'it is full; raise its maxmemory, or move other data elsewhere (buckets of weir expire by themselves)',
+      "it is full; raise its maxmemory, or move other data to another Redis (weir's buckets expire by themselves)",
   },
   { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'login' },
   { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'login' },
@@ -144,7 +144,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'wait',
     remedy: (place) =>
       place.cluster
-        ? 'it no longer serves its previous slots; weir asks the cluster for its slots again'
+        ? 'it no longer serves its previous slots; weir queries the slots of the cluster again'
         : place.proxy === true
           ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and list ` +
             `cluster nodes in ${url(place)}`
@@ -156,8 +156,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('DENIED'),
     reaction: 'wait',
     remedy: (place) =>
-      'it does not accept connections from other machines (protected mode); set a password there and in ' +
-      `${place.prefix}_AUTH`,
+      'it does not accept connections from other machines (protected mode); set a password in Redis and ' +
+      `in ${place.prefix}_AUTH`,
   },
   {
     reason: 'max_clients',
@@ -170,15 +170,14 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /unknown command '?`?(?:set|eval|evalsha|select)\b/i,
     reaction: 'wait',
     remedy: (place) =>
-      'this server does not know the commands of Redis; if it is a Sentinel, set ' +
+      'this server does not support Redis commands; if it is a Sentinel, set ' +
       `${place.prefix}_TYPE=SENTINEL and ${url(place)}=<name of the master>,<host:port of each Sentinel>`,
   },
   {
     reason: 'not_redis',
     pattern: /unknown command '?`?auth/i,
     reaction: 'wait',
-    remedy: (place) =>
-      `this server does not support AUTH; remove the login if none is needed, or correct ${url(place)}`,
+    remedy: (place) => `this server does not support AUTH; remove the login, or correct ${url(place)}`,
   },
   {
     reason: 'no_database',
@@ -192,8 +191,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern:
       /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
     reaction: 'count',
-    remedy: () =>
-      'the proxy cannot reach a Redis behind it; bring that Redis back, or look at the log of the proxy',
+    remedy: () => "the proxy cannot reach a Redis behind it; restart that Redis, or check the proxy's log",
   },
   {
     reason: 'refused',
@@ -201,11 +199,11 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'count',
     remedy: (place) =>
       place.sentinel
-        ? 'nothing listens at this address; weir keeps asking the Sentinels for another master'
+        ? 'no server listens at this address; weir keeps querying the Sentinels for another master'
         : place.cluster
-          ? 'nothing listens at this address; weir keeps asking the other nodes of the cluster which node ' +
-            'serves its slots'
-          : `nothing listens at this address; start Redis, or correct ${url(place)}`,
+          ? 'no server listens at this address; weir keeps querying the other nodes of the cluster for ' +
+            'the owner of its slots'
+          : `no server listens at this address; start Redis, or correct ${url(place)}`,
   },
   {
     reason: 'unknown_host',
@@ -219,7 +217,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     // The next reply may belong to another call.
     reaction: 'find',
     remedy: (place) =>
-      `this server mixes up answers, or does not run scripts as Redis does; correct ${url(place)}`,
+      `this server mixes up replies, or does not run scripts as Redis does; correct ${url(place)}`,
   },
   {
     reason: 'protocol',
@@ -232,7 +230,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /altnames/,
     reaction: 'count',
     remedy: (place) =>
-      `its certificate is issued for another name; use that name in ${url(place)}, or set ` +
+      `its certificate is for another name; use that name in ${url(place)}, or set ` +
       'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true',
   },
   {
@@ -258,7 +256,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
     reaction: 'count',
     remedy: (place) =>
-      `it does not answer; check whether it hangs, and whether the network lets weir connect to ${url(place)}`,
+      `it does not answer; check whether Redis hangs, and whether weir can connect to ${url(place)}`,
   },
   { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
   { reason: 'moved', pattern: /announced another master/, reaction: 'find' },

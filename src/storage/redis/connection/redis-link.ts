@@ -158,7 +158,7 @@ export class RedisLink {
   }
 
   async #connect(): Promise<void> {
-    expectState(this.#state.at === 'pause', 'a link makes one connection at a time');
+    expectState(this.#state.at === 'pause', 'a link opens one connection at a time');
     const abort = new AbortController();
     const { signal } = abort;
     this.#state = { at: 'attempt', abort };
@@ -229,7 +229,7 @@ export class RedisLink {
   #onOpened(dialed: DialedRedis, found: FoundRedis): void {
     const { stream } = dialed;
     const open: OpenState = { at: 'open', dialed, workingSinceMs: undefined, closeReason: '' };
-    expectState(this.#state.at === 'attempt', 'a connection comes of an attempt');
+    expectState(this.#state.at === 'attempt', 'a connection follows an attempt to connect');
     this.#state = open;
     this.#opened++;
     const onClose = (): void => {

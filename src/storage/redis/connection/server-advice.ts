@@ -38,8 +38,8 @@ export function serverAdvice(info: string): string[] {
   const maxmemory = Number(infoField(info, 'maxmemory') ?? '0');
   if (policy !== undefined && policy !== 'noeviction' && maxmemory > 0) {
     advice.push(
-      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), which gives their ` +
-        'callers full buckets: set maxmemory-policy noeviction',
+      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), so that callers get ` +
+        'full buckets too early: set maxmemory-policy to noeviction',
     );
   }
   return advice;

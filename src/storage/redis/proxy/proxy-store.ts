@@ -103,19 +103,18 @@ export class ProxyStore extends RedisStore {
     const { log, address } = this.#options;
     const redis = `Redis ${address.redactedAddress}`;
     if (tags === 'honoured')
-      log?.('info', `${redis} honours hash tags: one call asks for all buckets of a tenant`);
+      log?.('info', `${redis} supports hash tags: one call contains all buckets of a tenant`);
     else if (tags === 'ignored')
       log?.(
         'warn',
-        `${redis} does not honour hash tags: each bucket needs its own call; set hash_tag: "{}" ` +
-          '(twemproxy) or enable_hashtagging: true (redis_proxy of Envoy), so that one call asks for all ' +
-          'buckets of a tenant',
+        `${redis} does not support hash tags, so each bucket needs its own call; set hash_tag: "{}" ` +
+          "(twemproxy) or enable_hashtagging: true (Envoy's redis_proxy)",
       );
     else
       log?.(
         'warn',
-        `cannot tell whether ${redis} honours hash tags: each bucket needs its own call until all ` +
-          `servers behind it answer (${failure})`,
+        `cannot detect whether ${redis} supports hash tags: each bucket needs its own call until all ` +
+          `servers behind the proxy answer (${failure})`,
       );
   }
 
@@ -132,7 +131,7 @@ export class ProxyStore extends RedisStore {
   }
 
   #setState(state: ProxyState): void {
-    expectState(this.#state.at !== 'closed' || state.at === 'closed', 'a proxy that is closed stays so');
+    expectState(this.#state.at !== 'closed' || state.at === 'closed', 'a closed proxy store stays closed');
     if (this.#state.at === 'known') clearTimeout(this.#state.timer);
     this.#state = state;
   }

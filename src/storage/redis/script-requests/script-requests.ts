@@ -66,7 +66,7 @@ export class ScriptRequests {
       const all = [script, '1', key, clock.argument(send), ...args];
       const answer = await send('eval', all, { integers: 0, textBytes });
       if (typeof answer === 'string') return answer;
-      return new StorageError('timeout', `the answer of Redis ${this.#name} has an unknown format`);
+      return new StorageError('timeout', `the reply from Redis ${this.#name} has an unknown format`);
     };
     try {
       return await run().catch(async (error: unknown) => {
@@ -80,7 +80,7 @@ export class ScriptRequests {
 
   #failure(error: Error): StorageError {
     if (!isAnswer(error))
-      return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before it answered`);
+      return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before the reply`);
     const { reaction } = redisFaultOf(error.message);
     if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;

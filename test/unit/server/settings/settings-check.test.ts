@@ -42,11 +42,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { STATS_FLUSH_INTERVAL: '0' },
     /^STATS_FLUSH_INTERVAL: with 0, weir would send/,
   ],
-  [
-    'no address',
-    { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' },
-    /^REDIS_URL: Redis address cannot be read; /,
-  ],
+  ['no address', { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' }, /^REDIS_URL: Redis address is invalid; /],
   [
     'a password that a URL cannot hold as it is',
     { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
@@ -60,7 +56,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a second one',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: it contains several/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: there is more than one address/,
   ],
   ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: the prefix contains "\{"/],
   [
@@ -100,7 +96,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a cluster with a URL',
     { REDIS_URL: 'redis://a:geheim@b:6379', REDIS_TYPE: 'cluster' },
-    /^REDIS_URL, REDIS_TYPE: .* set REDIS_AUTH to the login, and REDIS_TLS=true for TLS$/,
+    /^REDIS_URL, REDIS_TYPE: .* set REDIS_AUTH to the login; for TLS, set REDIS_TLS=true$/,
   ],
   [
     'a database behind a proxy',
@@ -115,12 +111,12 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'sentinels without a type',
     { REDIS_URL: 'mymaster,a:26379' },
-    /^REDIS_URL: .*set the type to SENTINEL and write the name of the master before their addresses/,
+    /^REDIS_URL: .*or to SENTINEL for Sentinels, with the name of the master first/,
   ],
   [
     'a cluster for seconds at a socket',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* node number 1, cannot be read; write host:port, or \[::1]:/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* node number 1, is not a valid address; write host:port/,
   ],
   ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: REDIS_URL is also required/],
   [
@@ -248,11 +244,16 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ GRPC_PORT: 'abc' }, /^--grpc-port: "abc" is not a port number from 0 to 65535$/],
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
   [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir does not support memcache/],
+<<<<<<< HEAD
   [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address cannot be read/],
   [
     { REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' },
     /^--redis-pool-on-empty-behavior: with ERROR, envoyproxy\/ratelimit does not start either/,
   ],
+=======
+  [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address is invalid/],
+  [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' }, /^--redis-pool-on-empty-behavior: ERROR ends the start/],
+>>>>>>> 891ed129 (Reword more errors and log messages of the stores in plain English)
 ])(
   'a flag with a bad value is named as it was written, and the command line is to blame: %j',
   (flags, line) => {

@@ -148,7 +148,7 @@ describe('once the store is back', () => {
     expect([left('a'), left('b'), left('c')]).toEqual([3, 0, 8]);
     expect(local.stats).toEqual({ waiting: 0, charged: 2, lapsed: 0, forgotten: 0 });
     await until('the log', () => said.length > 0);
-    expect(said).toEqual(['charged for requests admitted while Redis was unavailable: 2 buckets']);
+    expect(said).toEqual(['charged for requests that were allowed while Redis was unavailable: 2 buckets']);
   });
 
   test('refunds are charged as little as quotas that deny together', async () => {
@@ -293,7 +293,9 @@ describe('at the end of the process', () => {
     await closed;
     open.length = 0;
     expect(local.stats).toMatchObject({ waiting: 0, charged: 0, forgotten: 1 });
-    expect(said).toEqual(['gave up charging for requests admitted while Redis was unavailable: 1 bucket']);
+    expect(said).toEqual([
+      'gave up charging for requests that were allowed while Redis was unavailable: 1 bucket',
+    ]);
   });
 
   test('what cannot be is given up, counted and said', async () => {
@@ -301,6 +303,8 @@ describe('at the end of the process', () => {
     local.take([item('a')]);
     await local.close();
     expect(local.stats).toMatchObject({ waiting: 0, forgotten: 1 });
-    expect(said).toEqual(['gave up charging for requests admitted while Redis was unavailable: 1 bucket']);
+    expect(said).toEqual([
+      'gave up charging for requests that were allowed while Redis was unavailable: 1 bucket',
+    ]);
   });
 });

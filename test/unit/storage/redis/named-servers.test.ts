@@ -20,17 +20,17 @@ describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
   });
 
   test.each([
-    ['mymaster', /no Sentinel follows the name/],
+    ['mymaster', /a Sentinel address must contain a Sentinel after the name/],
     ['a:26379,b:26379', /must begin with the name of the master/],
     [',b:26379', /must begin with the name of the master/],
-    ['mymaster,', /number 1 after the name of the master, cannot be read/],
+    ['mymaster,', /number 1 after the name of the master, is not a valid address/],
     ['mymaster,a:1,b c', /"b c", Sentinel number 2/],
     ['mymaster,a:0', /the port must be from 1 to 65535/],
-    ['mymaster,a:x', /cannot be read/],
+    ['mymaster,a:x', /is not a valid address/],
     ['mymaster,redis://a:1', /must not contain URLs/],
     [
       'mymaster,:pw@a:1',
-      /and set REDIS_AUTH to the login for Redis, REDIS_SENTINEL_AUTH to the login for the Sentinels/,
+      /and set REDIS_AUTH to the login for Redis and REDIS_SENTINEL_AUTH to the login for the Sentinels/,
     ],
     [`m${',a:1'.repeat(33)}`, /more than 32 Sentinels/],
   ])('%j is refused', (url, says) => {

@@ -68,9 +68,9 @@ describe('parseRedisUrl refuses', () => {
   test.each([
     ['', /empty/],
     ['http://h', /unknown scheme "http:\/\/"/],
-    ['user:secret@h:6379', /cannot be read; use host:port/],
+    ['user:secret@h:6379', /is invalid; use host:port/],
     ['redis://:secret@', /URL|no host/],
-    ['redis://:secret@h:99999', /cannot be read/],
+    ['redis://:secret@h:99999', /not a valid URL/],
     ['h:0', /port must be from 1 to 65535/],
     ['redis://:secret@h/x', /database must be a whole number/],
     ['redis://:secret@h?timeout=1', /unknown parameter "timeout"/],
@@ -84,8 +84,8 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:sec#ret@h', /percent-encode/],
     ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
-    ['a:1,b:2', /it contains several addresses; specify one Redis server, or set the type to CLUSTER/],
-    ['unix://', /without a path/],
+    ['a:1,b:2', /there is more than one address; set the type to CLUSTER for a Redis Cluster/],
+    ['unix://', /requires a path/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {
     expect(() => parseRedisUrl(url)).toThrow(message);

@@ -79,10 +79,9 @@ test('a sentence names what to do, and what was said', () => {
     'it does not have database 3; choose another database in REDIS_URL (ERR DB index is out of range)',
   );
   expect(faultSentence({ ...PLACE, prefix: 'REDIS_PERSECOND' }, 'READONLY no')).toBe(
-    'it is a replica, which does not accept writes; set REDIS_PERSECOND_URL to the address of its ' +
-      'primary (READONLY no)',
+    'it is a replica and does not accept writes; set REDIS_PERSECOND_URL to the address of its primary (READONLY no)',
   );
-  expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir asks the Sentinels/);
+  expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir queries the Sentinels/);
   expect(faultSentence(PLACE, 'no answer for 250 ms')).toMatch(
     /^it does not answer; check .* \(no answer for 250 ms\)$/,
   );

@@ -16,7 +16,7 @@ test.each(['allkeys-lru', 'volatile-ttl'])('warns of %s', (policy) => {
   const [advice, ...more] = serverAdvice(info('7.0.15', policy, 1 << 30));
   expect(more).toEqual([]);
   expect(advice).toContain(`maxmemory-policy ${policy}`);
-  expect(advice).toContain('set maxmemory-policy noeviction');
+  expect(advice).toContain('too early: set maxmemory-policy to noeviction');
 });
 
 test.each(['6.0.16', '5.0.7'])('warns of Redis %s', (version) => {

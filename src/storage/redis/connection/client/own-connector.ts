@@ -31,6 +31,6 @@ function endFlood(stream: Socket): void {
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     const maxBytes = MAX_RECEIVED_BYTES + (BYTES_PER_SECOND * (performance.now() - openedMs)) / 1000;
-    if (bytes > maxBytes) stream.destroy(new Error('it sends more than was requested'));
+    if (bytes > maxBytes) stream.destroy(new Error('the server sent more data than requested'));
   });
 }

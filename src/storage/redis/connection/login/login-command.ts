@@ -67,7 +67,7 @@ export class LoginCommand implements LoginSource {
     const isGood = !refused && now < this.#usableUntilMs;
     await (isGood ? withTimeout(RENEWAL_WAIT_MS, this.#underWay, () => {}) : this.#underWay);
     if (this.#login === undefined)
-      throw this.#failure ?? new Error(`${this.#options.variable}: it was stopped`);
+      throw this.#failure ?? new Error(`${this.#options.variable}: the command was stopped`);
     return this.#login;
   }
 

@@ -58,7 +58,8 @@ function readExpiry(expiresAt: unknown, nowMs: number): number | undefined {
   if (expiresAtMs > nowMs) return expiresAtMs;
   const ago = Math.round((nowMs - expiresAtMs) / 1000);
   throw new Error(
-    `printed an "expiresAt" that passed ${ago} s ago; make it print a fresh login, and compare the clocks`,
+    `printed an "expiresAt" time that was ${ago} s ago; change the command to print a new login, and ` +
+      'check the clock of this machine',
   );
 }
 

@@ -77,9 +77,11 @@ function afterPoll(then: () => void): void {
 function notStarted(program: string, { code, message }: NodeJS.ErrnoException): Error {
   switch (code) {
     case 'ENOENT':
-      return new Error(`${program} does not exist; correct its path, or PATH`);
+      return new Error(`${program} does not exist; correct its path or the variable PATH`);
     case 'EACCES':
-      return new Error(`the user that runs weir may not execute ${program}; check its owner and mode`);
+      return new Error(
+        `the user that runs weir has no permission to execute ${program}; check the file's owner and mode`,
+      );
     default:
       return new Error(`${program} could not be started (${code ?? message})`);
   }

@@ -106,7 +106,7 @@ export class SentinelFinder implements RedisFinder {
     const sentinelError = errors.find((error) => error.startsWith('Sentinel '));
     if (sentinelError !== undefined) return sentinelError;
     const { prefix } = this.#options;
-    return `no Sentinel of ${prefix}_URL answers; start the Sentinels, or correct ${prefix}_URL (${errors.join('; ')})`;
+    return `no Sentinel in ${prefix}_URL answers; start the Sentinels, or correct ${prefix}_URL (${errors.join('; ')})`;
   }
 }
 

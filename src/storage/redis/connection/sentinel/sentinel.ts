@@ -105,7 +105,7 @@ export class Sentinel {
         ]);
         const [host, port] = Array.isArray(address) ? address : [];
         if (typeof host !== 'string' || host === '' || !/^\d{1,5}$/.test(String(port))) {
-          throw new Error('its answer has an unknown format');
+          throw new Error('the reply has an unknown format');
         }
         return { host, port: Number(port), epoch: Number(pairs(fields).get('config-epoch') ?? 0) };
       },

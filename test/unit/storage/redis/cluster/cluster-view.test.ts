@@ -52,6 +52,6 @@ describe('what a node says of its cluster', () => {
     ['no master', [[0, 5]]],
     ['no port', [[0, 5, ['h', 0, 'id']]]],
   ])('%s is refused', (_, slots) => {
-    expect(() => readView('node', ASKED, slots, INFO)).toThrow('its answer has an unknown format');
+    expect(() => readView('node', ASKED, slots, INFO)).toThrow('the reply has an unknown format');
   });
 });

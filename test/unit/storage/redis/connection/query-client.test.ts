@@ -43,5 +43,5 @@ test('a text without an end is left, and kept by nobody', async () => {
     socket.write('$4000000000\r\n');
     flood(socket);
   });
-  await expect(said).rejects.toThrow('it sends more than was requested');
+  await expect(said).rejects.toThrow('the server sent more data than requested');
 });

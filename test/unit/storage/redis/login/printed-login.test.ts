@@ -45,8 +45,11 @@ describe('what is no login is told without being shown', () => {
     ['{"password":"s3cret","expiresAt":1896091200000}', /seconds since the epoch/],
     ['{"password":"s3cret","expiresAt":true}', /not a valid time/],
     ['{"password":"s3cret","expiresAt":"2030-13-31T12:15:00Z"}', /not a valid time/],
-    ['{"password":"s3cret","expiresAt":"2030-01-31T11:59:30Z"}', /passed 30 s ago; make it print a fresh/],
-    [`{"password":"s3cret","expiresAt":${NOW_MS / 1000}}`, /passed 0 s ago/],
+    [
+      '{"password":"s3cret","expiresAt":"2030-01-31T11:59:30Z"}',
+      /was 30 s ago; change the command to print a new/,
+    ],
+    [`{"password":"s3cret","expiresAt":${NOW_MS / 1000}}`, /was 0 s ago/],
   ])('%j', (text, sentence) => {
     const read = () => readPrintedLogin(text, NOW_MS);
     expect(read).toThrow(sentence);

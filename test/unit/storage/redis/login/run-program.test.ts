@@ -17,11 +17,15 @@ test('what a program prints is read, without a shell between', async () => {
 });
 
 test.each<[string, readonly [string, ...string[]], RegExp]>([
-  ['is not there', ['/nowhere/login'], /^\/nowhere\/login does not exist; correct its path, or PATH$/],
+  [
+    'is not there',
+    ['/nowhere/login'],
+    /^\/nowhere\/login does not exist; correct its path or the variable PATH$/,
+  ],
   [
     'may not be run',
     ['/etc/passwd'],
-    /^the user that runs weir may not execute \/etc\/passwd; check its owner and mode$/,
+    /^the user that runs weir has no permission to execute \/etc\/passwd; check the file's owner and mode$/,
   ],
   ['cannot be named', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
   ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh failed with exit code 7; run it as /],
