@@ -168,7 +168,7 @@ for (const kind of PROXY_KINDS) {
       await store.reached;
       expect(store.hashTags).toBe('unknown');
       expect(log[0]).toMatch(
-        /^warn: cannot tell whether Redis \S+ honours hash tags: .*until all servers behind/,
+        /^warn: cannot detect whether Redis \S+ supports hash tags: .*until all servers behind/,
       );
       await dead.restart();
       await waitFor('hash tags to be found', () => store.hashTags === 'honoured');
