@@ -244,16 +244,11 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ GRPC_PORT: 'abc' }, /^--grpc-port: "abc" is not a port number from 0 to 65535$/],
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
   [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir does not support memcache/],
-<<<<<<< HEAD
-  [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address cannot be read/],
+  [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address is invalid/],
   [
     { REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' },
     /^--redis-pool-on-empty-behavior: with ERROR, envoyproxy\/ratelimit does not start either/,
   ],
-=======
-  [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address is invalid/],
-  [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' }, /^--redis-pool-on-empty-behavior: ERROR ends the start/],
->>>>>>> 891ed129 (Reword more errors and log messages of the stores in plain English)
 ])(
   'a flag with a bad value is named as it was written, and the command line is to blame: %j',
   (flags, line) => {
