@@ -60,7 +60,7 @@ describe('stories of hpack.js', () => {
     expectStory(story, blocks);
   });
 
-  test('hpack.js reads our story', () => {
+  test("hpack.js decodes weir's story", () => {
     const story = makeStory(3, { blocks: 200, resize: false });
     const decoder = new HpackJsDecoder();
     encodeStory(story).forEach((block, i) => {
@@ -120,7 +120,7 @@ async function askPython(task: object): Promise<unknown> {
   test.each([
     [15, false],
     [16, true],
-  ])('Python reads our story %i, table sizes change: %s', async (seed, resize) => {
+  ])("Python decodes weir's story %i, table sizes change: %s", async (seed, resize) => {
     const story = makeStory(seed, { blocks: 200, resize });
     const blocks = encodeStory(story).map((block) => block.toString('hex'));
     expect(await askPython({ do: 'decode', story, blocks })).toEqual(
@@ -129,7 +129,7 @@ async function askPython(task: object): Promise<unknown> {
   });
 });
 
-describe('stories of nghttp2, inside of the client of Node.js', () => {
+describe('stories of nghttp2, in the client of Node.js', () => {
   test.each([
     [21, false],
     [22, true],

@@ -73,7 +73,7 @@ class Handler implements RequestHandler {
   }
 }
 
-test('a connection keeps no memory of ended streams, however they ended', () => {
+test('a connection keeps no memory of ended streams, regardless of how they ended', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const heapBytes = (): number => {

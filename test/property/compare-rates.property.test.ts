@@ -87,7 +87,7 @@ function deniesOfAll(before: Rate, after: Rate, start: number): boolean {
 }
 
 describe('narrowings', () => {
-  test('says nothing where no sequence of requests is denied', () => {
+  test('are empty if no sequence of requests is denied', () => {
     const steps = fc.array(
       fc.record({ wait: fc.nat(3 * SECOND), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
       {
@@ -111,7 +111,7 @@ describe('narrowings', () => {
     );
   });
 
-  test('says why exactly where some sequence is', () => {
+  test('are not empty if and only if some sequence is denied', () => {
     fc.assert(
       fc.property(rate, rate, (before, after) => {
         const starts = Array.from({ length: 60 }, (_, start) => start);

@@ -72,7 +72,7 @@ describe('bucket keys', () => {
     );
   });
 
-  test('differ if the same characters are split at another place', () => {
+  test('differ if the same characters are split at another position', () => {
     // All ways to split one text into domain, key and value.
     fc.assert(
       fc.property(text('a', '1', ':', '*', '#'), (source) => {
@@ -89,7 +89,7 @@ describe('bucket keys', () => {
     );
   });
 
-  test('the tag depends on domain and first entry alone', () => {
+  test('have a hash tag that depends only on domain and first entry', () => {
     fc.assert(
       fc.property(part, entry, fc.array(entry, { maxLength: 3 }), (domain, first, rest) => {
         const { key, tagLength } = entriesKey(domain, [first, ...rest]);
@@ -107,7 +107,7 @@ describe('paths', () => {
   );
   const target = fc.array(segment, { maxLength: 6 }).map((segments) => `/${segments.join('/')}`);
 
-  test('a normal path holds no dot segments, no empty ones, and begins with a slash', () => {
+  test('in normal form begin with a slash, and contain no dot segments and no empty segments', () => {
     fc.assert(
       fc.property(target, (given) => {
         const [first, ...segments] = normalisePath(given).split('/');
@@ -120,7 +120,7 @@ describe('paths', () => {
     );
   });
 
-  test('normalising again changes nothing, unless an escape was escaped', () => {
+  test('in normal form do not change if normalised again, unless an escape was escaped', () => {
     fc.assert(
       fc.property(target, (given) => {
         const once = normalisePath(given);
@@ -131,7 +131,7 @@ describe('paths', () => {
     );
   });
 
-  test('escapes, queries and dot segments do not change the path', () => {
+  test('are equal with and without escapes, queries and dot segments', () => {
     const plain = fc.array(fc.stringMatching(/^[a-z][a-z0-9.~_-]{0,5}$/), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(plain, fc.infiniteStream(fc.nat(5)), (segments, choices) => {
@@ -223,7 +223,7 @@ descriptors:
   });
   const given = fc.array(entry, { maxLength: 4 });
 
-  test('explain shows the result of match', () => {
+  test('are explained with the result of match', () => {
     const set = { domains: new Map([['d', policy]]), version: '' };
     fc.assert(
       fc.property(given, (entries) => {
@@ -242,7 +242,7 @@ descriptors:
     );
   });
 
-  test('no API key survives derive', () => {
+  test('contain no API key after derive', () => {
     fc.assert(
       fc.property(given, (entries) => {
         const match = policy.match(entries);
@@ -255,7 +255,7 @@ descriptors:
     );
   });
 
-  test('any text is a policy or an error, never an exception', () => {
+  test('are created from any text, or are an error, but never throw', () => {
     const line = fc.oneof(
       fc.constantFrom(
         'domain: d',

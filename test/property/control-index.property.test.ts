@@ -37,7 +37,7 @@ function names({ identity }: LiveControl, entries: readonly Entry[]): boolean {
   );
 }
 
-test('finds what a list finds after any additions and removals', () => {
+test('finds the same controls as a list, after any additions and removals', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ change, anew: fc.constantFrom(false, false, false, true) }), { maxLength: 8 }),

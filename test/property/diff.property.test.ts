@@ -90,7 +90,7 @@ function passing(policy: CompiledPolicy, entries: readonly Entry[]): number {
 const policyOf = (descriptorList: readonly unknown[]): CompiledPolicy | undefined =>
   parse(stringify({ domain: 'd', descriptors: descriptorList }, { aliasDuplicateObjects: false })).policy;
 
-test('diff reports a tighter limit if fewer requests are allowed, and not only tighter limits if more are', () => {
+test('diff reports a tighter limit if fewer requests are allowed, and not only these if more are', () => {
   let compared = 0;
   fc.assert(
     fc.property(pair, ([first, second]) => {

@@ -67,7 +67,7 @@ class Model {
   }
 }
 
-test('each domain has the expected state after any changes of the files', () => {
+test('each domain has the expected state after any changes to the files', () => {
   fc.assert(
     fc.property(reloads, (sequence) => {
       const policies = new PolicyDir();

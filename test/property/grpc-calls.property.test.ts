@@ -222,8 +222,8 @@ class World {
   }
 }
 
-describe('calls under any order of events', () => {
-  test('never throw, never send after their end, and leave nothing behind', async () => {
+describe('calls with events in any order', () => {
+  test('never throw, never send after their end, and leave no state behind', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
         const world = new World();

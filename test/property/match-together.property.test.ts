@@ -14,7 +14,7 @@ import { definedPath } from '../support/policy/defined-path.js';
 const text = (pieces: readonly string[], maxLength = 8): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
 
-describe('a path in its normal form', () => {
+describe('the normal form of a path', () => {
   const pieces = [
     '/',
     '/',
@@ -68,7 +68,7 @@ describe('a path in its normal form', () => {
     .array(fc.oneof(fc.constantFrom(...pieces), byte, byte), { maxLength: 24 })
     .map((parts) => parts.join(''));
 
-  test('is what it is defined as, whatever is in the target', () => {
+  test('matches its definition for any target', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -83,7 +83,7 @@ describe('a path in its normal form', () => {
     );
   });
 
-  test('does not depend on the path before, long or short', () => {
+  test('does not depend on the previous path, long or short', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(target, fc.constantFrom(0, 1, 70_000)), { maxLength: 6 }), (given) => {
         for (const [one, more] of given) {
@@ -95,7 +95,7 @@ describe('a path in its normal form', () => {
     );
   });
 
-  test('is the same, or too much, with a count of steps', () => {
+  test('is the same with counted steps, unless they exceed the budget', () => {
     fc.assert(
       fc.property(target, fc.nat(100), (given, steps) => {
         expect([definedPath(given), EXCEEDED]).toContain(normalisePathWithin(given, new MatchWork(steps)));
@@ -190,7 +190,7 @@ describe('the rules of a step', () => {
     return index;
   }
 
-  test('together give the first that fits by itself', () => {
+  test('together return the first rule that matches separately', () => {
     fc.assert(
       fc.property(case_, ({ rules, asked, sources }) => {
         const index = indexOf(rules, sources);
@@ -207,7 +207,7 @@ describe('the rules of a step', () => {
     );
   });
 
-  test('give that rule or say that it was too much, with any count of steps', () => {
+  test('return that rule, or exceed the budget, for any number of steps', () => {
     fc.assert(
       fc.property(case_, fc.nat(400), ({ rules, asked, sources }, steps) => {
         const index = indexOf(rules, sources);
@@ -222,7 +222,7 @@ describe('the rules of a step', () => {
     );
   });
 
-  test('a pattern by itself matches as defined', () => {
+  test('a single pattern matches as defined', () => {
     fc.assert(
       fc.property(pattern, path, (source, given) => {
         const compiled = PathPattern.parse(source) as PathPattern;
@@ -250,7 +250,7 @@ describe('the patterns of a level', () => {
     fc.array(value, { maxLength: 12 }),
   );
 
-  test('together give the first that matches by itself, in the thread that made them and in another', () => {
+  test('together return the first pattern that matches separately, also in another thread', () => {
     fc.assert(
       fc.property(case_, ([patterns, values]) => {
         const list = listOf(patterns);
@@ -267,7 +267,7 @@ describe('the patterns of a level', () => {
     );
   });
 
-  test('give that pattern or say that it was too much, with any count of steps', () => {
+  test('return that pattern, or exceed the budget, for any number of steps', () => {
     fc.assert(
       fc.property(case_, fc.nat(300), ([patterns, values], steps) => {
         const list = listOf(patterns);

@@ -52,7 +52,7 @@ function read(text: string): { family: number; words: Uint32Array } {
 }
 
 describe('addresses', () => {
-  test('are what node:net takes for them, but for zones', () => {
+  test('are those that node:net accepts, except zones', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expectSame(read(text).family !== 0, isIP(text) !== 0 && !text.includes('%'));
@@ -61,7 +61,7 @@ describe('addresses', () => {
     );
   });
 
-  test('have one text each, which is read as the same address', () => {
+  test('have one text each, which is parsed as the same address', () => {
     fc.assert(
       fc.property(fc.oneof(ipv4, ipv6, fc.ipV6()), (text) => {
         const { family, words } = read(text);
@@ -80,7 +80,7 @@ describe('addresses', () => {
     );
   });
 
-  test('may be blocks of one, and blocks are the same under each spelling', () => {
+  test('can be blocks with one address, and a block is equal in each spelling', () => {
     fc.assert(
       fc.property(fc.oneof(ipv4, ipv6), (text) => {
         fc.pre(isIP(text) !== 0);
@@ -116,7 +116,7 @@ const smallBlock = fc
   });
 
 describe('the longest prefix', () => {
-  test('is what a look at every block finds', () => {
+  test('is the one that a linear search finds', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(smallBlock, { maxLength: 40, selector: ({ text }) => text }),
@@ -145,7 +145,7 @@ describe('the longest prefix', () => {
     );
   });
 
-  test('holds what BlockList of node:net holds', () => {
+  test('matches the addresses that BlockList of node:net matches', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(ipv4, fc.integer({ min: 1, max: 32 })), { maxLength: 10 }),
@@ -201,7 +201,7 @@ const piece = fc.constantFrom(
 );
 const pattern = fc.array(piece, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''));
 
-test('regular expressions together give the first that matches the whole value by itself', () => {
+test('regular expressions together return the first one that matches the whole value separately', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(pattern, { minLength: 1, maxLength: 80 }),

@@ -231,7 +231,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
     afterAll(() => bench.stop());
 
     test.each([true, false])(
-      'decides as memory does (windows count denied hits: %s)',
+      'decides like memory (windows count denied hits: %s)',
       async (countDeniedHits) => {
         // The clock must not advance within a turn: a call that is repeated with other calendar windows would be
         // decided after the next call.
@@ -260,7 +260,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
     );
 
     test.each([true, false])(
-      'decides on windows as memory does, also when the clock steps (windows count denied hits: %s)',
+      'decides windows like memory, even if the clock steps (windows count denied hits: %s)',
       async (countDeniedHits) => {
         const step = fc.record({
           // Excludes steps back of up to a second, because Redis waits for the clock.

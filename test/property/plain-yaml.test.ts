@@ -211,7 +211,7 @@ test('documents in block style', () => {
   expect(plain).toBeGreaterThan(all / 100);
 });
 
-test('policies with characters added, taken away and doubled', () => {
+test('policies with characters added, removed and doubled', () => {
   plain = 0;
   all = 0;
   const policy = [
@@ -278,7 +278,7 @@ test('policies with characters added, taken away and doubled', () => {
   expect(plain).toBeGreaterThan(all / 100);
 });
 
-test('the policies that ship are read without the parser', () => {
+test('the shipped policies are read without the parser', () => {
   const folder = assetPath('deploy/policies');
   for (const name of readdirSync(folder).filter((one) => one.endsWith('.yaml'))) {
     const bytes = readFileSync(join(folder, name));

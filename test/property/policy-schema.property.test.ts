@@ -151,7 +151,7 @@ const policy = fc
   )
   .map(([fields, only]) => ({ domain: 'd', ...fields, descriptors: [only] }));
 
-test('a policy that loads without a warning is valid by the schema', () => {
+test('a policy that loads without a warning matches the schema', () => {
   let good = 0;
   fc.assert(
     fc.property(policy, (value) => {
@@ -167,7 +167,7 @@ test('a policy that loads without a warning is valid by the schema', () => {
   expect(good).toBeGreaterThan(200);
 });
 
-test('a policy that is valid by the schema loads, except for errors that a schema cannot express', () => {
+test('a policy that matches the schema loads, except for errors that a schema cannot express', () => {
   const BEYOND = new RegExp(
     '(add|write) algorithm: token_bucket|bits set after|would then never apply|(listed|defined) twice|' +
       'two limits in this list|own name|100 years|time zone|already defined on this level',

@@ -54,7 +54,7 @@ function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[
   };
 }
 
-test('a specification is plain data that survives serialisation', () => {
+test('a specification is plain data that can be serialised', () => {
   fc.assert(
     fc.property(arbitraryPolicy, (policy) => {
       const spec = specOf(policy);
@@ -83,7 +83,7 @@ test(
   },
 );
 
-test('a policy that takes secrets later has the names of one that was built with them', () => {
+test('a policy that gets secrets later has the same names as a policy that was built with them', () => {
   fc.assert(
     fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
       const spec = specOf(policy);

@@ -53,7 +53,7 @@ function policyText(all: readonly ModelRule[]): string {
   return JSON.stringify({ domain: 'd', descriptors: nodes });
 }
 
-test('window rules get the answers of the reference in every mode', () => {
+test('window rules have the answers of the reference in every mode', () => {
   const limitHeaders = { limit: 'l', remaining: 'm', reset: 'r' };
   fc.assert(
     fc.property(

@@ -65,7 +65,7 @@ function listOf(limits: readonly Limit[]): Decider {
 
 const NEVER = takeItem('?', tokenBucketRate(1, 1, UNIT_MICROS.second), { hits: 2 });
 
-test('a list of limits allows the requests that each of them allows, and takes exactly those from each', () => {
+test('a list of limits allows the requests that each limit allows, and only these take from each limit', () => {
   const limits = fc.array(fc.oneof(tokens, window), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(limits, steps, (list, requests) => {
@@ -100,7 +100,7 @@ test('a list of limits allows the requests that each of them allows, and takes e
   );
 });
 
-test('of a burst it admits the minimum', () => {
+test('a list of token buckets allows a burst of the smallest capacity', () => {
   fc.assert(
     fc.property(fc.array(tokens, { minLength: 1, maxLength: 5 }), (list) => {
       const decider = new Decider(policyOf(list));

@@ -78,7 +78,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
   beforeAll(() => bench.start());
   afterAll(() => bench.stop());
 
-  test('two servers that call by turns admit at most the sum of both limits', async () => {
+  test('two servers that call in turn allow at most the sum of both limits', async () => {
     const store = await bench.open();
     for (const { name, first, second } of pairsFor(bench)) {
       const key = `turns${run++}`;
@@ -100,7 +100,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
     }
   });
 
-  test('nor do more pass when many ask at once, charge and give back', async () => {
+  test('concurrent takes, charges and refunds do not allow more, either', async () => {
     const stores = [await bench.open(), await bench.open()] as const;
     const [one, other] = bench.name === 'memory' ? [stores[0], stores[0]] : stores;
     await fc.assert(

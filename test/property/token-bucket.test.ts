@@ -48,7 +48,7 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
 jest.setTimeout(60_000);
 
 describe('a token bucket', () => {
-  test('reports and decides exactly what a level of big integers would', () => {
+  test('has the outcomes of a model with big integers', () => {
     fc.assert(
       fc.property(sequence(1), ({ rate, steps }) => {
         const clock = new FakeClock();
@@ -69,7 +69,7 @@ describe('a token bucket', () => {
     );
   });
 
-  test('admits in no interval more than max_tokens + rate x length, refunds given back', () => {
+  test('allows at most max_tokens + rate x length in any interval, with refunds', () => {
     fc.assert(
       fc.property(sequence(20), ({ rate, steps }) => {
         const clock = new FakeClock();
@@ -94,7 +94,7 @@ describe('a token bucket', () => {
     [AWKWARD_RATES[4]!, 100_000],
     [AWKWARD_RATES[5]!, 300_000],
   ])(
-    'of 300,000 single hits a second admits max_tokens and what is refilled, to the token: %j',
+    'allows exactly max_tokens and the refilled tokens of 300,000 single hits per second: %j',
     (rate, hits) => {
       const clock = new FakeClock();
       const store = new MemoryStore({ ...MEMORY, clock });
@@ -110,7 +110,7 @@ describe('a token bucket', () => {
     },
   );
 
-  test('of 300,000 hits a second on another limit each millisecond admits a bucketful a change at most', () => {
+  test('allows at most one full bucket per change if the limit changes each millisecond', () => {
     const rates = [tokenBucketRate(100, 7, UNIT_MICROS.minute), tokenBucketRate(10, 3, UNIT_MICROS.second)];
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });

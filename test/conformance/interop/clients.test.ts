@@ -37,7 +37,7 @@ describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
     { transport, kind: 'mTLS' },
   ]);
   (program === undefined ? test.skip : test).each(cases)(
-    'gets along with $transport in $kind',
+    'works with $transport in $kind',
     async ({ transport, kind }) => {
       const secure = kind === 'mTLS';
       const weir = await startWeir({

@@ -75,7 +75,7 @@ describe.each(STACKS)('on %s', (transport) => {
       expect(refused.stderr).toContain(GOOD_REPORT.error.message);
     });
 
-    test('lists the services and asks for health', async () => {
+    test('lists the services and requests a health check', async () => {
       const { stdout } = await run(address, 'list');
       expect(stdout.trim().split('\n')).toEqual(GOOD_REPORT.services);
       expect(await call(CHECK, '{}')).toMatchObject({ code: 0, answer: { status: 'SERVING' } });
@@ -103,14 +103,14 @@ describe.each(STACKS)('on %s', (transport) => {
         .statusCodeDistribution;
     }
 
-    test('has 200 calls answered at once, of which the bucket admits 100', async () => {
+    test('gets 200 concurrent answers, of which the bucket allows 100', async () => {
       const made = await decided(async () => {
         expect(await calls(CALL, request('tenant', 'ghz'), 200)).toEqual({ OK: 200 });
       });
       expect(made).toEqual({ ok: 100, overLimit: 100 });
     });
 
-    test('is denied, refused and told of health', async () => {
+    test('gets denials, errors and health checks', async () => {
       const made = await decided(async () => {
         expect(await calls(CALL, request('closed', 'ghz'), 20)).toEqual({ OK: 20 });
       });
@@ -147,7 +147,7 @@ describe.each(STACKS)('on %s', (transport) => {
         hitsAddend: 0,
       });
 
-    test('has 200 calls answered, of which the bucket admits 100', async () => {
+    test('gets 200 answers, of which the bucket allows 100', async () => {
       const made = await decided(async () => {
         const path = SHOULD_RATE_LIMIT_PATH;
         expect(await load(path, message('tenant'), 200)).toMatchObject({ ok: 200, failed: 0 });
@@ -155,7 +155,7 @@ describe.each(STACKS)('on %s', (transport) => {
       expect(made).toEqual({ ok: 100, overLimit: 100 });
     });
 
-    test('is denied, refused and told of health', async () => {
+    test('gets denials, errors and health checks', async () => {
       const made = await decided(async () => {
         const path = SHOULD_RATE_LIMIT_PATH;
         expect(await load(path, message('closed'), 20)).toMatchObject({ ok: 20, failed: 0 });

@@ -60,7 +60,7 @@ const encodedRequest = request.map((message) => reference.encodeRequest(message)
 const wireRequest = arbitraryWireRequest();
 
 describe('the hand-written codec, compared with @grpc/proto-loader', () => {
-  test('decodes every request that a client may write in the same way', () => {
+  test('decodes every request of a regular client in the same way', () => {
     fc.assert(
       fc.property(encodedRequest, (bytes) => {
         expectEqual(wire.decodeRequest(bytes), reference.decodeRequest(bytes));
@@ -69,7 +69,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     );
   });
 
-  test('decodes well-formed bytes that no client writes in the same way', () => {
+  test('decodes well-formed bytes that no client sends in the same way', () => {
     let alike = 0;
     fc.assert(
       fc.property(wireRequest, (bytes) => {
@@ -93,12 +93,12 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), runs(3000));
   });
 
-  test('decodes or refuses large messages in slices as it does at once', () => {
+  test('decodes or refuses large messages in slices with the same result as at once', () => {
     const large = arbitraryLargeWireRequest();
     fc.assert(fc.property(fc.oneof(large, damaged(large)), expectTheSame), { numRuns: 40 });
   });
 
-  test('refuses the same messages at the bounds', () => {
+  test('refuses the same messages at the limits', () => {
     const [tightWire, tightReference] = [
       createWireCodec({ maxDescriptors: 2 }),
       createReferenceCodec({ maxDescriptors: 2 }),
@@ -123,7 +123,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     expect(refused).toBeGreaterThan(20);
   });
 
-  test('reads no byte outside the given view', () => {
+  test('reads no byte outside the view', () => {
     fc.assert(
       fc.property(fc.oneof(encodedRequest, damaged(wireRequest)), fc.nat(255), (bytes, around) => {
         const larger = new Uint8Array(bytes.length + 32).fill(around);
@@ -133,7 +133,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     );
   });
 
-  test('merges two concatenated requests: lists grow, later scalars win', () => {
+  test('merges two concatenated requests: appends to lists, and the later scalar applies', () => {
     fc.assert(
       fc.property(request, request, (one, other) => {
         const bytes = Buffer.concat([reference.encodeRequest(one), reference.encodeRequest(other)]);
@@ -146,7 +146,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     );
   });
 
-  test('encodes responses that decode in the same way', () => {
+  test('encodes responses that decode to the same values', () => {
     fc.assert(
       fc.property(arbitraryResponse(), (message) => {
         const ours = reference.decodeResponse(wire.encodeResponse(message));
@@ -157,7 +157,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     );
   });
 
-  test('does not change a response while it encodes others', () => {
+  test('does not change a response when it encodes other responses', () => {
     fc.assert(
       fc.property(fc.array(arbitraryResponse(), { minLength: 2, maxLength: 20 }), (messages) => {
         const written = messages.map((message) => wire.encodeResponse(message));
@@ -173,7 +173,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
   });
 });
 
-describe('where protobufjs differs, the hand-written codec follows the protobuf specification', () => {
+describe('if protobufjs differs, the hand-written codec follows the protobuf specification', () => {
   function descriptorOf(codec: RequestReader, body: string): Descriptor | undefined {
     const bytes = hex(body);
     return codec.decodeRequest(Buffer.concat([Buffer.of(0x12, bytes.length), bytes])).descriptors[0];
@@ -193,7 +193,7 @@ describe('where protobufjs differs, the hand-written codec follows the protobuf 
     expectSame(descriptorOf(reference, body)?.hitsAddend, 0);
   });
 
-  test('reads a uint32 of more than five bytes to its end, and keeps its low bits', () => {
+  test('reads a uint32 of more than five bytes completely, and keeps its low bits', () => {
     // hits_addend 2^35 + 5 in six bytes, then domain `a`, and five unknown bytes that protobufjs skips.
     const bytes = hex('18 858080808001 0a 01 61 7a 02 0000');
     expectEqual(wire.decodeRequest(bytes), { domain: 'a', descriptors: [], hitsAddend: 5 });

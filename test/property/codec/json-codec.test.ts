@@ -203,18 +203,18 @@ function expectTheSame(json: Uint8Array): void {
 }
 
 describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
-  test('is written alike, or refused by both', () => {
+  test('is encoded in the same way, or refused by both', () => {
     accepted = 0;
     fc.assert(fc.property(body, expectTheSame), runs(3000));
     // Some bodies must be accepted.
     expect(accepted).toBeGreaterThan(30);
   });
 
-  test('damaged, is written alike, or refused by both', () => {
+  test('is encoded in the same way after damage, or refused by both', () => {
     fc.assert(fc.property(damaged(body), expectTheSame), runs(3000));
   });
 
-  test('with long texts is written alike', () => {
+  test('is encoded in the same way with long texts', () => {
     accepted = 0;
     const long = fc
       .tuple(string, fc.integer({ min: 1000, max: 8000 }))
@@ -239,7 +239,7 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
     })),
   }));
 
-  test('says the same', () => {
+  test('has the same content', () => {
     fc.assert(
       fc.property(response, fc.constantFrom(1, 40), (message, times) => {
         // Repeated 40 times, the metadata is long enough to be read in pieces.

@@ -23,7 +23,7 @@ const nearlyText = fc
   .map((parts) => Buffer.concat(parts.map((part) => Uint8Array.from(part))));
 
 describe('a text that is decoded in pieces', () => {
-  test('equals the text decoded at once, wherever it is split', () => {
+  test('equals the text decoded at once, for any split', () => {
     fc.assert(
       fc.property(nearlyText, fc.integer({ min: 4, max: 20 }), fc.nat(5), (bytes, pieceBytes, around) => {
         const larger = Buffer.concat([Buffer.alloc(around, 0xe2), bytes, Buffer.alloc(around, 0x80)]);

@@ -115,7 +115,7 @@ describe('HPACK', () => {
     );
   });
 
-  test('any bytes are decoded or refused, and the same again on a decoder of the same past', () => {
+  test('any bytes are decoded or refused, and decoded to the same fields by a decoder with the same history', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 6 }), (blocks) => {
         const one = newDecoder({ maxListBytes: 200 });

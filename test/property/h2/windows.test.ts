@@ -111,8 +111,8 @@ function take(step: Step, peer: H2Peer, ledger: Ledger): void {
   ledger.book(peer.received());
 }
 
-describe('the windows of the peer', () => {
-  test('are never exceeded, and everything is sent once they are open', () => {
+describe('the flow-control windows of the peer', () => {
+  test('are never exceeded, and all data is sent once they are open', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {
         const peer = new H2Peer().greet();

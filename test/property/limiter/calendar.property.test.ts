@@ -39,7 +39,7 @@ function unitOfDay(day: number, unit: CalendarUnit): number {
   return unit === 'year' ? date.getUTCFullYear() : date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-test('windows hold their times, follow each other without gap, and begin when clocks first show their date', () => {
+test('windows contain their times, have no gaps, and begin when clocks first show their date', () => {
   fc.assert(
     fc.property(zones, units, times, (timeZone, unit, micros) => {
       const windows = CalendarWindows.of(timeZone, unit);
@@ -84,7 +84,7 @@ test('earlier calls do not change an answer', () => {
   );
 }, 60_000);
 
-test('boundaries are those of four windows in a row, the second of which holds the time', () => {
+test('boundaries are those of four successive windows, of which the second contains the time', () => {
   fc.assert(
     fc.property(zones, units, times, (timeZone, unit, micros) => {
       const around = CalendarWindows.of(timeZone, unit).boundariesAround(micros);

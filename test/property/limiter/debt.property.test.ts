@@ -44,7 +44,7 @@ const tokenSteps = owingRate.chain((rate) =>
 );
 
 describe('a token bucket with debt', () => {
-  test('reports and decides exactly what a level of big integers would', () => {
+  test('has the outcomes of a model with big integers', () => {
     fc.assert(
       fc.property(tokenSteps, ({ rate, steps }) => {
         const clock = new FakeClock();
@@ -68,7 +68,7 @@ describe('a token bucket with debt', () => {
     );
   });
 
-  test('owes no more than it was charged and not forgiven, nor more than max_debt', () => {
+  test('owes at most what was charged and not forgiven, and at most max_debt', () => {
     const steps = tokenSteps.filter(({ rate: { p, q } }) => p >= 2 * q);
     fc.assert(
       fc.property(steps, ({ rate, steps }) => {
@@ -92,7 +92,7 @@ describe('a token bucket with debt', () => {
     );
   });
 
-  test('tells what it forgave, where a token takes two microseconds or more', () => {
+  test('reports the hits that it forgave, if a token takes two microseconds or more', () => {
     const rates = owingRate.filter(({ p, q }) => p >= 2 * q);
     fc.assert(
       fc.property(
@@ -151,7 +151,7 @@ const windowSteps = fc
   );
 
 describe('a window with debt', () => {
-  test('serves and charges over any run of windows no more than their limits and max_debt', () => {
+  test('allows and charges at most the limits and max_debt, over any sequence of windows', () => {
     fc.assert(
       fc.property(windowSteps, fc.boolean(), ({ rate, steps }, countDeniedHits) => {
         const clock = new FakeClock();
@@ -187,7 +187,7 @@ describe('a window with debt', () => {
     );
   });
 
-  test('decides as two counts do: of this window, and of what the one before left', () => {
+  test('has the outcomes of two counts: the current window, and the debt of the previous one', () => {
     fc.assert(
       fc.property(windowSteps, ({ rate, steps }) => {
         const clock = new FakeClock();

@@ -68,8 +68,8 @@ class Outage {
   }
 }
 
-describe('what is owed', () => {
-  test('leaves a token bucket no more than if it had seen every hit of every process', () => {
+describe('owed hits', () => {
+  test('leave a token bucket with at most the tokens of a bucket that counted all hits of all processes', () => {
     fc.assert(
       fc.property(outages, ({ rate, missing, processes, steps, until }) => {
         const outage = new Outage(rate, missing);
@@ -91,7 +91,7 @@ describe('what is owed', () => {
     );
   });
 
-  test('and takes from it at most a share of the limit more than that share would miss', () => {
+  test('cost a token bucket at most a share of the limit more than the share lacks', () => {
     fc.assert(
       fc.property(outages, ({ rate, processes, steps, until }) => {
         const clock = new FakeClock();
@@ -113,7 +113,7 @@ describe('what is owed', () => {
     );
   });
 
-  test('by a window is what was admitted in it, and nothing once it ended', () => {
+  test('of a window are the hits that it allowed, and zero after it has ended', () => {
     const minute = 60_000_000;
     const step = fc.record({
       wait: fc.integer({ min: 0, max: minute }),

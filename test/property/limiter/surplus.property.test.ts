@@ -28,7 +28,7 @@ const step = fc.record({
   kind: fc.constantFrom('take' as const, 'take' as const, 'grant' as const, 'refund' as const),
 });
 
-test('a surplus lasts to the last hit, does not refill, and never exceeds its bounds', () => {
+test('a surplus lasts until its last hit, does not refill, and never exceeds its maximum', () => {
   fc.assert(
     fc.property(fc.constantFrom(...RATES), fc.array(step, { maxLength: 40 }), (rate, steps) => {
       const clock = new FakeClock();

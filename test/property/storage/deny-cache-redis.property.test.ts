@@ -86,63 +86,66 @@ function itemOf(
   return takeItem(`${prefix}:${bucket}`, rate, { hits: count, refund, enforcement: weight });
 }
 
-describe('two runs of the same requests on one Redis, one of them through a deny cache', () => {
+describe('two runs of the same requests on one Redis, one of them with a deny cache', () => {
   const bench = new RedisBench('redis-server');
   beforeAll(() => bench.start());
   afterAll(() => bench.stop());
 
-  test.each([true, false])('decide the same (windows count denied hits: %s)', async (countDeniedHits) => {
-    const redis = await bench.open({ countDeniedHits });
-    let answers = 0;
-    await fc.assert(
-      fc.asyncProperty(scenario, async ({ rates, maxEntries, turns: steps }) => {
-        run++;
-        const cache = new DenyCache({
-          store: redis,
-          maxAgeMicros: MAX_AGE,
-          // If windows count denied hits, they miss the hits of cached denials.
-          windows: !countDeniedHits,
-          maxEntries,
-          monotonicMicros: () => bench.clock.monotonicMicros(),
-        });
-        for (const prefix of ['cached', 'asked']) {
-          for (const [i, rate] of rates.slice(0, 4).entries()) {
-            if (rate.kind !== 'token_bucket') continue;
-            await takeFrom(redis, takeItem(`${run}${prefix}:${i}`, rate, { hits: rate.maxTokens }));
-          }
-        }
-        for (const { wait, requests } of steps) {
-          bench.clock.advance(wait);
-          const cached = requests.map((asks) =>
-            takeFrom(cache, ...asks.map((one) => itemOf(one, rates, `${run}cached`))),
-          );
-          const asked = requests.map((asks) =>
-            takeFrom(redis, ...asks.map((one) => itemOf(one, rates, `${run}asked`))),
-          );
-          const told = await Promise.all(cached);
-          const truths = await Promise.all(asked);
-          truths.forEach((truth, r) => {
-            truth.forEach((one, i) => {
-              const other = told[r]?.[i] as TakeOutcome;
-              expectSame(other.limited, one.limited);
-              expectAtMost(other.waitMicros, one.waitMicros);
-              expectAtLeast(other.remaining, one.remaining);
-              // A cached denial does not include the takes of concurrent requests.
-              if (requests.length > 1) return;
-              const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
-              // A cached denial does not contain the start of a window.
-              const { undoMark: _, ...known } = one;
-              if (!one.limited || rate.kind === 'window' || rate.q === 1)
-                expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
-              // A cached denial does not contain fractions of a microsecond.
-              expectAtLeast(other.waitMicros, one.waitMicros - 1);
-            });
+  test.each([true, false])(
+    'have the same decisions (windows count denied hits: %s)',
+    async (countDeniedHits) => {
+      const redis = await bench.open({ countDeniedHits });
+      let answers = 0;
+      await fc.assert(
+        fc.asyncProperty(scenario, async ({ rates, maxEntries, turns: steps }) => {
+          run++;
+          const cache = new DenyCache({
+            store: redis,
+            maxAgeMicros: MAX_AGE,
+            // If windows count denied hits, they miss the hits of cached denials.
+            windows: !countDeniedHits,
+            maxEntries,
+            monotonicMicros: () => bench.clock.monotonicMicros(),
           });
-        }
-        answers += cache.answers;
-      }),
-      runs(200),
-    );
-    expect(answers).toBeGreaterThan(50);
-  });
+          for (const prefix of ['cached', 'asked']) {
+            for (const [i, rate] of rates.slice(0, 4).entries()) {
+              if (rate.kind !== 'token_bucket') continue;
+              await takeFrom(redis, takeItem(`${run}${prefix}:${i}`, rate, { hits: rate.maxTokens }));
+            }
+          }
+          for (const { wait, requests } of steps) {
+            bench.clock.advance(wait);
+            const cached = requests.map((asks) =>
+              takeFrom(cache, ...asks.map((one) => itemOf(one, rates, `${run}cached`))),
+            );
+            const asked = requests.map((asks) =>
+              takeFrom(redis, ...asks.map((one) => itemOf(one, rates, `${run}asked`))),
+            );
+            const told = await Promise.all(cached);
+            const truths = await Promise.all(asked);
+            truths.forEach((truth, r) => {
+              truth.forEach((one, i) => {
+                const other = told[r]?.[i] as TakeOutcome;
+                expectSame(other.limited, one.limited);
+                expectAtMost(other.waitMicros, one.waitMicros);
+                expectAtLeast(other.remaining, one.remaining);
+                // A cached denial does not include the takes of concurrent requests.
+                if (requests.length > 1) return;
+                const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
+                // A cached denial does not contain the start of a window.
+                const { undoMark: _, ...known } = one;
+                if (!one.limited || rate.kind === 'window' || rate.q === 1)
+                  expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
+                // A cached denial does not contain fractions of a microsecond.
+                expectAtLeast(other.waitMicros, one.waitMicros - 1);
+              });
+            });
+          }
+          answers += cache.answers;
+        }),
+        runs(200),
+      );
+      expect(answers).toBeGreaterThan(50);
+    },
+  );
 });

@@ -68,7 +68,7 @@ const scenario = fc.record({
 });
 
 test.each([true, false])(
-  'denies no window that the store would let pass (windows count denied hits: %s)',
+  'denies no window that the store would allow (windows count denied hits: %s)',
   async (countDeniedHits) => {
     let repeated = 0;
     await fc.assert(

@@ -91,7 +91,7 @@ const scenario = rates.chain((rate) =>
   }),
 );
 
-test('never denies what the store would let pass, but for a refund elsewhere within the maximum age', async () => {
+test('never denies requests that the store would allow, except after refunds elsewhere', async () => {
   let repeated = 0;
   await fc.assert(
     fc.asyncProperty(scenario, async ({ rate, offset, latency, steps }) => {

@@ -272,7 +272,7 @@ const WORLDS: readonly (readonly [name: string, World])[] = [
   ],
 ];
 
-test.each(WORLDS)('no limit is exceeded where %s', async (_, world) => {
+test.each(WORLDS)('no limit is exceeded if %s', async (_, world) => {
   const tally = { ...NOTHING };
   for (let seed = 1; seed <= ORDERS; seed++) {
     try {

@@ -114,7 +114,7 @@ describe.each(['auto', 'caller'] as const)('take.lua (REDIS_CLOCK=%s)', (clockOf
     bench.redis.get(redisKey(takeItem(name, HUNDRED))).catch(() => 'a list');
 
   test.each([true, false])(
-    'comes to the same alone and beside others (windows count denied hits: %s)',
+    'has the same results on the fast path and in a group (windows count denied hits: %s)',
     async (countDeniedHits) => {
       await fc.assert(
         fc.asyncProperty(steps, async (all) => {

@@ -57,7 +57,7 @@ const step = fc.record({
 });
 const steps = fc.array(step, { minLength: 5, maxLength: 60 });
 
-describe('two servers that disagree about the depth of a bucket', () => {
+describe('two servers with different depths of a bucket', () => {
   const bench = new RedisBench('redis-server');
   let servers: readonly [BucketStore, BucketStore];
   beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     return outcome as TakeOutcome;
   }
 
-  test('admit at most the sum of both limits, and of what both refill', async () => {
+  test('allow at most the sum of both limits and of both refills', async () => {
     await fc.assert(
       fc.asyncProperty(pairOf(ANY), steps, async ([small, large], calls) => {
         const key = `sum${run++}`;
@@ -108,7 +108,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     );
   });
 
-  test('get back no more than what they took, while one take at a time is to be undone', async () => {
+  test('give back at most what they took, while only one take at a time can be undone', async () => {
     const undoing = fc.record({
       wait: fc.constantFrom(0, 0, 0, 100, 300, 600, 1_000, 2_000),
       hits: fc.constantFrom(1, 2, 5, 8, 10),
@@ -153,7 +153,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     expectAtMost(100, undone);
   });
 
-  test('get nothing back once takes of the smaller one have used up what it cut off', async () => {
+  test('give back no tokens once takes from the smaller bucket have used up the part that it cut off', async () => {
     const key = `reached${run++}`;
     const small = tokenBucketRate(10, 10, second);
     const large = tokenBucketRate(5, 1, second);
@@ -174,7 +174,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
   });
 
   test.each([true, false])(
-    'do not disturb each other by calls that take nothing (of the smaller one: %s)',
+    'do not affect each other with calls that take no tokens (from the smaller bucket: %s)',
     async (smallLooks) => {
       await fc.assert(
         fc.asyncProperty(pairOf(WHOLE), steps, async ([small, large], calls) => {
@@ -200,7 +200,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     },
   );
 
-  test('do not keep each other empty for what a third one took long ago', async () => {
+  test("do not keep each other's bucket empty because of an old take by a third server", async () => {
     const key = `third${run++}`;
     const tenSeconds = tokenBucketRate(10, 1, second);
     const tenAMinute = tokenBucketRate(10, 10, minute);
@@ -218,7 +218,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     expect(await ask(true, key, tokenBucketRate(10, 10, hour), 10)).toMatchObject({ limited: true });
   });
 
-  test('leave one that fills in its own time, whatever the other has taken', async () => {
+  test("do not slow the refill of each other's bucket", async () => {
     await fc.assert(
       fc.asyncProperty(pairOf(ANY), steps, async ([small, large], calls) => {
         const key = `fill${run++}`;

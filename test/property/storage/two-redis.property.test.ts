@@ -37,7 +37,7 @@ function reordered(items: readonly TakeItem[], countDeniedHits: boolean): boolea
 }
 
 test.each([true, false])(
-  'two stores decide as one (windows count denied hits: %s)',
+  'two stores decide like one (windows count denied hits: %s)',
   async (countDeniedHits) => {
     await fc.assert(
       fc.asyncProperty(fc.array(someRequest, { minLength: 1, maxLength: 25 }), async (requests) => {
@@ -103,7 +103,7 @@ const disturbed = fc.record({
   }),
 });
 
-test('a last step that is too late, or fails, leaves the main store as one store would be', async () => {
+test('a last step that is late or fails leaves the main store in the state of a single store', async () => {
   const [s, t] = BUCKETS.map(([key, rate]) => ({ key, rate }));
   let gaveBack = 0;
   await fc.assert(

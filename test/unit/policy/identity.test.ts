@@ -11,7 +11,7 @@ derive:
 descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]
 `);
 
-test('an API key names its tenant, in whichever order entries stand, and once', () => {
+test('an API key identifies its tenant once, in any order of the entries', () => {
   const path = { key: 'path', value: '/a' };
   const key = { key: 'api_key', value: 'key of acme' };
   const expected = [
@@ -23,7 +23,7 @@ test('an API key names its tenant, in whichever order entries stand, and once', 
   expect(identityOf(POLICY, [path, { key: 'tenant', value: 'acme' }])).toEqual(expected);
 });
 
-test('keeps no secret, and shows one as every other place does', () => {
+test('contains no secret, and shows secrets like all other views', () => {
   const given = [{ key: 'authorization', value: 'Bearer 123' }];
   const identity = identityOf(POLICY, given);
   expect(JSON.stringify(identity)).not.toContain('123"');
@@ -32,7 +32,7 @@ test('keeps no secret, and shows one as every other place does', () => {
   expect(shownIdentity(identity)).toEqual(redactEntries(given, POLICY.secretKeys));
 });
 
-test('tells identities apart, a secret from a value that looks like its digest, too', () => {
+test('distinguishes identities, including a secret and a value that equals its digest', () => {
   const digest = sha256Hex('x');
   const texts = [
     [{ key: 'a', value: digest, secret: true }],
@@ -47,6 +47,6 @@ test.each([
   [[{ key: 'a', value: 'v'.repeat(1025) }], 'the value of a is longer than 1024 bytes'],
   [[{ key: 'k'.repeat(1025), value: '' }], 'a key is longer than 1024 bytes'],
   [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), '17 different ones'],
-])('refuses what cannot be kept, in a sentence (%#)', (given, sentence) => {
+])('refuses an invalid identity with a sentence (%#)', (given, sentence) => {
   expect(identityOf(POLICY, given)).toEqual(expect.stringContaining(sentence));
 });

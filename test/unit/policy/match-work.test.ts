@@ -33,7 +33,7 @@ function costOf(find: (work: MatchWork) => unknown): number {
 const times = (count: number, one: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => one(i));
 
-describe('paths cost what their bytes cost, whatever the number of rules', () => {
+describe('paths cost steps for their bytes, not for the number of rules', () => {
   const shapes: Readonly<Record<string, (i: number) => string>> = {
     literals: (i) => `/api/v1/things${i}/items`,
     '*': (i) => `/api/v1/*/things${i}`,
@@ -65,7 +65,7 @@ describe('paths cost what their bytes cost, whatever the number of rules', () =>
   );
 });
 
-describe('values cost what their characters cost, whatever the number of patterns', () => {
+describe('values cost steps for their characters, not for the number of patterns', () => {
   const shapes: Readonly<Record<string, (i: number) => string>> = {
     'abc*': (i) => `tenant-${i}-*`,
     '*abc': (i) => `*-tenant-${i}`,
@@ -90,8 +90,8 @@ describe('values cost what their characters cost, whatever the number of pattern
   });
 });
 
-describe('what has no bound of its own ends with the work', () => {
-  test('values of 4 MB, at once', () => {
+describe('work without a bound ends when the budget is used up', () => {
+  test('values of 4 MB in one call', () => {
     const list = new PatternList<string>();
     for (const one of times(200, (i) => `*x${i}*`)) list.add(new Wildcard(one), one);
     const work = new MatchWork(BUDGET);
@@ -121,14 +121,14 @@ describe('what has no bound of its own ends with the work', () => {
   });
 });
 
-test('what is longer than any address is no address', () => {
+test('a text longer than any address is not an address', () => {
   const table = new CidrTable<string>();
   table.add(['::/0', '0.0.0.0/0'], 'all');
   expect(table.find(`${'0'.repeat(60)}::1`)).toBeUndefined();
   expect(table.find('1.2.3.4/32')).toBe('all');
 });
 
-test('a long text between stars costs what it may take to look for it', () => {
+test('a long text between stars costs the steps of its search', () => {
   const list = new PatternList<string>();
   const text = `${'a'.repeat(400)}b${'a'.repeat(400)}`;
   list.add(new Wildcard(`*${text}*z*`), 'long');
@@ -139,7 +139,7 @@ test('a long text between stars costs what it may take to look for it', () => {
   expect(list.find(value, new MatchWork(BUDGET))).toBe(EXCEEDED);
 });
 
-test('a network costs a look for each length of a prefix, an address nothing to speak of', () => {
+test('a network costs a lookup for each prefix length, and an address almost none', () => {
   const table = new CidrTable<string>();
   const prefixes = Array.from({ length: 128 }, (_, i) => i + 1);
   table.add(
@@ -155,7 +155,7 @@ test('a network costs a look for each length of a prefix, an address nothing to 
   expect(table.find('8000::/127', new MatchWork(100_000))).toBe('all');
 });
 
-test('what patterns are made into comes over in parts, and finds the same', () => {
+test('compiled patterns are transferred in parts, and find the same', () => {
   const lines = times(
     2000,
     (i) => `  - { key: k, value: "*-some-tenant-${i}-*", rate_limit: { unlimited: true } }`,

@@ -38,7 +38,7 @@ descriptors:
     ['K=ab', '-'],
     ['exempt=foe', 'exempt'],
     ['exempt=friend', '-'],
-  ])('%s meets %s', (entry, path) => {
+  ])('%s matches %s', (entry, path) => {
     expect(pathOf(policy, entry)).toBe(path);
   });
 });
@@ -72,7 +72,7 @@ descriptors:
     expect(pathOf(policy, 'a=special')).toBe('-');
   });
 
-  test('nothing matched: no key, and the settings of the file', () => {
+  test('without a match: no key, and the settings of the file', () => {
     const match = policy.match(entries('z=1'));
     expect(match).toMatchObject({ rules: [], keys: [], tagLength: 0, onStoreFailure: 'error' });
     expect(match.phase).toEqual(fixedPhase('active'));
@@ -81,7 +81,7 @@ descriptors:
   });
 });
 
-test('names that stand on every object are ordinary keys and values', () => {
+test('names of members that every object has are ordinary keys and values', () => {
   const policy = policyOf(
     `domain: d\ndescriptors: [{ key: __proto__, value: constructor, ${ANY} }, { key: toString, ${ANY} }]\n`,
   );
@@ -114,7 +114,7 @@ descriptors:
     phaseAt(policy.match(entries(...texts)).phase, Date.parse(time) * 1000);
   const anyTime = '2024-05-10T00:00:00Z';
 
-  test('the closest enclosing phase wins, the own one first', () => {
+  test('the phase of the closest node applies, starting with the node itself', () => {
     expect(at(anyTime, 'file=1')).toBe('monitoring');
     expect(at(anyTime, 'node=1')).toBe('grace_period');
     expect(at(anyTime, 'node=1', 'inherits=1')).toBe('grace_period');
@@ -128,7 +128,7 @@ descriptors:
     expect(match.rules[0]?.phase).toEqual(fixedPhase('active'));
   });
 
-  test('a schedule switches at its instants', () => {
+  test('a schedule changes the phase at its times', () => {
     expect(at('2024-04-30T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('monitoring');
     expect(at('2024-05-01T00:00:00Z', 'node=1', 'scheduled=1')).toBe('grace_period');
     expect(at('2024-05-14T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('grace_period');
@@ -138,7 +138,7 @@ descriptors:
     expect(at('2034-05-15T00:00:00Z', 'node=1', 'graced=1')).toBe('grace_period');
   });
 
-  test('without a word the phase is active', () => {
+  test('the default phase is active', () => {
     expect(policyOf('domain: d\n').phase).toEqual(fixedPhase('active'));
   });
 });

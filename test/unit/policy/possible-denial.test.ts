@@ -30,12 +30,12 @@ test.each([
   expect(mayDeny(rulesOf(node))).toBe(expected);
 });
 
-test('one rule in force is enough, wherever it stands', () => {
+test('a single enforced rule is enough, at any position', () => {
   expect(mayDeny(rulesOf(`${RATE}, shadow_mode: true`, `${RATE}, phase: monitoring`, RATE))).toBe(true);
   expect(mayDeny([])).toBe(false);
 });
 
-test('what is in force later, and for a share only, is asked for at each time', () => {
+test('schedules and partial enforcement are evaluated at each time', () => {
   const at = (text: string) => Date.parse(text) * 1000;
   const rules = rulesOf(
     `${RATE}, enforce_percent: 20, phase: { active: 2026-02-01T00:00:00Z }`,
@@ -50,7 +50,7 @@ test('what is in force later, and for a share only, is asked for at each time', 
   expect(at1('2026-05-15T00:00:00Z')).toEqual([true, true, true, false]);
 });
 
-test('an override may deny at any node that is active, whatever the rules there deny, or if there are none', () => {
+test('an override may deny at any active node, whatever its rules deny, and without rules', () => {
   const mayDeny = (...nodes: readonly string[]) =>
     policyOf(
       `domain: d\nphase: monitoring\ndescriptors:\n${nodes.map((node, i) => `  - { key: k${i}, ${node} }\n`).join('')}`,
@@ -66,7 +66,7 @@ test('an override may deny at any node that is active, whatever the rules there 
   expect(mayDeny('phase: grace_period')).toBe(false);
 });
 
-test('below a level, nodes of the depth asked for count that are not of an exact value', () => {
+test('below a level, only nodes of the given depth without an exact value count', () => {
   const policy = policyOf(`domain: d
 descriptors:
   - { key: k, value: exact, ${RATE} }

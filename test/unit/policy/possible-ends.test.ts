@@ -38,7 +38,7 @@ const limitsOf = (...pairs: string[]) =>
   endsOf(entries(...pairs)).ends.map(({ node }) => node.rules[0]?.path);
 
 describe('possibleEnds', () => {
-  test('finds what has all pairs, whatever else it has', () => {
+  test('finds ends with all pairs, and any other entries', () => {
     expect(limitsOf('tenant=acme')).toEqual([
       'tenant=acme',
       'tenant=acme/path=/files/*',
@@ -52,14 +52,14 @@ describe('possibleEnds', () => {
     expect(limitsOf('tenant=acme', 'user=bob')).toEqual([]);
   });
 
-  test('names the buckets whose values are known, and says what is missing of the others', () => {
+  test('names the buckets whose values are known, and reports the missing entries of the others', () => {
     const [, files, , twice] = endsOf(entries('tenant=acme')).ends;
     expect(files).toMatchObject({ isNamed: true, unknownKeys: [] });
     expect(files?.entries).toMatchObject([{ value: 'acme' }, { key: 'path', value: undefined }]);
     expect(twice).toMatchObject({ isNamed: false, unknownKeys: ['tenant'] });
   });
 
-  test('finds the end of every descriptor by any of its entries, under the very same bucket name', () => {
+  test('finds the end of every descriptor by any of its entries, with the same bucket name', () => {
     const random = seededRandom(1);
     const values = ['acme', 'b', 'root', '/a', '/files/x', '10.0.0.1', '11.0.0.1'];
     const keys = ['tenant', 'user', 'path', 'ip'];
@@ -84,7 +84,7 @@ describe('possibleEnds', () => {
     expect(met).toBeGreaterThan(100);
   });
 
-  test('ends, however often keys come again below each other', () => {
+  test('ends even if keys repeat below each other', () => {
     let nested = '{ key: k, rate_limit: { unit: hour, requests_per_unit: 1 } }';
     for (let depth = 0; depth < 12; depth++)
       nested = `{ key: k, descriptors: [${nested}, { key: k, value: v${depth} }] }`;
@@ -98,7 +98,7 @@ describe('possibleEnds', () => {
     expect(pauses).toBeLessThan(MAX_VISITED_NODES);
   });
 
-  test('ends also where only nodes are left that are none', () => {
+  test('ends even if only nodes without an end remain', () => {
     const { root } = policyOf(
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1 } }]',
     );

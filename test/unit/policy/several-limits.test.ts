@@ -44,7 +44,7 @@ const MINUTE = 'unit: minute, requests_per_unit: 3';
 describe('a list of limits', () => {
   const { rules, keys, statNames, onStoreFailure } = policy.match(entries('tenant=acme'));
 
-  test('gives a rule for each, in file order, the candidate last', () => {
+  test('has a rule for each limit, in file order, and the candidate last', () => {
     expect(rules.map(({ path, name, candidate }) => [path, name, candidate])).toEqual([
       ['tenant[burst]', 'burst', false],
       ['tenant[2]', '', false],
@@ -52,7 +52,7 @@ describe('a list of limits', () => {
     ]);
   });
 
-  test('each has what it says itself, else what the node or the file says', () => {
+  test('each has its own settings, or else those of the node or the file', () => {
     expect(rules).toMatchObject([
       { shadowMode: false, enforcePercent: 50, onStoreFailure: 'local', replaces: ['plain'] },
       { shadowMode: true, enforcePercent: 12.5, onStoreFailure: 'deny', replaces: [] },
@@ -62,14 +62,14 @@ describe('a list of limits', () => {
     expect(rules.map(({ metadata }) => metadata)).toEqual([{ team: 'x' }, { team: 'x' }, undefined]);
   });
 
-  test('each has a bucket and a name in statistics of its own', () => {
+  test('each has its own bucket and name in statistics', () => {
     expect(keys).toEqual(['1:d6:tenant4:acme~5:burst%1', '1:d6:tenant4:acme~2%86400', '1:d6:tenant4:acme~c']);
     expect(statNames.slice(0, 2)).toEqual(['d.tenant.burst', 'd.tenant.2']);
     const detailed = policy.match(entries('tenant=acme', 'user=joe'));
     expect(detailed.statNames).toEqual(['d.tenant_acme.user_joe.a', 'd.tenant_acme.user_joe.b']);
   });
 
-  test('a limit override fails as all limits agree, else as the file says', () => {
+  test('a limit override has the failure policy that all limits have, or else that of the file', () => {
     expect(onStoreFailure).toBe('local');
     const agreed = policyOf(
       `domain: d\ndescriptors: [{ key: k, rate_limits: [{ ${MINUTE}, on_store_failure: deny }] }]`,
@@ -77,7 +77,7 @@ describe('a list of limits', () => {
     expect(agreed.match(entries('k=v')).onStoreFailure).toBe('deny');
   });
 
-  test('goes to other threads as it is', () => {
+  test('is transferred to other threads unchanged', () => {
     const after = transferredPolicies(policyItems(setOf(policy))).domains.get('d') as CompiledPolicy;
     expect(after.rules).toEqual(policy.rules);
     for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
@@ -86,7 +86,7 @@ describe('a list of limits', () => {
     }
   });
 
-  test('stands in the policy in file order', () => {
+  test('is in the policy in file order', () => {
     const [first] = policy.match(entries('plain=x')).rules;
     expect(first).toMatchObject({ enforcePercent: 0, path: 'plain' });
     expect(policy.rules.map(({ path }) => path)).toEqual([
@@ -103,7 +103,7 @@ describe('a list of limits', () => {
   });
 });
 
-describe('what is wrong with several limits', () => {
+describe('errors of several limits', () => {
   test.each([
     [
       `rate_limit: [{ ${MINUTE} }]`,
@@ -170,7 +170,7 @@ describe('what is wrong with several limits', () => {
   });
 });
 
-describe('what is wrong with enforce_percent and candidate', () => {
+describe('errors of enforce_percent and candidate', () => {
   test.each([
     [
       `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
@@ -244,7 +244,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
   });
 
-  test('nothing is wrong with decimals, 0 and 100, which a roll-out passes through', () => {
+  test('decimals, 0 and 100, which a roll-out uses, are valid', () => {
     for (const percent of ['0', '0.5', '12.25', '100', '1e1']) {
       expect(node(`rate_limit: { ${MINUTE} }, enforce_percent: ${percent}`)).toEqual([]);
     }
@@ -253,7 +253,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
     ).toEqual([]);
   });
 
-  test('the closest enclosing enforce_percent wins: that of an item, a node, a node above it, the file', () => {
+  test('the closest enforce_percent applies: of an item, a node, a node above it, or the file', () => {
     const nested = `
 domain: d
 enforce_percent: 50
@@ -286,7 +286,7 @@ descriptors:
     expect(renderExplanation(explanation, 0)).toContain('5% of denials enforced');
   });
 
-  test('a file that says another percent of its domain than one before', () => {
+  test('a file with another percentage for its domain than an earlier file', () => {
     const dir = new TempDir();
     dir.write('a.yaml', 'domain: d\nenforce_percent: 10\n');
     dir.write('b.yaml', 'domain: d\nenforce_percent: 20\n');
@@ -303,7 +303,7 @@ descriptors:
 });
 
 // contract/golden/ contains the texts of lists and candidates.
-test('weir explain tells of a candidate that stands alone, or beside a rule without a limit', () => {
+test('weir explain shows a candidate alone, or next to a rule without a limit', () => {
   const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
   expect(result).toBe('The descriptor ends at watched, which has no rate_limit: no limit.');
   expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);

@@ -23,7 +23,7 @@ function asked(decider: Decider, hits = 0) {
 const BURST = '{ name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s } }';
 
 describe('a list of limits', () => {
-  test('every item is listed, by its name or its place; the tightest is the decision', () => {
+  test('every item is listed by its name or index, and the decision is that of the tightest limit', () => {
     const decider = on(`{ key: k, rate_limits: [${BURST}, { unit: day, requests_per_unit: 250 }] }`);
     const first = asked(decider);
     expect(first.headers).toEqual({
@@ -37,7 +37,7 @@ describe('a list of limits', () => {
     expect(denied.decision).toMatchObject({ code: 'OVER_LIMIT', rule: 'k[burst]', retry_after: 10 });
   });
 
-  test('an item that hides its headers is not listed, and one that denies chooses the body', () => {
+  test('an item that hides its headers is not listed, and the body is that of the denying item', () => {
     const decider = on(
       `{ key: k, rate_limits: [${BURST}, { name: hidden, unit: day, requests_per_unit: 1, ` +
         'response_headers: [], denied_response: { body: "1" } }] }',
@@ -52,7 +52,7 @@ describe('a list of limits', () => {
     expect(denied.decision).toMatchObject({ rule: 'k[hidden]' });
   });
 
-  test('an item in shadow mode is over, and nobody is denied for it', () => {
+  test('an item in shadow mode that is over its limit denies no request', () => {
     const decider = on(
       `{ key: k, rate_limits: [${BURST}, { name: strict, shadow_mode: true, unit: day, requests_per_unit: 0 }] }`,
     );
@@ -79,7 +79,7 @@ test('a candidate is neither listed nor named', () => {
   expect(asked(alone)).toEqual({ headers: {}, body: undefined, decision: undefined });
 });
 
-test('the window of a calendar is as long as it really is', () => {
+test('a calendar window has its real length', () => {
   const decider = on('{ key: k, rate_limit: { unit: day, calendar: Europe/Berlin, requests_per_unit: 9 } }');
   const policyAt = (time: string) => {
     decider.clock.stepWall(Date.parse(time) * 1000 - decider.clock.wall);
@@ -94,7 +94,7 @@ test('the window of a calendar is as long as it really is', () => {
   expect(asked(months).headers['ratelimit-policy']).toBe(`"k";q=9;w=${29 * 86_400}`);
 });
 
-test('windows of several units, and buckets from one line', () => {
+test('windows of several units, and token buckets in one line', () => {
   const policyOf = (limit: string) =>
     asked(on(`{ key: k, rate_limit: { ${limit} } }`)).headers['ratelimit-policy'];
   expect(policyOf('unit: minute, unit_multiplier: 5, requests_per_unit: 9')).toBe('"k";q=9;w=300');
@@ -103,7 +103,7 @@ test('windows of several units, and buckets from one line', () => {
   );
 });
 
-test('in debt nothing is left, and the wait is that of one token', () => {
+test('in debt, no hits remain, and the wait is the time until the next token', () => {
   const decider = on(
     '{ key: k, rate_limit: { name: n, token_bucket: { max_tokens: 2, fill_interval: 10s }, allow_debt: true } }',
   );

@@ -60,7 +60,7 @@ describe('statuses', () => {
     ]);
   });
 
-  test('an allowed bucket resets when the next token comes, a denied one when this request would pass', () => {
+  test('an allowed bucket resets with its next token, a denied one when it can allow the request', () => {
     const decider = new Decider(POLICY);
     expect(decider.answer([bucket]).statuses[0]).toMatchObject({
       limitRemaining: 2,
@@ -79,7 +79,7 @@ describe('statuses', () => {
     });
   });
 
-  test("a descriptor's hits addend beats the request's, which is 1 where it is 0; 0 of a descriptor is a peek", () => {
+  test("a descriptor's hits addend overrides the request's; 0 is 1 in the request and a peek in a descriptor", () => {
     const decider = new Decider(POLICY);
     const left = (hits: number, more = {}) =>
       decider.answer([descriptor(['bucket=x'], more)], hits).statuses[0]?.limitRemaining;
@@ -90,7 +90,7 @@ describe('statuses', () => {
     expect(decider.answer([descriptor(['bucket=x'], { hitsAddend: 0 })]).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
-  test('monitored quotas would throttle only if all of them are over', () => {
+  test('monitored quotas would throttle only if all of them are over the limit', () => {
     const decider = new Decider(POLICY.replace('domain: d', 'domain: d\nphase: monitoring'));
     const pair = [descriptor(['quota=1']), descriptor(['quota=2'])];
     decider.answer(pair.slice(0, 1));
@@ -98,7 +98,7 @@ describe('statuses', () => {
     expect([would(), would()]).toEqual(['false', 'true']);
   });
 
-  test('a quota that is over counts as denied only where the request is', () => {
+  test('a quota over its limit counts as denied only if the request is denied', () => {
     const decider = new Decider(POLICY);
     const pair = [descriptor(['quota=1']), descriptor(['quota=2'])];
     decider.answer(pair.slice(0, 1));
@@ -111,7 +111,7 @@ describe('overrides', () => {
   const override = (requestsPerUnit: number, unit: number, key = 'bucket') =>
     descriptor([`${key}=x`], { limit: { requestsPerUnit, unit } });
 
-  test('replace the rule by a window of its own for each size', () => {
+  test('replace the rule by a separate window for each size', () => {
     const decider = new Decider(POLICY);
     expect(decider.answer([override(1, 2)]).statuses[0]).toMatchObject({
       code: CODE.OK,
@@ -124,18 +124,18 @@ describe('overrides', () => {
     expect(decider.answer([bucket]).statuses[0]?.limitRemaining).toBe(2);
   });
 
-  test('hold where no rule matches, and for shadow rules', () => {
+  test('apply without a matching rule, and to shadow rules', () => {
     const decider = new Decider(POLICY);
     expect(decider.answer([override(0, 1, 'nothing')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([override(0, 1, 'shadow')]).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
-  test('follow the phase in force', () => {
+  test('have the phase in effect', () => {
     const decider = new Decider(POLICY.replace('domain: d', 'domain: d\nphase: monitoring'));
     expect(decider.answer([override(0, 1)])).toMatchObject({ overallCode: CODE.OK });
   });
 
-  test.each([0, 8, -1, 4_000_000_000])('unit %p is refused and nothing is taken', (unit) => {
+  test.each([0, 8, -1, 4_000_000_000])('with unit %p are refused, and no hits are taken', (unit) => {
     const decider = new Decider(POLICY);
     const refused = decider.ask([bucket, override(1, unit)]);
     expect(refused).toBeInstanceOf(Refusal);
@@ -157,7 +157,7 @@ describe('refusals', () => {
     expect(refused).toEqual(new Refusal('bad_request', message));
   });
 
-  test.each(['d', 'other'])('too many descriptors, also of a domain that is unknown: %s', (domain) => {
+  test.each(['d', 'other'])('too many descriptors, also for an unknown domain: %s', (domain) => {
     const decider = new Decider(POLICY, { maxDescriptors: 2 });
     expect(decider.answer([bucket, bucket], 0, domain).overallCode).toBe(CODE.OK);
     expect(decider.ask([bucket, bucket, bucket], 0, domain)).toMatchObject({
@@ -166,7 +166,7 @@ describe('refusals', () => {
     });
   });
 
-  test('more limits than are allowed, fewer descriptors or not, in whatever descriptors they are met', () => {
+  test('more limits than allowed, in any number of descriptors', () => {
     const decider = new Decider(
       `domain: d
 descriptors:
@@ -192,13 +192,13 @@ descriptors:
     expect(decider.observer.told).toContain('failed for service');
   });
 
-  test('no configuration comes after what is wrong with the request, before the domain', () => {
+  test('without a configuration, errors of the request are reported first, and unknown domains last', () => {
     const decider = new Decider(POLICY, { loaded: false });
     expect(decider.ask([bucket])).toEqual(new Refusal('unavailable', 'no rate limit configuration loaded'));
     expect(decider.ask([], 0, 'd')).toMatchObject({ kind: 'bad_request' });
   });
 
-  test('an unknown domain is OK, overrides and bad entries or not', () => {
+  test('an unknown domain is OK, even with overrides and invalid entries', () => {
     const decider = new Decider(POLICY);
     const response = decider.answer(
       [descriptor(['=v']), descriptor(['a=b'], { limit: { requestsPerUnit: 0, unit: 99 } })],
@@ -212,7 +212,7 @@ descriptors:
 });
 
 describe('headers', () => {
-  test('describe the denying rule that passes last', () => {
+  test('describe the denying rule with the latest reset', () => {
     const decider = new Decider(POLICY);
     decider.answer([bucket, small], 1);
     decider.answer([bucket], 2);
@@ -226,7 +226,7 @@ describe('headers', () => {
     });
   });
 
-  test('of an allowed request describe the rule with the fewest tokens left, the first of equals', () => {
+  test('of an allowed request describe the rule with the fewest remaining tokens, or the first of several', () => {
     const decider = new Decider(POLICY);
     expect(headers(decider.answer([bucket, descriptor(['window=x'])]))).toMatchObject({
       'x-ratelimit-limit': '2',
@@ -236,7 +236,7 @@ describe('headers', () => {
     });
   });
 
-  test('a full bucket is there now, rounded up', () => {
+  test('have the reset rounded up, and 0 for a full bucket', () => {
     const decider = new Decider(POLICY);
     decider.clock.advance(1);
     const peek = decider.answer([descriptor(['bucket=x'], { hitsAddend: 0 })]);
@@ -247,7 +247,7 @@ describe('headers', () => {
     });
   });
 
-  test('there are none unless the file asks for them', () => {
+  test('are only sent if the file enables them', () => {
     const silent = POLICY.replace('response_headers: [x-ratelimit, retry-after]', '');
     expect(headers(new Decider(silent).answer([bucket], 9))).toEqual({});
   });
@@ -268,27 +268,30 @@ descriptors:
 `);
   const a = descriptor(['a=x']);
 
-  test.each(['monitoring', 'grace_period'])('%s denies nothing and says what would be', (phase) => {
-    const decider = phased(phase);
-    const fits = decider.answer([a]);
-    expect(headers(fits)).toEqual({
-      'x-ratelimit-limit': '1',
-      'x-ratelimit-remaining': '0',
-      'x-ratelimit-reset': '1700000010',
-      'x-ratelimit-will-be-throttled': 'false',
-    });
-    const over = decider.answer([a]);
-    expect(over).toMatchObject({ overallCode: CODE.OK, statuses: [{ code: CODE.OK }] });
-    expect(headers(over)).toEqual({
-      'x-ratelimit-limit': '1',
-      'x-ratelimit-remaining': '0',
-      'x-ratelimit-reset': '1700000010',
-      'x-ratelimit-will-be-throttled': 'true',
-    });
-    expect(decider.observer.told).toEqual(['d a OK', 'd a OK would']);
-  });
+  test.each(['monitoring', 'grace_period'])(
+    '%s denies no request, and reports the denial that it would cause',
+    (phase) => {
+      const decider = phased(phase);
+      const fits = decider.answer([a]);
+      expect(headers(fits)).toEqual({
+        'x-ratelimit-limit': '1',
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': '1700000010',
+        'x-ratelimit-will-be-throttled': 'false',
+      });
+      const over = decider.answer([a]);
+      expect(over).toMatchObject({ overallCode: CODE.OK, statuses: [{ code: CODE.OK }] });
+      expect(headers(over)).toEqual({
+        'x-ratelimit-limit': '1',
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': '1700000010',
+        'x-ratelimit-will-be-throttled': 'true',
+      });
+      expect(decider.observer.told).toEqual(['d a OK', 'd a OK would']);
+    },
+  );
 
-  test('a schedule switches at its instants', () => {
+  test('a schedule changes the phase at its times', () => {
     // The clock is at 2023-11-14T22:13:20Z.
     const decider = phased('{ grace_period: 2023-11-14T22:13:25Z, active: 2023-11-14T22:13:30Z }');
     const asked = () => {
@@ -302,7 +305,7 @@ descriptors:
     expect(asked()).toEqual([CODE.OVER_LIMIT, 'true']);
   });
 
-  test('a monitored bucket that is over makes no other take nothing; an active one does', () => {
+  test('a monitored bucket over its limit does not prevent other takes, but an active one does', () => {
     const decider = phased('monitoring');
     const live = descriptor(['live=x']);
     decider.answer([a]);

@@ -40,7 +40,7 @@ const seen = (decider: Decider) => {
 };
 
 describe('a candidate', () => {
-  test('changes no answer, header, status or metadata, nor what else is counted', () => {
+  test('does not affect answers, headers, statuses, metadata or other counts', () => {
     const keys = [
       'both',
       'looser',
@@ -72,7 +72,7 @@ describe('a candidate', () => {
     }
   });
 
-  test('has a bucket of its own, and tells what it would have answered', () => {
+  test('has its own bucket, and reports the answer that it would give', () => {
     const decider = open();
     for (let i = 0; i < 4; i++) decider.answer([one('both')]);
     expect(seen(decider)).toEqual([
@@ -83,7 +83,7 @@ describe('a candidate', () => {
     ]);
   });
 
-  test('sees each of several descriptors of one bucket in order', () => {
+  test('counts each of several descriptors with one bucket, in order', () => {
     const decider = open();
     decider.answer([one('looser'), one('looser'), one('looser', 'y'), one('looser')]);
     expect(seen(decider)).toEqual([
@@ -96,7 +96,7 @@ describe('a candidate', () => {
     expect(seen(decider)).toEqual(['looser live OK candidate OVER_LIMIT']);
   });
 
-  test('stands without a live limit, too, where nothing matches still', () => {
+  test('can exist without an enforced limit, which still counts as no match', () => {
     const decider = open();
     for (let i = 0; i < 2; i++) {
       expect(decider.answer([one('alone')])).toMatchObject({
@@ -115,14 +115,14 @@ describe('a candidate', () => {
     expect(seen(decider).at(-1)).toBe('free live OK candidate OVER_LIMIT');
   });
 
-  test('has one bucket for all where the node has', () => {
+  test('has one bucket for all values if the node has', () => {
     const decider = open();
     decider.answer([one('shared', 'a')]);
     decider.answer([one('shared', 'b')]);
     expect(seen(decider)).toEqual(['shared=* live OK candidate OK', 'shared=* live OK candidate OVER_LIMIT']);
   });
 
-  test('is looked at by a peek, and given back to by a refund, even one of a denied request', () => {
+  test('is peeked at by a peek, and gets refunds, even of a denied request', () => {
     const decider = open();
     const peek = descriptor(['both=x'], { hitsAddend: 0 });
     decider.answer([one('both')]);
@@ -141,13 +141,13 @@ describe('a candidate', () => {
     ]);
   });
 
-  test('steps aside for a limit override', () => {
+  test('is not evaluated with a limit override', () => {
     const decider = open();
     decider.answer([descriptor(['both=x'], { limit: { requestsPerUnit: 5, unit: 2 } })]);
     expect(decider.observer.told).toEqual(['d override OK']);
   });
 
-  test('goes with the last limit of its node that is replaced', () => {
+  test('is removed when the last limit of its node is replaced', () => {
     const decider = open();
     decider.answer([one('both'), one('replacing')]);
     expect(seen(decider)).toEqual([]);
@@ -155,7 +155,7 @@ describe('a candidate', () => {
     expect(seen(decider)).toEqual(['list live OK candidate OK']);
   });
 
-  test('beside shadow and quota tells what was answered', () => {
+  test('next to shadow mode and quotas reports the actual answer', () => {
     const decider = open();
     for (let i = 0; i < 2; i++) decider.answer([one('shadow')]);
     for (let i = 0; i < 2; i++) decider.answer([one('quota')]);
@@ -180,23 +180,23 @@ describe('a candidate', () => {
   });
 });
 
-describe('a candidate while the store is away', () => {
-  test('says nothing, and leaves the answer to the limits beside it', () => {
+describe('a candidate while the store is unavailable', () => {
+  test('reports no outcome, and leaves the answer to the other limits', () => {
     const decider = open({ store: new UnavailableStore() });
     const codes = [1, 2].map(() => decider.answer([one('looser')]).overallCode);
     expect(codes).toEqual([OK, OVER_LIMIT]);
     expect(seen(decider)).toEqual([]);
   });
 
-  test('alone never fails a request, whatever the file says', () => {
+  test("never fails a request without other limits, whatever the file's failure policy", () => {
     const decider = open({ store: new UnavailableStore() }, POLICY.replace('local', 'error'));
     expect(decider.answer([one('alone')])).toMatchObject({ overallCode: OK });
     expect(decider.observer.told).toEqual(['store disconnected', 'unmatched d alone as meant']);
   });
 });
 
-describe('what stores are asked', () => {
-  test('the limits in order, then the candidate', () => {
+describe('items for the store', () => {
+  test('are the limits in order, then the candidate', () => {
     const asked: TakeItem[][] = [];
     const memory = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
     const store: BucketStore = {

@@ -51,7 +51,7 @@ describe('several descriptors', () => {
   const codes = (...descriptors: Descriptor[]) =>
     decider.answer(descriptors).statuses.map(({ code }) => code);
 
-  test.each(['tokens', 'window'])('a charge on %s beside a denial takes nothing', (key) => {
+  test.each(['tokens', 'window'])('a charge for %s next to a denial takes no tokens', (key) => {
     expect(codes(one(key, 60), one('none', 1))).toEqual([OK, OVER_LIMIT]);
     expect(ask(key, PEEK).slice(0, 2)).toEqual([OK, 100]);
     // A refund does not change the bucket, either.
@@ -60,12 +60,12 @@ describe('several descriptors', () => {
     expect(ask(key, PEEK)[0]).toBe(OVER_LIMIT);
   });
 
-  test.each(['tokens', 'window'])('a charge on %s beside what only observes is taken', (key) => {
+  test.each(['tokens', 'window'])('a charge for %s next to an observed limit is taken', (key) => {
     expect(codes(one(key, 60), one('watched', 1))).toEqual([OK, OK]);
     expect(ask(key, PEEK).slice(0, 2)).toEqual([OK, 40]);
   });
 
-  test('that name one bucket charge the sum', () => {
+  test('with one bucket charge the sum', () => {
     expect(codes(one('tokens', 80), one('tokens', 80))).toEqual([OK, OK]);
     expect(ask('tokens', 1)).toEqual([OVER_LIMIT, 0, 6]);
     expect(codes(one('deep', 150), one('deep', 2, true), one('deep', 2))).toEqual([OK, OK, OK]);
@@ -92,7 +92,7 @@ describe('a reload', () => {
     expect(ask('k', 1)).toEqual(expected);
   });
 
-  test('of a window to a smaller debt leaves no more than that', () => {
+  test('of a window to a smaller debt leaves at most that debt', () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const first = new Decider(policy(perDay(100)), { store });

@@ -31,8 +31,8 @@ async function warm(policy = POLICY): Promise<Decider> {
   return decider;
 }
 
-describe('many values that regular expressions have not seen', () => {
-  test('others are answered in between, and the answer is the same', async () => {
+describe('many values that are new to the regular expressions', () => {
+  test('other requests are decided in between, and the result is the same', async () => {
     const decider = await warm(POLICY.replaceAll('100 }', '10000 }'));
     const late = decide(decider, 60);
     expect(late).toBeInstanceOf(Promise);
@@ -48,7 +48,7 @@ describe('many values that regular expressions have not seen', () => {
     expect(response.statuses[58]).toMatchObject({ limitRemaining: 10_000 - 600 - 1 - 30 });
   });
 
-  test('values seen before are answered at once, and so is a long one', async () => {
+  test('known values are decided at once, including a long one', async () => {
     const decider = await warm(POLICY.replaceAll('100 }', '10000 }'));
     expect(decide(decider, 60)).toBeInstanceOf(Promise);
     await decide(decider, 60);
@@ -58,7 +58,7 @@ describe('many values that regular expressions have not seen', () => {
     expect(decider.answer([long]).statuses[0]).toMatchObject({ currentLimit: { name: 'others' } });
   });
 
-  test('what is refused then is refused late', async () => {
+  test('an error is returned after the wait', async () => {
     const decider = new Decider(POLICY, { maxLimits: 60 });
     const list = POLICY.replace(
       'rate_limit: { name: others',

@@ -22,8 +22,8 @@ const decider = (options: DeciderOptions = {}): Decider => new Decider(POLICY, o
 const one = (key: string) => descriptor([`${key}=x`]);
 const GOOD = { fromCaller: false, limited: false, shadowed: false };
 
-describe('what the counters of the reference are told', () => {
-  test('each descriptor with a limit, with hits and what is then used', () => {
+describe("the reference's counters", () => {
+  test('contain each descriptor with a limit, with its hits and the used hits', () => {
     const on = decider();
     on.answer([one('window'), descriptor(['window=x'], { hitsAddend: 3 }), one('nothing')]);
     expect(on.observer.descriptors).toEqual([
@@ -32,19 +32,19 @@ describe('what the counters of the reference are told', () => {
     ]);
   });
 
-  test('a rule with detailed_metric under the values of the request', () => {
+  test('contain a rule with detailed_metric under the values of the request', () => {
     const on = decider();
     on.answer([descriptor(['detailed=v1'])]);
     expect(on.observer.descriptors).toEqual([{ ...GOOD, stat: 'd.detailed_v1', hits: 1, used: 1 }]);
   });
 
-  test('not unlimited and replaced rules, nor descriptors without a rule', () => {
+  test('contain no unlimited and replaced rules, and no descriptors without a rule', () => {
     const on = decider();
     on.answer([one('free'), one('replaced'), one('nothing'), one('replacing')]);
     expect(on.observer.descriptors.map(({ stat }) => stat)).toEqual(['d.replacing']);
   });
 
-  test('what shadow_mode or the phase lets pass', () => {
+  test('contain requests that shadow_mode or the phase allows', () => {
     const on = decider();
     on.answer([one('shadow'), one('watched')]);
     expect(on.observer.descriptors).toMatchObject([
@@ -53,13 +53,13 @@ describe('what the counters of the reference are told', () => {
     ]);
   });
 
-  test('not as shadowed what SHADOW_MODE lets pass', () => {
+  test('do not count requests that SHADOW_MODE allows as shadowed', () => {
     const on = decider({ answers: { shadowMode: true } });
     on.answer([one('window')], 3);
     expect(on.observer.descriptors).toMatchObject([{ limited: true, shadowed: false }]);
   });
 
-  test('overrides under a name made of their entries, credentials redacted', () => {
+  test('contain overrides under a name of their entries, with redacted credentials', () => {
     const on = decider();
     const limit = { requestsPerUnit: 1, unit: 1 };
     on.answer([
@@ -72,7 +72,7 @@ describe('what the counters of the reference are told', () => {
     ]);
   });
 
-  test('while the store is away: hits without an outcome where nothing decided, and whose fault it was', () => {
+  test('contain hits without an outcome and the cause, while the store is unavailable', () => {
     const on = decider({ store: new UnavailableStore() });
     on.ask([one('window'), one('allow')], 2);
     expect(on.observer.descriptors).toEqual([
@@ -82,7 +82,7 @@ describe('what the counters of the reference are told', () => {
     expect(on.observer.told).toContain('failed for redis');
   });
 
-  test('while the store is away: what the rules answer', () => {
+  test('contain the answers of the rules while the store is unavailable', () => {
     const on = decider({ store: new UnavailableStore() });
     on.answer([one('allow'), one('local')], 2);
     on.answer([one('deny')], 2);

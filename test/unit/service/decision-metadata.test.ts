@@ -22,7 +22,7 @@ const decisionOf = (decider: Decider, ...descriptors: Descriptor[]) =>
 const chats = descriptor(['tenant=acme', 'group=chats']);
 
 describe('decision_metadata', () => {
-  test('names the limit that headers describe, allowed and denied', () => {
+  test('names the limit that the headers describe, allowed or denied', () => {
     const decider = on('decision_metadata: true');
     expect(decider.answer([chats]).dynamicMetadata).toEqual({
       decision: {
@@ -48,7 +48,7 @@ describe('decision_metadata', () => {
     });
   });
 
-  test('in monitoring, grace period and shadow mode: what would be', () => {
+  test('in monitoring, grace period and shadow mode contains the decision of the active phase', () => {
     const decider = on('decision_metadata: true');
     const passed = { code: 'OK', retry_after: 0, would_be_throttled: true };
     expect(decisionOf(decider, descriptor(['watched=x']))).toMatchObject({
@@ -76,7 +76,7 @@ describe('decision_metadata', () => {
     });
   });
 
-  test('nothing where no limit applied, and in unknown domains', () => {
+  test('is missing if no limit applied, and in unknown domains', () => {
     const decider = on('decision_metadata: true');
     for (const text of ['free=x', 'unknown=x']) {
       expect(decider.answer([descriptor([text])]).dynamicMetadata).toBeUndefined();
@@ -84,14 +84,14 @@ describe('decision_metadata', () => {
     expect(decider.answer([chats], 0, 'other').dynamicMetadata).toBeUndefined();
   });
 
-  test('the environment is the default', () => {
+  test('uses the environment variable as the default', () => {
     const environment = { decisionMetadata: true };
     expect(decisionOf(on(''), chats)).toBeUndefined();
     expect(decisionOf(on('', environment), chats)).toMatchObject({ rule: 'tenant/group=chats' });
     expect(decisionOf(on('decision_metadata: false', environment), chats)).toBeUndefined();
   });
 
-  test('stands beside RESPONSE_DYNAMIC_METADATA', () => {
+  test('can be combined with RESPONSE_DYNAMIC_METADATA', () => {
     const decider = on('decision_metadata: true', { dynamicMetadata: true });
     expect(Object.keys(decider.answer([chats]).dynamicMetadata ?? {})).toEqual([
       'domain',
@@ -100,7 +100,7 @@ describe('decision_metadata', () => {
     ]);
   });
 
-  test('holds no value of the request, and no credential of the policy', () => {
+  test('contains no value of the request, and no credential of the policy', () => {
     const decider = on('decision_metadata: true');
     const text = (one: Descriptor) => JSON.stringify(decider.answer([one]).dynamicMetadata);
     expect(text(chats)).not.toContain('acme');

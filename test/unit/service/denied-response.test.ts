@@ -31,7 +31,7 @@ const problem = (...names: string[]) => ({
 });
 
 describe('denied_response', () => {
-  test('problem+json names the limits that denied, as RateLimit-Policy does', () => {
+  test('problem+json names the limits that denied, like RateLimit-Policy', () => {
     for (const [texts, names] of [
       [['a=x'], ['%C3%A4']],
       [['b=x', 'fits=x', 'watched=x'], ['b']],
@@ -46,7 +46,7 @@ describe('denied_response', () => {
     }
   });
 
-  test('a text with its media type, of the rule rather than the file', () => {
+  test("a text has its media type, and the rule's text overrides the file's", () => {
     expect(asked('denied_response: problem+json', ['own=x'])).toMatchObject({
       body: '<b>no</b>',
       headers: { 'content-type': 'text/html' },
@@ -55,18 +55,18 @@ describe('denied_response', () => {
     expect(asked('denied_response: problem+json', ['text=x'])).toMatchObject({ body: 'wait', headers: {} });
   });
 
-  test('the rule that passes last chooses', () => {
+  test('the rule with the latest reset determines the body', () => {
     expect(asked('', ['text=x', 'own=x']).body).toBe('<b>no</b>');
   });
 
-  test('an empty text is none', () => {
+  test('an empty text means no body', () => {
     expect(asked('denied_response: problem+json', ['none=x'])).toMatchObject({
       body: undefined,
       headers: {},
     });
   });
 
-  test('nothing when allowed, in monitoring, in SHADOW_MODE, or where no file says so', () => {
+  test('is missing if allowed, in monitoring, in SHADOW_MODE, or without a setting', () => {
     for (const [texts, answers] of [
       [['fits=x'], {}],
       [['watched=x'], {}],
@@ -80,7 +80,7 @@ describe('denied_response', () => {
     expect(asked('', ['a=x'])).toMatchObject({ body: undefined, headers: {} });
   });
 
-  test('the codec carries it', () => {
+  test('is encoded by the codec', () => {
     const { response } = asked('denied_response: problem+json', ['b=x']);
     const decoded = createClientCodec().decodeResponse(createWireCodec().encodeResponse(response));
     expect(Buffer.from(decoded.rawBody ?? []).toString()).toBe(JSON.stringify(problem('b')));

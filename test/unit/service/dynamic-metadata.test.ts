@@ -46,7 +46,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(new Decider(POLICY).answer([one('a')]).dynamicMetadata).toBeUndefined();
   });
 
-  test('tells domain, descriptors and hits', () => {
+  test('contains domain, descriptors and hits', () => {
     const { dynamicMetadata } = decider().answer(
       [
         descriptor(['nothing=v', 'empty=']),
@@ -74,7 +74,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(dynamicMetadata).toMatchObject({ descriptors: [{ limit }] });
   });
 
-  test('tells of an unknown domain, too, whatever unit an override names', () => {
+  test('contains an unknown domain, too, and overrides with any unit', () => {
     const limit = (unit: number) => descriptor(['n=v'], { limit: { requestsPerUnit: 0, unit } });
     expect(decider().answer([limit(0), limit(99), limit(-1)], 0, 'other').dynamicMetadata).toEqual({
       domain: 'other',
@@ -82,7 +82,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     });
   });
 
-  test('values of credentials are redacted', () => {
+  test('contains redacted values of credentials', () => {
     const secrets = descriptor(['token=sekret', 'Authorization=Bearer sekret', 'n=v']);
     for (const domain of ['d', 'other']) {
       const { dynamicMetadata } = decider().answer([secrets], 0, domain);
@@ -91,7 +91,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     }
   });
 
-  test('merges the metadata of rules that passed: the first wins, objects are merged', () => {
+  test('merges the metadata of rules that allowed the request: the first applies, objects are merged', () => {
     expect(metadataOf(decider(), 'a', 'b')).toEqual({
       owner: 'team-a',
       labels: { tier: 'gold', deep: { x: 1, z: 2 }, zone: 'eu' },
@@ -103,13 +103,13 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
   });
 
   test.each(['detailed', 'valued'])(
-    'holds that of a rule whose name in statistics holds values: %s',
+    'contains the metadata of a rule with values in its statistics name: %s',
     (key) => {
       expect(metadataOf(decider(), key)).toEqual({ owner: key });
     },
   );
 
-  test('one answer never changes a later one', () => {
+  test('of one answer never changes a later one', () => {
     const on = decider();
     on.answer([one('a'), one('b'), one('c')]);
     on.clock.stepWall(60_000_000);
@@ -119,7 +119,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test('leaves out what is over, unlimited or overridden; a shadow rule that is over passes', () => {
+  test('omits rules that are over the limit, unlimited or overridden, but not a shadow rule over its limit', () => {
     const on = decider();
     on.answer([one('a')]);
     expect(metadataOf(on, 'a', 'free')).toBeUndefined();
@@ -129,7 +129,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(on.answer([override]).dynamicMetadata).not.toHaveProperty('metadata');
   });
 
-  test('holds of thousands of members as many as nobody waits for, and says of how many rules there was more', () => {
+  test('contains a limited number of thousands of members, and the number of omitted rules', () => {
     const owner = (i: number) =>
       `{ owner: all, ${Array.from({ length: 50 }, (_, j) => `m${i}x${j}: v`).join(', ')} }`;
     const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
@@ -158,7 +158,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     });
   });
 
-  test('leaves out a text that is too long, and what is in objects of others counts, too', () => {
+  test('omits a text that is too long, including texts in nested objects', () => {
     const limit = 'rate_limit: { unit: minute, requests_per_unit: 9 }';
     const policy = `
 domain: d

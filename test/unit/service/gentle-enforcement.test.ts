@@ -47,7 +47,7 @@ const codes = (decider: Decider, ...keys: string[]) => {
 };
 
 describe('enforce_percent', () => {
-  test('a draw below it denies, one at or above it does not', () => {
+  test('a draw below it denies, a draw at or above it does not', () => {
     const decider = drawing(0, 49.999, 50, 99.999);
     codes(decider, 'half');
     expect(codes(decider, 'half')).toEqual([OVER_LIMIT, OVER_LIMIT]);
@@ -55,14 +55,14 @@ describe('enforce_percent', () => {
     expect(codes(decider, 'half')).toEqual([OK, OK]);
   });
 
-  test('decimals count', () => {
+  test('can be a decimal', () => {
     const decider = drawing(99, 0.099, 0.1);
     codes(decider, 'tenth');
     expect(codes(decider, 'tenth')).toEqual([OVER_LIMIT, OVER_LIMIT]);
     expect(codes(decider, 'tenth')).toEqual([OK, OK]);
   });
 
-  test('0 never denies, 100 always does, and draws nothing', () => {
+  test('0 never denies and 100 always denies, without a draw', () => {
     const { drawn, random } = chance(0);
     const decider = new Decider(POLICY, { random });
     codes(decider, 'never');
@@ -73,7 +73,7 @@ describe('enforce_percent', () => {
     expect(drawn.times).toBe(0);
   });
 
-  test('what is denied but not enforced takes nothing, and what is beside it takes', () => {
+  test('a denial that is not enforced takes no tokens, but other limits do', () => {
     const decider = drawing(99);
     codes(decider, 'half', 'plain');
     codes(decider, 'half', 'plain');
@@ -82,7 +82,7 @@ describe('enforce_percent', () => {
     expect(decider.observer.descriptors).toMatchObject([{ used: 1, shadowed: true }, { used: 2 }]);
   });
 
-  test('is answered as in monitoring, and counted as what would be throttled', () => {
+  test('an unenforced denial is reported as in monitoring, and counted as would be throttled', () => {
     const decider = drawing(99, 99, 0);
     expect(headers(decider.answer([one('half')]))).toMatchObject({
       'x-ratelimit-will-be-throttled': 'false',
@@ -102,14 +102,14 @@ describe('enforce_percent', () => {
     expect(decider.observer.told).toEqual(['d half OK', 'd half OK would', 'd half OVER_LIMIT']);
   });
 
-  test('one draw holds for the whole request', () => {
+  test('one draw applies to the whole request', () => {
     const { drawn, random } = chance(10);
     const decider = new Decider(POLICY, { random });
     codes(decider, 'half', 'never', 'list');
     expect(drawn.times).toBe(1);
   });
 
-  test('a rule that is observed draws nothing', () => {
+  test('an observed rule does not draw', () => {
     const { drawn, random } = chance(0);
     const decider = new Decider(POLICY, { random });
     for (const key of ['shadow', 'monitored']) {
@@ -119,7 +119,7 @@ describe('enforce_percent', () => {
     expect(drawn.times).toBe(0);
   });
 
-  test('a schedule comes first: enforced in part once active', () => {
+  test('a schedule applies first: partial enforcement starts when it is active', () => {
     const decider = drawing(0, 0, 99);
     codes(decider, 'soon');
     expect(codes(decider, 'soon')).toEqual([OK, OK]);
@@ -132,7 +132,7 @@ describe('enforce_percent', () => {
     expect(codes(passing, 'soon')).toEqual([OK, OK]);
   });
 
-  test('an item of a list has its own', () => {
+  test('an item of a list has its own percentage', () => {
     const decider = drawing(99);
     expect([1, 2, 3, 4].map(() => codes(decider, 'list')[0])).toEqual([OK, OK, OK, OVER_LIMIT]);
     expect(decider.answer([one('list')]).statuses[0]).toMatchObject({ currentLimit: { name: 'hard' } });
@@ -144,14 +144,14 @@ describe('enforce_percent', () => {
     expect(decider.answer([limited]).overallCode).toBe(OVER_LIMIT);
   });
 
-  test('SHADOW_MODE says in the status what the draw would have denied', () => {
+  test('SHADOW_MODE reports the result of the draw in the status', () => {
     const decider = new Decider(POLICY, { random: chance(0, 0, 99).random, answers: { shadowMode: true } });
     codes(decider, 'half');
     expect(codes(decider, 'half')).toEqual([OK, OVER_LIMIT]);
     expect(codes(decider, 'half')).toEqual([OK, OK]);
   });
 
-  test('a deny for want of a store is enforced in part, too', () => {
+  test('a denial because of an unavailable store is enforced in part, too', () => {
     const options: DeciderOptions = { store: new UnavailableStore(), random: chance(0, 99, 0, 99).random };
     const decider = new Decider(POLICY, options);
     expect(codes(decider, 'deny')).toEqual([OVER_LIMIT, OVER_LIMIT]);
@@ -162,14 +162,14 @@ describe('enforce_percent', () => {
 });
 
 describe('enforce_percent of quotas, which deny together', () => {
-  test('alone, as of any rule', () => {
+  test('of a single quota works as for any rule', () => {
     const decider = drawing(0, 49, 50);
     codes(decider, 'quota50');
     expect(codes(decider, 'quota50')).toEqual([OVER_LIMIT, OVER_LIMIT]);
     expect(codes(decider, 'quota50')).toEqual([OK, OK]);
   });
 
-  test('the highest counts for all', () => {
+  test('the highest percentage applies to all quotas', () => {
     const decider = drawing(99, 99, 49, 50);
     codes(decider, 'quota50', 'quota20');
     codes(decider, 'quota20');
@@ -177,7 +177,7 @@ describe('enforce_percent of quotas, which deny together', () => {
     expect(codes(decider, 'quota50', 'quota20')).toEqual([OK, OK, OK]);
   });
 
-  test('one that has room lets the request pass, whatever is drawn', () => {
+  test('a quota with remaining hits allows the request, for any draw', () => {
     for (const drawn of [0, 99]) {
       const decider = drawing(drawn);
       codes(decider, 'quota');
@@ -187,7 +187,7 @@ describe('enforce_percent of quotas, which deny together', () => {
     }
   });
 
-  test('QUOTA_MODE draws for the rules it makes quotas of', () => {
+  test('QUOTA_MODE draws for the rules that it turns into quotas', () => {
     const passing = new Decider(POLICY, { random: chance(99).random, answers: { quotaMode: true } });
     codes(passing, 'half');
     expect(codes(passing, 'half')).toEqual([OK, OK]);

@@ -33,7 +33,7 @@ describe.each(Object.values(HEADER_FAMILIES))('%s alone', (family) => {
     return headers(decider.answer([one(text)]));
   };
 
-  test('adds headers to a denial, where the file asks for it and where a rule does', () => {
+  test('adds headers to a denial if the file or a rule enables them', () => {
     const list = `response_headers: [${family}]`;
     expect(denied(on(list), 'tenant=a')).not.toEqual({});
     const rule = `{ key: k, rate_limit: { unit: minute, requests_per_unit: 1, ${list} } }`;
@@ -44,7 +44,7 @@ describe.each(Object.values(HEADER_FAMILIES))('%s alone', (family) => {
 describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
   const FILE = 'response_headers: [ratelimit]';
 
-  test('an item for every limit that applied, in the order of the request', () => {
+  test('has an item for every limit that applied, in the order of the request', () => {
     const decider = on(FILE);
     decider.clock.advance(43_200 * SECOND);
     expect(asked(decider, 'burst=x', 'free=x', 'unknown=x', 'daily=x')).toEqual({
@@ -55,13 +55,13 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
     expect(asked(decider, 'unknown=x')).toEqual({});
   });
 
-  test('a rule without a name has its path; names are Strings of structured fields', () => {
+  test('uses the path for a rule without a name; names are Strings of structured fields', () => {
     const decider = on(FILE);
     expect(asked(decider, 'tenant=a')['ratelimit-policy']).toBe('"tenant=a";q=1;w=60');
     expect(asked(decider, 'odd=x')['ratelimit-policy']).toBe('"a\\"b\\\\c gr%C3%B6%C3%9Fe";q=1;w=60');
   });
 
-  test('a denial says how long to wait; a full bucket says nothing of it', () => {
+  test('has the wait of a denial, and no reset for a full bucket', () => {
     const decider = on(FILE);
     decider.answer([one('burst=x')], 10);
     expect(decider.answer([one('burst=x')], 8).responseHeadersToAdd).toEqual([
@@ -71,11 +71,11 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
     expect(headers(on(FILE).answer([one('burst=y', { hitsAddend: 0 })]))['ratelimit']).toBe('"burst";r=10');
   });
 
-  test('a time to fill of less than a second is one', () => {
+  test('rounds a fill time of less than a second up to one second', () => {
     expect(asked(on(FILE), 'fast=x')['ratelimit-policy']).toBe('"fast";q=2;w=1');
   });
 
-  test('two buckets of one rule are one item, the tighter; a name that stands already is replaced by the path', () => {
+  test('has one item for two buckets of one rule, the tighter; the path replaces a repeated name', () => {
     const decider = on(FILE);
     asked(decider, 'burst=y');
     asked(decider, 'burst=y');
@@ -85,7 +85,7 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
     });
   });
 
-  test('a limit override is named override, with its own numbers each time', () => {
+  test('names a limit override `override`, with its own numbers each time', () => {
     const decider = on(FILE);
     const withLimit = (requestsPerUnit: number, unit: number) =>
       headers(decider.answer([one('burst=x', { limit: { requestsPerUnit, unit } })]))['ratelimit-policy'];
@@ -93,7 +93,7 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
     expect(withLimit(7, 2)).toBe('"override";q=7;w=60');
   });
 
-  test('of very many limits some are listed, the one that denies among them', () => {
+  test('lists some of very many limits, including the denying one', () => {
     const rule = (i: number, n: number) =>
       `  - { key: k${i}, rate_limit: { unit: hour, requests_per_unit: ${n} } }\n`;
     const rules = Array.from({ length: 40 }, (_, i) => rule(i, i === 30 ? 0 : 5)).join('');
@@ -103,7 +103,7 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
     expect(ratelimit).toMatch(/, "k30";r=0;t=\d+$/);
   });
 
-  test('monitoring shows what is left, and nothing else', () => {
+  test('in monitoring, has only the remaining hits', () => {
     expect(asked(on('response_headers: [ratelimit, retry-after]'), 'watched=x')).toEqual({
       'ratelimit-policy': '"watched";q=0;w=3600',
       ratelimit: expect.stringMatching(/^"watched";r=0;t=\d+$/),
@@ -112,7 +112,7 @@ describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
 });
 
 describe('ratelimit-draft-03', () => {
-  test('the limit described with all policies, what is left of it, and seconds', () => {
+  test('has the described limit with all policies, its remaining hits, and seconds', () => {
     const decider = on('response_headers: [ratelimit-draft-03]');
     expect(asked(decider, 'daily=x', 'burst=x')).toEqual({
       'ratelimit-limit': '10, 250;w=86400, 10;w=3',
@@ -125,13 +125,13 @@ describe('ratelimit-draft-03', () => {
     });
   });
 
-  test('a full bucket resets in 0 seconds', () => {
+  test('has a reset of 0 seconds for a full bucket', () => {
     const decider = on('response_headers: [ratelimit-draft-03]');
     expect(headers(decider.answer([one('burst=y', { hitsAddend: 0 })]))['ratelimit-reset']).toBe('0');
   });
 });
 
-test('all families stand beside each other, each name once and in lower case', () => {
+test('all families can be combined, with each name once and in lower case', () => {
   const decider = on('response_headers: [x-ratelimit, retry-after, ratelimit-draft-03, ratelimit]');
   decider.answer([one('tenant=a')]);
   const names = decider.answer([one('tenant=a')]).responseHeadersToAdd.map(({ key }) => key);
@@ -154,7 +154,7 @@ describe('response_headers of a rule', () => {
     limitHeaders: { limit: 'RateLimit-Limit', remaining: 'RateLimit-Remaining', reset: 'RateLimit-Reset' },
   };
 
-  test('hold for requests that it describes, whatever the file says', () => {
+  test('apply to requests that the rule describes, and override the file', () => {
     const decider = on('response_headers: [x-ratelimit]');
     expect(Object.keys(asked(decider, 'own=x'))).toEqual(['ratelimit-policy', 'ratelimit']);
     expect(asked(decider, 'quiet=x')).toEqual({});
@@ -165,7 +165,7 @@ describe('response_headers of a rule', () => {
     ]);
   });
 
-  test('of several limits the one described chooses, and each chooses whether `ratelimit` lists it', () => {
+  test('of several limits: the described one determines the families, and each one its listing in `ratelimit`', () => {
     const decider = on('response_headers: [x-ratelimit]');
     asked(decider, 'plain=x');
     // `plain` has fewer hits remaining, so it is described.
@@ -175,7 +175,7 @@ describe('response_headers of a rule', () => {
     });
   });
 
-  test('beat the environment, which counts for the others', () => {
+  test('override the environment, which applies to other rules', () => {
     const decider = on('', env);
     expect(Object.keys(asked(decider, 'own=x'))).toEqual(['ratelimit-policy', 'ratelimit']);
     expect(asked(decider, 'quiet=x')).toEqual({});
@@ -190,7 +190,7 @@ describe('response_headers of a rule', () => {
 describe('ENVOY_ADDS_HEADERS', () => {
   const FILE = 'response_headers: [x-ratelimit, retry-after, ratelimit]';
 
-  test('leaves to Envoy what it adds, and keeps will-be-throttled', () => {
+  test('leaves out the headers that Envoy adds, and keeps will-be-throttled', () => {
     const decider = on(FILE, { envoyAdds: { xRateLimit: true, retryAfter: true } });
     decider.answer([one('tenant=a')]);
     expect(Object.keys(asked(decider, 'tenant=a'))).toEqual([

@@ -52,7 +52,7 @@ function byTurns(
 }
 
 describe('a large answer', () => {
-  test('is built and counted in steps, and says of every descriptor what was decided', async () => {
+  test('is built and counted in steps, and contains the decision of every descriptor', async () => {
     const { on, turn } = byTurns();
     const answer = on.service.decide(request);
     let counted = 0;
@@ -77,7 +77,7 @@ describe('a large answer', () => {
     expect(decided.overallCode).toBe(CODE.OK);
   });
 
-  test('is counted to its end for a caller who has gone, and told at once where no more may wait', async () => {
+  test('is counted completely after its caller has gone, and built at once if no more requests may wait', async () => {
     let gone = false;
     const { on, turn } = byTurns();
     const answer = on.service.decide(request, {

@@ -31,32 +31,32 @@ function shown(on: Decider, ...descriptors: Descriptor[]): string {
 
 describe('LIMIT_RESPONSE_HEADERS_ENABLED', () => {
   // The clock is 20 s after a full minute and 13 min 20 s after a full hour.
-  test('limit, remaining and seconds to the end of the window, as bare integers', () => {
+  test('limit, remaining, and seconds until the window ends, as bare integers', () => {
     expect(shown(decider(), one('five'))).toBe('5 4 40');
     expect(shown(decider(), one('nine'))).toBe('9 8 2800');
   });
 
-  test('of a token bucket the seconds until one more token is there, or this request would pass', () => {
+  test('of a token bucket: seconds until the next token, or until the request would be allowed', () => {
     const on = decider();
     expect(shown(on, one('bucket'))).toBe('3 2 7');
     expect(shown(on, many('bucket', 3))).toBe('3 2 7');
     expect(shown(decider(), many('bucket', 0))).toBe('3 3 0');
   });
 
-  test('there are none where no limit applies', () => {
+  test('are missing if no limit applies', () => {
     const on = decider();
     expect(shown(on, one('nothing'), one('free'), descriptor([]))).toBe('');
     expect(on.answer([one('five')], 0, 'other').responseHeadersToAdd).toEqual([]);
   });
 
-  test.each(['[]', '[x-ratelimit]'])('response_headers: %s of a file beats them', (wanted) => {
+  test.each(['[]', '[x-ratelimit]'])('response_headers: %s of a file overrides them', (wanted) => {
     const on = decider(POLICY.replace('domain: d', `domain: d\nresponse_headers: ${wanted}`));
     const names = on.answer([one('five')]).responseHeadersToAdd.map(({ key }) => key);
     expect(names.filter((name) => !name.startsWith('x-ratelimit'))).toEqual([]);
     expect(names).toHaveLength(wanted === '[]' ? 0 : 3);
   });
 
-  test('in global shadow mode describe what would deny', () => {
+  test('in global shadow mode, describe the limit that would deny', () => {
     const on = new Decider(POLICY, {
       answers: { shadowMode: true, limitHeaders: { limit: 'l', remaining: 'r', reset: 's' } },
     });

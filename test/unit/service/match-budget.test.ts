@@ -54,8 +54,8 @@ async function spent(policy: string, options: DeciderOptions = {}): Promise<Deci
 
 const value = descriptor([`path=${costly()}`]);
 
-describe('a value that takes too much work', () => {
-  test('is over the limit where a rule in force could have matched, and nothing is taken', async () => {
+describe('a value that exceeds the match budget', () => {
+  test('is over the limit if an enforced rule could have matched, and no hits are taken', async () => {
     const decider = await spent(policyOf(''));
     const response = await decide(decider, [descriptor(['tenant=a']), value]);
     expect(response.overallCode).toBe(CODE.OVER_LIMIT);
@@ -71,7 +71,7 @@ describe('a value that takes too much work', () => {
     ['error', 'on_store_failure: error'],
     ['allow', 'on_store_failure: allow'],
     ['local', 'on_store_failure: local'],
-  ])('whatever on_store_failure says: %s', async (_name, setting) => {
+  ])('is over the limit with any on_store_failure: %s', async (_name, setting) => {
     const decider = await spent(policyOf('', setting));
     expect((await decide(decider, [value])).overallCode).toBe(CODE.OVER_LIMIT);
   });
@@ -88,7 +88,7 @@ describe('a value that takes too much work', () => {
       ),
     ],
     ['a share of none', policyOf('enforce_percent: 0')],
-  ])('passes where no rule in force could have matched: %s', async (_name, policy) => {
+  ])('is allowed if no enforced rule could have matched: %s', async (_name, policy) => {
     const decider = await spent(policy);
     const response = await decide(decider, [value]);
     expect(response.overallCode).toBe(CODE.OK);
@@ -99,12 +99,12 @@ describe('a value that takes too much work', () => {
   test.each([
     [0.3, CODE.OVER_LIMIT],
     [0.7, CODE.OK],
-  ])('is denied with the share of its rule: drawn %d', async (drawn, code) => {
+  ])('is denied with the percentage of its rule: drawn %d', async (drawn, code) => {
     const decider = await spent(policyOf('enforce_percent: 50'), { random: () => drawn });
     expect((await decide(decider, [value])).overallCode).toBe(code);
   });
 
-  test('with a limit override is over the limit, if that is in force', async () => {
+  test('with a limit override is over the limit if the override is enforced', async () => {
     const limit = { requestsPerUnit: 10, unit: 2 };
     const active = await spent(policyOf('shadow_mode: true'));
     expect((await decide(active, [{ ...value, limit }])).overallCode).toBe(CODE.OVER_LIMIT);
@@ -112,7 +112,7 @@ describe('a value that takes too much work', () => {
     expect((await decide(monitored, [{ ...value, limit }])).overallCode).toBe(CODE.OK);
   });
 
-  test('is no quota that lets others pass, under QUOTA_MODE', async () => {
+  test('is not a quota that allows other quotas, with QUOTA_MODE', async () => {
     const answers = { quotaMode: true };
     const policy = policyOf('').replace(/rate_limit: \{ name: matched.*/, 'rate_limit: { unlimited: true }');
     const decider = await spent(policy, { answers });
@@ -122,7 +122,7 @@ describe('a value that takes too much work', () => {
     expect((await decide(decider, [tenant, value])).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
-  test('with a limit override is over the limit where it could be in force', async () => {
+  test('with a limit override is over the limit if an override could be enforced', async () => {
     const limit = { requestsPerUnit: 10, unit: 2 };
     // The node that the value may match is active, regardless of the domain's phase. Without such a node, the
     // domain's phase counts.
@@ -135,7 +135,7 @@ describe('a value that takes too much work', () => {
     }
   });
 
-  test('with a limit override whose name takes too much, beside a node whose name does not, ends at once', async () => {
+  test('with a limit override whose name exceeds the budget ends at once', async () => {
     let turnsTaken = 0;
     const turns = new TurnQueue({
       monotonicMicros: () => 0,
@@ -153,14 +153,14 @@ describe('a value that takes too much work', () => {
     expect(turnsTaken).toBeLessThan(5);
   });
 
-  test('passes under SHADOW_MODE, with a status that says so', async () => {
+  test('is allowed in SHADOW_MODE, with a status of the denial', async () => {
     const decider = await spent(policyOf(''), { answers: { shadowMode: true } });
     const response = await decide(decider, [value]);
     expect([response.overallCode, response.statuses[0]?.code]).toEqual([CODE.OK, CODE.OVER_LIMIT]);
     expect(decider.observer.told).toEqual(['d path exceeded', 'global shadow']);
   });
 
-  test('is answered as other denials are, as far as that makes sense', async () => {
+  test('has the answer of other denials, as far as possible', async () => {
     const decider = await spent(
       policyOf(
         '',
@@ -188,19 +188,19 @@ describe('a value that takes too much work', () => {
     });
   });
 
-  test('problem details name no policy', async () => {
+  test('has problem details without a policy', async () => {
     const decider = await spent(policyOf('', 'denied_response: problem+json'));
     const { rawBody } = await decide(decider, [value]);
     expect(JSON.parse(Buffer.from(rawBody ?? []).toString())).toMatchObject({ 'violated-policies': [] });
   });
 
-  test('is decided like any other when it is short', async () => {
+  test('is decided normally if it is short', async () => {
     const decider = await spent(policyOf(''));
     const response = await decide(decider, [descriptor([`path=a${'c'.repeat(400)}b`])]);
     expect(response.statuses[0]).toMatchObject({ currentLimit: { name: 'matched' }, limitRemaining: 99 });
   });
 
-  test('takes less where less time is left', async () => {
+  test('has a smaller budget if less time remains', async () => {
     const decider = await spent(policyOf(''));
     const medium = descriptor([`path=${'c'.repeat(500_000)}`]);
     expect((await decide(decider, [medium])).overallCode).toBe(CODE.OK);
@@ -210,7 +210,7 @@ describe('a value that takes too much work', () => {
 });
 
 describe('a request that waits too long', () => {
-  test('is over the limit if a rule in force of its domain could have matched', async () => {
+  test('is over the limit if an enforced rule of its domain could have matched', async () => {
     const decider = await spent(policyOf(''));
     const now = decider.clock.monotonicMicros();
     const late = decide(decider, [descriptor(['tenant=a']), value], now + 1_000_000);
@@ -221,7 +221,7 @@ describe('a request that waits too long', () => {
     expect(decider.observer.told).toEqual(['d late denied']);
   });
 
-  test('passes if none could have', async () => {
+  test('is allowed if no rule could have matched', async () => {
     const decider = await spent(policyOf('', 'phase: monitoring'));
     const now = decider.clock.monotonicMicros();
     const late = decide(decider, [value], now + 1_000_000);
@@ -230,7 +230,7 @@ describe('a request that waits too long', () => {
     expect(decider.observer.told).toEqual(['d late']);
   });
 
-  test('is not looked at once its caller has gone', async () => {
+  test('is not matched after its caller has gone', async () => {
     const decider = await spent(policyOf(''));
     const request = { domain: 'd', descriptors: [value], hitsAddend: 0 };
     const gone = { ...CALLER_WITHOUT_DEADLINE, cancelled: () => true };
@@ -238,7 +238,7 @@ describe('a request that waits too long', () => {
     expect(decider.observer.told).toEqual([]);
   });
 
-  test('500 of them: none outlives its deadline, and an innocent one beside them is decided', async () => {
+  test('among 500 of them, none exceeds its deadline, and another request is decided', async () => {
     const decider = await spent(policyOf(''));
     const now = decider.clock.monotonicMicros();
     const answered: number[] = [];
@@ -306,7 +306,7 @@ describe('a large message', () => {
     expect(statuses[999]).toMatchObject({ limitRemaining: 99 });
   });
 
-  test('that finds no room is answered by its domain alone', async () => {
+  test('without space in the queue is decided by its domain only', async () => {
     const turns = new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 });
     const ask = async (policy: string, domain: string | undefined) => {
       const decider = new Decider(policy, { turns, domainOf: () => domain });
@@ -323,7 +323,7 @@ describe('a large message', () => {
     expect(await ask(policyOf(''), undefined)).toEqual(['bad_request', ['failed for service']]);
   });
 
-  test('that finds no room, and may have a limit override, is over the limit where one could be in force', async () => {
+  test('without space in the queue is over the limit if it may have an override that could be enforced', async () => {
     const turns = new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 });
     const override = { requestsPerUnit: 10, unit: 2 };
     const shadow = (more: string) =>
@@ -348,7 +348,7 @@ describe('a large message', () => {
     expect(await ask(node('active'), undefined)).toBe(CODE.OK);
   });
 
-  test('that is none is refused', async () => {
+  test('that is malformed is refused', async () => {
     const decider = new Decider(policyOf(''));
     expect(await decider.service.handle(new Uint8Array(20_000).fill(0xff))).toMatchObject({
       kind: 'bad_request',

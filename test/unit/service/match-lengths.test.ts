@@ -36,7 +36,7 @@ async function decide(
 const text = pageText('docs/policy/matching.md').replaceAll(/\s+/g, ' ');
 const number = (count: number): string => count.toLocaleString('en-US');
 
-test('the manual tells how many steps there are', () => {
+test('the manual has the number of steps', () => {
   expect(text).toContain(`A request may take ${number(maxStepsFor(1000))} steps for each millisecond`);
   expect(text).toContain(`and at most ${number(maxStepsFor(Number.POSITIVE_INFINITY))} steps`);
 });
@@ -49,7 +49,7 @@ describe.each([
   const decider = new Decider(policyOf(patterns));
   const WAITS_MS = 18.5;
 
-  test('what the manual says of values is so', async () => {
+  test('the manual has the correct lengths of values', async () => {
     expect(text).toContain(`always matched if ${WAITS_MS} ms are left`);
     expect(text).toContain(`| ${number(patterns)} | ${sets} | ${number(characters)} |`);
     // The first value builds states, which are exempt from the budget.
@@ -60,7 +60,7 @@ describe.each([
     expect(await decide(decider, '€'.repeat(characters / 4), WAITS_MS)).toBe('decided');
   });
 
-  test('a value beyond all steps is denied unseen, however long its caller waits', async () => {
+  test('a value beyond all steps is denied unread, for any deadline', async () => {
     const most = Math.ceil(maxStepsFor(Number.POSITIVE_INFINITY) / sets);
     expect(await decide(decider, 'a'.repeat(most), 60_000)).toBe('denied unseen');
     expect(await decide(decider, '€'.repeat(Math.ceil(most / 4)), 60_000)).toBe('denied unseen');

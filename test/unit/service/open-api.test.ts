@@ -25,7 +25,7 @@ const chats = (tenant: string, version = 'v5') => [
 ];
 
 describe('the bundled policy', () => {
-  test('200 at once on a full bucket: 100 pass; a second later 10 of 100', () => {
+  test('allows 100 of 200 concurrent requests with a full bucket, and 10 of 100 a second later', () => {
     const decider = newDecider();
     expect(passed(decider, 200, ...chats('acme'))).toBe(100);
     decider.clock.advance(1_000_000);
@@ -34,7 +34,7 @@ describe('the bundled policy', () => {
     expect(passed(decider, 200, ...chats('acme'))).toBe(100);
   });
 
-  test('all other resources share 1000, refilled by 10 a second', () => {
+  test('all other resources share a bucket of 1000 that refills 10 per second', () => {
     const decider = newDecider();
     expect(passed(decider, 600, 'tenant=acme', 'method=GET', 'path=/open/v5/users')).toBe(600);
     expect(passed(decider, 600, 'tenant=acme', 'method=DELETE', 'path=/open/v4/channels/7')).toBe(400);
@@ -42,7 +42,7 @@ describe('the bundled policy', () => {
     expect(passed(decider, 100, 'tenant=acme', 'method=GET', 'path=/open/v5/users')).toBe(10);
   });
 
-  test('v4 and v5 of the user chats list share; the other group and other tenants do not', () => {
+  test('v4 and v5 of the user chats list share a bucket; the other group and other tenants do not', () => {
     const decider = newDecider();
     expect(passed(decider, 60, ...chats('acme', 'v4'))).toBe(60);
     expect(passed(decider, 60, ...chats('acme', 'v5'))).toBe(40);
@@ -51,13 +51,13 @@ describe('the bundled policy', () => {
     expect(passed(decider, 100, ...chats('umbrella'))).toBe(100);
   });
 
-  test('it answers for (tenant, resource_group) on the same buckets', () => {
+  test('has the same buckets for (tenant, resource_group) in requests', () => {
     const decider = newDecider();
     expect(passed(decider, 100, 'tenant=acme', 'resource_group=user-chats')).toBe(100);
     expect(passed(decider, 1, ...chats('acme'))).toBe(0);
   });
 
-  test('an API key stands in place of the tenant, with a bucket of its own', () => {
+  test('an API key replaces the tenant, with its own bucket', () => {
     const decider = newDecider();
     const byKey = (key: string) => [`api_key=${key}`, 'method=GET', 'path=/open/v5/user-chats'];
     expect(passed(decider, 101, ...byKey('one'))).toBe(100);
@@ -65,7 +65,7 @@ describe('the bundled policy', () => {
     expect(passed(decider, 1, 'api_key=one', 'resource_group=user-chats')).toBe(0);
   });
 
-  test('several keys of one tenant share its bucket', () => {
+  test('several keys of a tenant share its bucket', () => {
     // printf %s one | sha256sum; printf %s two | sha256sum
     const table = `{
       7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed: acme,
@@ -94,7 +94,7 @@ describe('the bundled policy', () => {
     ['GET', '/open/../v5', undefined],
     ['GET', '/openly', undefined],
     ['GET', '/', undefined],
-  ])('%s %s is of group %s', (method, path, group) => {
+  ])('%s %s belongs to the group %s', (method, path, group) => {
     const response = newDecider().answer(
       [descriptor(['tenant=acme', `method=${method}`, `path=${path}`])],
       0,
@@ -104,7 +104,7 @@ describe('the bundled policy', () => {
     expect(Object.keys(headers(response))).toHaveLength(group === undefined ? 0 : 3);
   });
 
-  test('a throttled response carries four headers, the others three', () => {
+  test('a throttled response has four headers, other responses have three', () => {
     const decider = newDecider();
     const ask = () => headers(decider.answer([descriptor(chats('acme'))], 0, 'open-api'));
     expect(ask()).toEqual({

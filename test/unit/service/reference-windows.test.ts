@@ -31,7 +31,7 @@ describe('overrides', () => {
     [5, LIMIT_UNIT.month, 352_000],
     [6, LIMIT_UNIT.year, 2_944_000],
     [7, LIMIT_UNIT.week, 92_800],
-  ])('of unit %p are windows of that unit', (unit, reported, seconds) => {
+  ])('with unit %p are windows of that unit', (unit, reported, seconds) => {
     const { statuses } = new Decider(POLICY).answer([override(3, unit)]);
     expect(statuses).toEqual([
       {
@@ -43,7 +43,7 @@ describe('overrides', () => {
     ]);
   });
 
-  test('are of the values asked for, also where the rule shares one bucket between them', () => {
+  test('have separate buckets for values, even if the rule shares one bucket', () => {
     const shared = `
 domain: d
 descriptors:

@@ -41,7 +41,7 @@ const levels = (decider: Decider) => {
 };
 
 describe('a list of limits', () => {
-  test('lets pass what all let pass, and takes from each', () => {
+  test('allows a request that all limits allow, and takes from each', () => {
     const decider = open();
     expect(decider.answer([k])).toMatchObject({
       overallCode: OK,
@@ -50,7 +50,7 @@ describe('a list of limits', () => {
     expect(levels(decider)).toEqual([1, 1]);
   });
 
-  test('denies all or nothing: what one denies takes nothing from the others', () => {
+  test('denies as a whole: a denial by one limit takes nothing from the others', () => {
     const decider = open();
     for (let i = 0; i < 4; i++) decider.answer([k]);
     expect(levels(decider)).toEqual([2, 2]);
@@ -59,7 +59,7 @@ describe('a list of limits', () => {
     expect(levels(decider)).toEqual([2, 4]);
   });
 
-  test('a window of the list counts no denied hits, other than windows that stand alone', () => {
+  test('has windows that do not count denied hits, unlike single windows', () => {
     const decider = open(`
 - { token_bucket: { max_tokens: 2, fill_interval: 1h } }
 - { unit: day, requests_per_unit: 50 }
@@ -68,7 +68,7 @@ describe('a list of limits', () => {
     expect(levels(decider)).toEqual([2, 2]);
   });
 
-  test('shows the tightest: with fewest left while it passes, the last to pass once it denies', () => {
+  test('shows the tightest limit: with the fewest remaining hits if allowed, with the latest reset if denied', () => {
     const decider = open();
     const names = [1, 2, 3].map(() => decider.answer([k]).statuses[0]?.currentLimit?.name);
     expect(names).toEqual(['burst', 'burst', 'burst']);
@@ -91,7 +91,7 @@ describe('a list of limits', () => {
     expect(Number(headers(both)['retry-after'])).toBe(both.statuses[0]?.durationUntilResetSeconds);
   });
 
-  test('a limit override stands in the place of all', () => {
+  test('is replaced as a whole by a limit override', () => {
     const decider = open();
     const limited = descriptor(['k=x'], { limit: { requestsPerUnit: 1, unit: 2 } });
     expect(decider.answer([limited]).statuses[0]).toMatchObject({
@@ -102,7 +102,7 @@ describe('a list of limits', () => {
     expect(levels(decider)).toEqual([0, 0]);
   });
 
-  test('one is replaced by its name, the others stay', () => {
+  test('keeps its other limits if one is replaced by name', () => {
     const decider = open();
     for (let i = 0; i < 5; i++) expect(decider.answer([k, descriptor(['replacing=x'])]).overallCode).toBe(OK);
     expect(decider.answer([k, descriptor(['replacing=x'])])).toMatchObject({
@@ -112,7 +112,7 @@ describe('a list of limits', () => {
     expect(levels(decider)).toEqual([0, 5]);
   });
 
-  test('one of them replaces a rule of another descriptor', () => {
+  test('can replace a rule of another descriptor', () => {
     const decider = open(`
 - { unit: day, requests_per_unit: 100 }
 - { unit: hour, requests_per_unit: 100, replaces: [{ name: other }] }
@@ -122,7 +122,7 @@ describe('a list of limits', () => {
     expect(decider.answer(both).statuses[1]).toMatchObject({ code: OK, currentLimit: undefined });
   });
 
-  test('is counted limit by limit', () => {
+  test('is counted for each limit', () => {
     const decider = open();
     decider.answer([k], 2);
     decider.observer.told.length = 0;
@@ -134,7 +134,7 @@ describe('a list of limits', () => {
     ]);
   });
 
-  test('the log names the limit that decided', () => {
+  test('the log contains the limit that decided', () => {
     const decider = open();
     decider.observer.debug = true;
     decider.answer([k], 2);
@@ -146,13 +146,13 @@ describe('a list of limits', () => {
   });
 });
 
-describe('a list of which one is only observed', () => {
+describe('a list with one observed limit', () => {
   const SHADOW = `
 - { name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s }, shadow_mode: true }
 - { name: daily, token_bucket: { max_tokens: 5, fill_interval: 1h } }
 `;
 
-  test('passes when that one is over, which takes nothing; the others take', () => {
+  test('allows a request if only that limit is exceeded; that limit is unchanged, and the others take', () => {
     const decider = open(SHADOW);
     for (let i = 0; i < 4; i++) expect(decider.answer([k]).overallCode).toBe(OK);
     expect(levels(decider)).toEqual([2, 4]);
@@ -167,7 +167,7 @@ describe('a list of which one is only observed', () => {
     expect(decider.observer.told).toContain('d k[burst] OK would');
   });
 
-  test('shows the one that denies, however much longer the observed one waits', () => {
+  test('shows the limit that denies, even if the observed one waits longer', () => {
     const decider = open(`
 - { name: slow, token_bucket: { max_tokens: 1, fill_interval: 24h }, shadow_mode: true }
 - { name: fast, token_bucket: { max_tokens: 1, fill_interval: 1s } }
@@ -181,7 +181,7 @@ describe('a list of which one is only observed', () => {
     expect(headers(denied)).toMatchObject({ 'x-ratelimit-limit': '1', 'retry-after': '1' });
   });
 
-  test('shadow_mode of the node holds for those that do not say otherwise', () => {
+  test('shadow_mode of the node applies to limits without their own setting', () => {
     const decider = open(
       `
 - { name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s } }
@@ -193,7 +193,7 @@ describe('a list of which one is only observed', () => {
     expect(codes).toEqual([OK, OK, OK, OVER_LIMIT]);
   });
 
-  test('a schedule on one of them turns when its time has come', () => {
+  test('a schedule of one limit changes its phase at its time', () => {
     const start = new Date(1_700_000_000_000 + 60_000).toISOString();
     const decider = open(`
 - { name: burst, token_bucket: { max_tokens: 1, fill_interval: 1h }, phase: { active: ${start} } }
@@ -207,8 +207,8 @@ describe('a list of which one is only observed', () => {
   });
 });
 
-describe('a list under the settings for all', () => {
-  test('QUOTA_MODE: every limit is a quota, so a request is denied only once all are over', () => {
+describe('a list with global settings', () => {
+  test('QUOTA_MODE turns every limit into a quota, so a request is denied only if all are exceeded', () => {
     const decider = open(TWO, '', { answers: { quotaMode: true } });
     const codes = [1, 2, 3, 4, 5, 6].map(() => decider.answer([k]).overallCode);
     expect(codes).toEqual([OK, OK, OK, OK, OK, OVER_LIMIT]);
@@ -216,7 +216,7 @@ describe('a list under the settings for all', () => {
   });
 });
 
-describe('a list while the store is away', () => {
+describe('a list while the store is unavailable', () => {
   const away = (first: string, second: string, more = '') => {
     const decider = open(
       `
@@ -229,7 +229,7 @@ describe('a list while the store is away', () => {
     return decider;
   };
 
-  test('deny on one denies, whatever the others say', () => {
+  test('deny on one limit denies, whatever the others have', () => {
     for (const other of ['allow', 'local', 'error', 'deny']) {
       const decider = away('deny', other);
       expect(decider.answer([k])).toMatchObject({
@@ -241,7 +241,7 @@ describe('a list while the store is away', () => {
     }
   });
 
-  test('allow on one leaves the decision to the others', () => {
+  test('allow on one limit leaves the decision to the others', () => {
     const decider = away('allow', 'local');
     const codes = [1, 2, 3].map(() => decider.answer([k]).overallCode);
     expect(codes).toEqual([OK, OK, OVER_LIMIT]);
@@ -251,14 +251,14 @@ describe('a list while the store is away', () => {
     });
   });
 
-  test('error on one leaves it to Envoy, unless a deny in force decides', () => {
+  test('error on one limit leaves the decision to Envoy, unless an enforced deny decides', () => {
     expect(away('error', 'allow').ask([k])).toBeInstanceOf(Refusal);
     expect(away('local', 'error').ask([k])).toBeInstanceOf(Refusal);
     expect(away('error', 'deny', ', shadow_mode: true').ask([k])).toBeInstanceOf(Refusal);
   });
 });
 
-test('what a charge was forgiven is told limit by limit, and not of a candidate', () => {
+test('the forgiven hits of a charge are reported for each limit, but not for a candidate', () => {
   const outcome = { limited: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
   const store: BucketStore = {
     take: (items) => items.map((_, i) => ({ ...outcome, forgiven: i * 5 })),
@@ -275,13 +275,13 @@ test('what a charge was forgiven is told limit by limit, and not of a candidate'
   ]);
 });
 
-describe('a list of which one allows debt', () => {
+describe('a list with one limit that allows debt', () => {
   const DEBT = `
 - { name: usage, token_bucket: { max_tokens: 10, fill_interval: 1h }, allow_debt: true, max_debt: 5 }
 - { name: calls, token_bucket: { max_tokens: 20, fill_interval: 1h } }
 `;
 
-  test('is charged as a whole, or not at all', () => {
+  test('is charged as a whole or not at all', () => {
     const decider = open(DEBT);
     expect(decider.answer([k], 18).statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'usage' } });
     expect(decider.observer.told).toContain('d k[usage] forgiven 3');
@@ -300,7 +300,7 @@ describe('a list of which one allows debt', () => {
   });
 });
 
-describe('a list whose limits answer in their own ways', () => {
+describe('a list whose limits have their own answers', () => {
   const OWN = `
 - { name: burst, token_bucket: { max_tokens: 1, fill_interval: 10s }, response_headers: [ratelimit-draft-03], denied_response: { body: slower } }
 - { name: daily, token_bucket: { max_tokens: 2, fill_interval: 1h }, denied_response: { body: tomorrow } }
@@ -308,7 +308,7 @@ describe('a list whose limits answer in their own ways', () => {
   const text = (body: unknown) =>
     body === undefined ? undefined : Buffer.from(body as Uint8Array).toString();
 
-  test('the one that decides gives headers, body and metadata', () => {
+  test('has the headers, body and metadata of the limit that decides', () => {
     const decider = open(
       OWN,
       'candidate: { unit: day, requests_per_unit: 0 }',

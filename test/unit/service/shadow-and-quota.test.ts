@@ -35,7 +35,7 @@ const { OK, OVER_LIMIT } = CODE;
 describe('SHADOW_MODE', () => {
   const shadowed = (policy = POLICY) => new Decider(policy, { answers: { shadowMode: true } });
 
-  test('nobody is denied; statuses and a count say what would be', () => {
+  test('denies no request; statuses and a count report the denials', () => {
     const decider = shadowed();
     expect(codes(decider, 'window', 'other')).toEqual([OK, OK, OK]);
     expect(decider.observer.told).not.toContain('global shadow');
@@ -44,7 +44,7 @@ describe('SHADOW_MODE', () => {
     expect(decider.observer.told).toEqual(['global shadow', 'd window OK would', 'd bucket OK']);
   });
 
-  test('an over bucket takes nothing, the others of the request take', () => {
+  test('an exceeded bucket is unchanged, and the other buckets of the request take', () => {
     const decider = shadowed();
     codes(decider, 'bucket');
     expect(codes(decider, 'bucket', 'other')).toEqual([OK, OVER_LIMIT, OK]);
@@ -53,7 +53,7 @@ describe('SHADOW_MODE', () => {
     expect(codes(decider, 'bucket')).toEqual([OK, OK]);
   });
 
-  test('headers of the file are those of the monitoring phase', () => {
+  test("has the file's headers as in the monitoring phase", () => {
     const decider = shadowed(
       POLICY.replace('domain: d', 'domain: d\nresponse_headers: [x-ratelimit, retry-after]'),
     );
@@ -68,7 +68,7 @@ describe('SHADOW_MODE', () => {
     });
   });
 
-  test('rules that answer deny while the store is away deny nobody, and those that answer error fail no call', () => {
+  test('while the store is unavailable, rules with deny allow requests, and rules with error fail none', () => {
     const decider = new Decider(
       `
 domain: d
@@ -92,7 +92,7 @@ describe('QUOTA_MODE', () => {
     ['without a rule', ['nothing']],
     ['of a replaced rule', ['replacing', 'replaced']],
     ['of a shadow rule', ['shadow']],
-  ])('a descriptor %s is a quota that passes, so nobody is denied', (_name, keys) => {
+  ])('a descriptor %s is a quota that allows, so no request is denied', (_name, keys) => {
     const decider = quotas();
     codes(decider, 'window', 'replacing');
     const response = decider.answer(['window', ...keys].map(one));

@@ -37,7 +37,7 @@ describe('without the store', () => {
     expect(decider.observer.told).toEqual(['store disconnected', 'failed allow', 'd allow OK']);
   });
 
-  test('deny is OVER_LIMIT with nothing left and a reset in a second', () => {
+  test('deny is OVER_LIMIT with 0 remaining and a reset of one second', () => {
     const response = new Decider(POLICY, { store: new UnavailableStore() }).answer([one('deny')]);
     expect(response.statuses).toMatchObject([
       { code: CODE.OVER_LIMIT, limitRemaining: 0, durationUntilResetSeconds: 1 },
@@ -50,26 +50,26 @@ describe('without the store', () => {
     });
   });
 
-  test('local decides on a bucket in memory', () => {
+  test('local decides with a bucket in memory', () => {
     const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OK);
     expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
-  test('a deny decides over error, and local buckets are not touched then', () => {
+  test('deny overrides error, and local buckets stay unchanged', () => {
     const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('error'), one('deny'), one('local')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([one('local')]).overallCode).toBe(CODE.OK);
   });
 
-  test('a deny of a quota denies only if all quotas do', () => {
+  test('deny of a quota denies only if all quotas do', () => {
     const decider = new Decider(POLICY, { store: new UnavailableStore() });
     expect(decider.answer([one('quota-deny'), one('error')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([one('quota-deny'), one('quota-allow')]).overallCode).toBe(CODE.OK);
   });
 });
 
-describe('a rule that denies nothing never fails a call without the store', () => {
+describe('a rule that cannot deny never fails a call without the store', () => {
   const LOOKS = `
 domain: d
 response_headers: [x-ratelimit]
@@ -115,7 +115,7 @@ descriptors:
     },
   );
 
-  test('from the moment on at which its schedule makes it active it does', () => {
+  test('a rule with a schedule fails calls from the time when it is active', () => {
     const own = decider();
     own.clock.stepWall(999_999);
     expect(own.answer([one('later')]).overallCode).toBe(CODE.OK);
@@ -123,17 +123,17 @@ descriptors:
     expect(own.ask([one('later')])).toEqual(UNAVAILABLE);
   });
 
-  test('a share that is enforced fails so many calls as it might deny', () => {
+  test('a rule that is enforced in part fails the percentage of calls that it may deny', () => {
     expect(decider(0.49).ask([one('half')])).toEqual(UNAVAILABLE);
     expect(decider(0.5).answer([one('half')]).overallCode).toBe(CODE.OK);
   });
 
-  test('under SHADOW_MODE nothing does', () => {
+  test('under SHADOW_MODE, no rule fails a call', () => {
     const own = decider(0, { shadowMode: true });
     expect(own.answer([one('in-force'), one('quota')]).overallCode).toBe(CODE.OK);
   });
 
-  test('a quota may deny, and does', () => {
+  test('a quota can deny, and fails calls', () => {
     expect(decider().ask([one('quota')])).toEqual(UNAVAILABLE);
   });
 });

@@ -65,7 +65,7 @@ class Turns {
 }
 
 describe('turns', () => {
-  test('a turn is one step, of one connection after the other, each from first to last', async () => {
+  test("a turn is one step of one connection after another, and each connection's work is in order", async () => {
     const turns = new Turns();
     const done = Promise.all([turns.run('a', 3), turns.run('aa', 1), turns.run('b', 2)]);
     await turns.turn();
@@ -76,7 +76,7 @@ describe('turns', () => {
     expect(turns.queue.size).toBe(0);
   });
 
-  test('500 costly pieces of a connection keep another one waiting for one step', async () => {
+  test('500 costly requests of a connection delay another connection by one step only', async () => {
     const turns = new Turns();
     for (let i = 0; i < 500; i++) void turns.run(`costly ${i} `, 25);
     await turns.turn();
@@ -88,7 +88,7 @@ describe('turns', () => {
     expect(turns.queue.size).toBe(500);
   });
 
-  test('few connections have work begun at once, and all get their turns', async () => {
+  test('the work of few connections is in progress at a time, and all get their turns', async () => {
     const turns = new Turns();
     const names = Array.from({ length: 200 }, (_, i) => String.fromCharCode(0x4e00 + i));
     const done = Promise.all(names.flatMap((name) => [turns.run(name, 3), turns.run(`${name}x`, 3)]));
@@ -106,7 +106,7 @@ describe('turns', () => {
     expect(lastFirst).toBeLessThan(firstSecond);
   });
 
-  test('what fails rejects, and the next is done', async () => {
+  test('work that fails rejects, and the next work runs', async () => {
     const turns = new Turns();
     const failing = turns.queue.run(
       // biome-ignore lint/correctness/useYield: it fails before it could.
@@ -124,7 +124,7 @@ describe('turns', () => {
 });
 
 describe('work that is given up', () => {
-  test('ends with its time, whether begun or not, and only then', async () => {
+  test('ends at its deadline, whether it has begun or not, and not earlier', async () => {
     const turns = new Turns();
     const begun = turns.run('a', 100, { deadlineMicros: 1000 });
     const waiting = turns.run('aa', 100, { deadlineMicros: 2000 });
@@ -140,7 +140,7 @@ describe('work that is given up', () => {
     expect(await patient).toBe('ab');
   });
 
-  test('no piece outlives its time however many wait, and few are given up in a turn', async () => {
+  test('ends at its deadline with any number of waiting requests, and few end in each turn', async () => {
     const turns = new Turns();
     let late = 0;
     for (let i = 0; i < 1000; i++) {
@@ -164,7 +164,7 @@ describe('work that is given up', () => {
     expect(turns.isBusy).toBe(false);
   });
 
-  test('costs nothing once nobody waits for it', async () => {
+  test('costs nothing once no caller waits for it', async () => {
     const turns = new Turns();
     let gone = false;
     const begun = turns.run('a', 100, { cancelled: () => gone });
@@ -180,7 +180,7 @@ describe('work that is given up', () => {
 });
 
 describe('a full queue', () => {
-  test('takes no piece beyond their number', async () => {
+  test('accepts no more requests than its maximum', async () => {
     const turns = new Turns({ maxJobs: 2 });
     const first = turns.run('a', 1);
     void turns.run('b', 1);
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(await fits).toBe('c');
   });
 
-  test('takes no more bytes than it may, and has room again for those that are done', async () => {
+  test('accepts no more bytes than its maximum, and has space again after requests end', async () => {
     const turns = new Turns({ maxBytes: 1000 });
     void turns.run('a', 1, { bytes: 600 });
     const late = turns.run('b', 1, { bytes: 400, deadlineMicros: 10 });
@@ -205,7 +205,7 @@ describe('a full queue', () => {
   });
 });
 
-test('connections that ask for all they can leave room for one that asks for little', async () => {
+test('connections that use all they can leave space for a connection that needs little', async () => {
   const turns = new Turns({ maxJobs: 100, maxBytes: 10_000 });
   const flood = async (name: string, bytes: number): Promise<number> => {
     for (let taken = 0; ; taken++) {
@@ -221,7 +221,7 @@ test('connections that ask for all they can leave room for one that asks for lit
 });
 
 test.each([1, 2, 3])(
-  'leaves nothing behind after a mixed flood, and ends each piece once: seed %d',
+  'leaves no state behind after a mixed flood, and ends each request once: seed %d',
   async (seed) => {
     const random = seededRandom(seed);
     const maxBytes = 60_000;

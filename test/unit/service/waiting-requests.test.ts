@@ -54,7 +54,7 @@ const requestOf = (key: string, bytes: number) => ({
   descriptors: [descriptor([`${key}=x`]), paddingOf(bytes)],
 });
 
-test('requests that wait for a store without answers hold so much, and no more is a way round a limit', async () => {
+test('requests that wait for a silent store are bounded, and cannot be used to get around a limit', async () => {
   const store = new SlowStore();
   const { service } = new Decider(POLICY, { store });
   const ask = (connection: string, key = 'a') =>
@@ -78,7 +78,7 @@ test('requests that wait for a store without answers hold so much, and no more i
   expect(store.waiting).toHaveLength(1);
 });
 
-test('large requests of any number of connections leave room for small ones, of the same connections, too', () => {
+test('large requests from any number of connections leave space for small ones, also of the same connections', () => {
   const waiting = new WaitingRequests();
   const connections = Array.from({ length: 1000 }, (_, i) => i);
   for (const connection of connections) {

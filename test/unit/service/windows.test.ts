@@ -27,7 +27,7 @@ function ask(decider: Decider, key: string, more: Partial<Descriptor> = {}): rea
 }
 
 describe('unit_multiplier', () => {
-  test('is told as a unit where the window is one', () => {
+  test('is reported as a unit if the window has the length of a unit', () => {
     const limit = (times: number) => `unit: minute, requests_per_unit: 2, unit_multiplier: ${times}`;
     const decider = new Decider(policy({ five: limit(5), sixty: limit(60) }));
     const units = ['five=x', 'sixty=x'].map(
@@ -40,7 +40,7 @@ describe('unit_multiplier', () => {
 describe('calendar', () => {
   const berlin = (unit: string): string => `unit: ${unit}, requests_per_unit: 3, calendar: Europe/Berlin`;
 
-  test('is told as its unit', () => {
+  test('is reported as its unit', () => {
     const decider = new Decider(policy({ k: berlin('month') }));
     const { statuses } = decider.answer([descriptor(['k=x'])]);
     expect(statuses[0]?.currentLimit).toMatchObject({ unit: LIMIT_UNIT.month, requestsPerUnit: 3 });
@@ -61,7 +61,7 @@ describe('a reload', () => {
   }
   const day = 'unit: day, requests_per_unit';
 
-  test('keeps the count of a window that stays', () => {
+  test('keeps the count of an unchanged window', () => {
     expect(leftAfter(`${day}: 10`, 4, `${day}: 20`)).toEqual([OK, 16]);
     expect(leftAfter(`${day}: 10, calendar: UTC`, 4, `${day}: 6, calendar: UTC`)).toEqual([OK, 2]);
     expect(
@@ -76,7 +76,7 @@ describe('a reload', () => {
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, allow_debt: true`)).toEqual([OK, 6]);
   });
 
-  test('starts anew where windows are others', () => {
+  test('starts with an empty count if the windows differ', () => {
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, calendar: Asia/Tokyo`)).toEqual([OK, 10]);
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, unit_multiplier: 2`)).toEqual([OK, 10]);
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, algorithm: token_bucket`)).toEqual([OK, 10]);
@@ -84,7 +84,7 @@ describe('a reload', () => {
 });
 
 describe('algorithm: token_bucket', () => {
-  test('holds for limit overrides where the file says so, or the rule matters not', () => {
+  test('applies to limit overrides if the file sets it, and not if only the rule does', () => {
     const limit = { requestsPerUnit: 6, unit: 2 };
     const left = (head: string) => {
       const decider = new Decider(policy({ k: 'unit: day, requests_per_unit: 1' }, head));

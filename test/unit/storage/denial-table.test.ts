@@ -30,7 +30,7 @@ test.each([
   ['short', ''],
   ['long', 'x'.repeat(60)],
   ['not ASCII', 'ю'.repeat(30)],
-])('a table takes no more of the heap than its bound: %s keys', (_, padding) => {
+])('a table uses no more of the heap than its bound: %s keys', (_, padding) => {
   const before = heapUsed();
   const table = new DenialTable({ maxEntries: 1e9, maxBytes: BOUND, generationMicros: 1 });
   let largest = 0;

@@ -40,13 +40,13 @@ function known(...items: TakeItem[]): boolean {
 
 const hits = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: count });
 
-describe('windows, where they are kept', () => {
+describe('cached denials of windows', () => {
   const MINUTE = windowRate('minute', 5);
   const window = (count: number, limit = 5) => takeItem('w', windowRate('minute', limit), { hits: count });
   const left = () => 60 * SECOND - (clock.wallMicros() % (60 * SECOND));
   beforeEach(() => open(1000, { windows: true }));
 
-  test('a window over its limit is denied until it ends, whatever is asked of it', async () => {
+  test('deny a window over its limit until it ends, for any hits', async () => {
     await take(window(5));
     expect(await take(window(1))).toMatchObject([{ limited: true, used: 6, cached: false }]);
     for (const count of [0, 1, Number.MAX_SAFE_INTEGER]) {
@@ -60,7 +60,7 @@ describe('windows, where they are kept', () => {
     expect(known(window(1))).toBe(false);
   });
 
-  test('exactly at its limit a peek is asked', async () => {
+  test('do not deny a peek exactly at the limit', async () => {
     open(1000, { windows: true }, false);
     await take(window(5));
     expect(await take(window(1))).toMatchObject([{ limited: true, used: 5 }]);
@@ -68,21 +68,21 @@ describe('windows, where they are kept', () => {
     expect(await take(window(0))).toMatchObject([{ limited: false }]);
   });
 
-  test('where denied hits do not count, fewer hits are asked', async () => {
+  test('do not deny fewer hits if denied hits do not count', async () => {
     open(1000, { windows: true }, false);
     await take(window(3));
     expect(await take(window(4))).toMatchObject([{ limited: true, used: 3 }]);
     expect([known(window(3)), known(window(2))]).toEqual([true, false]);
   });
 
-  test('a higher limit is asked, unless it is over, too; so is another unit', async () => {
+  test('deny a higher limit only if it is exceeded, too, and never a window of another unit', async () => {
     await take(window(8));
     expect([known(window(1, 8)), known(window(2, 9)), known(window(1, 9))]).toEqual([true, true, false]);
     expect(known(takeItem('w', windowRate('hour', 5)))).toBe(false);
     expect(known(takeItem('w', HUNDRED))).toBe(false);
   });
 
-  test('a refund drops it, also beside a request in several steps that was asked before', async () => {
+  test('are removed by a refund, even during an earlier request in several steps', async () => {
     await take(window(6));
     await take(takeItem('w', MINUTE, { hits: 3, refund: true }));
     expect(await take(window(1))).toMatchObject([{ limited: false }]);
@@ -93,7 +93,7 @@ describe('windows, where they are kept', () => {
     expect(known(window(1))).toBe(false);
   });
 
-  test('those asked for outlive those that are not', async () => {
+  test('are kept longer if they are looked up', async () => {
     open(4, { windows: true });
     const of = (name: string) => takeItem(name, MINUTE, { hits: 6 });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
@@ -105,7 +105,7 @@ describe('windows, where they are kept', () => {
     expect(cache.stats.evacuateCount).toBeGreaterThan(0);
   });
 
-  test('bytes bound them', async () => {
+  test('are bounded in bytes', async () => {
     open(1000, { windows: true, maxBytes: 10_000 });
     for (let i = 0; i < 200; i++) await take(takeItem(`key ${i}`, MINUTE, { hits: 6 }));
     expect(cache.entries).toBeGreaterThan(20);
@@ -115,7 +115,7 @@ describe('windows, where they are kept', () => {
     expect(known(long)).toBe(false);
   });
 
-  test('what is looked up is counted', async () => {
+  test('are counted when they are looked up', async () => {
     await take(window(6));
     known(window(1));
     known(window(1), hits(1));

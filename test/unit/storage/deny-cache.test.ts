@@ -53,7 +53,7 @@ const peek = (key = 'a') => takeItem(key, HUNDRED, { hits: 0 });
 const refund = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: count, refund: true });
 
 describe('a denial', () => {
-  test('is repeated with falling waits until the request may pass', async () => {
+  test('is repeated with decreasing waits until the request may be allowed', async () => {
     await take(hits(100));
     expect(await take(hits(5))).toMatchObject([{ limited: true, remaining: 0, waitMicros: 500 * MS }]);
     clock.advance(260 * MS);
@@ -67,7 +67,7 @@ describe('a denial', () => {
     expect([cache.answers, store.asked.length]).toEqual([2, 3]);
   });
 
-  test('answers for as many hits and more, not for fewer', async () => {
+  test('applies to the same hits or more, not to fewer', async () => {
     await take(hits(98));
     await take(hits(5));
     expect(cache.take([hits(7)], Infinity)).toMatchObject([
@@ -80,7 +80,7 @@ describe('a denial', () => {
     expect(known(peek())).toBe(false);
   });
 
-  test('of a single hit answers a peek, and that of a peek a hit', async () => {
+  test('of a single hit applies to a peek, and that of a peek to a hit', async () => {
     await take(hits(100));
     await take(hits(1));
     expect(cache.take([peek()], Infinity)).toMatchObject([
@@ -93,7 +93,7 @@ describe('a denial', () => {
     ]);
   });
 
-  test('counts from when it was asked, not from when the answer came', async () => {
+  test('starts when the request was sent, not when its result arrived', async () => {
     await take(hits(100));
     const asked = cache.take([hits(1)], Infinity);
     clock.advance(30 * MS);
@@ -104,7 +104,7 @@ describe('a denial', () => {
     expect(known(hits(1))).toBe(false);
   });
 
-  test('is believed for the maximum age, not longer', async () => {
+  test('lasts at most the maximum age', async () => {
     await take(hits(100));
     await take(hits(50));
     clock.advance(SECOND - 1);
@@ -120,7 +120,7 @@ describe('a request', () => {
     await take(hits(1, 'a'), hits(1, 'b'));
   });
 
-  test('is answered when every bucket of it is known, whatever the enforcement', () => {
+  test('is denied from the cache if all its buckets are cached, with any enforcement', () => {
     const observe = takeItem('b', HUNDRED, { enforcement: 'observe' });
     const quota = takeItem('a', HUNDRED, { enforcement: 'quota', hits: 2 });
     expect(cache.take([observe, quota, quota], Infinity)).toMatchObject([
@@ -130,32 +130,32 @@ describe('a request', () => {
     ]);
   });
 
-  test('under another rate object of the same numbers is asked', () => {
+  test('reaches the store if its rate is another object with the same numbers', () => {
     expect(known(takeItem('a', tokenBucketRate(100, 10, SECOND)))).toBe(false);
     expect(known(hits(1))).toBe(true);
   });
 
-  test('after a reload is asked', () => {
+  test('reaches the store after a reload', () => {
     cache.clear();
     expect([cache.entries, known(hits(1))]).toEqual([0, false]);
   });
 });
 
-describe('what enters', () => {
-  test('the limited buckets of a denied request, not those with room', async () => {
+describe('the cache stores', () => {
+  test('the limited buckets of a denied request, not those with enough tokens', async () => {
     await take(hits(100, 'a'));
     await take(hits(1, 'a'), hits(1, 'b'));
     expect(cache.entries).toBe(1);
     expect(known(hits(1, 'a'))).toBe(true);
   });
 
-  test('no window', async () => {
+  test('no windows', async () => {
     const window = takeItem('w', windowRate('second', 0));
     expect(await take(window)).toMatchObject([{ limited: true }]);
     expect(known(window)).toBe(false);
   });
 
-  test('no bucket named twice: the second time it was judged by what the first would have left', async () => {
+  test('no bucket that occurs twice: the second item saw the state that the first would have left', async () => {
     expect(await take(hits(60), hits(60))).toMatchObject([
       { limited: false },
       { limited: true, remaining: 40 },
@@ -163,7 +163,7 @@ describe('what enters', () => {
     expect(known(hits(60))).toBe(false);
   });
 
-  test('nothing of a failure', async () => {
+  test('no results of failures', async () => {
     const failing: BucketStore = {
       take: () => new StorageError('timeout', 'Redis did not answer in time'),
       close: async () => {},
@@ -179,7 +179,7 @@ describe('what enters', () => {
   });
 });
 
-describe('a request of many limits', () => {
+describe('a request with many limits', () => {
   const MANY = 4000;
   /** Number of reads of an item's key. */
   let looks = 0;
@@ -229,14 +229,14 @@ describe('a request of many limits', () => {
     ['windows', windowRate('hour', 1), { windows: true }],
     ['windows, which are not kept', windowRate('hour', 1), {}],
     ['token buckets, which are not kept', HUNDRED, { windows: true, maxAgeMicros: 0 }],
-  ])('looks at each of its keys a few times: %s', async (_, rate, options) => {
+  ])('reads each of its keys a few times: %s', async (_, rate, options) => {
     const over = denying(options);
     await over.take(many(rate), Infinity);
     for (let turns = 0; turns < MANY / 100; turns++) await turn();
     expect(looks).toBeLessThan(10 * MANY);
   });
 
-  test('keeps its denials in the turns that follow, a few hundred in each', async () => {
+  test('stores its denials in the following turns, a few hundred in each', async () => {
     const over = denying();
     await over.take(many(), Infinity);
     let [before, largest] = [0, 0];
@@ -252,7 +252,7 @@ describe('a request of many limits', () => {
   });
 
   test.each([15, 400])(
-    'keeps no denial of a bucket that the same request pays back, of %d others',
+    'stores no denial of a bucket that the same request refunds, among %d others',
     async (others) => {
       const over = denying();
       const items = [hits(5, 'paid'), refund(10, 'paid'), ...many(HUNDRED, others)];
@@ -266,7 +266,7 @@ describe('a request of many limits', () => {
     },
   );
 
-  test('keeps the denial of the first of two that name one bucket', async () => {
+  test('stores the denial of the first of two items with one bucket', async () => {
     const over = denying();
     const items = many(HUNDRED, 40);
     // The later item saw the state after the earlier one, so even fewer hits might be allowed.
@@ -280,7 +280,7 @@ describe('a request of many limits', () => {
     ['a refund', (over) => over.take([refund(1, 'k3999')], Infinity)],
     ['a reload', (over) => over.clear()],
     ['a grant elsewhere', (over) => over.forget(['k3999'])],
-  ])('keeps nothing after %s', async (_, happens) => {
+  ])('stores no denials after %s', async (_, happens) => {
     const over = denying();
     await over.take(many(), Infinity);
     await turn();
@@ -296,19 +296,19 @@ describe('a request of many limits', () => {
   });
 });
 
-describe('what drops an entry', () => {
+describe('an entry is removed', () => {
   beforeEach(async () => {
     await take(hits(95));
     await take(hits(10));
     expect(known(hits(10))).toBe(true);
   });
 
-  test('a refund, as soon as it is asked', () => {
+  test('when a refund is sent', () => {
     void cache.take([refund(50)], Infinity);
     expect(known(hits(10))).toBe(false);
   });
 
-  test('a refund, against a denial that was under way when it was asked', async () => {
+  test('by a refund that is sent during a take', async () => {
     clock.advance(SECOND);
     await take(hits(99));
     void cache.take([hits(10)], Infinity);
@@ -318,7 +318,7 @@ describe('what drops an entry', () => {
     expect(known(hits(10))).toBe(false);
   });
 
-  test('being told that somebody else gave tokens to the bucket, and to no other', async () => {
+  test('when another process gave tokens to its bucket, and only that bucket', async () => {
     await take(hits(100, 'b'));
     await take(hits(10, 'b'));
     cache.forget([]);
@@ -327,7 +327,7 @@ describe('what drops an entry', () => {
     expect([known(hits(10)), known(hits(10, 'b'))]).toEqual([false, true]);
   });
 
-  test('being told so, against a denial that was under way', async () => {
+  test('when another process gave tokens during a take', async () => {
     clock.advance(SECOND);
     await take(hits(99));
     void cache.take([hits(10)], Infinity);
@@ -342,7 +342,7 @@ describe('what drops an entry', () => {
 });
 
 describe('bounds', () => {
-  test('the oldest denials go, the newest stay', async () => {
+  test('remove the oldest denials and keep the newest', async () => {
     open(100);
     for (let i = 0; i < 1000; i++) {
       await take(hits(100, `k${i}`));
@@ -356,7 +356,7 @@ describe('bounds', () => {
     ]);
   });
 
-  test('denials that are over go when later ones come', async () => {
+  test('remove expired denials when later ones arrive', async () => {
     for (let i = 0; i < 300; i++) {
       await take(hits(100, `k${i}`));
       await take(hits(1, `k${i}`));

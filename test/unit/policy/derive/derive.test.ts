@@ -16,20 +16,20 @@ derive:
     { 'secrets/keys.yaml': `${hex('two')}: acme\n` },
   );
 
-  test('keys become their tenants, upper case digests and files included', () => {
+  test('keys are replaced by their tenants, including digests in upper case and files', () => {
     expect(shown(policy, 'api_key=one')).toEqual(['tenant=acme']);
     expect(shown(policy, 'api_key=two', 'x=1')).toEqual(['tenant=acme', 'x=1']);
     expect(shown(policy, 'x=1', 'api_key=ключ')).toEqual(['x=1', 'tenant=globex']);
   });
 
-  test('an unknown key is a tenant of its own; the same again gives the same', () => {
+  test('an unknown key becomes a separate tenant, always the same one', () => {
     const expected = [`tenant=sha256:${hex('three')}`];
     expect(shown(policy, 'api_key=three')).toEqual(expected);
     expect(shown(policy, 'api_key=three')).toEqual(expected);
     expect(shown(policy, 'api_key=')).toEqual([`tenant=sha256:${hex('')}`]);
   });
 
-  test('of several keys the first counts, and no occurrence survives', () => {
+  test('the first of several keys applies, and all of them are removed', () => {
     expect(shown(policy, 'api_key=one', 'x=1', 'api_key=bad')).toEqual(['tenant=acme', 'x=1']);
     expect(shown(policy, 'x=1', 'api_key=bad', 'api_key=one', 'api_key=bad', 'y=2')).toEqual([
       'x=1',
@@ -38,7 +38,7 @@ derive:
     ]);
   });
 
-  test('a second key does not lead past the limits', () => {
+  test('a second key cannot be used to get around the limits', () => {
     const limited = policyOf(`
 domain: d
 derive: [{ entry: tenant, from: [api_key], sha256: {} }]
@@ -50,7 +50,7 @@ descriptors:
     expect(limited.match(entries('api_key=a', 'api_key=b', 'method=GET')).keys[0]!).toBe(once.keys[0]!);
   });
 
-  test('thousands of keys, long ones among them, stay right', () => {
+  test('a table with thousands of keys, including long ones, finds all of them', () => {
     for (let i = 0; i < 2500; i++)
       expect(shown(policy, `api_key=k${i}`)).toEqual([`tenant=sha256:${hex(`k${i}`)}`]);
     const long = 'x'.repeat(64 * 1024);
@@ -58,7 +58,7 @@ descriptors:
     expect(shown(policy, 'api_key=one')).toEqual(['tenant=acme']);
   });
 
-  test('without the entry nothing happens, and the array is the same', () => {
+  test('a request without the entry keeps the same array', () => {
     const given = entries('tenant=acme', 'x=1');
     expect(policy.match(given).entries).toBe(given);
   });
@@ -67,7 +67,7 @@ descriptors:
     expect([...policy.secretKeys]).toEqual(['api_key']);
   });
 
-  test('a table of nothing, written as nothing', () => {
+  test('an empty table, in all its spellings', () => {
     const empty = policyOf('domain: d\nderive:\n  - entry: t\n    from: [k]\n    sha256:\n');
     expect(shown(empty, 'k=a')).toEqual([`t=sha256:${hex('a')}`]);
   });
@@ -90,29 +90,29 @@ derive:
       - { group: x, value: read }
 `);
 
-  test('the first rule wins, the new entry stands where the first source stood', () => {
+  test('the first matching rule applies, and the new entry replaces the first source', () => {
     expect(shown(policy, 't=1', 'method=GET', 'u=2', 'path=/a')).toEqual(['t=1', 'class=read', 'u=2']);
     expect(shown(policy, 'path=/a/x', 't=1', 'method=GET')).toEqual(['class=read', 't=1']);
     expect(shown(policy, 'method=POST', 'path=/a/x')).toEqual(['group=post']);
   });
 
-  test('where no rule fits, or a source is missing, the entries stay', () => {
+  test('the entries stay unchanged if no rule matches or a source is missing', () => {
     expect(shown(policy, 'method=GET', 'path=/b')).toEqual(['method=GET', 'path=/b']);
     expect(shown(policy, 'method=GET')).toEqual(['method=GET']);
     expect(shown(policy, 'path=/a')).toEqual(['path=/a']);
     expect(shown(policy, 'method=get', 'path=/a')).toEqual(['method=get', 'path=/a']);
   });
 
-  test('of several entries with a source key the first counts, and none is left', () => {
+  test('the first of several entries with a source key applies, and all of them are removed', () => {
     expect(shown(policy, 'method=POST', 'path=/q', 'path=/a', 'method=GET')).toEqual(['group=post']);
   });
 
-  test('a rule without conditions always fits', () => {
+  test('a rule without conditions always matches', () => {
     const always = policyOf('domain: d\nderive: [{ entry: e, from: [a], rules: [{ value: v }] }]\n');
     expect(shown(always, 'a=1')).toEqual(['e=v']);
   });
 
-  test('escapes that paths never hold are warned about', () => {
+  test('escapes that normal paths cannot contain cause a warning', () => {
     const { problems } = parse(
       'domain: d\nderive: [{ entry: e, from: [p], rules: [{ p: /a%2Db, value: v }] }]\n',
     );
@@ -121,7 +121,7 @@ derive:
     ]);
   });
 
-  test('a node that derive hides is warned about', () => {
+  test('a node that derive hides causes a warning', () => {
     const { problems } = parse(
       'domain: d\nderive: [{ entry: e, from: [p], sha256: {} }]\ndescriptors: [{ key: a, descriptors: ' +
         '[{ key: p }] }]\n',

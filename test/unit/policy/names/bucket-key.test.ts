@@ -6,25 +6,25 @@ import { entries, policyOf } from '../../../support/policy/policies.js';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describe('parts', () => {
-  test('a text says its length', () => {
+  test('a text includes its length', () => {
     expect(textPart('acme')).toBe('4:acme');
     expect(textPart('')).toBe('0:');
     expect(textPart('3:abc')).toBe('5:3:abc');
   });
 
-  test('a text of more than 128 bytes is its digest, counted in UTF-8', () => {
+  test('a text over 128 bytes is its digest, counted in UTF-8', () => {
     expect(textPart('a'.repeat(128))).toBe(`128:${'a'.repeat(128)}`);
     expect(textPart('a'.repeat(129))).toBe(`#${hex('a'.repeat(129))}`);
     expect(textPart('ü'.repeat(64))).toBe(`64:${'ü'.repeat(64)}`);
     expect(textPart('ü'.repeat(65))).toBe(`#${hex('ü'.repeat(65))}`);
   });
 
-  test('a digest sent as a value is no digest part', () => {
+  test('a digest that is sent as a value is not a digest part', () => {
     const long = 'a'.repeat(129);
     expect(textPart(`#${hex(long)}`)).toBe(`65:#${hex(long)}`);
   });
 
-  test('a pattern is marked', () => {
+  test('a pattern has a mark', () => {
     expect(patternPart('*')).toBe('1**');
     expect(patternPart('files/*')).toBe('7*files/*');
     expect(patternPart(`${'a'.repeat(128)}*`)).toBe(`*${hex(`${'a'.repeat(128)}*`)}`);
@@ -32,13 +32,13 @@ describe('parts', () => {
 });
 
 describe('keys', () => {
-  test('domain, then keys and values; the tag covers domain and first entry', () => {
+  test('contain the domain, then keys and values; the tag covers the domain and the first entry', () => {
     const { key, tagLength } = entriesKey('open-api', entries('tenant=acme', 'resource_group=user-chats'));
     expect(key).toBe('8:open-api6:tenant4:acme14:resource_group10:user-chats');
     expect(key.slice(0, tagLength)).toBe('8:open-api6:tenant4:acme');
   });
 
-  test('overrides are apart from the rule and from each other', () => {
+  test("of overrides differ from the rule's key and from each other", () => {
     const given = entriesKey('d', entries('tenant=acme'));
     expect(overrideKey(given, 'minute', 100)).toEqual({
       key: '1:d6:tenant4:acme!100/minute',
@@ -48,7 +48,7 @@ describe('keys', () => {
     expect(overrideKey(given, 'hour', 100).key).toBe('1:d6:tenant4:acme!100/hour');
   });
 
-  test('matches give the same keys', () => {
+  test('are equal for equal matches', () => {
     const policy = policyOf(`
 domain: open-api
 descriptors:

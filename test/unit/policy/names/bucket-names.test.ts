@@ -17,8 +17,8 @@ descriptors:
     ${LIMIT}
 `;
 
-describe('names of buckets that come again', () => {
-  test('are the same, with many more of them than are remembered', () => {
+describe('names of buckets that repeat', () => {
+  test('are equal, even if there are many more names than the cache keeps', () => {
     const policy = policyOf(POLICY);
     for (let round = 0; round < 4; round++) {
       for (let i = 0; i < 20_000; i++) {
@@ -36,7 +36,7 @@ describe('names of buckets that come again', () => {
     }
   });
 
-  test('most of a thousand that take turns are remembered', () => {
+  test('are mostly cached if a thousand names take turns', () => {
     const policy = policyOf(POLICY);
     const round = () =>
       Array.from({ length: 1000 }, (_, i) => policy.match(entries(`tenant=tenant-${i}`)).keys);

@@ -30,7 +30,7 @@ function many(count: number, last = 'x') {
 }
 
 describe('a name', () => {
-  test('of 1,024 bytes stays, one of a byte more keeps domain and first entry, with the digest of what follows', () => {
+  test('of 1,024 bytes is kept; a longer one keeps domain and first entry, and a digest of the rest', () => {
     const tag = '1:d1:k1:v';
     const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
     expect(boundedKey(tag, rest)).toEqual({ key: tag + rest, tagLength: 9 });
@@ -41,7 +41,7 @@ describe('a name', () => {
     expect(boundedKey(tag, `${wide}xx`).key).toBe(`${tag}&${hex(`${wide}xx`)}`);
   });
 
-  test('that gets too long by what follows it has its digest before that', () => {
+  test('that becomes too long because of a later part has its digest before that part', () => {
     const tag = '1:d1:k1:v';
     const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
     const base = boundedKey(tag, rest);
@@ -50,7 +50,7 @@ describe('a name', () => {
     expect(overrideKey(boundedKey(tag, 'x'), 'minute', 100).key).toBe(`${tag}x!100/minute`);
   });
 
-  test('of many entries is the digest of all texts, those past its bound whole', () => {
+  test('of many entries is the digest of all texts, including texts beyond its bound', () => {
     const short = many(100);
     const parts = (list: typeof short) =>
       list.map(({ key, value }) => textPart(key) + textPart(value)).join('');
@@ -63,7 +63,7 @@ describe('a name', () => {
     );
   });
 
-  test('of a rule below many levels has each limit behind the digest, on the slot of its first entry', () => {
+  test('of a rule below many levels has each limit behind the digest, in the slot of its first entry', () => {
     const depth = 40;
     const value = 'w'.repeat(60);
     let node =
@@ -84,7 +84,7 @@ describe('a name', () => {
     expect(redisKey({ key: keys[0]!, tagLength })).toBe(`${slot}${keys[0]}`);
   });
 
-  test('differs where any entry does, in key, value, or where one ends', () => {
+  test('differs if any entry differs in key, value or length', () => {
     const lists = [
       many(500),
       many(500, 'y'),
@@ -101,12 +101,12 @@ describe('a name', () => {
   });
 });
 
-test('a limit override of 400,000 entries makes a Redis key of less than two kilobytes', () => {
+test('a limit override with 400,000 entries has a Redis key of less than two kilobytes', () => {
   const base = entriesKey('d', many(400_000));
   expect(redisKey(overrideKey(base, 'minute', 100)).length).toBeLessThan(2048);
 });
 
-test('floods of long names take no more memory than is allowed, and a second flood adds nothing', () => {
+test('floods of long names use no more memory than allowed, and a second flood adds none', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const maxBytes = 1 << 20;

@@ -18,7 +18,7 @@ function namesOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): reado
   return [policy.rules[0]?.statName, policy.match(entries(...texts)).statNames[0]];
 }
 
-describe('names with the values of the policy', () => {
+describe('names with values of the policy', () => {
   test.each([
     [['key: a'], ['a=1'], 'dom.a'],
     [['key: a, value: x'], ['a=x'], 'dom.a_x'],
@@ -39,7 +39,7 @@ describe('names with the values of the policy', () => {
   });
 });
 
-describe('names with the values of the request', () => {
+describe('names with values of the request', () => {
   test.each([
     [['key: a, detailed_metric: true'], ['a=1'], 'dom.a_1'],
     [['key: a, detailed_metric: true'], ['a='], 'dom.a_'],
@@ -69,7 +69,7 @@ describe('names with the values of the request', () => {
     for (let i = 0; i < 3; i++) expect(namesOf(policy, ...texts)).toEqual(['', name]);
   });
 
-  test('each value has its own', () => {
+  test('each value has its own name', () => {
     const policy = chain('key: a, detailed_metric: true');
     for (const value of ['1', '2', '1', '2', '1'])
       expect(namesOf(policy, `a=${value}`)[1]).toBe(`dom.a_${value}`);
@@ -90,7 +90,7 @@ describe('secrets', () => {
     expect(fixed).toMatch(/^dom\.authorization_\[redacted sha256:[0-9a-f]{8}\]$/);
   });
 
-  test('of a derive table, also where a node has the key of its source', () => {
+  test('of a derive table, even if a node has the key of its source', () => {
     const policy = policyOf(`
 domain: dom
 derive: [{ entry: tenant, from: [token], sha256: {} }]
@@ -103,7 +103,7 @@ descriptors:
   });
 });
 
-test('without a rule there is no name', () => {
+test('without a rule, there is no name', () => {
   const policy = chain('key: a', 'key: b');
   for (const texts of [['a=1'], ['c=1'], []]) expect(policy.match(entries(...texts)).statNames).toEqual([]);
 });

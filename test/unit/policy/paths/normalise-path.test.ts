@@ -35,6 +35,6 @@ test.each([
   ['open/v5', '/open/v5'],
   ['http://host:80/open/v5?x', '/open/v5'],
   ['HTTPS://host', '/'],
-])('%j is %j', (target, path) => {
+])('%j becomes %j', (target, path) => {
   expect(normalisePath(target)).toBe(path);
 });

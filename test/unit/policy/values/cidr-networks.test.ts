@@ -39,11 +39,11 @@ test.each([
   ['two lengths', '10.1.2.0/24/24'],
   ['a path', '/10.1.2.0/24'],
   ['long', `10.1.2.0/${'0'.repeat(100_000)}24`],
-])('a network %s is in none', (_, network) => {
+])('a network %s is in no block', (_, network) => {
   expect(table.find(network)).toBeUndefined();
 });
 
-test('a network has one spelling', () => {
+test('a network has only one spelling', () => {
   expect(canonicalAddress('2001:DB8:0:0::/48')).toBe('2001:db8::/48');
   expect(canonicalAddress('192.0.2.0/24')).toBe('192.0.2.0/24');
   expect(canonicalAddress('192.0.2.1/24')).toBeUndefined();

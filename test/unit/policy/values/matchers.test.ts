@@ -69,13 +69,13 @@ describe('order at a level', () => {
     ['k=', 'k'],
     ['k', 'k'],
     ['other=10.0.0.1', '-'],
-  ])('%s meets %s', (entry, path) => {
+  ])('%s matches %s', (entry, path) => {
     // The second time, the result of the regular expressions comes from the cache.
     expect(pathOf(policy, entry)).toBe(path);
     expect(pathOf(policy, entry)).toBe(path);
   });
 
-  test('regular expressions go by the order of the file, over all nodes, whatever their number', () => {
+  test('regular expressions are tried in file order, over any number of nodes', () => {
     const many = policyOf(
       nodes(...Array.from({ length: 100 }, (_, i) => `key: k, value_regex: ["a${i}", "[ab]${i}.*"], ${ANY}`)),
     );
@@ -84,7 +84,7 @@ describe('order at a level', () => {
     expect(pathOf(many, 'k=c99')).toBe('-');
   });
 
-  test('a pattern may match the empty value, and matches whole values only', () => {
+  test('a pattern may match the empty value, and matches only whole values', () => {
     const policy = policyOf(nodes(`key: k, value_regex: "a*|b", ${ANY}`));
     expect(['k', 'k=aa', 'k=b', 'k=ab', 'k=bc'].map((entry) => pathOf(policy, entry))).toEqual([
       'k~a*|b',
@@ -95,13 +95,13 @@ describe('order at a level', () => {
     ]);
   });
 
-  test('values match however long they are', () => {
+  test('values of any length are matched', () => {
     const policy = policyOf(nodes(`key: k, value_regex: "a*", ${ANY}`, `key: k, ${ANY}`));
     expect(pathOf(policy, `k=${'a'.repeat(100_000)}`)).toBe('k~a*');
     expect(pathOf(policy, `k=${'a'.repeat(100_000)}b`)).toBe('k');
   });
 
-  test('what was found is remembered for each level by itself', () => {
+  test('each level caches its own results', () => {
     const policy = policyOf(`
 domain: d
 descriptors:
@@ -121,7 +121,7 @@ descriptors:
 });
 
 describe('buckets', () => {
-  test('one for each address, in whatever spelling, or for each value', () => {
+  test('are separate for each address, in any spelling, or for each value', () => {
     const policy = policyOf(
       nodes(
         `key: ip, value_cidr: ["2001:db8::/32", 10.0.0.0/8], ${ANY}`,
@@ -138,7 +138,7 @@ describe('buckets', () => {
     expect(keyOf(policy, 'api_key=10.0.0.1')).toMatch(/^1:d7:api_key@#[0-9a-f]{64}%1$/);
   });
 
-  test('with share_threshold one for the node, which stays when its list grows', () => {
+  test('are shared by a node with share_threshold, even if its list grows', () => {
     const share = (blocks: string, patterns: string): DomainPolicy =>
       policyOf(
         nodes(
@@ -159,7 +159,7 @@ describe('buckets', () => {
     );
   });
 
-  test('statistics take the first block or pattern, or the value where they are told to', () => {
+  test('statistics contain the first block or pattern, or the value if configured', () => {
     const policy = policyOf(
       nodes(
         `key: ip, value_cidr: [10.0.0.0/8, "::/0"], ${ANY}`,
@@ -263,7 +263,7 @@ describe('errors', () => {
     else expect(errors).toEqual([expect.stringMatching(error)]);
   });
 
-  test('a block or a pattern in two nodes of a level', () => {
+  test('a block or a pattern in two nodes of one level', () => {
     expect(
       errorsOf(
         nodes(
@@ -323,14 +323,14 @@ describe('shown', () => {
         '> k: no value set: matches any value',
       ],
     ],
-  ])('what %s was held against', (entry, lines) => {
+  ])('the patterns that %s was compared with', (entry, lines) => {
     const [level] = explain(policySet, 'd', entries(entry), 0).levels;
     expect(level?.tried.map(({ node, matched, why }) => `${matched ? '> ' : ''}${node}: ${why}`)).toEqual(
       lines,
     );
   });
 
-  test('by /rlconfig for machines, in full, of each level on the way', () => {
+  test('patterns are complete in /rlconfig as JSON, at each level', () => {
     const policy = policyOf(
       nodes(
         `key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: [a, b], ${ANY} }]`,
@@ -348,7 +348,7 @@ describe('shown', () => {
     ]);
   });
 
-  test('long patterns shortened, and still told apart', () => {
+  test('long patterns are shortened, but still distinguishable', () => {
     const long = 'a'.repeat(100);
     const policy = policyOf(
       nodes(`key: k, value_regex: "${long}b", ${ANY}`, `key: k, value_regex: "${long}c", ${ANY}`),
@@ -359,7 +359,7 @@ describe('shown', () => {
   });
 });
 
-test('handed to another thread, what takes long in slices of its own, or done already', () => {
+test('patterns are transferred to another thread in slices or at once', () => {
   const regexes = Array.from({ length: 100 }, (_, i) => `key: k, value_regex: "r${i}-.*", ${ANY}`);
   const text = ORDER + nodes(...regexes).slice('domain: d\ndescriptors:\n'.length);
   const before = policyOf(text);
@@ -379,7 +379,7 @@ test('handed to another thread, what takes long in slices of its own, or done al
   }
 });
 
-test('a reload that changes a list meets what it says now', () => {
+test('after a reload that changes a list, the new list matches', () => {
   const before = policyOf(
     nodes(`key: k, value_cidr: 10.0.0.0/8, ${ANY}`, `key: k, value_regex: "a.*", ${ANY}`),
   );
@@ -393,7 +393,7 @@ test('a reload that changes a list meets what it says now', () => {
   expect(keyOf(after, 'k=10.0.0.1')).toBe(keyOf(before, 'k=10.0.0.1'));
 });
 
-test('levels one below the other each add their part to the bucket', () => {
+test('nested levels each add their part to the bucket', () => {
   const policy = policyOf(
     nodes(`key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: a, ${ANY} }]`),
   );

@@ -54,7 +54,7 @@ describe('a pattern', () => {
     '(?s).*',
     '(?U)a*',
     'a{1000}'.slice(0, 4),
-  ])('%j is fine', (pattern) => {
+  ])('%j is valid', (pattern) => {
     expect(typeof patternSize(pattern)).toBe('number');
   });
 
@@ -70,7 +70,7 @@ describe('a pattern', () => {
     expect(typeof patternSize(pattern)).toBe('string');
   });
 
-  test('that is large, or has large classes, is compiled in a step with few others or none', () => {
+  test('that is large, or has large classes, is compiled in a step with few or no others', () => {
     const list = new RegexList<number>();
     const large = (i: number) => `[\\pL\\pN]{450}${i}`;
     for (let i = 0; i < 6; i++) list.add([large(i)], [patternSize(large(i)) as number], i);
@@ -84,7 +84,7 @@ describe('a pattern', () => {
     ]);
   });
 
-  test('looks the same to the engine in a set and alone where it is as large as it may be', () => {
+  test('has the same size limit in a set and alone', () => {
     const pattern = '[a-z]{1,200}x';
     expect(typeof patternSize(pattern)).toBe('number');
     const list = new RegexList<true>();
@@ -95,8 +95,8 @@ describe('a pattern', () => {
   });
 });
 
-describe('what is remembered', () => {
-  test('is what was asked for not long ago, nothing for one level in place of another', () => {
+describe('the cache', () => {
+  test('contains the recent results of each level', () => {
     const memo = new MatchMemo<number>();
     const [one, other] = [{}, {}];
     memo.set(one, 'a', 1);
@@ -112,7 +112,7 @@ describe('what is remembered', () => {
     expect(memo.get(one, 'a')).toBeUndefined();
   });
 
-  test('holds no long values', () => {
+  test('contains no long values', () => {
     const memo = new MatchMemo<number>();
     memo.set(memo, 'a'.repeat(256), 1);
     memo.set(memo, 'a'.repeat(257), 1);

@@ -49,7 +49,7 @@ function mixed(letters: string, length: number, seed = 1): string {
 }
 
 describe('a search', () => {
-  test('goes on where it ended, and finds what it finds at once', () => {
+  test('continues at its previous position, with the result of a search without interruption', () => {
     const patterns = ['.*x', '.*a.{12}b', '(ab|c|é|😀)*!', '.*yy'];
     for (const value of [
       `${mixed('abc', 60_000)}!`,
@@ -62,7 +62,7 @@ describe('a search', () => {
     }
   });
 
-  test('of what was found is answered again for nothing', () => {
+  test('of a cached value costs no steps', () => {
     const list = listOf(['a*', 'b*']);
     const work = new MatchWork(100);
     const value = 'b'.repeat(10_000);
@@ -72,7 +72,7 @@ describe('a search', () => {
     expect(work.remaining).toBe(left);
   });
 
-  test('of another value begins anew', () => {
+  test('of another value starts from the beginning', () => {
     const list = listOf(['a+b?']);
     const work = new MatchWork(1000);
     expect(list.find('a'.repeat(2000), work)).toBe(EXCEEDED);
@@ -83,7 +83,7 @@ describe('a search', () => {
 });
 
 describe('steps', () => {
-  test('rise with the length of a value, however hostile, and a bound is kept', () => {
+  test('increase with the length of a hostile value, and stay within a bound', () => {
     const list = listOf(Array.from({ length: 10 }, (_, i) => `.*a.{100}b${i}`));
     search(list, mixed('ab', 500));
     const one = search(list, mixed('ab', 500, 7)).charged;
@@ -93,7 +93,7 @@ describe('steps', () => {
     expect(search(list, mixed('ab', 60_000, 9), 500_000)).toMatchObject({ found: EXCEEDED });
   });
 
-  test('of usual values are few once the automaton has seen such', () => {
+  test('for usual values are few once the automaton has its states', () => {
     const list = listOf(Array.from({ length: 1000 }, (_, i) => `/api/v[0-9]+/res${i}/[^/]+`));
     const value = (i: number) =>
       `/api/v1/res${(i * 7919) % 1000}/item${(i * 104_729) % 1_000_003}`.padEnd(200, 'x');
@@ -104,7 +104,7 @@ describe('steps', () => {
     }
   });
 
-  test('of the first values are invested, so that nobody is denied for being first', () => {
+  test('for the first values are free, so that the first caller is not denied', () => {
     const list = listOf(Array.from({ length: 1000 }, (_, i) => `.*/res${i}/.*`));
     const { taken, charged } = search(list, '/api/v1/res77/item12345');
     expect(taken).toBeGreaterThan(100_000);
@@ -112,7 +112,7 @@ describe('steps', () => {
   });
 });
 
-test('compiling counts, however large the set', () => {
+test('count for compiling, for a set of any size', () => {
   const list = coldListOf(Array.from({ length: 4 }, (_, i) => `${'a'.repeat(240)}${i}`));
   expect(list.setCount).toBe(1);
   const work = new MatchWork(1e9);

@@ -26,6 +26,6 @@ test.each([
   expect(new Wildcard(pattern).matches(value)).toBe(matches);
 });
 
-test('a long value with many near matches is answered without backtracking', () => {
+test('a long value with many near matches is matched without backtracking', () => {
   expect(new Wildcard(`${'a*'.repeat(30)}b`).matches('a'.repeat(64 * 1024))).toBe(false);
 });

@@ -60,7 +60,7 @@ function asked(decider: Decider, ...descriptors: Descriptor[]) {
   };
 }
 
-describe('a request for more than a limit can hold', () => {
+describe('a request with more hits than a limit can ever allow', () => {
   test.each<[string, { before?: number; hits: number }, { reset: number; remaining: string; name: string }]>([
     // A full bucket has no time to refill, so the answer reports the time of a complete refill.
     ['bucket=x', { hits: 11 }, { name: 'bucket', reset: 10, remaining: '10' }],
@@ -98,7 +98,7 @@ describe('a request for more than a limit can hold', () => {
     expect(decision).not.toHaveProperty('retry_after');
   });
 
-  test('passes last of all that deny a request, in whichever descriptor', () => {
+  test('is reported with a reset later than all other denials of the request, in any descriptor', () => {
     const decider = new Decider(POLICY);
     decider.answer([hits('hour=x', 20)]);
     for (const descriptors of [
@@ -112,20 +112,20 @@ describe('a request for more than a limit can hold', () => {
     }
   });
 
-  test('is told of in phases that let it pass', () => {
+  test('is reported in phases that allow the request', () => {
     const { code, decision, throttled, reset } = asked(new Decider(POLICY), hits('watched=x', 11));
     expect([code, throttled, reset]).toEqual([CODE.OK, 'true', 10]);
     expect(decision).toMatchObject({ code: 'OK', retry_after: 0, reason: 'never_passes' });
   });
 
-  test('of two buckets of one rule it is the one listed', () => {
+  test('has one listed limit if two buckets of one rule deny it', () => {
     const decider = new Decider(POLICY);
     decider.answer([hits('bucket=x', 10)]);
     const { item } = asked(decider, hits('bucket=x', 1), hits('bucket=y', 11));
     expect(item).toBe('"bucket";r=10;t=10');
   });
 
-  test('a limit that the caller brings is named, too', () => {
+  test('names a limit override, too', () => {
     const limit = { requestsPerUnit: 5, unit: 2 };
     const { decision, retryAfter } = asked(new Decider(POLICY), hits('bucket=x', 6, { limit }));
     expect(decision).toMatchObject({ rule: 'override', reason: 'never_passes' });
@@ -134,7 +134,7 @@ describe('a request for more than a limit can hold', () => {
     expect(asked(new Decider(POLICY), hits('bucket=x', 1, zero)).retryAfter).toBeUndefined();
   });
 
-  test('a quota that never passes does not matter beside one that will', () => {
+  test('is not reported for a quota next to a quota that can allow the hits', () => {
     const decider = new Decider(POLICY);
     decider.answer([hits('loose=x', 19)]);
     const both = [hits('strict=x', 3), hits('loose=x', 3)];
@@ -150,7 +150,7 @@ describe('a request for more than a limit can hold', () => {
   });
 });
 
-describe('descriptors of one bucket that ask together for more than it can hold', () => {
+describe('descriptors of one bucket that together have more hits than it can ever contain', () => {
   const never = { decision: { reason: 'never_passes' }, retryAfter: undefined };
 
   test.each<[string, Descriptor[], { before?: number; name: string; reset: number; sum: string }]>([
@@ -197,7 +197,7 @@ describe('descriptors of one bucket that ask together for more than it can hold'
       'hits that are given back between',
       [hits('bucket=x', 6), hits('bucket=x', 6, { isNegativeHits: true }), hits('bucket=x', 6)],
     ],
-  ])('is not said of %s', (_name, descriptors) => {
+  ])('is not reported for %s', (_name, descriptors) => {
     const decider = new Decider(POLICY);
     decider.answer([hits('bucket=x', 9)]);
     const { decision, retryAfter } = asked(decider, ...descriptors);
@@ -205,14 +205,14 @@ describe('descriptors of one bucket that ask together for more than it can hold'
     expect(Number(retryAfter)).toBeGreaterThan(0);
   });
 
-  test('quotas pass where one of them fits alone', () => {
+  test('is allowed by quotas if one of them can allow it', () => {
     const decider = new Decider(POLICY);
     const both = [hits('strict=x', 2), hits('strict=x', 1)];
     expect(asked(decider, ...both).code).toBe(CODE.OK);
     expect(asked(decider, ...both)).toMatchObject({ code: CODE.OVER_LIMIT, retryAfter: '2' });
   });
 
-  test('is said where the local store decides for one that is away', () => {
+  test('is reported if the local store decides for an unavailable store', () => {
     const take = () => new StorageError('disconnected', 'away');
     const policy = POLICY.replace('name: bucket,', 'name: bucket, on_store_failure: local,');
     const decider = new Decider(policy, { store: { take, close: async () => {} } });
@@ -220,7 +220,7 @@ describe('descriptors of one bucket that ask together for more than it can hold'
   });
 });
 
-test('a denial answered by the deny cache says the same', () => {
+test('is reported in the same way if the deny cache denies it', () => {
   const clock = new FakeClock();
   const store = new DenyCache({
     store: new MemoryStore({ ...MEMORY, clock }),
@@ -238,7 +238,7 @@ test('a denial answered by the deny cache says the same', () => {
   expect(store.answers).toBe(2);
 });
 
-test('the observer is told of every limit that can never hold it', () => {
+test('the observer gets every limit that can never allow the hits', () => {
   const decider = new Decider(POLICY);
   decider.answer([hits('list=x', 30), hits('window=x', 5), hits('watched=x', 11)]);
   expect(decider.observer.told.filter((line) => line.includes('never'))).toEqual([
@@ -248,7 +248,7 @@ test('the observer is told of every limit that can never hold it', () => {
   ]);
 });
 
-test('the window of a list that a request does not fit says how much is left', () => {
+test('the window of a list that denies a request reports its remaining hits', () => {
   const items = `
       - { name: minute, unit: minute, requests_per_unit: 5 }
       - { name: hour, unit: hour, requests_per_unit: 100 }`;
@@ -269,7 +269,7 @@ test('the window of a list that a request does not fit says how much is left', (
   expect(left(1)).toEqual([[CODE.OVER_LIMIT, 0]]);
 });
 
-test('where enforce_percent lets some denials pass, nobody is told that none does', () => {
+test('with enforce_percent, which allows some denied requests, no request is reported as never passing', () => {
   const ask = (percent: number) => {
     const limit = `enforce_percent: ${percent}, rate_limit: { unit: minute, requests_per_unit: 5 }`;
     const policy = `domain: d\n${FAMILIES}\ndenied_response: problem+json\ndescriptors: [{ key: k, ${limit} }]\n`;
@@ -282,7 +282,7 @@ test('where enforce_percent lets some denials pass, nobody is told that none doe
   expect(ask(50)).toEqual({ after: `${TO_END_OF_MINUTE}`, body: expect.not.stringContaining('never') });
 });
 
-test('what many takes ask of one bucket is found a step at a time, and is the same', async () => {
+test('the hits that many takes request from one bucket are counted in steps, with the same result', async () => {
   let turns = 0;
   const clock = new FakeClock();
   const queue = new TurnQueue({

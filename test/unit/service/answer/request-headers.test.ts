@@ -25,7 +25,7 @@ function upstream(decider: Decider, key: string, responses: readonly string[] = 
 }
 
 describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
-  test('adds three headers to the request, whether it passes or not, and none to the response', () => {
+  test('adds three headers to an allowed or denied request, and none to the response', () => {
     const decider = on('', FROM_ENVIRONMENT);
     // The clock is 13 min 20 s after a full hour.
     const expected = (remaining: string) => ({
@@ -41,13 +41,13 @@ describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
     expect(upstream(decider, 'unknown')).toEqual({});
   });
 
-  test('names other headers than LIMIT_RESPONSE_HEADERS_ENABLED beside it', () => {
+  test('can use other headers than LIMIT_RESPONSE_HEADERS_ENABLED', () => {
     const limitHeaders = { limit: 'a', remaining: 'b', reset: 'c' };
     const decider = on('', { ...FROM_ENVIRONMENT, limitHeaders });
     expect(Object.keys(upstream(decider, 'plain', ['a', 'b', 'c']))).toEqual(Object.values(NAMES));
   });
 
-  test('counts where neither the rule nor the file says anything', () => {
+  test('applies if neither the rule nor the file has a setting', () => {
     const decider = on('', FROM_ENVIRONMENT);
     expect(Object.keys(upstream(decider, 'own'))).toEqual([
       'x-ratelimit-limit',
@@ -60,7 +60,7 @@ describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
 });
 
 describe('request_headers', () => {
-  test('are sent without those of the response, and the other way round', () => {
+  test('are independent of the response headers', () => {
     expect(upstream(on('request_headers: [ratelimit]'), 'plain')).toEqual({
       'ratelimit-policy': '"plain";q=3;w=3600',
       ratelimit: '"plain";r=2;t=2800',
@@ -70,21 +70,21 @@ describe('request_headers', () => {
     );
   });
 
-  test('tell the upstream that a request would be denied in the active phase', () => {
+  test('inform the upstream that a request would be denied in the active phase', () => {
     expect(upstream(on('request_headers: [x-ratelimit]'), 'watched')).toMatchObject({
       'x-ratelimit-remaining': '0',
       'x-ratelimit-will-be-throttled': 'true',
     });
   });
 
-  test('are all of weir: Envoy adds its own to responses only', () => {
+  test('are all sent by weir, because Envoy adds its own only to responses', () => {
     const decider = on('request_headers: [x-ratelimit]', {
       envoyAdds: { xRateLimit: true, retryAfter: true },
     });
     expect(upstream(decider, 'plain')).toMatchObject({ 'x-ratelimit-limit': '3' });
   });
 
-  test('are sent for the family `ratelimit` of every limit that asks', () => {
+  test('are sent for the family `ratelimit` for every limit with that setting', () => {
     const decider = on('request_headers: [ratelimit]');
     const answer = decider.answer([descriptor(['plain=x']), descriptor(['own=x']), descriptor(['quiet=x'])]);
     // `own` has the fewest hits remaining, so it is described; it requests another family.

@@ -77,7 +77,7 @@ const block = (...texts: string[]) => control('block', texts);
 const allow = (...texts: string[]) => control('allow', texts);
 
 describe('a block', () => {
-  test('is OVER_LIMIT until it ends, to the second, and asks no store', () => {
+  test('denies until it ends, to the second, without the store', () => {
     const store = new Asked();
     const decider = new Decider(POLICY, { store });
     lasting(decider, 90_400_000, 'block', ['tenant=acme']);
@@ -114,7 +114,7 @@ describe('a block', () => {
     'replacing=x',
     'unmatched=x',
     'told=x',
-  ])('beats what the policy says of %s', (text) => {
+  ])("overrides the policy's %s", (text) => {
     const decider = deciding([block(text)]);
     const response = decider.answer([descriptor([text])]);
     expect([response.overallCode, response.statuses[0]?.code]).toEqual([OVER_LIMIT, OVER_LIMIT]);
@@ -125,14 +125,14 @@ describe('a block', () => {
     { answers: { shadowMode: true } },
     { answers: { quotaMode: true } },
     { maxLimits: 0 },
-  ])('beats %j', (options) => {
+  ])('overrides %j', (options) => {
     const decider = deciding([block('tenant=acme')], options);
     const asked = [descriptor(['tenant=acme']), descriptor(['quota2=x'])];
     expect(decider.answer(asked).overallCode).toBe(OVER_LIMIT);
     expect(headers(decider.answer(asked))['retry-after']).toBeDefined();
   });
 
-  test('beats limit overrides, peeks and refunds', () => {
+  test('overrides limit overrides, peeks and refunds', () => {
     const decider = deciding([block('tenant=acme')]);
     for (const more of [
       { limit: { requestsPerUnit: 100, unit: 2 } },
@@ -143,7 +143,7 @@ describe('a block', () => {
     }
   });
 
-  test('takes nothing of the other limits of its request, also not of a quota or candidate', () => {
+  test('takes no tokens from other limits of its request, including quotas and candidates', () => {
     const decider = deciding([block('free=x')]);
     const all = ['tenant=a', 'tried=x', 'quota=x'].map((text) => descriptor([text]));
     for (let n = 0; n < 5; n++) decider.answer([...all, descriptor(['free=x'])]);
@@ -151,7 +151,7 @@ describe('a block', () => {
     expect([overallCode, ...statuses.map(({ limitRemaining }) => limitRemaining)]).toEqual([OK, 1, 1, 0]);
   });
 
-  test('of what derive makes names who sends the key, and the other way round', () => {
+  test('of a derived entry applies to requests with the original key, and vice versa', () => {
     const policy = policyOf(POLICY);
     for (const texts of [['tenant=acme'], ['api_key=key of acme']]) {
       const decider = deciding([control('block', texts, { policy })]);
@@ -161,14 +161,14 @@ describe('a block', () => {
     }
   });
 
-  test('has headers and body of the rule that its descriptor meets, else of the file', () => {
+  test('has the headers and body of the matching rule, or else of the file', () => {
     const decider = deciding([block('told=x')]);
     const response = decider.answer([descriptor(['told=x'])]);
     expect(headers(response)).not.toHaveProperty('retry-after');
     expect(Buffer.from(response.rawBody ?? []).toString()).toBe('go away');
   });
 
-  test('tells the end of the one that ends last', () => {
+  test('reports the end of the block that ends last', () => {
     const decider = new Decider(POLICY);
     lasting(decider, 10 * SECOND, 'block', ['tenant=acme']);
     lasting(decider, 20 * SECOND, 'block', ['watched=x']);
@@ -177,7 +177,7 @@ describe('a block', () => {
     expect(headers(response)['retry-after']).toBe('20');
   });
 
-  test('stands in the decision of the metadata, beside what was asked', () => {
+  test('is in the decision metadata, with the hits of the request', () => {
     const answers = { decisionMetadata: true, dynamicMetadata: true };
     const decider = deciding([control('block', ['tenant=acme'], { id: 'b1', reason: 'abuse' })], { answers });
     lasting(decider, 3 * SECOND, 'block', ['tenant=acme'], { id: 'b1', reason: 'abuse' });
@@ -194,7 +194,7 @@ describe('a block', () => {
     });
   });
 
-  test('stands in the log, with secrets redacted', () => {
+  test('is in the log, with redacted secrets', () => {
     const policy = policyOf(POLICY);
     const decider = deciding([control('block', ['api_key=other'], { policy, id: 'b1', reason: 'abuse' })]);
     decider.observer.debug = true;
@@ -206,7 +206,7 @@ describe('a block', () => {
     expect(JSON.stringify(decider.observer.lines)).not.toContain('"other"');
   });
 
-  test('is counted for those who count single buckets', () => {
+  test('counts in the statistics of single buckets', () => {
     const decider = deciding([block('tenant=acme')]);
     const counted: string[] = [];
     decider.observer.buckets = {
@@ -218,7 +218,7 @@ describe('a block', () => {
     expect(counted).toEqual(['blocked acme']);
   });
 
-  test('denies in a request of many descriptors, each told once', async () => {
+  test('denies a request with many descriptors, and reports each of them once', async () => {
     const decider = deciding([block('tenant=t1500')], { maxDescriptors: 3000 });
     const many = Array.from({ length: 2000 }, (_, n) => descriptor([`tenant=t${n}`]));
     const request = { domain: 'd', descriptors: many, hitsAddend: 0 };
@@ -232,7 +232,7 @@ describe('a block', () => {
 });
 
 describe('an exemption', () => {
-  test('is OK without limit and headers, and takes nothing', () => {
+  test('allows without limit and headers, and takes no tokens', () => {
     const store = new Asked();
     const decider = deciding([allow('tenant=acme')], { store });
     for (let n = 0; n < 5; n++) {
@@ -247,7 +247,7 @@ describe('an exemption', () => {
     expect(store.keys).toEqual([]);
   });
 
-  test('leaves the other descriptors of its request what they are', () => {
+  test('does not affect the other descriptors of its request', () => {
     const decider = deciding([allow('tenant=acme')]);
     const ask = () => decider.answer([descriptor(['tenant=acme']), descriptor(['tenant=other'])]);
     expect(ask().statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([0, 1]);
@@ -261,7 +261,7 @@ describe('an exemption', () => {
     expect(headers(denied)).toHaveProperty('x-ratelimit-limit', '2');
   });
 
-  test('loses against a block', () => {
+  test('has no effect if a block matches, too', () => {
     const decider = deciding([allow('tenant=acme'), block('tenant=acme', 'path=/a')]);
     expect(decider.answer([descriptor(['tenant=acme'])]).overallCode).toBe(OK);
     expect(decider.answer([descriptor(['tenant=acme', 'path=/a'])]).overallCode).toBe(OVER_LIMIT);
@@ -269,7 +269,7 @@ describe('an exemption', () => {
     expect(decider.answer(both).overallCode).toBe(OVER_LIMIT);
   });
 
-  test('of a quota is one with room: the others deny nothing', () => {
+  test('of a quota counts as a quota with remaining hits, so no other quota denies', () => {
     const decider = deciding([allow('quota=x')]);
     const ask = () => decider.answer([descriptor(['quota=x']), descriptor(['quota2=x'])]).overallCode;
     expect([ask(), ask(), ask()]).toEqual([OK, OK, OK]);
@@ -277,13 +277,13 @@ describe('an exemption', () => {
     expect(alone()).toBe(OVER_LIMIT);
   });
 
-  test('of a rule that replaces another leaves that replaced', () => {
+  test('of a rule that replaces another rule still replaces it', () => {
     const decider = deciding([allow('replacing=x')]);
     const ask = () => decider.answer([descriptor(['replacing=x']), descriptor(['tenant=a'])]).overallCode;
     expect([ask(), ask(), ask()]).toEqual([OK, OK, OK]);
   });
 
-  test('of a descriptor with a limit of its own is no quota, and replaces nothing', () => {
+  test('of a descriptor with a limit override is not a quota, and replaces no rule', () => {
     const limit = { requestsPerUnit: 5, unit: LIMIT_UNIT.minute };
     const decider = deciding([allow('quota=x'), allow('replacing=x')]);
     const beside = (exempted: string, other: string) =>
@@ -292,7 +292,7 @@ describe('an exemption', () => {
     expect([1, 2, 3].map(() => beside('replacing=x', 'tenant=a'))).toEqual([OK, OK, OVER_LIMIT]);
   });
 
-  test('stands in the decision of the metadata, alone and beside a limit', () => {
+  test('is in the decision metadata, alone and next to a limit', () => {
     const decider = deciding([control('allow', ['tenant=acme'], { id: 'a1' })], {
       answers: { decisionMetadata: true },
     });
@@ -308,7 +308,7 @@ describe('an exemption', () => {
   });
 });
 
-describe('a request that nobody looks at to its end', () => {
+describe('a request that is not matched completely', () => {
   const SHADOWED = { answers: { shadowMode: true } };
   /** A policy in which no rule can deny. */
   const WATCHED =
@@ -331,7 +331,7 @@ describe('a request that nobody looks at to its end', () => {
   const many = Array.from({ length: 200 }, () => descriptor(['tenant=x']));
 
   test.each<DeciderOptions>([{}, SHADOWED])(
-    'is denied while a block of its domain is in force (%j)',
+    'is denied while a block of its domain is active (%j)',
     async (options) => {
       const decider = deciding([block('tenant=acme')], options, WATCHED);
       expect(await decide(decider, many, late)).toBe(OVER_LIMIT);
@@ -344,13 +344,13 @@ describe('a request that nobody looks at to its end', () => {
     },
   );
 
-  test('is denied where it takes too much work to know whether it is blocked', async () => {
+  test('is denied if the check for blocks exceeds the budget', async () => {
     expect(await decide(deciding(grid('block'), SHADOWED, WATCHED), [stuffed()])).toBe(OVER_LIMIT);
     expect(await decide(deciding(grid('allow'), SHADOWED, WATCHED), [stuffed()])).toBe(OK);
   });
 });
 
-test('follows a book, and costs no look at the clock while that is empty', async () => {
+test('follows a control book, and does not read the clock while the book is empty', async () => {
   const decider = new Decider(POLICY);
   const book = new MemoryControlBook(() => decider.clock.monotonicMicros());
   book.onChange((change) => decider.controls.apply(change));

@@ -19,7 +19,7 @@ function find(index: ControlIndex, texts: readonly string[], steps = LOTS) {
   return index.of('d')?.find(entries(...texts), new MatchWork(steps));
 }
 
-test('a domain has room for so many sets of keys, and for any number of values', () => {
+test('a domain has space for a limited number of key sets, and for any number of values', () => {
   const index = indexOf(...Array.from({ length: MAX_KEY_SETS }, (_, n) => control('block', [`k${n}=v`])));
   expect(index.hasRoomFor('d', control('allow', ['k0=other']).identity)).toBe(true);
   expect(index.hasRoomFor('d', control('allow', ['k0=v', 'k1=v']).identity)).toBe(false);
@@ -33,7 +33,7 @@ function cost(index: ControlIndex, texts: readonly string[]): number {
   return LOTS - work.remaining;
 }
 
-test('what it costs to find one does not grow with their number', () => {
+test('the cost of a lookup does not grow with the number of controls', () => {
   const grid = (edge: number): LiveControl[] =>
     Array.from({ length: edge * edge }, (_, n) =>
       control('block', [`a=${n % edge}`, `b=${Math.floor(n / edge)}`, 'c=1']),
@@ -46,7 +46,7 @@ test('what it costs to find one does not grow with their number', () => {
   expect(find(many, ['a=99', 'b=99', 'c=1'])).toBeDefined();
 });
 
-test('nor does a descriptor made to be costly take more than it may', () => {
+test('a descriptor that is designed to be costly stays within the bound', () => {
   const index = indexOf(
     ...Array.from({ length: 10_000 }, (_, n) =>
       control('block', [`a=${n % 100}`, `b=${Math.floor(n / 100)}`, 'c=1']),
@@ -57,7 +57,7 @@ test('nor does a descriptor made to be costly take more than it may', () => {
   expect(cost(index, texts)).toBeLessThan(250_000);
 });
 
-test('a secret too long to be digested with the work that is left is told so', () => {
+test('a secret that is too long to be digested within the budget is reported', () => {
   const index = indexOf(control('block', ['api_key=x']));
   expect(find(index, [`api_key=${'v'.repeat(100_000)}`], 20_000)).toBe(EXCEEDED);
   expect(find(index, [`api_key=${'v'.repeat(1000)}`], 20_000)).toBeUndefined();

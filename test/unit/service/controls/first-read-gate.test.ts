@@ -44,7 +44,7 @@ function gated() {
 }
 
 describe('before the first read of controls', () => {
-  test('a call waits for it, and is blocked', async () => {
+  test('a call waits for the read, and is blocked', async () => {
     const { decider, end, ask } = gated();
     const answer = ask('allow');
     const made = control('x', { domain: 'd', identity: [{ key: 'allow', value: 'x', secret: false }] });
@@ -56,14 +56,14 @@ describe('before the first read of controls', () => {
     expect(await answer).toBe(CODE.OVER_LIMIT);
   });
 
-  test('a call whose time ends first is answered by on_store_failure', async () => {
+  test('a call that expires first is decided by on_store_failure', async () => {
     const { decider, ask } = gated();
     const answers = await Promise.all(['error', 'allow', 'deny'].map((key) => ask(key, 10_000)));
     expect(answers).toEqual([expect.any(Refusal), CODE.OK, CODE.OVER_LIMIT]);
     expect(decider.observer.told.filter((told) => told === 'store timeout')).toHaveLength(3);
   });
 
-  test('those who have waited are decided a few in a turn of the event loop', async () => {
+  test('calls that have waited are decided a few in each turn of the event loop', async () => {
     const { end, ask } = gated();
     let answered = 0;
     const all = Array.from({ length: 3 * DECISIONS_PER_TURN }, () => ask('allow').then(() => answered++));
@@ -82,7 +82,7 @@ describe('before the first read of controls', () => {
     expect(await answered).toMatchObject({ overallCode: CODE.OK });
   });
 
-  test('afterwards nothing waits', () => {
+  test('calls do not wait after the read', () => {
     const { gate, end } = gated();
     end();
     const descriptors = [descriptor(['allow=x'])];

@@ -36,7 +36,7 @@ function recorded(options?: DeciderOptions) {
   return { decider, ask };
 }
 
-test('it is told of the question to the store and of the rule that decided', async () => {
+test('contains the call to the store and the rule that decided', async () => {
   const { decider, ask } = recorded();
   expect(await ask(descriptor(['one=a']))).toEqual(['asked 1', 'answered', 'decided d OK one']);
   expect(await ask(descriptor(['one=b']), descriptor(['none=a']))).toEqual([
@@ -52,7 +52,7 @@ test('it is told of the question to the store and of the rule that decided', asy
   expect(await ask(descriptor(['one=good']))).toEqual(['decided d OK allow']);
 });
 
-test('a store that fails is told of, and one that had its answer at hand was not called', async () => {
+test('contains a failure of the store, but no call if the store answered synchronously', async () => {
   const broken: BucketStore = {
     take: async () => new StorageError('timeout', 'late'),
     close: async () => {},

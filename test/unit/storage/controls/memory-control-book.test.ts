@@ -21,22 +21,22 @@ beforeEach(() => {
 });
 afterEach(() => book.close());
 
-describe('a book in memory', () => {
-  test('tells of a control at once, with its end', async () => {
+describe('a control book in memory', () => {
+  test('reports a new control at once, with its end', async () => {
     const one = control('acme', { durationMicros: 5 * SECOND });
     expect(await book.put(one)).toBe('done');
     expect(heard.controls.get(one.id)).toEqual({ ...one, expiresAtMicros: clock.monotonic + 5 * SECOND });
     expect(book.isPersistent).toBe(false);
   });
 
-  test('puts a control in the place of the one of the same kind, domain and identity', async () => {
+  test('replaces the control with the same kind, domain and identity', async () => {
     const [first, second] = [control('acme'), control('acme', { reason: 'again' })];
     const other = control('acme', { kind: 'allow' });
     for (const one of [first, other, second]) await book.put(one);
     expect(heard.ids).toEqual([second.id, other.id].sort());
   });
 
-  test('ends controls by their ids, and leaves out those it does not know', async () => {
+  test('ends controls by their ids, and ignores unknown ids', async () => {
     const [one, other] = [control('acme'), control('beta')];
     await book.put(one);
     await book.put(other);
@@ -45,7 +45,7 @@ describe('a book in memory', () => {
     expect(heard.changes.at(-1)?.ended).toEqual([one.id]);
   });
 
-  test('ends a control when its time is over, and makes room for another', async () => {
+  test('ends a control when it expires, which makes space for another one', async () => {
     const [short, long] = [
       control('a', { durationMicros: SECOND }),
       control('b', { durationMicros: 60 * SECOND }),
@@ -57,7 +57,7 @@ describe('a book in memory', () => {
     expect(heard.ids).toEqual([long.id]);
   });
 
-  test('tells who comes later of all that is in force', async () => {
+  test('reports all active controls to a later listener', async () => {
     const over = control('over', { durationMicros: SECOND });
     const one = control('acme');
     await book.put(over);
@@ -69,12 +69,12 @@ describe('a book in memory', () => {
     expect(later.changes[0]?.isReset).toBe(true);
   });
 
-  test('tells of buckets that were given tokens', async () => {
+  test('reports buckets that got tokens', async () => {
     await book.announceGrants(['k1', 'k2']);
     expect(heard.touched).toEqual(['k1', 'k2']);
   });
 
-  test('keeps so many and no more, and still replaces what it has', async () => {
+  test('limits the number of controls, but still replaces existing ones', async () => {
     for (let i = 0; i < MAX_CONTROLS; i++) await book.put(control(`t${i}`));
     expect(await book.put(control('one more'))).toBe('full');
     expect(await book.put(control('t0', { reason: 'another' }))).toBe('done');

@@ -106,7 +106,7 @@ function scene(options: Partial<LocalBucketsOptions> = {}) {
 }
 
 describe('local buckets', () => {
-  test('hold a share of the limit, divided among the workers, and tell of the whole limit', () => {
+  test('have a share of the limit, divided among the workers, and report the whole limit', () => {
     const { local } = scene({ workers: 2 });
     const take = () => local.take([item('a', {}, { local: 0.5 })])[0];
     expect(take()).toMatchObject({ limited: false, remaining: 1, used: 7 });
@@ -117,7 +117,7 @@ describe('local buckets', () => {
     expect(local.take([item('b')])[0]?.limited).toBe(true);
   });
 
-  test('limits of one request have each a share of their own, and are decided together', () => {
+  test('have separate shares of the limits of one request, and are decided together', () => {
     const { local, back, paid, left } = scene();
     const both = () => local.take([item('a', {}, { local: 0.25 }), item('b', {}, { local: 0.5 })]);
     expect(both().map(({ limited }) => limited)).toEqual([false, false]);
@@ -132,8 +132,8 @@ describe('local buckets', () => {
   });
 });
 
-describe('once the store is back', () => {
-  test('what was admitted is charged, down to empty', async () => {
+describe('after the store is available again', () => {
+  test('allowed hits are charged, until the bucket is empty', async () => {
     const { local, store, back, paid, left, said } = scene();
     store.memory.take([takeItem('b', EIGHT, { hits: 6 })]);
     local.take([item('a', { hits: 3 })]);
@@ -151,7 +151,7 @@ describe('once the store is back', () => {
     expect(said).toEqual(['charged for requests that were allowed while Redis was unavailable: 2 buckets']);
   });
 
-  test('refunds are charged as little as quotas that deny together', async () => {
+  test('refunds and quotas that deny together are not charged', async () => {
     const { local, back, paid, left } = scene();
     local.take([item('a', { hits: 3 })]);
     local.take([item('a', { hits: 2, refund: true })]);
@@ -170,7 +170,7 @@ describe('once the store is back', () => {
     expect(['a', 'b', 'q', 'r', 'o', 's'].map((key) => left(key))).toEqual([7, 8, 0, 0, 8, 7]);
   });
 
-  test('a bucket that had time to refill owes nothing', async () => {
+  test('a bucket that had time to refill is not charged', async () => {
     const { local, clock, store, back, paid } = scene();
     local.take([item('a', { hits: 4 })]);
     clock.advance(3 * HOUR);
@@ -180,7 +180,7 @@ describe('once the store is back', () => {
     expect(local.stats).toMatchObject({ charged: 0, lapsed: 1 });
   });
 
-  test('a window owes what was admitted in it, and nothing once it ended', async () => {
+  test('a window is charged for the hits that it allowed, unless it has ended', async () => {
     const { local, clock, back, paid, store } = scene();
     const rate = windowRate('hour', 8);
     local.take([item('old', { hits: 4 }, 'local', rate)]);
@@ -192,7 +192,7 @@ describe('once the store is back', () => {
     expect([left('old'), left('new')]).toEqual([8, 3]);
   });
 
-  test('a charge that failed is made again, together with what was admitted since', async () => {
+  test('a failed charge is repeated, together with the hits allowed since', async () => {
     const { local, store, state, back, paid, left } = scene();
     local.take([item('a', { hits: 2 })]);
     store.failing = new StorageError('disconnected', 'away again');
@@ -207,7 +207,7 @@ describe('once the store is back', () => {
     expect(local.stats.charged).toBe(1);
   });
 
-  test('one that was not answered is made again, which may deny more and never admits more', async () => {
+  test('a charge without a reply is repeated, which may deny more but never allows more', async () => {
     const { local, store, back, paid, left } = scene();
     local.take([item('a', { hits: 3 })]);
     store.mute = true;
@@ -219,7 +219,7 @@ describe('once the store is back', () => {
     expect(left('a')).toBe(2);
   });
 
-  test('a few are charged at a time', async () => {
+  test('a few charges run at a time', async () => {
     const { local, store, back, paid } = scene();
     for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     back();
@@ -228,7 +228,7 @@ describe('once the store is back', () => {
     expect(store.asked).toHaveLength(3 * MAX_CONCURRENT_CHARGES);
   });
 
-  test('a store that was up all the while, and only late, is charged, too', async () => {
+  test('a store that was only late is charged, too', async () => {
     const { local, state, paid, left } = scene();
     state.up = true;
     local.take([item('a', { hits: 3 })]);
@@ -238,7 +238,7 @@ describe('once the store is back', () => {
 });
 
 describe('bounds', () => {
-  test('past them the bucket is forgotten that nothing was taken from for the longest time', async () => {
+  test('remove the bucket that has been unused for the longest time', async () => {
     const { local, back, paid, left } = scene({ maxBuckets: 2 });
     for (const key of ['a', 'b', 'a', 'c']) local.take([item(key)]);
     expect(local.stats).toMatchObject({ waiting: 2, forgotten: 1 });
@@ -247,13 +247,13 @@ describe('bounds', () => {
     expect([left('a'), left('b'), left('c')]).toEqual([6, 8, 7]);
   });
 
-  test('bytes are bounded, too', () => {
+  test('limit the bytes, too', () => {
     const { local } = scene({ maxBytes: 3000 });
     for (let i = 0; i < 10; i++) local.take([item(`${i}`.padEnd(700, 'x'))]);
     expect(local.stats).toMatchObject({ waiting: 2, forgotten: 8 });
   });
 
-  test('those that owe nothing any more make room first', () => {
+  test('remove buckets without owed hits first', () => {
     const { local, clock } = scene({ maxBuckets: 2 });
     for (const key of ['a', 'b']) local.take([item(key)]);
     clock.advance(3 * HOUR);
@@ -262,8 +262,8 @@ describe('bounds', () => {
   });
 });
 
-describe('at the end of the process', () => {
-  test('what is owed is charged without a pause', async () => {
+describe('when the process ends', () => {
+  test('owed hits are charged without a pause', async () => {
     const { local, state, left } = scene();
     for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     state.up = true;
@@ -272,7 +272,7 @@ describe('at the end of the process', () => {
     expect(local.stats).toMatchObject({ waiting: 0, charged: 3 * MAX_CONCURRENT_CHARGES, forgotten: 0 });
   });
 
-  test('the charges under way are waited for', async () => {
+  test('weir waits for the current charges', async () => {
     const { local, store, back, left } = scene();
     local.take([item('a')]);
     back();
@@ -282,7 +282,7 @@ describe('at the end of the process', () => {
     expect(local.stats).toMatchObject({ charged: 1, forgotten: 0 });
   });
 
-  test('one that is not answered in half a second counts as forgotten', async () => {
+  test('a charge without a reply after half a second counts as forgotten', async () => {
     const { local, store, back, said } = scene();
     store.silent = true;
     local.take([item('a')]);
@@ -298,7 +298,7 @@ describe('at the end of the process', () => {
     ]);
   });
 
-  test('what cannot be is given up, counted and said', async () => {
+  test('hits that cannot be charged are given up, counted and logged', async () => {
     const { local, said } = scene();
     local.take([item('a')]);
     await local.close();

@@ -40,7 +40,7 @@ const name = fc
   .tuple(fc.constantFrom(0, 1, 3, 17, 60, 61, 300, 900, 5000, 40_000), fc.nat(40), fc.boolean())
   .map(([length, number, wide]) => `${'k'.repeat(length)}${wide ? '\u4e2d' : ''}${number}`);
 
-test('holds what a plain map would hold, whatever is added, changed and dropped', () => {
+test('contains the same as a plain map after any additions, changes and removals', () => {
   const state = fc.tuple(
     fc.constantFrom(1, 7, 4_294_967_295),
     fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
@@ -67,7 +67,7 @@ test('holds what a plain map would hold, whatever is added, changed and dropped'
   );
 });
 
-test('a hundred thousand buckets come, are found, and leave in the order in which they fill', () => {
+test('a hundred thousand buckets are added, found, and removed in the order in which they fill', () => {
   const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
   const count = 100_000;
   // 7919 is prime, so the sequence contains each number once, in mixed order.
@@ -87,7 +87,7 @@ test('a hundred thousand buckets come, are found, and leave in the order in whic
   expect([table.size, table.evictions]).toEqual([1, 0]);
 });
 
-test('knows of each bucket past full until when it is, whatever others come, change and go', () => {
+test('knows the expiry of each surplus after any additions, changes and removals', () => {
   const command = fc.record({
     key: fc.nat(12),
     ends: fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined }),

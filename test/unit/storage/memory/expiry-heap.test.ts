@@ -9,7 +9,7 @@ class Positions implements HeapPositions {
   setPosition = (slot: number, position: number) => void this.of.set(slot, position);
 }
 
-test('always has the smallest key on top, through pushes, updates, removals and renumbering', () => {
+test('has the smallest key at the top after any pushes, updates, removals and renumberings', () => {
   const command = fc.record({
     slot: fc.nat(30),
     key: fc.integer({ min: -50, max: 50 }),

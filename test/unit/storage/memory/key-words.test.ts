@@ -15,7 +15,7 @@ function fresh(key: string): string {
   return imageOf(new KeyWords(1, 2), key);
 }
 
-test('different names have different words, equal ones the same hash', () => {
+test('different names have different words, and equal names have the same hash', () => {
   const words = new KeyWords();
   const name = fc.oneof(anyText(), fc.string({ unit: fc.constantFrom('\0', 'a', 'ÿ', 'Ā', '\ud800') }));
   fc.assert(
@@ -35,11 +35,11 @@ test.each([
   ['characters that fill up the last word', 'abc', 'abc\0'],
   ['two narrow characters and a wide one of the same bits', 'ab', '\u6261'],
   ['a high byte that would fall on the next character', 'ĀA', 'AB'],
-])('%s make another name', (_, one, other) => {
+])('%s result in another name', (_, one, other) => {
   expect(fresh(one)).not.toBe(fresh(other));
 });
 
-test('loading says whether the name is another one', () => {
+test('load returns whether the name differs from the previous one', () => {
   const words = new KeyWords();
   expect([words.load('a'), words.load('a'), words.load('b'), words.load('a')]).toEqual([
     true,
@@ -56,14 +56,14 @@ test('a name of a megabyte fits', () => {
 });
 
 describe('the hash', () => {
-  test('is another one under another seed', () => {
+  test('differs with another seed', () => {
     const [one, other] = [new KeyWords(1, 2), new KeyWords(1, 3)];
     one.load('tenant');
     other.load('tenant');
     expect(one.hash).not.toBe(other.hash);
   });
 
-  test('spreads names that differ little over chains', () => {
+  test('distributes similar names evenly over chains', () => {
     const words = new KeyWords();
     const chains = new Int32Array(1 << 10);
     for (let i = 0; i < chains.length * 16; i++) {
@@ -76,7 +76,7 @@ describe('the hash', () => {
   });
 
   test.each([65, 300, 1000, 4096, 4100])(
-    'spreads names of %p characters that differ little over chains',
+    'distributes similar names of %p characters evenly over chains',
     (length) => {
       const words = new KeyWords();
       const chains = new Int32Array(1 << 6);
@@ -91,7 +91,7 @@ describe('the hash', () => {
     },
   );
 
-  test('of a long name depends on every character, and on the seed', () => {
+  test('of a long name depends on every character and on the seed', () => {
     const length = 300;
     const hashes = new Set<number>();
     const words = new KeyWords();

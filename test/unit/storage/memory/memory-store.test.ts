@@ -21,7 +21,7 @@ function left(store: MemoryStore, key: string): number {
 }
 
 describe('bounds', () => {
-  test('the bucket that will be full soonest goes first, and is counted', () => {
+  test('evict the bucket that will be full soonest, and count it', () => {
     const { store } = open({ maxBuckets: 3 });
     store.take([takeItem('a', HUNDRED, { hits: 50 })]);
     store.take([takeItem('b', HUNDRED, { hits: 20 })]);
@@ -32,7 +32,7 @@ describe('bounds', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => left(store, key))).toEqual([50, 100, 10, 70]);
   });
 
-  test('later takes and refunds count in that order', () => {
+  test('take later takes and refunds into account', () => {
     const { store } = open({ maxBuckets: 3 });
     for (const key of ['a', 'b', 'c']) store.take([takeItem(key, HUNDRED, { hits: 40 })]);
     store.take([takeItem('a', HUNDRED, { hits: 50 })]);
@@ -43,7 +43,7 @@ describe('bounds', () => {
     expect(['a', 'b', 'e'].map((key) => left(store, key))).toEqual([10, 100, 1]);
   });
 
-  test('windows go by when they end', () => {
+  test('evict windows by their end', () => {
     const { store } = open({ maxBuckets: 2 });
     store.take([takeItem('day', windowRate('day', 9))]);
     store.take([takeItem('second', windowRate('second', 9))]);
@@ -52,7 +52,7 @@ describe('bounds', () => {
     expect(left(store, 'a')).toBe(50);
   });
 
-  test('bytes bound too, however long the keys', () => {
+  test('limit the bytes, too, with keys of any length', () => {
     const long = 'k'.repeat(1000);
     const { store } = open({ maxBytes: 3 * bucketBytes(`${long}0`) });
     for (let i = 0; i < 9; i++) store.take([takeItem(`${long}${i}`, HUNDRED, { hits: 10 + i })]);
@@ -60,20 +60,20 @@ describe('bounds', () => {
     expect(left(store, `${long}8`)).toBe(82);
   });
 
-  test('one bucket is kept even where the bound allows none', () => {
+  test('allow one bucket even if it exceeds them', () => {
     const { store } = open({ maxBytes: 1 });
     store.take([takeItem('a', HUNDRED, { hits: 10 })]);
     expect([store.size, left(store, 'a')]).toEqual([1, 90]);
   });
 
-  test('a request larger than the bound is decided whole', () => {
+  test('do not prevent a request that exceeds them', () => {
     const { store } = open({ maxBuckets: 5 });
     const items = Array.from({ length: 50 }, (_, i) => takeItem(`k${i}`, HUNDRED));
     expect(store.take(items).every(({ limited }) => !limited)).toBe(true);
     expect(store.size).toBe(5);
   });
 
-  test('with all keys stale an eviction still looks at few, and drops one', () => {
+  test('evict one bucket after a few checks, even if all heap entries are outdated', () => {
     const { store } = open({ maxBuckets: 500 });
     for (let i = 0; i < 500; i++) store.take([takeItem(`k${i}`, HUNDRED)]);
     for (let i = 0; i < 500; i++) store.take([takeItem(`k${i}`, HUNDRED, { hits: 40 })]);
@@ -84,7 +84,7 @@ describe('bounds', () => {
 });
 
 describe('housekeeping', () => {
-  test('a bucket given back whole is dropped at once', () => {
+  test('a bucket that is full again after a refund is removed at once', () => {
     const { store } = open();
     store.take([takeItem('a', HUNDRED, { hits: 3 })]);
     expect(store.size).toBe(1);
@@ -92,7 +92,7 @@ describe('housekeeping', () => {
     expect([store.size, store.bytes]).toEqual([0, 0]);
   });
 
-  test('full buckets and past windows leave as others are used, and are no evictions', () => {
+  test('full buckets and ended windows are removed by later takes, and do not count as evictions', () => {
     const { clock, store } = open();
     for (let i = 0; i < 1000; i++) store.take([takeItem(`k${i}`, HUNDRED)]);
     for (let i = 0; i < 1000; i++) store.take([takeItem(`w${i}`, windowRate('second', 9))]);
@@ -102,7 +102,7 @@ describe('housekeeping', () => {
     expect([store.size, store.evictions]).toEqual([1, 0]);
   });
 
-  test('a look keeps nothing', () => {
+  test('a peek stores no bucket', () => {
     const { store } = open();
     expect(left(store, 'a')).toBe(100);
     store.take([takeItem('a', HUNDRED, { hits: 101 })]);
@@ -111,13 +111,13 @@ describe('housekeeping', () => {
   });
 });
 
-test('answers at once: no promise', () => {
+test('a take returns its outcomes without a promise', () => {
   const { store } = open();
   expect(Array.isArray(store.take([takeItem('a', HUNDRED)]))).toBe(true);
 });
 
 describe('many items in one request', () => {
-  test.each([5, 20, 900])('names of %p characters count each time they come, kept or not', (length) => {
+  test.each([5, 20, 900])('names of %p characters count each time they occur, stored or not', (length) => {
     const { store } = open();
     const key = (i: number) => `${i}`.padStart(length, 'k');
     const items = Array.from({ length: 60 }, (_, i) => takeItem(key(i % 40), HUNDRED, { hits: 3 }));
@@ -137,7 +137,7 @@ describe('many items in one request', () => {
     expect(store.size).toBe(41);
   });
 
-  test('buckets that are dropped for new ones in the same request are not written where they were', () => {
+  test('buckets that are evicted for new ones of the same request are not written to their old slots', () => {
     const { store } = open({ maxBuckets: 10 });
     const round = (from: number) =>
       store.take(Array.from({ length: 12 }, (_, i) => takeItem(`k${from + i}`, HUNDRED, { hits: 10 + i })));

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { allocatedWords, RecordArena } from '../../../../src/storage/memory/record-arena.js';
 
-test('records of other sizes find the room that was freed', () => {
+test('records of other sizes use the space of freed records', () => {
   const arena = new RecordArena();
   for (const words of [8, 13, 64, 100, 1000]) {
     const slots = Array.from({ length: 5000 }, () => arena.allocate(words));
@@ -13,7 +13,7 @@ test('records of other sizes find the room that was freed', () => {
   expect(arena.doubles.length).toBe(chunksOfTheLargest);
 });
 
-test('a record above all size classes has a chunk of its own', () => {
+test('a record above all size classes has a separate chunk', () => {
   const arena = new RecordArena();
   const [one, other] = [arena.allocate(1025), arena.allocate(100_000)];
   expect(arena.doubles.map((chunk) => chunk.length)).toEqual([1025, 100_000]);
@@ -21,7 +21,7 @@ test('a record above all size classes has a chunk of its own', () => {
   expect(arena.doubles.map((chunk) => chunk.length)).toEqual([0, 0]);
 });
 
-test('says which record has moved to the place of a freed one, with all its bits', () => {
+test('free returns which record has moved, and the record keeps all its bits', () => {
   const arena = new RecordArena();
   const [a, b, c] = [arena.allocate(3), arena.allocate(3), arena.allocate(3)];
   const ints = arena.ints[0]!;
@@ -31,7 +31,7 @@ test('says which record has moved to the place of a freed one, with all its bits
   expect(arena.free(b)).toBe(-1);
 });
 
-test('large sizes are rounded up by an eighth at most', () => {
+test('large sizes are rounded up by one eighth at most', () => {
   for (let words = 1; words <= 1024; words++) {
     expect(allocatedWords(words)).toBeGreaterThanOrEqual(words);
     expect(allocatedWords(words)).toBeLessThanOrEqual(Math.max(words, words * 1.125 + 1));

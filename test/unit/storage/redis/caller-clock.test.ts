@@ -19,7 +19,7 @@ function clockOf(machine: FakeClock): { clock: CallerClock; read(there?: number,
   return { clock, read };
 }
 
-test('goes on between readings, a thousandth slower for what clocks drift', () => {
+test('advances between readings, slower by a thousandth because clocks drift', () => {
   const machine = new FakeClock();
   const { clock, read } = clockOf(machine);
   expect(clock.isSet).toBe(false);
@@ -32,7 +32,7 @@ test('goes on between readings, a thousandth slower for what clocks drift', () =
   expect(clock.nowMicros()).toBe(machine.wall - SECOND / 2);
 });
 
-test('is as far behind as the answer took, and keeps the best of the last readings', () => {
+test('is behind by the duration of the reply, and uses the best of the latest readings', () => {
   const machine = new FakeClock();
   const { clock, read } = clockOf(machine);
   read(100, 300);
@@ -44,7 +44,7 @@ test('is as far behind as the answer took, and keeps the best of the last readin
   expect(machine.wall - clock.nowMicros()).toBe(200);
 });
 
-test('stands still where Redis stepped back by up to a second, and then goes on', () => {
+test('stops while Redis has stepped back by up to a second, and then continues', () => {
   const machine = new FakeClock();
   const { clock, read } = clockOf(machine);
   read();
@@ -59,7 +59,7 @@ test('stands still where Redis stepped back by up to a second, and then goes on'
   expect(clock.nowMicros()).toBe(machine.wall);
 });
 
-test('follows a step forward at once, and a large one back at the third reading', () => {
+test('follows a step forward at once, and a large step back after three readings', () => {
   const machine = new FakeClock();
   const { clock, read } = clockOf(machine);
   read();
@@ -77,7 +77,7 @@ test('follows a step forward at once, and a large one back at the third reading'
   expect(clock.nowMicros()).toBe(machine.wall);
 });
 
-test('never follows one reading of another machine', () => {
+test('does not follow a single reading from another machine', () => {
   const machine = new FakeClock();
   const { clock, read } = clockOf(machine);
   read();
@@ -93,7 +93,7 @@ test('never follows one reading of another machine', () => {
   }
 });
 
-test('never goes back and is never ahead, whatever the network and the drift', () => {
+test('never goes back and is never ahead, for any network and drift', () => {
   const wait = fc.integer({ min: 0, max: 60_000_000 });
   const trip = fc.oneof(fc.integer({ min: 0, max: 1000 }), fc.integer({ min: 0, max: 2_000_000 }));
   const readings = fc.array(fc.tuple(wait, trip, trip), { minLength: 1, maxLength: 50 });

@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { CircuitBreaker } from '../../../../src/storage/redis/connection/circuit-breaker.js';
 
-test('opens after a run of failures, once', () => {
+test('opens once after consecutive failures', () => {
   const breaker = new CircuitBreaker(3);
   expect([breaker.failure(), breaker.failure(), breaker.open]).toEqual([false, false, false]);
   expect([breaker.failure(), breaker.open]).toEqual([true, true]);
   expect(breaker.failure()).toBe(false);
 });
 
-test('a success ends the run, but does not close what is open', () => {
+test('a success resets the failures, but does not close an open breaker', () => {
   const breaker = new CircuitBreaker(2);
   breaker.failure();
   breaker.success();
@@ -18,7 +18,7 @@ test('a success ends the run, but does not close what is open', () => {
   expect(breaker.open).toBe(true);
 });
 
-test('closing forgets the failures before', () => {
+test('closing it resets the failures', () => {
   const breaker = new CircuitBreaker(2);
   breaker.failure();
   breaker.failure();
@@ -26,7 +26,7 @@ test('closing forgets the failures before', () => {
   expect([breaker.open, breaker.failure(), breaker.failure()]).toEqual([false, false, true]);
 });
 
-test('silence opens it without a run', () => {
+test('opens at once when Redis is silent', () => {
   const breaker = new CircuitBreaker(5);
   expect([breaker.trip(), breaker.trip(), breaker.open]).toEqual([true, false, true]);
   breaker.close();

@@ -11,7 +11,7 @@ function areStringMethodsFast(): boolean {
   }
 }
 
-test('the methods of strings stay fast where ioredis is loaded', () => {
+test('the methods of strings stay fast after ioredis is loaded', () => {
   require('ioredis');
   expect(areStringMethodsFast()).toBe(false);
   require('../../../../src/storage/redis/connection/client/ioredis.js');

@@ -17,8 +17,8 @@ function sent(queue: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[]
   return keys;
 }
 
-describe('requests of many items', () => {
-  test('of one connection go in the order in which they came', () => {
+describe('requests with many items', () => {
+  test('of one connection are sent in order', () => {
     const queue = new LargeTakeQueue(1000);
     for (const name of ['a', 'b', 'c']) void queue.add(itemsOf(name, 100), 1, 'connection', 0);
     expect(sent(queue)).toEqual(['a0', 'b0', 'c0']);
@@ -34,7 +34,7 @@ describe('requests of many items', () => {
     expect(sent(queue)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
 
-  test('of a connection that has not asked for a while come before those of connections that ask all the time', () => {
+  test('of an idle connection come before those of connections that send all the time', () => {
     const queue = new LargeTakeQueue(1_000_000);
     for (let n = 0; n < 2000; n++) void queue.add(itemsOf('g', 500), 1, n % 1000, 0);
     sent(queue, 1);
@@ -49,7 +49,7 @@ describe('requests of many items', () => {
     expect([queue.items, queue.peek()]).toEqual([0, undefined]);
   });
 
-  test('of ten connections with requests as large as can be leave room for others', () => {
+  test('of ten connections with requests of the maximum size leave capacity for others', () => {
     const queue = new LargeTakeQueue(20_000);
     let taken = 0;
     for (let round = 0; round < 3; round++) {
@@ -64,7 +64,7 @@ describe('requests of many items', () => {
     expect(queue.hasRoomFor(65, 'modest')).toBe(false);
   });
 
-  test('find half of the room when they are alone, and some when others have taken that', () => {
+  test('may use half of the capacity, and some when other connections have used that half', () => {
     const queue = new LargeTakeQueue(1000);
     const fill = (connection: string): number => {
       let count = 0;
@@ -84,7 +84,7 @@ describe('requests of many items', () => {
     expect(new LargeTakeQueue(10).hasRoomFor(1000, 'one')).toBe(true);
   });
 
-  test('end when their time is over, and leave the others', async () => {
+  test('expire without an effect on the others', async () => {
     const queue = new LargeTakeQueue(1000);
     const results = [10, 30, 20].map((deadline) =>
       queue.add(itemsOf(`d${deadline}`, 10), deadline, deadline, 0),

@@ -10,7 +10,7 @@ function itemsOf(name: string, count: number): TakeItem[] {
   return Array.from({ length: count }, (_, i) => takeItem(`${name}${i}`, HUNDRED));
 }
 
-test('a request whose time ends while its call is made leaves no half of it in what is sent', async () => {
+test('a request that expires while its call is built is not sent in part', async () => {
   const sent: TakeBatch[] = [];
   const keys = new RedisKeys('');
   const sender = new LargeTakeSender(20_000, {

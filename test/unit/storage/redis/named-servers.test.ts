@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseSentinelUrl } from '../../../../src/storage/redis/connection/named-servers.js';
 
 describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
-  test('is the name of the master and where the Sentinels are', () => {
+  test('contains the name of the master and the addresses of the Sentinels', () => {
     expect(parseSentinelUrl(' mymaster, a:1 ,b,[::1]:3 ', { password: 'p', tls: true })).toEqual({
       sentinel: {
         masterName: 'mymaster',
@@ -37,7 +37,7 @@ describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
     expect(() => parseSentinelUrl(url)).toThrow(says);
   });
 
-  test('what is refused is not shown where it may hold a password', () => {
+  test('an error does not quote an address that may contain a password', () => {
     expect(() => parseSentinelUrl('mymaster,:s3cret@a:1')).toThrow(
       expect.not.stringContaining('s3cret') as never,
     );

@@ -40,7 +40,7 @@ describe('parseRedisUrl reads', () => {
     expect(parseRedisUrl(url, { socketType })).toMatchObject(expected);
   });
 
-  test('user and password as parameters, which those before the host beat', () => {
+  test('user and password as parameters, unless the URL has a login before the host', () => {
     for (const url of [
       'redis://h?username=u&password=p%40ss&db=3',
       'redis://h:6379/3?username=u&password=p@ss',
@@ -53,7 +53,7 @@ describe('parseRedisUrl reads', () => {
     });
   });
 
-  test('settings beside the URL', () => {
+  test('settings in addition to the URL', () => {
     const overrides = { password: 'b', username: 'u', db: 2, tls: true };
     expect(parseRedisUrl('redis://:a@h:1/1', overrides)).toEqual({
       ...overrides,

@@ -7,7 +7,7 @@ import {
 
 const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 
-describe('what Redis, the system or TLS says', () => {
+describe('the message of Redis, the system or TLS', () => {
   test.each([
     ["READONLY You can't write against a read only replica.", 'readonly', 'find'],
     // Redis 6.2, for a command in a script.
@@ -69,12 +69,12 @@ describe('what Redis, the system or TLS says', () => {
     ['read ECONNRESET', 'lost', 'count'],
     ['connection closed', 'lost', 'count'],
     ['something that nobody has seen', 'other', 'count'],
-  ])('%j is %s', (text, reason, reaction) => {
+  ])('%j is the fault %s', (text, reason, reaction) => {
     expect(redisFaultOf(text)).toMatchObject({ reason, reaction });
   });
 });
 
-test('a sentence names what to do, and what was said', () => {
+test('a sentence contains the remedy and the original message', () => {
   expect(faultSentence(PLACE, 'ERR DB index is out of range')).toBe(
     'it does not have database 3; choose another database in REDIS_URL (ERR DB index is out of range)',
   );
@@ -104,6 +104,6 @@ test.each([
   ['ERR No route to host', false],
   ['no upstream host', false],
   ['NOSCRIPT No matching script.', false],
-])('whether a call may be done that a proxy answers by %s: %s', (text, expected) => {
+])('whether a call may have been executed if a proxy replies %s: %s', (text, expected) => {
   expect(mayHaveExecuted(text)).toBe(expected);
 });

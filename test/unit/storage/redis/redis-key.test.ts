@@ -5,7 +5,7 @@ import { RedisKeys, redisKey } from '../../../../src/storage/redis/redis-key.js'
 
 const PREFIX = 'weir:1:';
 
-test('remembered keys are those made anew, whatever their length', () => {
+test('cached keys of any length equal computed ones', () => {
   const keys = new RedisKeys(PREFIX);
   for (const length of [1, 400, 512, 513, 5000]) {
     const parts = { key: `1:d${'ü'.repeat(length)}`, tagLength: 4 };
@@ -13,7 +13,7 @@ test('remembered keys are those made anew, whatever their length', () => {
   }
 });
 
-test('keys as long as a caller likes are not remembered', () => {
+test('long keys that callers choose are not cached', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const keys = new RedisKeys(PREFIX);

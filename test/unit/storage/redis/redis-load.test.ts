@@ -15,8 +15,8 @@ function batchOf(items: number, sinceMicros: number): TakeBatch {
   return batch;
 }
 
-describe('an answer that is late', () => {
-  test('behind much work is late for the work, while Redis answers', () => {
+describe('a late reply', () => {
+  test('behind much work is late because of the work, while Redis replies', () => {
     const load = new RedisLoad();
     load.sent(batchOf(4000, 0), 0);
     const narrow = batchOf(1, MS);
@@ -28,14 +28,14 @@ describe('an answer that is late', () => {
     expect(load.isDueToWork(narrow, 300 * MS, 251 * MS)).toBe(false);
   });
 
-  test('of a Redis with next to nothing to do is late for Redis', () => {
+  test('from an almost idle Redis is late because of Redis', () => {
     const load = new RedisLoad();
     const batch = batchOf(1, MS);
     load.sent(batch, MS);
     expect(load.isDueToWork(batch, 21 * MS, 20 * MS)).toBe(false);
   });
 
-  test('over a slow way is late for the way, however much is on it', () => {
+  test('over a slow network is late because of the network, with any number of calls', () => {
     const load = new RedisLoad();
     const open: TakeBatch[] = [];
     // A call of 5 items in each millisecond, answered 30 ms later: Redis works 10 µs for each item.
@@ -50,7 +50,7 @@ describe('an answer that is late', () => {
     }
   });
 
-  test('in many small calls is late for these, too', () => {
+  test('behind many small calls is late because of these', () => {
     const load = new RedisLoad();
     // 350 calls of one item: 15 µs each are more than a quarter of the wait, 10 µs would be less.
     for (let i = 0; i < 349; i++) load.sent(batchOf(1, 0), 0);
@@ -59,7 +59,7 @@ describe('an answer that is late', () => {
     expect(load.isDueToWork(last, 20 * MS, 19 * MS)).toBe(true);
   });
 
-  test('counts only work that is not done', () => {
+  test('is attributed only to work that is not done', () => {
     const load = new RedisLoad();
     const large = batchOf(4000, 0);
     load.sent(large, 0);
@@ -72,7 +72,7 @@ describe('an answer that is late', () => {
 });
 
 describe('the work of other processes', () => {
-  test('explains a wait as far as it was done meanwhile', () => {
+  test('explains a wait as far as it was done during the wait', () => {
     const load = new RedisLoad();
     load.addOtherWork(1, 10 * MS, 0);
     const batch = batchOf(1, 8 * MS);
@@ -90,7 +90,7 @@ describe('the work of other processes', () => {
     expect(load.isDueToWork(next, 47 * MS, 46 * MS)).toBe(true);
   });
 
-  test('is told once it is worth two milliseconds more than was told', () => {
+  test('is reported when it exceeds the reported work by two milliseconds', () => {
     const told: number[] = [];
     const load = new RedisLoad((micros) => told.push(micros));
     // 25 µs for each item of a large request, 10 for each of a small one, 5 for the call.
@@ -108,7 +108,7 @@ describe('the work of other processes', () => {
   });
 });
 
-test('Redis is lively while it has nothing to do, and for 250 ms after it was given something or answered', () => {
+test('Redis is responsive while it is idle, and for 250 ms after its last reply or its first call', () => {
   const load = new RedisLoad();
   expect(load.isResponsive(1e12)).toBe(true);
   load.sent(batchOf(1, 0), 1000 * MS);
@@ -117,8 +117,8 @@ test('Redis is lively while it has nothing to do, and for 250 ms after it was gi
   expect(load.isResponsive(1400 * MS)).toBe(true);
 });
 
-describe('the time until a call is done', () => {
-  test('is not known before Redis has answered, and nothing while it has nothing to do', () => {
+describe('the estimated wait of a call', () => {
+  test('is zero before the first reply, and while Redis is idle', () => {
     const load = new RedisLoad();
     expect(load.queueMicros(0)).toBe(0);
     const batch = batchOf(4000, 0);
@@ -129,7 +129,7 @@ describe('the time until a call is done', () => {
     expect(load.queueMicros(10 * MS)).toBe(0);
   });
 
-  test('is that of the work before it, at the pace of the last answers', () => {
+  test('is the time of the work before it, at the pace of recent replies', () => {
     const load = new RedisLoad();
     // Requests with four items take at most 45 µs; this Redis takes 10 µs.
     const calls = Array.from({ length: 100 }, () => batchOf(4, 0));
@@ -146,7 +146,7 @@ describe('the time until a call is done', () => {
     expect(load.queueMicros(nowMicros + 4000)).toBe(0);
   });
 
-  test('is that of large requests, over a slow way and beside many small ones', () => {
+  test('is that of large requests, over a slow network and next to many small requests', () => {
     const load = new RedisLoad();
     const wayMicros = 6 * MS;
     const itemMicros = 5;
@@ -176,7 +176,7 @@ describe('the time until a call is done', () => {
     expect(longest).toBeLessThan(12 * MS);
   });
 
-  test('is never longer than that of a Redis that is as slow as it may be', () => {
+  test('never exceeds the wait for the slowest possible Redis', () => {
     const load = new RedisLoad();
     const calls = Array.from({ length: 3 }, () => batchOf(4, 0));
     for (const call of calls) load.sent(call, 1);

@@ -7,6 +7,6 @@ test.each([
   ['user:secret', { username: 'user', password: 'secret' }],
   ['user:se:cret', { username: 'user', password: 'se:cret' }],
   [':secret', { username: '', password: 'secret' }],
-])('parseLogin reads %j', (text, login) => {
+])('parseLogin parses %j', (text, login) => {
   expect(parseLogin(text)).toEqual(login);
 });

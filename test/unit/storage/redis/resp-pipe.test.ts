@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 
 describe('commands', () => {
-  test('of one turn are one write', async () => {
+  test('of one turn share a write', async () => {
     const first = pipe.send('get', ['a'], TEXT);
     const second = pipe.send('set', ['b', '', '22'], TEXT);
     await Promise.resolve();
@@ -51,7 +51,7 @@ describe('commands', () => {
     expect(await Promise.all([first, second])).toEqual(['1', 'OK']);
   });
 
-  test('have lengths in bytes, whatever else the turn holds', async () => {
+  test('have lengths in bytes, whatever other commands the turn contains', async () => {
     void pipe.send('get', ['plain'], TEXT);
     void pipe.send('get', ['\u00e9\u20ac\u{1f600}', 'ascii'], TEXT);
     await Promise.resolve();
@@ -63,14 +63,14 @@ describe('commands', () => {
     expect(stream.written.at(-1)?.toString()).toBe('*2\r\n$3\r\nget\r\n$5\r\nagain\r\n');
   });
 
-  test('get the replies in the order in which they were sent', async () => {
+  test('get their replies in the order in which they were sent', async () => {
     const sent = ['a', 'b', 'c'].map((key) => pipe.send('get', [key], TEXT));
     stream.answer('$1\r\n1\r\n$1');
     stream.answer('\r\n2\r\n$1\r\n3\r\n');
     expect(await Promise.all(sent)).toEqual(['1', '2', '3']);
   });
 
-  test("reject with Redis's error, and the next goes on", async () => {
+  test('reject with an error of Redis, and later commands continue', async () => {
     const wrong = pipe.send('get', [], TEXT);
     const right = pipe.send('get', ['a'], TEXT);
     stream.answer('-ERR wrong number of arguments\r\n*1\r\n:7\r\n');
@@ -80,7 +80,7 @@ describe('commands', () => {
 });
 
 describe('the end', () => {
-  test('rejects what waits and what comes later', async () => {
+  test('rejects waiting and later commands', async () => {
     const waiting = pipe.send('get', ['a'], TEXT);
     pipe.end(new Error('the connection is closed'));
     await expect(waiting).rejects.toThrow('the connection is closed');
@@ -88,7 +88,7 @@ describe('the end', () => {
     expect([stream.written, broken]).toEqual([[], []]);
   });
 
-  test('comes with a malformed reply: what follows is not read', async () => {
+  test('follows a malformed reply, and no further data is read', async () => {
     const both = [pipe.send('get', ['a'], TEXT), pipe.send('get', ['b'], TEXT)];
     stream.answer('HTTP/1.1 400 Bad Request\r\n');
     stream.answer('$1\r\n1\r\n');
@@ -97,7 +97,7 @@ describe('the end', () => {
     for (const one of both) await expect(one).rejects.toThrow('the connection is closed');
   });
 
-  test('comes with a reply that is longer than what its command asked for: each has a bound of its own', async () => {
+  test('follows a reply that exceeds the bound of its own command', async () => {
     const numbers = pipe.send('evalsha', ['a'], { integers: 3, textBytes: 0 });
     const text = pipe.send('get', ['a'], TEXT);
     stream.answer('*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n');
@@ -107,12 +107,12 @@ describe('the end', () => {
     await expect(text).rejects.toThrow('the connection is closed');
   });
 
-  test('comes with a reply to nothing', () => {
+  test('follows a reply without a command', () => {
     stream.answer('+OK\r\n');
     expect(broken).toEqual(['malformed reply: no request was sent']);
   });
 
-  test('of the stream loses what is sent after it, as what was sent before, when its owner is told', async () => {
+  test('of the stream loses earlier commands, and commands that are sent before its event', async () => {
     const lost: string[] = [];
     const send = (key: string) => {
       pipe.send('get', [key], TEXT).catch(() => lost.push(key));

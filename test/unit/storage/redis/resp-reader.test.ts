@@ -46,7 +46,7 @@ function read(chunks: readonly Buffer[]): Reply[] {
 describe.each(CASES)('%j', (wire, expected) => {
   const bytes = Buffer.from(wire);
 
-  test('whole', () => {
+  test('in one chunk', () => {
     expect(read([bytes])).toEqual(expected);
   });
 
@@ -55,7 +55,7 @@ describe.each(CASES)('%j', (wire, expected) => {
   });
 });
 
-test('all of them in one stream, cut anywhere', () => {
+test('in one stream, split at any position', () => {
   const bytes = Buffer.from(CASES.map(([wire]) => wire).join(''));
   const expected = CASES.flatMap(([, replies]) => replies);
   fc.assert(
@@ -101,7 +101,7 @@ test.each([
   expect(() => read([Buffer.from(wire)])).toThrow(/^malformed reply/);
 });
 
-test('what comes although nothing was asked is malformed from its first byte on', () => {
+test('a reply without a request is malformed from its first byte', () => {
   for (const wire of [':', '*', '$', '+', 'H']) {
     const reader = new RespReader(
       () => {},
@@ -111,12 +111,12 @@ test('what comes although nothing was asked is malformed from its first byte on'
   }
 });
 
-test('of a long error the beginning is kept', () => {
+test('a long error is truncated', () => {
   const [reply] = read([Buffer.from(`-ERR ${'x'.repeat(10_000)}\r\n`)]);
   expect((reply as Error).message).toBe(`ERR ${'x'.repeat(508)}`);
 });
 
-test('bytes that are no reply are refused or waited for, but never hang or go on', () => {
+test('invalid bytes are refused or wait for more, but never hang', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
       try {
@@ -129,7 +129,7 @@ test('bytes that are no reply are refused or waited for, but never hang or go on
   );
 });
 
-test('keeps no more than the element at hand', () => {
+test('keeps only the current element in memory', () => {
   const replies: Reply[] = [];
   const reader = readerInto(replies);
   reader.read(Buffer.from('*3\r\n:1\r\n:2'));
@@ -143,12 +143,12 @@ test.each([
   ['NOSCRIPT No matching script.', 'NOSCRIPT'],
   ['ERR', 'ERR'],
   ['it is broken', ''],
-])('an error tells its code: %s', (text, code) => {
+])('an error contains its code: %s', (text, code) => {
   const [reply] = read([Buffer.from(`-${text}\r\n`)]);
   expect(reply).toMatchObject({ message: text, code });
 });
 
-test('an error that answers nothing is why Redis hangs up', () => {
+test('an error without a request is the reason why Redis closes the connection', () => {
   const reader = new RespReader(
     () => {},
     () => undefined,

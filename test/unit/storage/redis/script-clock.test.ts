@@ -34,7 +34,7 @@ function bench(clockOf: RedisClock, answers: (readonly number[] | Error)[] = [])
   return { machine, log, send, clock, time, asked: () => asked };
 }
 
-test('a TIME that is not answered delays no call, and is not asked again meanwhile', async () => {
+test('a TIME without a reply delays no call, and is not repeated during that time', async () => {
   const { machine, send, clock, asked } = bench('caller', [[1_700_000_000, 500]]);
   await clock.begin(send);
   expect(clock.argument(send)).toBe('+1700000000000500');
@@ -49,7 +49,7 @@ test('a TIME that is not answered delays no call, and is not asked again meanwhi
   expect(asked()).toBe(2);
 });
 
-test('auto says nothing until a script is refused the time, and then begins where Redis was', async () => {
+test("auto supplies no time until Redis refuses it to a script, and then starts with Redis's time", async () => {
   const { machine, log, send, clock, time, asked } = bench('auto');
   await clock.begin(send);
   expect(clock.argument(send)).toBe('');
@@ -66,7 +66,7 @@ test('auto says nothing until a script is refused the time, and then begins wher
   expect(log).toEqual([expect.stringContaining('does not allow scripts to read the time')]);
 });
 
-test('server gives nothing, whatever is refused', async () => {
+test('server never supplies the time, even after refusals', async () => {
   const { send, clock } = bench('server');
   expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(false);
   expect(clock.argument(send)).toBe('');
@@ -77,7 +77,7 @@ test.each([
   "ERR unknown command 'TIME'",
   'ERR unsupported command',
   'ERR This Redis command is not allowed',
-])('goes by the machine where TIME is answered with %j', async (text) => {
+])('uses the clock of the machine if TIME is answered with %j', async (text) => {
   const { log, send, clock } = bench('caller', [new RedisReplyError(text), new RedisReplyError(text)]);
   await clock.begin(send);
   const off = Number(clock.argument(send)) - Date.now() * 1000;
@@ -86,7 +86,7 @@ test.each([
   expect(log).toEqual([expect.stringContaining('weir uses the clock')]);
 });
 
-test('goes on as before where Redis is only not ready to answer TIME', async () => {
+test('continues as before if Redis is only not ready for TIME', async () => {
   const loading = new RedisReplyError('LOADING Redis is loading the dataset in memory');
   const { log, send, clock } = bench('caller', [[1_600_000_000, 0], loading]);
   await clock.begin(send);

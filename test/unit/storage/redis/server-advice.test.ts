@@ -8,7 +8,7 @@ test.each([
   ['7.0.15', 'noeviction', 0],
   ['6.2.0', 'noeviction', 1 << 30],
   ['10.0.0', 'allkeys-lru', 0],
-])('Redis %s, %s, maxmemory %d: nothing to say', (version, policy, maxmemory) => {
+])('Redis %s, %s, maxmemory %d: no warning', (version, policy, maxmemory) => {
   expect(serverAdvice(info(version, policy, maxmemory))).toEqual([]);
 });
 
@@ -25,6 +25,6 @@ test.each(['6.0.16', '5.0.7'])('warns of Redis %s', (version) => {
   ]);
 });
 
-test('a server that does not say gets no advice', () => {
+test('a server that does not report its settings causes no warning', () => {
   expect(serverAdvice('')).toEqual([]);
 });

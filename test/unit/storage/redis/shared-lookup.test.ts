@@ -15,7 +15,7 @@ function ask(name: string, done: Found[], all = false): Promise<Found> {
   });
 }
 
-test('those who ask for a name meanwhile share one lookup, and are told at the same time', async () => {
+test('concurrent lookups of a name share one lookup and its result', async () => {
   const done: Found[] = [];
   const first = ask('localhost', done);
   const second = ask('localhost', done);
@@ -28,7 +28,7 @@ test('those who ask for a name meanwhile share one lookup, and are told at the s
   expect(await third).toEqual([undefined, [{ address: '127.0.0.1', family: 4 }]]);
 });
 
-test('a name that is unknown is asked for again by those who come later', async () => {
+test('an unknown name is looked up again later', async () => {
   const done: Found[] = [];
   expect(await ask('no.such.name.invalid', done)).toMatchObject([
     expect.stringMatching(/ENOTFOUND|EAI_AGAIN/),

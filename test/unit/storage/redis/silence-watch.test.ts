@@ -32,7 +32,7 @@ function silentAfter(othersSince: (nowMicros: number) => number): () => number |
   return () => silent;
 }
 
-test('Redis is silent once nothing is answered for its patience, and for what it does for other processes', () => {
+test('Redis is silent if it has not replied for the maximum, plus the time of its work for other processes', () => {
   const alone = silentAfter(() => 0);
   const besides = silentAfter(() => 100 * MS);
   jest.advanceTimersByTime(30);
@@ -42,7 +42,7 @@ test('Redis is silent once nothing is answered for its patience, and for what it
   expect(besides()).toBeGreaterThanOrEqual(120);
 });
 
-test('others that tell of ever more work do not hide a hung Redis', () => {
+test('growing reports of other processes do not hide a hung Redis', () => {
   const silent = silentAfter((nowMicros) => 2 * nowMicros);
   jest.advanceTimersByTime(300);
   expect(silent()).toBeGreaterThanOrEqual(270);

@@ -44,8 +44,8 @@ const asked = (part: string) => map.of(part).asked.map(({ items }) => items);
 const came = (result: GiveBackResult) => () => Promise.resolve(result);
 const NONE = { made: 0, failed: 0, skipped: 0 };
 
-describe('a request whose buckets lie on one part', () => {
-  test('goes there as it is, and each item is looked at once', async () => {
+describe('a request whose buckets share a partition', () => {
+  test('is forwarded unchanged, and each item is read once', async () => {
     const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
     await store.take(items, 77, 'c', false);
     expect(map.of('a').asked).toEqual([
@@ -55,17 +55,17 @@ describe('a request whose buckets lie on one part', () => {
     expect(map.looks).toBe(3);
   });
 
-  test('is answered by a shard at once where that can', () => {
+  test('gets a synchronous result if the shard has one', () => {
     map.of('a').answer = ({ items }) => map.of('a').memory.take(items);
     expect(take(tokens('a1'))).toMatchObject([{ remaining: 99 }]);
   });
 
-  test('is the error of a part without server', () => {
+  test('gets the error of a partition without a server', () => {
     map.errors.set('a', AWAY);
     expect(take(tokens('a1'))).toBe(AWAY);
   });
 
-  test('is large with many items, however many', async () => {
+  test('is large if it has many items, up to any number', async () => {
     for (const [count, isLarge] of [
       [16, false],
       [17, true],
@@ -79,8 +79,8 @@ describe('a request whose buckets lie on one part', () => {
   });
 });
 
-describe('a request to several parts', () => {
-  test('asks all parts before one answers, by one deadline, the sooner of its own and the timeout', async () => {
+describe('a request to several partitions', () => {
+  test('is sent to all at once, with the sooner of its own deadline and the timeout', async () => {
     const answers: (() => void)[] = [];
     for (const part of 'ab') {
       map.of(part).answer = ({ items }) =>
@@ -99,7 +99,7 @@ describe('a request to several parts', () => {
     ]);
   });
 
-  test('that one part denies is given back what the others took, as if it had not asked', async () => {
+  test('gets back the hits from the other partitions if one partition denies it', async () => {
     fill(tokens('a1', { hits: 100 }), tokens('b1', { hits: 10 }), window('b2', { hits: 2 }));
     expect(await take(tokens('b1'), tokens('a1'), window('b2'), tokens('b1', { hits: 5 }))).toMatchObject([
       { limited: false, remaining: 90, used: 10, waitMicros: 100_000 },
@@ -118,7 +118,7 @@ describe('a request to several parts', () => {
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
   });
 
-  test('counts in windows when denied only if denied hits count', async () => {
+  test('counts in windows when it is denied only if denied hits count', async () => {
     for (const counts of [true, false]) {
       open(counts);
       fill(window('a1', { hits: 5 }));
@@ -134,8 +134,8 @@ describe('a request to several parts', () => {
   });
 });
 
-describe('what can deny', () => {
-  test('a request that nothing can deny is asked for in one step, refunds and all', async () => {
+describe('denials', () => {
+  test('a request that cannot be denied takes one step, including refunds', async () => {
     fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     const items = [
@@ -149,7 +149,7 @@ describe('what can deny', () => {
     for (const part of 'abcd') expect(asked(part)).toEqual([items.filter(({ key }) => key[0] === part)]);
   });
 
-  test('refunds follow when all parts have let the request pass, side by side', async () => {
+  test('refunds follow together when all partitions have allowed the request', async () => {
     fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
     const refunds = [tokens('a1', { hits: 20, refund: true }), tokens('b1', { hits: 30, refund: true })];
     expect(await take(refunds[0]!, tokens('c1'), refunds[1]!, tokens('b2'))).toMatchObject([
@@ -163,7 +163,7 @@ describe('what can deny', () => {
     expect(asked('c')).toHaveLength(1);
   });
 
-  test('quotas on several parts are judged together', async () => {
+  test('quotas on several partitions are decided together', async () => {
     const quota = (key: string) => window(key, { enforcement: 'quota' });
     fill(window('a1', { hits: 5 }));
     expect(await take(quota('a1'), quota('b1'), tokens('c1'))).toMatchObject([
@@ -182,7 +182,7 @@ describe('what can deny', () => {
     expect(map.of('a').asked[0]?.items).toMatchObject([{ enforcement: 'observe' }]);
   });
 
-  test('quotas on one part are judged there', async () => {
+  test('quotas on one partition are decided there', async () => {
     const quotas = ['a1', 'a2'].map((key) => window(key, { enforcement: 'quota' }));
     fill(window('a1', { hits: 5 }), window('a2', { hits: 5 }));
     expect(await take(...quotas, tokens('b1'))).toMatchObject([
@@ -195,7 +195,7 @@ describe('what can deny', () => {
     expect(used(tokens('b1'))).toBe(0);
   });
 
-  test('more than a limit ever lets pass takes nothing anywhere', async () => {
+  test('more hits than a limit can ever allow take no tokens from any partition', async () => {
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     const items = [tokens('a1', { hits: 101 }), takeItem('b1', owing), window('c1', { hits: 2 })];
     const candidate = tokens('d1', { enforcement: 'candidate' });
@@ -216,18 +216,21 @@ describe('an error', () => {
     ['that refuses', () => (map.of('b').refuses = AWAY)],
   ];
 
-  test.each(isAway)('of a part %s is told at once where nothing else can deny', async (_, goAway) => {
-    goAway();
-    const watched = tokens('a1', { enforcement: 'observe' });
-    expect(await take(watched, tokens('a2', { refund: true }), tokens('b1'))).toBe(AWAY);
-    expect([asked('a'), asked('b')]).toEqual([[], []]);
-  });
+  test.each(isAway)(
+    'of a partition %s is returned at once if no other partition can deny',
+    async (_, goAway) => {
+      goAway();
+      const watched = tokens('a1', { enforcement: 'observe' });
+      expect(await take(watched, tokens('a2', { refund: true }), tokens('b1'))).toBe(AWAY);
+      expect([asked('a'), asked('b')]).toEqual([[], []]);
+    },
+  );
 
   test.each([
     ...isAway,
     ['that breaks', () => (map.of('b').answer = () => AWAY)],
     ['that is late', () => (map.of('b').answer = () => Promise.resolve(AWAY))],
-  ] as const)('of a part %s is no way round a limit that is used up', async (_, goAway) => {
+  ] as const)('of a partition %s cannot be used to get around a limit that is used up', async (_, goAway) => {
     fill(tokens('a1', { hits: 100 }));
     goAway();
     expect(await take(tokens('b1'), tokens('a1'), tokens('c1'))).toMatchObject([
@@ -241,7 +244,7 @@ describe('an error', () => {
     expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(AWAY);
   });
 
-  test('of a refund is the request’s, and what was taken is given back', async () => {
+  test('of a refund is the result of the request, and its hits are given back', async () => {
     fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
     map.of('b').answer = ({ items }) => (items[0]?.hits === 0 ? undefined : AWAY);
     const refunds = ['a1', 'b1'].map((key) => tokens(key, { hits: 20, refund: true }));
@@ -254,7 +257,7 @@ describe('an error', () => {
 describe('giving back', () => {
   beforeEach(() => fill(tokens('a1', { hits: 100 })));
 
-  test('makes no answer wait, has a time of its own, and is over when the store is closed', async () => {
+  test('delays no answer, has its own timeout, and ends before the store is closed', async () => {
     let answer: (result: GiveBackResult) => void = () => {};
     map.of('b').answerReturn = () => new Promise((resolve) => (answer = resolve));
     map.of('b').answer = ({ items }) => {
@@ -272,7 +275,7 @@ describe('giving back', () => {
     expect([map.of('b').closed, store.giveBackStats.made, told.length]).toEqual([true, 1, 2]);
   });
 
-  test.each([[2], [undefined]])('is left out where another connection holds (%s)', async (holds) => {
+  test.each([[2], [undefined]])('is skipped if the connection has changed (%s)', async (holds) => {
     let answer: () => void = () => {};
     map.of('a').answer = ({ items }) =>
       new Promise((resolve) => (answer = () => resolve(map.of('a').memory.take(items))));
@@ -287,7 +290,7 @@ describe('giving back', () => {
     expect(store.giveBackStats).toEqual({ ...NONE, skipped: 1 });
   });
 
-  test('counts a request once, as the worst of its parts', async () => {
+  test('counts a request once, with the worst result of its partitions', async () => {
     map.of('b').answerReturn = came('failed');
     map.of('c').answerReturn = came('skipped');
     await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
@@ -300,10 +303,10 @@ describe('giving back', () => {
   });
 });
 
-describe('a request of many items over many parts', () => {
+describe('a request with many items for many partitions', () => {
   const items = Array.from({ length: 1500 }, (_, i) => tokens(`${String.fromCharCode(0x4e00 + i)}`));
 
-  test('is divided and asked in stretches, and answered in order', async () => {
+  test('is divided and sent in slices, with its outcomes in order', async () => {
     let longest = 0;
     let stretch = 0;
     let turns = 0;
@@ -328,7 +331,7 @@ describe('a request of many items over many parts', () => {
     expect([longest <= 512, turns >= 10]).toEqual([true, true]);
   });
 
-  test('asks the other parts though one has failed, and gives back in stretches', async () => {
+  test('is sent to the other partitions if one has failed, and gives back in slices', async () => {
     map.of(items[700]!.key).answer = () => AWAY;
     expect(await take(...items)).toBe(AWAY);
     await store.close();
@@ -339,7 +342,7 @@ describe('a request of many items over many parts', () => {
   });
 });
 
-test('a take settles once with whatever its parts answer late', async () => {
+test('a take settles once, even if results of its partitions arrive late', async () => {
   const late: ((result: TakeResult) => void)[] = [];
   map.of('a').answer = () => new Promise((resolve) => late.push(resolve));
   const taking = take(tokens('a1'), tokens('b1'));

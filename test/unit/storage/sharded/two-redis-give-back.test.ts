@@ -101,8 +101,8 @@ function fail(): void {
   perSecond.steps.set(2, () => AWAY);
 }
 
-describe('a request that loses the race for a window of a second', () => {
-  test('is denied, and given back what it took, as if it had not asked', async () => {
+describe('a request that finds a one-second window used up in its last step', () => {
+  test('is denied and gets its hits back, as if it had taken none', async () => {
     loseRace();
     main.inner.take([takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', PER_MINUTE, { hits: 2 })]);
     expect(await take(tokens, second, minute, takeItem('b', HUNDRED, { hits: 5 }))).toMatchObject([
@@ -117,7 +117,7 @@ describe('a request that loses the race for a window of a second', () => {
     expect(main.asked).toHaveLength(2);
   });
 
-  test('is given back a charge, but not one that met the bound of a bucket’s debt', async () => {
+  test('gets a charge back, unless the charge reached the maximum debt of a bucket', async () => {
     loseRace();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     const roomy = takeItem('r', owing, { hits: 120 });
@@ -133,7 +133,7 @@ describe('a request that loses the race for a window of a second', () => {
     expect([look(roomy).used, look(beyond).used, look(window).used]).toEqual([0, 100, 0]);
   });
 
-  test('tells a bucket that was in debt before by the debt', async () => {
+  test('reports the debt of a bucket that was in debt before', async () => {
     loseRace();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     main.inner.take([takeItem('d', owing, { hits: 110 })]);
@@ -145,7 +145,7 @@ describe('a request that loses the race for a window of a second', () => {
     expect(look(takeItem('d', owing)).waitMicros).toBe(1_100_000);
   });
 
-  test('is let through where only quotas were used up and the main store has one left', async () => {
+  test('is allowed if only quotas were used up and the main store has an unused one', async () => {
     loseRace();
     const quota = takeItem('s', PER_SECOND, { enforcement: 'quota' });
     const mainQuota = takeItem('m', PER_MINUTE, { enforcement: 'quota' });
@@ -159,7 +159,7 @@ describe('a request that loses the race for a window of a second', () => {
     expect(look(minute).used).toBe(1);
   });
 
-  test('is denied where all quotas were used up by then', async () => {
+  test('is denied if all quotas are used up by then', async () => {
     loseRace();
     main.inner.take([takeItem('m', PER_MINUTE, { hits: 5 })]);
     const quotas = [second, minute].map((item) => ({ ...item, enforcement: 'quota' as const }));
@@ -170,7 +170,7 @@ describe('a request that loses the race for a window of a second', () => {
 });
 
 describe('a last step that fails', () => {
-  test('makes no refund', async () => {
+  test('applies no refund', async () => {
     fail();
     main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
     expect(await take(second, takeItem('b', HUNDRED, { hits: 20, refund: true }))).toBe(AWAY);
@@ -184,7 +184,7 @@ describe('a refund to the main store', () => {
     main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
   });
 
-  test('follows when the windows of a second have counted', async () => {
+  test('follows when the one-second windows have counted', async () => {
     expect(await take(refund, second, minute)).toMatchObject([{ used: 30 }, { used: 1 }, { used: 1 }]);
     expect(main.asked.map((items) => items.map(({ key, hits }) => `${key}${hits}`))).toEqual([
       ['b0', 'm1'],
@@ -193,7 +193,7 @@ describe('a refund to the main store', () => {
     expect(look(tokens).used).toBe(30);
   });
 
-  test('that is not answered is the request’s error, and what that took is given back', async () => {
+  test('is the error of the request if it gets no reply, and the hits of the request are given back', async () => {
     main.steps.set(2, () => AWAY);
     expect(await take(refund, second, minute)).toBe(AWAY);
     // The one-second window as well.
@@ -206,7 +206,7 @@ describe('a refund to the main store', () => {
 describe('giving back', () => {
   beforeEach(fail);
 
-  test('makes no answer wait, has a time of its own, and is over when the store is closed', async () => {
+  test('delays no answer, has its own timeout, and ends before the store is closed', async () => {
     let answer: (result: TakeResult) => void = () => {};
     main.steps.set(2, () => new Promise((resolve) => (answer = resolve)));
     const deadline = clock.monotonicMicros() + 5;
@@ -227,7 +227,7 @@ describe('giving back', () => {
     expect(split.giveBackStats.made).toBe(1);
   });
 
-  test.each([2, undefined])('is left out when the connection is another one (%s)', async (now) => {
+  test.each([2, undefined])('is skipped if the connection has changed (%s)', async (now) => {
     perSecond.steps.set(2, () => {
       mainConnection = now;
       return AWAY;
@@ -238,7 +238,7 @@ describe('giving back', () => {
     expect([main.asked.length, look(tokens).used]).toEqual([1, 1]);
   });
 
-  test('makes a deny cache forget what it denied meanwhile', async () => {
+  test('removes denials from a deny cache that it stored in the meantime', async () => {
     open();
     const cache: DenyCache = new DenyCache({
       store: new ShardedStore({

@@ -66,7 +66,7 @@ const minute = takeItem('m', PER_MINUTE);
 const tokens = takeItem('b', HUNDRED);
 
 describe('a request to both', () => {
-  test('leaves no trace of how it is denied', async () => {
+  test('leaves no trace of the order in which the stores deny it', async () => {
     await take(takeItem('s', PER_SECOND, { hits: 2 }));
     await take(tokens, second);
     expect(main.inner.size).toBe(0);
@@ -80,7 +80,7 @@ describe('a request to both', () => {
     expect(main.deadlines).toEqual([now + 1000, now + 7]);
   });
 
-  test('a refund of a second is made only when the request passes', async () => {
+  test('a refund to a one-second window is applied only if the request is allowed', async () => {
     await take(takeItem('s', PER_SECOND, { hits: 2 }));
     await take(takeItem('b', HUNDRED, { hits: 100 }));
     const refund = takeItem('s', PER_SECOND, { refund: true });
@@ -95,7 +95,7 @@ describe.each([true, false])('a candidate (windows count denied hits: %s)', (cou
     takeItem('c', windowRate('second', 9), { hits, refund, enforcement: 'candidate' });
   const counts = () => perSecond.inner.take([candidate(0)])[0]?.used;
 
-  test('in a window of a second counts once, whatever comes of the request', async () => {
+  test('in a one-second window counts once, for any result of the request', async () => {
     expect(await take(second, candidate(), tokens)).toMatchObject([
       { used: 1 },
       { used: 1 },
@@ -112,7 +112,7 @@ describe.each([true, false])('a candidate (windows count denied hits: %s)', (cou
   });
 });
 
-test('windows of several seconds, or with debt, lie in the main store', async () => {
+test('windows of several seconds, or with debt, are in the main store', async () => {
   const several = takeItem('x', windowRate('second', 3, { multiplier: 5 }));
   const owing = takeItem('y', windowRate('second', 3, { maxDebt: 3 }));
   await take(second, several, owing);
@@ -122,13 +122,13 @@ test('windows of several seconds, or with debt, lie in the main store', async ()
 describe('an error', () => {
   const away = new StorageError('disconnected', 'away');
 
-  test('of the first store is the request’s, and nothing is taken from the other', async () => {
+  test('of the first store is the error of the request, and no tokens are taken from the other store', async () => {
     perSecond.failure = away;
     expect(await take(second, tokens)).toBe(away);
     expect(await take({ ...tokens, hits: 0 })).toMatchObject([{ limited: false, used: 0 }]);
   });
 
-  test('of either store is no way round a limit of the other', async () => {
+  test('of either store cannot be used to get around a limit of the other store', async () => {
     await take({ ...tokens, hits: 100 });
     perSecond.failure = away;
     expect(await take(second, tokens)).toMatchObject([{ limited: false }, { limited: true, remaining: 0 }]);

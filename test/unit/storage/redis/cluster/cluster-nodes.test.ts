@@ -52,7 +52,7 @@ async function setUp(onOpen = (): void => {}) {
   return { nodes, places, refuse, doubts: () => doubts };
 }
 
-test('a view of thousands of masters is taken over in many turns of the event loop', async () => {
+test('a view of thousands of masters is applied in many turns of the event loop', async () => {
   // Opening a node takes 0.1 ms.
   let now = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
@@ -79,7 +79,7 @@ test('a view of thousands of masters is taken over in many turns of the event lo
   await nodes.close();
 });
 
-test('a node that sends calls to ever new addresses does not make weir know thousands of nodes', async () => {
+test('a node that redirects calls to ever new addresses cannot add thousands of nodes', async () => {
   const { nodes, places, refuse } = await setUp();
   const fates = Array.from({ length: 1000 }, (_, i) => refuse(`MOVED 0 10.0.0.1:${1000 + i}`));
   expect(places.length).toBeLessThan(40);
@@ -94,7 +94,7 @@ test.each([
   'MOVED 0 :99999',
   'MOVED 0',
   'CLUSTERDOWN Hash slot not served',
-])('calls wait for a look at the cluster where nobody is named: %s', async (message) => {
+])('calls wait for a new view if a redirect contains no node: %s', async (message) => {
   const { nodes, places, refuse, doubts } = await setUp();
   expect(refuse(message)).toBe('held');
   expect([places.length, doubts()]).toEqual([1, 1]);
@@ -102,7 +102,7 @@ test.each([
 });
 
 test.each(['127.0.0.1:7000', ':7000', '::1:7000', 'redis.example:7000'])(
-  'a node is found by what others call it: %s',
+  'a node is found by the name that other nodes use: %s',
   async (address) => {
     const { nodes, places, refuse } = await setUp();
     expect(refuse(`MOVED 0 ${address}`)).toBe('taken');
@@ -112,7 +112,7 @@ test.each(['127.0.0.1:7000', ':7000', '::1:7000', 'redis.example:7000'])(
   },
 );
 
-test('a node is probed by another slot each time, as one may be on its way elsewhere', async () => {
+test('each probe of a node uses another slot, because a slot may be migrating', async () => {
   const { nodes, places } = await setUp();
   const tags = new Set(Array.from({ length: 20 }, () => places[0]?.probeTag()));
   expect(tags.size).toBeGreaterThan(1);

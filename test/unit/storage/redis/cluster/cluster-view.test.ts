@@ -7,8 +7,8 @@ const INFO = 'cluster_state:ok\r\ncluster_current_epoch:12\r\n';
 /** The reply to CLUSTER SLOTS of a master with all slots. */
 const rowOf = (...master: unknown[]): unknown[] => [[0, 16_383, master]];
 
-describe('what a node says of its cluster', () => {
-  test('masters, slots, ids and epoch', () => {
+describe('the view of a node', () => {
+  test('contains masters, slots, ids and epoch', () => {
     const slots = [
       [0, 99, ['10.0.0.1', 7001, 'one', []], ['10.0.0.2', 7002, 'two', []]],
       [100, 199, ['::1', 7003, 'three', []]],
@@ -31,16 +31,16 @@ describe('what a node says of its cluster', () => {
     ['a question mark', '?', [], '10.0.0.9'],
     ['a question mark and an address', '?', ['ip', '10.0.0.3'], '10.0.0.3'],
     ['a name and an address', 'redis-1', ['ip', '10.0.0.3'], 'redis-1'],
-  ])('a host that is %s', (_, host, more, expected) => {
+  ])('contains a host that is %s', (_, host, more, expected) => {
     const { ranges } = readView('node', ASKED, rowOf(host, 7001, 'id', more), INFO);
     expect(ranges[0]?.master).toEqual({ host: expected, port: 7001 });
   });
 
-  test('addresses stand in for ids', () => {
+  test('contains addresses if there are no ids', () => {
     expect(readView('node', ASKED, rowOf('10.0.0.1', 7001), '').ids).toEqual(new Set(['10.0.0.1:7001']));
   });
 
-  test('the oldest epoch where none is told', () => {
+  test('has the oldest epoch if the node reports none', () => {
     expect(readView('node', ASKED, rowOf('10.0.0.1', 7001, 'id'), '').epoch).toBe(0);
   });
 
@@ -51,7 +51,7 @@ describe('what a node says of its cluster', () => {
     ['slots the wrong way round', [[5, 4, ['h', 1, 'id']]]],
     ['no master', [[0, 5]]],
     ['no port', [[0, 5, ['h', 0, 'id']]]],
-  ])('%s is refused', (_, slots) => {
+  ])('cannot be read if %s', (_, slots) => {
     expect(() => readView('node', ASKED, slots, INFO)).toThrow('the reply has an unknown format');
   });
 });

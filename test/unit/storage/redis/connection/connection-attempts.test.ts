@@ -9,7 +9,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-test('some attempts are under way at a time, and the others follow, urgent ones first', async () => {
+test('some attempts run at a time, and the others follow, urgent ones first', async () => {
   const attempts = new ConnectionAttempts();
   const ends: (() => void)[] = [];
   const began: string[] = [];
@@ -32,7 +32,7 @@ test('some attempts are under way at a time, and the others follow, urgent ones 
   }
 });
 
-test('each server that waits makes the pauses of others longer', () => {
+test('each waiting server makes the pauses of the others longer', () => {
   jest.useFakeTimers();
   const attempts = new ConnectionAttempts();
   let tried = 0;
@@ -47,7 +47,7 @@ test('each server that waits makes the pauses of others longer', () => {
   expect(tried).toBeLessThan(61 * aSecond);
 });
 
-test('a few servers have pauses of their own, and who gives up does not count', () => {
+test('a few servers have normal pauses, and servers that give up do not count', () => {
   jest.useFakeTimers();
   const attempts = new ConnectionAttempts();
   for (let i = 0; i < 1000; i++) attempts.cancel(attempts.later(500, () => {}, false));
@@ -58,7 +58,7 @@ test('a few servers have pauses of their own, and who gives up does not count', 
   expect(tried).toBe(20);
 });
 
-test('servers that have worked do not wait for others, however many there are', () => {
+test('servers that have worked do not wait for any number of others', () => {
   jest.useFakeTimers();
   const attempts = new ConnectionAttempts();
   for (let i = 0; i < 1000; i++) attempts.later(500, () => {}, false);
@@ -68,7 +68,7 @@ test('servers that have worked do not wait for others, however many there are', 
   expect(tried).toBe(20);
 });
 
-test('every attempt has its turn while urgent ones come without an end', async () => {
+test('every attempt gets a turn even if urgent attempts never stop', async () => {
   const attempts = new ConnectionAttempts();
   const ends: (() => void)[] = [];
   const began: string[] = [];

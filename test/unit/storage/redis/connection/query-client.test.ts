@@ -24,13 +24,13 @@ async function asked(answer: (socket: Socket, chunk: string) => void): Promise<s
   );
 }
 
-test('an answer is read', async () => {
+test('a reply is read', async () => {
   expect(await asked((socket, chunk) => socket.write('+fine\r\n'.repeat(chunk.split('*').length - 1)))).toBe(
     'fine',
   );
 });
 
-test('a text without an end is left, and kept by nobody', async () => {
+test('an endless reply ends the connection, and is not kept in memory', async () => {
   const flood = (socket: Socket): void => {
     if (socket.destroyed) return;
     if (socket.write(Buffer.alloc(65_536, 'a'))) setImmediate(flood, socket);

@@ -38,7 +38,7 @@ function open(refreshMs = 600_000): LoginCommand {
 
 const password = async (refused = false) => (await command.login(refused)).password;
 
-test('those who ask at once share a run, and the next connection gets a new one', async () => {
+test('concurrent callers share a run, and the next connection gets a new login', async () => {
   open();
   expect(await Promise.all([password(), password(), password()])).toEqual(Array(3).fill('password1'));
   await jest.advanceTimersByTimeAsync(60_000);
@@ -46,7 +46,7 @@ test('those who ask at once share a run, and the next connection gets a new one'
   expect(told).toEqual(['renewed password1', 'renewed password2']);
 });
 
-test('it runs again before its time is over', async () => {
+test('the command runs again before the login expires', async () => {
   open(10_000);
   await password();
   await jest.advanceTimersByTimeAsync(9999);
@@ -62,7 +62,7 @@ test.each([
   ['a minute before it runs out', 3000, 2940],
   ['as REDIS_AUTH_REFRESH says where that is sooner', 10_000, 3600],
   ['once a second at most', 0.1, 1],
-])('what expires is renewed %s', async (_name, lifeS, afterS) => {
+])('a login that expires is renewed %s', async (_name, lifeS, afterS) => {
   printed = () => JSON.stringify({ password: `p${runs}`, expiresAt: Date.now() / 1000 + lifeS });
   open(3_600_000);
   await password();
@@ -72,7 +72,7 @@ test.each([
   expect(told).toEqual(['renewed p1', 'renewed p2']);
 });
 
-test('a refusal is answered by a run at once, the next ones after pauses that grow', async () => {
+test('the first refusal runs the command at once, and later refusals after growing pauses', async () => {
   open();
   await password();
   expect(await password(true)).toBe('password2');
@@ -87,7 +87,7 @@ test('a refusal is answered by a run at once, the next ones after pauses that gr
   expect(await password(true)).toBe(`password${runs}`);
 });
 
-test('while Redis is away not each attempt starts a program; one that is lost later does', async () => {
+test('while Redis is unavailable, not every attempt runs the command, but a later loss does', async () => {
   open();
   for (let i = 0; i < 120; i++) {
     await password();
@@ -102,7 +102,7 @@ test('while Redis is away not each attempt starts a program; one that is lost la
   expect(runs).toBe(before + 2);
 });
 
-test('what fails keeps the last login, says so, and is tried again with pauses', async () => {
+test('after a failure, the last login is kept, the failure is logged, and retries follow with pauses', async () => {
   open(10_000);
   await password();
   printed = () => 'two\nlines';
@@ -122,7 +122,7 @@ test('what fails keeps the last login, says so, and is tried again with pauses',
   expect(await password()).toBe('good');
 });
 
-test('one that is slow holds up no connection while the login before is good', async () => {
+test('a slow command delays no connection while the previous login is usable', async () => {
   open(10_000);
   await password();
   let end: (text: string) => void = () => {};
@@ -148,7 +148,7 @@ test('one that is slow holds up no connection while the login before is good', a
   expect(await late).toBe('newer');
 });
 
-test('where there never was a login, each who asks hears why', async () => {
+test('without any login, every caller gets the error', async () => {
   printed = () => '';
   open();
   await expect(password()).rejects.toThrow(/^REDIS_AUTH_COMMAND: login printed nothing/);
@@ -160,7 +160,7 @@ test('where there never was a login, each who asks hears why', async () => {
   expect(await password()).toBe('good');
 });
 
-test('after the end nothing runs', async () => {
+test('the command does not run after the end', async () => {
   open(10_000);
   await password();
   command.close();

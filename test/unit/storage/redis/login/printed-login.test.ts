@@ -12,7 +12,7 @@ test.each<[string, object]>([
   ['{"password":"a:b\\n"}', { password: 'a:b\n' }],
   ['{\n  "username": "weir",\n  "password": "p"\n}\n', { username: 'weir', password: 'p' }],
   ['{"password":"p","username":null,"expiresAt":null,"more":[1]}', { password: 'p' }],
-])('a login is read from %j', (text, login) => {
+])('%j contains a login', (text, login) => {
   expect(readPrintedLogin(text, NOW_MS)).toEqual({ login, expiresAtMs: undefined });
 });
 
@@ -24,12 +24,12 @@ test.each<[unknown, number]>([
   ['2030-01-31T13:15:00+01:00', 900],
   ['2030-01-31T13:15:00+0100', 900],
   ['2030-01-31T13:15+01', 900],
-])('expiresAt %j is %d s away', (expiresAt, seconds) => {
+])('expiresAt %j is in %d s', (expiresAt, seconds) => {
   const { expiresAtMs = 0 } = readPrintedLogin(JSON.stringify({ password: 'p', expiresAt }), NOW_MS);
   expect(expiresAtMs - NOW_MS).toBe(seconds * 1000);
 });
 
-describe('what is no login is told without being shown', () => {
+describe('an invalid output causes an error that does not quote it', () => {
   test.each<[string, RegExp]>([
     ['', /^printed nothing; it must print a password, user:password, or JSON/],
     ['\n', /^printed nothing/],

@@ -12,7 +12,7 @@ afterAll(() => folder.remove());
 
 const never = () => new AbortController().signal;
 
-test('what a program prints is read, without a shell between', async () => {
+test('the output of a program is read, without a shell', async () => {
   expect(await runProgram(['printf', '%s|', 'a b', '$HOME', '*'], never())).toBe('a b|$HOME|*|');
 });
 
@@ -35,12 +35,12 @@ test.each<[string, readonly [string, ...string[]], RegExp]>([
   await expect(runProgram(command, never())).rejects.toThrow(sentence);
 });
 
-test('64 KiB are not too much', async () => {
+test('64 KiB of output are allowed', async () => {
   const text = await runProgram(['head', '-c', String(64 * 1024), '/dev/zero'], never());
   expect(text).toHaveLength(64 * 1024);
 });
 
-test('who reads stdin is told that there is nothing', async () => {
+test('a program that reads stdin gets an end of file', async () => {
   expect(await runProgram(['cat'], never())).toBe('');
 });
 
@@ -70,7 +70,7 @@ async function hanging(
   return [pid, run];
 }
 
-test('what a program has printed is taken when it ends, whoever holds its output', async () => {
+test('the output is complete when the program ends, even if other processes hold it open', async () => {
   const file = folder.join('holder');
   // One process stays in the group, and is killed with it. The other one reports when it has left the group.
   const leaves = `setsid sh -c 'echo $$ >> ${file}; exec sleep 601' &`;
@@ -96,14 +96,14 @@ function runs(pid: number): boolean {
   }
 }
 
-test('a script that hangs is killed in time, with what it has started', async () => {
+test('a script that hangs is killed in time, with its child processes', async () => {
   expect(PROGRAM_TIMEOUT_MS).toBe(5000);
   const [pid, run] = await hanging(never(), 500);
   await expect(run).rejects.toThrow(/^sh did not end within 0.5 s, and was killed$/);
   await waitFor('its end', () => !runs(pid));
 });
 
-test('what nobody waits for any more is killed at once', async () => {
+test('an aborted program is killed at once', async () => {
   const ending = new AbortController();
   const [pid, run] = await hanging(ending.signal);
   ending.abort();

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { SharedLogin } from '../../../../../src/storage/redis/connection/login/shared-login.js';
 import type { LoginListeners } from '../../../../../src/storage/redis/connection/login-source.js';
 
-test('who asks nodes about the cluster has a new login only when one is known, or the last was refused', async () => {
+test('queries of a cluster request a new login only if none is known, or if the last one was refused', async () => {
   const asked: boolean[] = [];
   let listeners: LoginListeners | undefined;
   const shared = new SharedLogin({
