@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { BAD_FILES } from '../../../integration/reference/cases/bad-files.js';
+import { BAD_FILES } from '../../../integration/reference/cases/invalid-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;

@@ -10,7 +10,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { call } from './calls.js';
 import { type Answer, type CallStep, NONE, ok } from './case.js';
-import { BAD_FILES, type BadFile } from './cases/bad-files.js';
+import { BAD_FILES, type BadFile } from './cases/invalid-files.js';
 import { REFERENCE_PROGRAM, startTarget, type Target } from './target.js';
 
 const GOOD = `domain: good
