@@ -147,7 +147,7 @@ test('pays the debt back by refills', async () => {
   expect(await call('/complete', 'fast', 'ann', 1)).toBe(200);
 });
 
-test('charges a window in full, too', async () => {
+test('also charges a window in full', async () => {
   expect(await call('/complete', 'yearly', 'ann', 999)).toBe(200);
   await untilLeft('yearly', 'ann', 1);
   expect(await call('/complete', 'yearly', 'ann', 500)).toBe(200);

@@ -34,7 +34,7 @@ test('the demo prints what the policy promises, and stops', async () => {
 }, 60_000);
 
 (optionalToolPath('prometheus') === undefined ? test.skip : test)(
-  'with --watch the demo says where to look, shows denials there, and ends with all it started',
+  'with --watch, the demo prints an address that shows denials, and stops all processes at its end',
   async () => {
     const demo = startProcess(process.execPath, [DEMO, '--watch']);
     await demo.waitForLine(/Press Ctrl-C to stop everything/, 60_000);

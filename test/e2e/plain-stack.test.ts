@@ -88,8 +88,8 @@ descriptors:
   });
 
   test.each([
-    ['a limit of its own', { limit: { requestsPerUnit: 3, unit: 2 } }],
-    ['hits of its own', { hitsAddend: 7 }],
+    ['an override', { limit: { requestsPerUnit: 3, unit: 2 } }],
+    ['hits_addend', { hitsAddend: 7 }],
     ['a peek', { hitsAddend: 0 }],
     ['more hits than a bucket holds', { hitsAddend: Number.MAX_SAFE_INTEGER }],
     ['hits that are given back', { hitsAddend: 2, isNegativeHits: true }],

@@ -199,7 +199,7 @@ test('a quota that is charged afterwards allows one more request', async () => {
   expect(await statuses(1, '/token-quota')).toEqual([429]);
 });
 
-test('of several upstreams with a pool each, the one with hits left answers', async () => {
+test('with a pool for each of several upstreams, the upstream with remaining hits answers', async () => {
   const steps = [
     ['first', 0],
     ['first', 'over'],

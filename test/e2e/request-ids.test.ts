@@ -13,7 +13,7 @@ const SENDS_ID = `${SERVICE}\n${INDENT}initial_metadata: [{ key: x-request-id, v
 
 test.each([
   ['a number of the connection and the request, as Envoy sends no x-request-id by itself', []],
-  ['the x-request-id that the upstream gets, where Envoy is told to send it', [[SERVICE, SENDS_ID]]],
+  ['the x-request-id that the upstream gets, if Envoy is configured to send it', [[SERVICE, SENDS_ID]]],
 ] as const)('%s', async (_name, changes) => {
   const stack = await startStack({
     weirEnv: { LOG_LEVEL: 'debug' },

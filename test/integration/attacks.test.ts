@@ -113,7 +113,7 @@ describe('slow connections', () => {
     expect(Math.max(...cutInTurn.values())).toBeLessThanOrEqual(60);
   });
 
-  test('a connection that sends its preface byte by byte is closed, too', async () => {
+  test('a connection that sends its preface byte by byte is closed', async () => {
     await start({ handshakeTimeoutMs: 1000 });
     const socket = server.socket();
     const received = new Received(socket);
@@ -148,7 +148,7 @@ describe('slow connections', () => {
 });
 
 describe('input that is not HTTP/2', () => {
-  test('an HTTP/1.1 request gets an answer that says so', async () => {
+  test('an HTTP/1.1 request gets an answer that explains the error', async () => {
     await start();
     const socket = server.socket();
     const received = new Received(socket);
@@ -242,7 +242,7 @@ describe('many connections', () => {
     await waitFor('their end', () => silent.every(({ destroyed }) => destroyed));
   });
 
-  test('the connection that holds most is ended when all together hold too much, and no other', async () => {
+  test('only the connection that uses the most memory is closed when all connections use too much', async () => {
     await start({ maxBufferedBytes: 300_000 });
     const modest = greeted(Buffer.concat(ids(50).map((id) => call(id, '/hold'))));
     await waitFor('held calls', () => server.handler.held.length === 50);
@@ -295,7 +295,7 @@ describe('many connections', () => {
 });
 
 describe('thousands of streams', () => {
-  test('a client that sends megabytes gets its turns like the others', async () => {
+  test('a client that sends megabytes gets as many turns as other clients', async () => {
     await start({ ...limits({ maxConcurrentStreams: 1_000_000 }), maxBufferedBytes: 1e9 });
     const { held } = server.handler;
     const all = Buffer.concat(ids(100_000).map((id) => call(id, '/hold')));
@@ -356,7 +356,7 @@ describe('thousands of streams', () => {
     await server.untilComplaint(/was closed: the peer reset too many streams/);
   });
 
-  test('streams that the client makes weir reset count, too', async () => {
+  test('streams that weir resets because of the client also count', async () => {
     await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
     // A WINDOW_UPDATE of 0 is a stream error (RFC 9113 section 6.9).
     const zero = (id: number): Buffer => frame(TYPE.WINDOW_UPDATE, 0, id, words(0));

@@ -172,7 +172,7 @@ descriptors:
       dir.remove();
     });
 
-    test('says which option to set if the policy is not known', async () => {
+    test('prints the option to set if the policy is not known', async () => {
       const address = await start(() => passed);
       const { out } = await check('--address', address, 'a=b');
       expect(out).toContain(
@@ -238,7 +238,7 @@ descriptors:
     expect(err).toContain(`no answer from ${address} within 50 ms; check the server, or raise --timeout`);
   });
 
-  test('names the store as the likely cause of UNAVAILABLE', async () => {
+  test('reports the store as the likely cause of UNAVAILABLE', async () => {
     const address = await start(() => {
       throw new GrpcError(STATUS.UNAVAILABLE, 'the store is unavailable');
     });

@@ -156,7 +156,7 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/3000 errors\n$/);
   });
 
-  test('says which domains would be served despite invalid ones, and merges domains on request', async () => {
+  test('lists the domains that would be served despite invalid domains, and merges domains on request', async () => {
     const rule = (key: string): string => `descriptors: [{ key: ${key}, rate_limit: { unlimited: true } }]\n`;
     writeFileSync(join(folder, 'shop-a.yaml'), `domain: shop\n${rule('a')}`);
     writeFileSync(join(folder, 'shop-b.yaml'), `domain: shop\n${rule('b')}`);

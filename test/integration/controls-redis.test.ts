@@ -121,7 +121,7 @@ describe('controls in Redis', () => {
     const taken = await store.take([takeItem('a', SLOW)], systemClock.monotonicMicros() + 10_000);
     expect(taken).toBeInstanceOf(StorageError);
     redis.resume();
-    await waitFor('what it has done', () => one.heard.ids.includes(made.id));
+    await waitFor('its change to be visible', () => one.heard.ids.includes(made.id));
   });
 
   test('report missing rights once, do not affect takes, and continue with the rights', async () => {

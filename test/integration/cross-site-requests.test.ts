@@ -61,9 +61,9 @@ describe('on loopback', () => {
 
   test.each<[string, OutgoingHttpHeaders]>([
     ['a program', {}],
-    ['a program that names a host of its own', { host: 'weir' }],
-    ['a program with a type of its own', { 'content-type': 'text/plain' }],
-    ['what somebody typed', { 'sec-fetch-site': 'none' }],
+    ['a program with another Host header', { host: 'weir' }],
+    ['a program with another content type', { 'content-type': 'text/plain' }],
+    ['an address that the user typed', { 'sec-fetch-site': 'none' }],
     ['a page of the same origin', { host: 'localhost:8080', origin: 'http://localhost:8080' }],
     ['one behind TLS', { host: 'localhost', origin: 'https://localhost', 'sec-fetch-site': 'same-origin' }],
   ])('%s can call /json', async (_, headers) => {
@@ -73,14 +73,14 @@ describe('on loopback', () => {
   test.each<[number, string, OutgoingHttpHeaders]>([
     [403, 'another origin', { origin: 'http://site.example' }],
     [403, 'another port', { host: 'localhost:8080', origin: 'http://localhost:8000' }],
-    [403, 'no origin that is told', { origin: 'null' }],
+    [403, 'an opaque origin', { origin: 'null' }],
     [403, 'an empty origin', { origin: '' }],
     [403, 'another site', { 'sec-fetch-site': 'cross-site' }],
     [403, 'another origin of the same site', { 'sec-fetch-site': 'same-site' }],
     [421, 'a name that was rebound', { host: 'site.example', origin: 'http://site.example' }],
     [
       421,
-      'such a name, with what else browsers send',
+      'a site name, with the other headers of a browser',
       { host: 'site.example', 'sec-fetch-site': 'same-origin' },
     ],
     [421, 'a name that begins as an address', { host: '127.0.0.1.site.example', 'sec-fetch-site': 'none' }],

@@ -56,7 +56,7 @@ test('on loopback, every local client can administer weir, but no page of anothe
   ]);
 });
 
-test('on all addresses, nobody can without tokens, and the views stay open', async () => {
+test('on all addresses, calls that administer weir need a token, and the views need none', async () => {
   server = await startWeir({ policy: POLICY, env: { DEBUG_HOST: '0.0.0.0' } });
   const { status, body } = await ask(SHOW);
   expect([status, JSON.parse(body)]).toEqual([

@@ -93,7 +93,7 @@ describe('two servers on one Redis', () => {
     expect(tooMany).toEqual([]);
   });
 
-  test('that disagree about the fill time of a token bucket do, too', async () => {
+  test('that disagree about the fill time of a token bucket allow at most the sum, too', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     const depths = ['year', 'month', 'day'].map(
@@ -117,7 +117,7 @@ describe('two servers on one Redis', () => {
     }
   });
 
-  test('that disagree about the algorithm of limit overrides do, too', async () => {
+  test('that disagree about the algorithm of limit overrides allow at most the sum, too', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     const clients = [

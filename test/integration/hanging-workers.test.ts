@@ -178,7 +178,7 @@ describe('with round-robin', () => {
     for (const client of clients.values()) client.close();
   });
 
-  test('a worker that continues in time is used again, and no call waits in vain when all hang', async () => {
+  test('a worker that continues in time is used again, and calls do not wait if all workers hang', async () => {
     await start();
     const before = await workersOf(server);
     const [hung] = before as [WorkerDetail];

@@ -14,8 +14,8 @@ import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const [PIPE, DEVICE, GIGABYTE] = [
-  'a pipe that nobody writes to',
-  'a device without end',
+  'a pipe without a writer',
+  'an endless device',
   'a file of a gigabyte',
 ] as const satisfies readonly IrregularFile[];
 const POLICY = `domain: shop

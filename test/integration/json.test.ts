@@ -195,7 +195,7 @@ async function endDuringCall(server: WeirServer): Promise<void> {
   expect(await server.process.exited).toEqual({ code: 0, signal: null });
 }
 
-const ENDING = 'a call that runs when the server is told to end is answered, further ones are refused';
+const ENDING = 'current calls are answered when the server ends, and further calls are refused';
 
 test(ENDING, async () => endDuringCall(await startWeir({ policy: POLICY })));
 

@@ -189,7 +189,7 @@ descriptors:
 });
 
 describe('with a management server', () => {
-  test('says that there are no files to convert', async () => {
+  test('reports that there are no files to convert', async () => {
     write({ 'xds.env': `${ENV}CONFIG_TYPE=GRPC_XDS_SOTW\nCONFIG_GRPC_XDS_SERVER_URL=gateway:18001\n` });
     const { code, stdout } = await migrate('--env', 'xds.env');
     expect(stdout).toMatch(/^The policies come from the management server/);

@@ -160,7 +160,7 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
   test.each([
     ['announces arrays of thirty million elements', '*30000000\r\n'.repeat(20)],
     ['announces a text of half a gigabyte', '$500000000\r\n'],
-    ['sends errors without end', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
+    ['sends endless errors', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
   ])('%s in reply to the login', async (_, lie) => {
     let greeted = 0;
     const liar = createServer((client) => {

@@ -185,17 +185,17 @@ describe('misleading Sentinels', () => {
     [what: string, url: (ports: { redis: number; sentinel: number; nowhere: number }) => string, says: RegExp]
   >([
     [
-      'none is there',
+      'no Sentinel answers',
       ({ nowhere }) => `mymaster,127.0.0.1:${nowhere},[::1]:${nowhere}`,
       /no Sentinel in REDIS_URL answers; start .*, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
     ],
     [
-      'they know no such master',
+      'the Sentinels do not know the master',
       ({ sentinel }) => `mymastre,127.0.0.1:${sentinel}`,
       /Sentinel 127\S+ does not know a master named "mymastre", but "mymaster"; correct the name at .* REDIS_URL/,
     ],
     [
-      'what is named is a Redis',
+      'the address belongs to a Redis',
       ({ redis }) => `mymaster,127.0.0.1:${redis}`,
       /Sentinel 127\S+ is a Redis server, not a Sentinel; use the port of the Sentinel in REDIS_URL/,
     ],

@@ -24,8 +24,7 @@ function isOpenElsewhere(port: number): Promise<boolean> {
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'HOST and GRPC_HOST set to nothing: all addresses, as a compose file means it that passes on what ' +
-    'nobody filled in',
+  'empty HOST and GRPC_HOST, as in a compose file with unset variables, mean all addresses',
   async () => {
     server = await startWeir({ env: { HOST: '', GRPC_HOST: '', DEBUG_HOST: '' } });
     expect(await isOpenElsewhere(server.httpPort)).toBe(true);

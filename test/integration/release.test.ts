@@ -92,13 +92,9 @@ beforeEach(async () => {
 
 test.each([
   ['without a version', [], 'specify one version'],
+  ['with an invalid word', ['big'], 'big is not valid; write major, minor, patch or a version later than'],
   [
-    'with a word that is none',
-    ['big'],
-    'big is not valid; write major, minor, patch or a version later than',
-  ],
-  [
-    'with the version that is there',
+    'with the current version',
     [current],
     `${current} is not valid; write major, minor, patch or a version later than`,
   ],

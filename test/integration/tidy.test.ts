@@ -44,7 +44,7 @@ test.each([
 
 test.each([
   ['a text of several lines', `export const A = \`\n${LONG_WORDS}\n\`;\n`],
-  ['what has no place to break at', `// https://example.com/${'x'.repeat(120)}\n`],
+  ['text without a space', `// https://example.com/${'x'.repeat(120)}\n`],
 ])('line-width allows %s', (_, text) => {
   folder.write('src/used.ts', text);
   expect(findings()).toEqual([]);

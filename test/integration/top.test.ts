@@ -111,7 +111,7 @@ describe.each([
     expect(body).not.toContain('sk-very');
   });
 
-  test('counts requests over HTTP, too', async () => {
+  test('also counts requests over HTTP', async () => {
     const body = '{"domain":"d","descriptors":[{"entries":[{"key":"tenant","value":"json"}]}]}';
     await httpRequest(server.httpPort, '/json', { method: 'POST', body });
     const counted = await waitFor('the request', async () =>

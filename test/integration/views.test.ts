@@ -114,7 +114,7 @@ test('an unread log stops no decision, and missing lines are counted', async () 
       log += String(text);
     });
     await waitFor(
-      'the line about lost ones',
+      'the log line about lost lines',
       async () => log.includes('log lines were dropped') || undefined,
     );
     expect(log).toContain(`"dropped":${missing}`);

@@ -78,7 +78,7 @@ describe('at the start', () => {
     expect(await remaining('a')).toBe(98);
   });
 
-  test('requests with many limits wait, too', async () => {
+  test('requests with many limits also wait', async () => {
     proxy.pause('replies');
     open();
     const items = Array.from({ length: 1500 }, (_, i) => takeItem(`k${i}`, HUNDRED));
@@ -296,7 +296,7 @@ describe('a Redis that refuses everything', () => {
     }
   });
 
-  test('requests that were not sent yet wait for the next master, too', async () => {
+  test('requests that were not sent yet also wait for the next master', async () => {
     const second = await startRedis();
     let port = redis.port;
     const moving = await startPausableProxy(() => port);

@@ -51,7 +51,7 @@ async function ask(where: string, ca?: string): Promise<unknown> {
 }
 
 describe('several workers', () => {
-  test('serve the certificates that the primary reads, and changed certificates, too', async () => {
+  test('serve the certificates that the primary reads, including changed certificates', async () => {
     const first = new CertificateAuthority('first');
     const second = new CertificateAuthority('second');
     const cert = folder.join('tls.crt');

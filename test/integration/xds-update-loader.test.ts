@@ -98,7 +98,7 @@ test('refuses an update with too many fields in one sentence', async () => {
   ]);
 });
 
-test('transfers the first of a hundred thousand errors, and the number of others', async () => {
+test('transfers the first of a hundred thousand errors, and the number of the rest', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors } = await loader.load(update([ofEmptyDescriptors(100_000)]), undefined);
   expect(errors).toHaveLength(MAX_PROBLEMS + 1);

@@ -212,7 +212,7 @@ describe('a slot that no node serves', () => {
     ['that hangs', 'made'],
     ['that took', 'skipped'],
   ] as const)(
-    'a request over two nodes, with the one %s killed: the give-back is %s',
+    'if the node %s is killed during a request over two nodes, giving back is %s',
     async (which, result) => {
       const store = await stores.open(cluster.url, PATIENT);
       const [took, hangs] = (await tenantsOnAll(cluster)) as [string, string];
@@ -228,7 +228,7 @@ describe('a slot that no node serves', () => {
       hung.pause();
       try {
         const call = store.take(hit(took), hit(hangs));
-        await waitFor('the one to have taken', async () => (await calls()) > before);
+        await waitFor('the first node to have taken the tokens', async () => (await calls()) > before);
         if (which === 'that hangs') {
           await hung.kill();
           expect(await call).toBe('disconnected');

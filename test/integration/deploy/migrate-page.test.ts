@@ -59,7 +59,7 @@ describe('commands', () => {
     [...page.matchAll(/^```text\n(.*?)^```/gms)][n]?.[1]?.split(/ ?…\n?/).map((part) => part.trimEnd()) ?? [];
   const ofWeir = commands.filter((line) => /^weir /.test(line));
 
-  test('are these', () => {
+  test('are complete', () => {
     expect(ofWeir).toEqual([
       'weir migrate docker-compose.yaml',
       'weir migrate docker-compose.yaml --write moved',

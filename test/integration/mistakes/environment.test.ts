@@ -55,7 +55,7 @@ describe('Redis', () => {
 
   test.each([
     {
-      what: 'nobody listens',
+      what: 'no server listens',
       url: '127.0.0.1:<nobody>',
       prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps retrying: no server listens at this address; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
 `,

@@ -97,7 +97,7 @@ test('weir accepts a Redis with renamed CLIENT, SCRIPT or INFO', async () => {
   });
   const store = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
-  await waitFor('what was looked for to be gone', async () => {
+  await waitFor('the keys of the check to be removed', async () => {
     return (await redisCommand(redis, 'dbsize')) === 0;
   });
   await store.close();

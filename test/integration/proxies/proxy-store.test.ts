@@ -229,7 +229,7 @@ describe('redis_proxy', () => {
 
 const hasTwemproxy = optionalToolPath('nutcracker') !== undefined;
 (hasTwemproxy ? test : test.skip)(
-  'what a server that hangs does later is not said to be undone',
+  'tokens that a hanging server takes later do not count as given back',
   async () => {
     proxy = await startTwemproxy({ servers: ports(), honoursHashTags: true, lines: ['timeout: 200'] });
     const store = open();

@@ -84,7 +84,10 @@ describe.each(proxyBenches())('two limits of each request, behind $name', (bench
       });
       expect(await passes(key, 10)).toBe(0);
       expect(passed).toBe(TIGHT);
-      await waitFor('what was denied to be given back', async () => (await left(key)) === most - TIGHT);
+      await waitFor(
+        'the tokens of denied requests to be given back',
+        async () => (await left(key)) === most - TIGHT,
+      );
     },
   );
 

@@ -10,7 +10,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { call } from './calls.js';
 import { type Answer, type CallStep, NONE, ok } from './case.js';
-import { BAD_FILES, type BadFile } from './cases/invalid-files.js';
+import { INVALID_FILES, type InvalidFile } from './cases/invalid-files.js';
 import { REFERENCE_PROGRAM, startTarget, type Target } from './target.js';
 
 const GOOD = `domain: good
@@ -20,11 +20,11 @@ descriptors:
 `;
 const NOT_LOADED: Answer = { error: { code: 2, text: 'no rate limit configuration loaded' } };
 
-function slug({ name }: BadFile): string {
+function slug({ name }: InvalidFile): string {
   return `bad-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`;
 }
 
-function write(folder: TempDir, files: readonly BadFile[]): void {
+function write(folder: TempDir, files: readonly InvalidFile[]): void {
   for (const file of files) {
     folder.write(`ratelimit/config/${slug(file)}.yaml`, file.text.replaceAll('<domain>', slug(file)));
   }
@@ -64,7 +64,7 @@ const OF_GOOD: Answer = { statuses: [ok('4294967295/year', 4294967295)] };
  * The reference gets all files. weir gets all of them in unit/config/read/reference-rejects.test.ts, and here only as
  * many as a log shows at once.
  */
-const FILES = REFERENCE_PROGRAM === undefined ? BAD_FILES.slice(0, 10) : BAD_FILES;
+const FILES = REFERENCE_PROGRAM === undefined ? INVALID_FILES.slice(0, 10) : INVALID_FILES;
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -144,7 +144,7 @@ if (REFERENCE_PROGRAM === undefined) {
   });
 }
 
-async function rejectedByReference(file: BadFile): Promise<void> {
+async function rejectedByReference(file: InvalidFile): Promise<void> {
   const own = new TempDir();
   write(own, [file]);
   target = await startTarget({ ...environment(), RUNTIME_ROOT: own.path });

@@ -3,10 +3,10 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync
 
 /** Unusual kinds of files where a regular file is expected, with functions that replace a file with them. */
 export const IRREGULAR_FILES = {
-  'a pipe that nobody writes to': (path: string) => {
+  'a pipe without a writer': (path: string) => {
     execFileSync('mkfifo', [path]);
   },
-  'a device without end': (path: string) => symlinkSync('/dev/zero', path),
+  'an endless device': (path: string) => symlinkSync('/dev/zero', path),
   'a file of a gigabyte': (path: string) => {
     writeFileSync(path, '');
     truncateSync(path, 2 ** 30);

@@ -106,7 +106,7 @@ export function memoryScene(): Scene {
             for (let caller = 0; caller < 150; caller++) await weir.ask(1, `brief=${caller}`);
           });
           // These buckets are full a second later, so that they can be evicted.
-          await waitFor('room for others', async () => {
+          await waitFor('memory for other buckets', async () => {
             const [before, after] = await usualAnd(async () => {});
             const evictions = [before, after].map((shot) =>
               sumOf(shot['weir-0'] as Scrape, 'weir_memory_evictions_total'),
@@ -181,7 +181,7 @@ export function memoryScene(): Scene {
         observe: async () => ({ good, bad: changed(good, 'weir_broken_invariants_total', 1), once: true }),
       },
       {
-        name: 'a log that nobody reads',
+        name: 'a log without a reader',
         fires: [
           ...[
             'WeirBucketNearlyUsed',

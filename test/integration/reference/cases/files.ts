@@ -283,7 +283,7 @@ export const OTHER_FILES: Readonly<Record<string, string>> = {
 };
 export const ONLY_THE_DIRECTORY: readonly ReferenceCase[] = [
   {
-    name: 'files beside the directory are not read',
+    name: 'files next to the directory are not read',
     rules: `
   - key: a
     rate_limit: { unit: hour, requests_per_unit: 3 }

@@ -18,7 +18,7 @@ export const HITS: readonly ReferenceCase[] = [
     stats: { 'user.total_hits': 15, 'user.over_limit': 1, 'user.near_limit': 2, 'user.within_limit': 14 },
   },
   {
-    name: 'a descriptor hits addend goes before the one of the request',
+    name: 'a hits addend in a descriptor takes precedence over the value in the request',
     rules: TEN,
     steps: [
       {

@@ -1,5 +1,5 @@
 /** A policy file that is rejected. */
-export interface BadFile {
+export interface InvalidFile {
   readonly name: string;
   /** `<domain>` is replaced by a separate domain. */
   readonly text: string;
@@ -16,7 +16,7 @@ function descriptors(text: string): string {
 }
 
 /** Files that the reference rejects. */
-export const BAD_FILES: readonly BadFile[] = [
+export const INVALID_FILES: readonly InvalidFile[] = [
   { name: 'not YAML', text: '"""', reference: /error loading config file: yaml/ },
   {
     name: 'an open bracket',
@@ -86,7 +86,7 @@ export const BAD_FILES: readonly BadFile[] = [
     line: 6,
   },
   {
-    name: 'a unit that is none',
+    name: 'an invalid unit',
     text: descriptors('  - key: a\n    rate_limit:\n      unit: fortnight\n      requests_per_unit: 3\n'),
     reference: /invalid rate limit unit 'fortnight'/,
     line: 5,

@@ -27,7 +27,7 @@ export const MATCHING: readonly ReferenceCase[] = [
     stats: { 'user.total_hits': 6, 'user.over_limit': 2, 'user.near_limit': 2, 'user.within_limit': 4 },
   },
   {
-    name: 'a rule with the value goes before the one without',
+    name: 'a rule with the value takes precedence over the rule without a value',
     rules: `
   - key: user
     rate_limit: { unit: hour, requests_per_unit: 2 }

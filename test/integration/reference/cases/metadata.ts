@@ -175,7 +175,7 @@ export const METADATA: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'metadata of a rule with detailed metrics is there',
+    name: 'answers contain the metadata of a rule with detailed metrics',
     differs: 'the reference loses the metadata of a rule whose statistics have another name than the rule',
     rules: `
   - key: user
@@ -193,14 +193,14 @@ export const METADATA: readonly ReferenceCase[] = [
         get: {
           statuses: [ok('5/hour', 4), ok('5/hour', 4)],
           metadata: request(
-            'metadata-of-a-rule-with-detailed-metrics-is-there',
+            'answers-contain-the-metadata-of-a-rule-with-detailed-metrics',
             [{ entries: ['user=ann'] }, { entries: ['path=/'] }],
             { metadata: { from: 'detailed', also: 'value' } },
           ),
         },
         reference: {
           statuses: [ok('5/hour', 4), ok('5/hour', 4)],
-          metadata: request('metadata-of-a-rule-with-detailed-metrics-is-there', [
+          metadata: request('answers-contain-the-metadata-of-a-rule-with-detailed-metrics', [
             { entries: ['user=ann'] },
             { entries: ['path=/'] },
           ]),

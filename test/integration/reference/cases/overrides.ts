@@ -66,8 +66,7 @@ export const OVERRIDES: readonly ReferenceCase[] = [
   {
     name: 'an override of a descriptor without entries',
     rules: USER,
-    differs:
-      'a descriptor without entries is nobody, and matches nothing; the reference limits it all the same',
+    differs: 'a descriptor without entries matches no rule in weir; the reference limits it',
     steps: [{ ask: { entries: [], limit: '2/hour' }, get: [NONE], reference: [ok('2/hour', 1)] }],
   },
   {

@@ -100,7 +100,7 @@ export const REPLACES: readonly ReferenceCase[] = [
     stats: {},
   },
   {
-    name: 'a number beside unlimited is ignored',
+    name: 'a number next to unlimited is ignored',
     rules: `
   - key: user
     rate_limit: { unlimited: true, requests_per_unit: 1 }

@@ -69,7 +69,7 @@ export const GLOBAL_SHADOW: readonly ReferenceCase[] = [
     counters: { 'ratelimit.service.global_shadow_mode': 2 },
   },
   {
-    name: 'a rule in shadow mode of its own is no case for the global one',
+    name: 'global shadow mode does not count for a rule that sets shadow_mode',
     rules: `
   - key: user
     shadow_mode: true

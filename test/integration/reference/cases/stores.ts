@@ -10,7 +10,7 @@ const USER = `
 /** LOCAL_CACHE_SIZE_IN_BYTES over 0: denials are cached until the window ends. */
 export const LOCAL_CACHE: readonly ReferenceCase[] = [
   {
-    name: 'what was refused once is refused from memory',
+    name: 'a repeated denial comes from memory',
     rules: USER,
     steps: [...drain('user=ann', '2/hour'), { ask: 'user=ann', times: 2, get: [over('2/hour')] }],
     stats: {
@@ -129,7 +129,8 @@ export const STOP_INCREMENT: readonly ReferenceCase[] = [
   },
   {
     name: 'a rule in shadow mode refuses nothing and so the others count',
-    differs: 'in the reference a rule that is over in shadow mode stops the count of all others',
+    differs:
+      'in the reference, a rule in shadow mode that is over its limit stops the counts of all other rules',
     rules: `
   - key: user
     shadow_mode: true
@@ -144,7 +145,7 @@ export const STOP_INCREMENT: readonly ReferenceCase[] = [
     })),
   },
   {
-    name: 'a quota that is over beside one with room refuses nothing and so the other counts',
+    name: 'a used-up quota does not deny while another quota has hits left, so the other quota counts',
     differs:
       'in the reference a quota that is over stops the count of the others, and they are never used up',
     rules: `

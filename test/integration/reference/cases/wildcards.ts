@@ -18,7 +18,7 @@ export const WILDCARDS: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'the exact value goes before a pattern wherever it stands',
+    name: 'the exact value takes precedence over a pattern, whatever their order',
     rules: `
   - key: path
     value: /a*
@@ -51,7 +51,7 @@ export const WILDCARDS: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'a pattern closes the way to the default beside it',
+    name: 'a pattern takes precedence over the node without a value on its level',
     rules: `
   - key: app
     value: s*
@@ -70,7 +70,7 @@ export const WILDCARDS: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'each value of a pattern has a counter of its own',
+    name: 'each value of a pattern has a separate counter',
     rules: `
   - key: file
     value: f/*
@@ -107,7 +107,7 @@ export const WILDCARDS: readonly ReferenceCase[] = [
     },
   },
   {
-    name: 'an exact value beside a shared pattern keeps its own counter',
+    name: 'an exact value on the same level as a shared pattern has a separate counter',
     rules: `
   - key: file
     value: f/special

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { BAD_FILES } from '../../../integration/reference/cases/invalid-files.js';
+import { INVALID_FILES } from '../../../integration/reference/cases/invalid-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -317,7 +317,7 @@ describe('a file that envoyproxy/ratelimit rejects', () => {
   });
 
   // integration/reference/ runs the same table against the reference.
-  test.each(BAD_FILES)('$name', ({ text, line }) => {
+  test.each(INVALID_FILES)('$name', ({ text, line }) => {
     const file = dir.write('bad.yaml', text.replaceAll('<domain>', 'shop'));
     const { errors, policySet } = loadPolicies([dir.path]);
     expect(policySet.domains.size).toBe(0);
