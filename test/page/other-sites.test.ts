@@ -83,7 +83,7 @@ describePage('a page of another site', () => {
       const answer = await page.goto(`http://${SITE}:${port}${path}`);
       expect([answer?.status(), await answer?.text()]).toEqual([
         421,
-        expect.stringContaining('call localhost'),
+        expect.stringContaining('use localhost'),
       ]);
     }
     const address = `http://${SITE}:${server.httpPort}`;
