@@ -14,7 +14,7 @@ const MAX_REASON_CHARACTERS = 500;
 /** A line of the log, with the reason for an unmatched descriptor as text. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
 
-const WORK_EXCEEDED = 'matching exceeded the matching budget of the request';
+const WORK_EXCEEDED = 'the request exceeded its matching budget';
 
 /** Returns a line of the log with its long texts shortened, so that its size is bounded. */
 function shownLine(
@@ -56,7 +56,7 @@ export class LoggedWarnings implements DecisionWarnings {
   }
 
   matchExceeded(domain: string, key: string, denied: boolean): void {
-    const text = 'matching a value exceeded the matching budget of the request';
+    const text = 'a request exceeded its matching budget because of the value of this key';
     if (this.#shouldLogWork()) this.#log.warn({ domain, key: shown(key), denied }, text);
   }
 

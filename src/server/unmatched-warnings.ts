@@ -166,7 +166,7 @@ export class UnmatchedWarnings {
     if (policy === undefined) return { why: 'the policy has just changed.', derived: '' };
     const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
     this.#paths.set(domain, paths);
-    const derived = policy.steps.length === 0 ? '' : ' (after derive)';
+    const derived = policy.steps.length === 0 ? '' : ' (with derived entries)';
     return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 

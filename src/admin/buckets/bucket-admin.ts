@@ -80,7 +80,7 @@ export class BucketAdmin {
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
       const mayHaveChanged = changesSomething(question);
-      const unknown = mayHaveChanged ? ', so the change may or may not have been made' : '';
+      const unknown = mayHaveChanged ? ', and the change may have been made' : '';
       return new QuestionFailure(500, `internal error${unknown}; see the server log`, mayHaveChanged);
     } finally {
       this.#running--;

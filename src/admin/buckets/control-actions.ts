@@ -207,9 +207,8 @@ function memoryNotes({ store }: QuestionContext): readonly string[] {
 }
 
 function notFound({ question }: CallerQuestion<unknown>, kind: ControlKind): string {
-  const which =
-    question.id === undefined ? 'with exactly these entries' : `with the id ${quotedText(question.id)}`;
-  return `no ${NAMES[kind]} exists ${which}; weir bucket blocks lists the current ones`;
+  const which = question.id === undefined ? 'exactly these entries' : `the id ${quotedText(question.id)}`;
+  return `no ${NAMES[kind]} has ${which}; weir bucket blocks lists the current ones`;
 }
 
 /** Returns the control to end, undefined if it is unknown, or the error of an invalid question. */

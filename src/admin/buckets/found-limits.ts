@@ -132,7 +132,7 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule === undefined || rule.candidate) return '';
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   const phase = phaseAt(rule.phase, wallMicros);
-  if (phase !== 'active') return `The limit is in the phase ${phase}, so it denies no requests.`;
+  if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
   return rule.enforcePercent < 100 ? `The limit enforces ${rule.enforcePercent} % of its denials.` : '';
 }
 

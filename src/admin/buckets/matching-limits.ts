@@ -77,10 +77,7 @@ export function* matchingLimits(
     if (planned instanceof BadRequest) return planned.message;
     const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKeyOfAllowed;
     if (exceeded === undefined) return metBy(planning.context.decisions[0] as Decision);
-    return (
-      `matching the value of ${exceeded} exceeds the matching budget of a request, so the limits that ` +
-      'apply are unknown'
-    );
+    return `matching the value of ${exceeded} exceeds the matching budget, so weir does not know which limits apply`;
   }
 }
 

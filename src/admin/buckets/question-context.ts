@@ -58,8 +58,8 @@ export class QuestionFailure {
 /** Result of a question. */
 export type QuestionResult = BucketAnswer | QuestionFailure;
 
-export const LOOK_BUCKETS = 'so the result is unknown; check with weir bucket show';
-export const LOOK_CONTROLS = 'so the result is unknown; check with weir bucket blocks';
+export const LOOK_BUCKETS = 'so the result is unknown; check the bucket with weir bucket show';
+export const LOOK_CONTROLS = 'so the result is unknown; check the list with weir bucket blocks';
 const NOT_DONE = 'so nothing was changed; try again';
 /** Failures after which the store may have executed a call that was sent. */
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);

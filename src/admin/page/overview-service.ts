@@ -138,7 +138,7 @@ function* sending(followers: readonly Subscriber[], event: ServerEvent): Generat
 function refusalOf(question: unknown): AdminAnswer | undefined {
   const isObject = typeof question === 'object' && question !== null && !Array.isArray(question);
   const isEmpty = isObject && Object.keys(question).length === 0;
-  return isEmpty ? undefined : failure(400, 'the body must be an empty JSON object: {}');
+  return isEmpty ? undefined : failure(400, 'the body must be the empty JSON object {}');
 }
 
 function failure(status: number, error: string): AdminAnswer {

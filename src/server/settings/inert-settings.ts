@@ -92,7 +92,7 @@ export function refusedInert(name: string, value: unknown): readonly RefusedSett
   }
   if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
   const sentence =
-    `with ${String(value)}, envoyproxy/ratelimit does not start either; unset this variable. To limit how ` +
-    'many limits wait for Redis, set REDIS_MAX_IN_FLIGHT';
+    `with ${String(value)}, envoyproxy/ratelimit does not start either; unset this variable, and use ` +
+    'REDIS_MAX_IN_FLIGHT to bound the number of limits that wait for Redis';
   return [{ variables: [name], sentence }];
 }

@@ -108,8 +108,8 @@ export const STORE_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Report NOT_SERVING while Redis is unavailable. If false, weir reports SERVING once it has reached Redis, ' +
-      'and `on_store_failure` answers during outages.',
+      'Report NOT_SERVING while Redis is unavailable. If false, weir reports SERVING once it has reached ' +
+      'Redis, and `on_store_failure` decides during outages.',
     reference: { default: 'false' },
   },
   redisStartupInitial: {

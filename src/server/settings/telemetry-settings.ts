@@ -193,8 +193,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Record traces of decisions and send them to an OpenTelemetry collector. Configure the collector with the ' +
-      'OTEL_EXPORTER_OTLP_* variables. See docs/operate/tracing.md.',
+      "Record traces of decisions and send them to an OpenTelemetry collector. Set the collector's " +
+      'address with the OTEL_EXPORTER_OTLP_* variables. See docs/operate/tracing.md.',
     reference: { default: 'false' },
   },
   tracingExporterProtocol: {
@@ -239,8 +239,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'number',
     default: '1',
     help:
-      'Fraction of the traces that begin in weir that are recorded, from 0 to 1. Values above 1 mean 1. Traces ' +
-      'that a caller samples are always recorded.',
+      'Fraction of traces to record, among the traces that begin in weir: from 0 to 1. Values above 1 ' +
+      'mean 1. Traces that a caller samples are always recorded.',
     reference: { default: '1' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

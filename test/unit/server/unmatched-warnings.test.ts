@@ -62,7 +62,7 @@ describe('a descriptor that no rule matches', () => {
     const { lines, observer } = open(derived);
     observer.unmatched('shop', entries('tenant=sha256:0'), false);
     expect(lines[0]?.[1]).toMatch(
-      /^no rule matches this descriptor \(after derive\), .*: rules exist for plan\. weir/,
+      /^no rule matches this descriptor \(with derived entries\), .*: rules exist for plan\. weir/,
     );
   });
 

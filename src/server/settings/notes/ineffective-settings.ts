@@ -103,11 +103,11 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   limitHeaders: {
     holds: ({ limitHeaders }) => limitHeaders,
-    otherwise: 'weir does not send the header; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
+    otherwise: 'weir does not send this header; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
   },
   limitRequestHeaders: {
     holds: ({ limitRequestHeaders }) => limitRequestHeaders,
-    otherwise: 'weir does not send the header; set LIMIT_REQUEST_HEADERS_ENABLED=true.',
+    otherwise: 'weir does not send this header; set LIMIT_REQUEST_HEADERS_ENABLED=true.',
   },
   top: {
     holds: ({ topBuckets }) => topBuckets > 0,

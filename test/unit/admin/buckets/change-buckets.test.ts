@@ -221,7 +221,8 @@ test('says whether a change may have been made that the store did not answer', a
   const question = { action: 'grant', entries: entriesOf('tenant=acme'), tokens: 5 };
   bench.broken = new StorageError('timeout', 'no answer within 20ms');
   expect(await bench.refused(question)).toBe(
-    '503 the store failed (no answer within 20ms), so the result is unknown; check with weir bucket show [maybe done]',
+    '503 the store failed (no answer within 20ms), so the result is unknown; check the bucket with weir ' +
+      'bucket show [maybe done]',
   );
   expect(touched).toEqual(['1:d6:tenant4:acme']);
   // A failed dry run certainly had no effect.
