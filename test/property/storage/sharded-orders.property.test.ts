@@ -260,14 +260,14 @@ class Order {
 const WORLDS: readonly (readonly [name: string, World])[] = [
   ['nothing is lost', { loses: false, timeGoesOn: false, refunds: false }],
   ['nothing is lost, and callers give back', { loses: false, timeGoesOn: false, refunds: true }],
-  ['nothing is lost while time goes on', { loses: false, timeGoesOn: true, refunds: false }],
+  ['nothing is lost while time advances', { loses: false, timeGoesOn: true, refunds: false }],
   [
-    'nothing is lost while time goes on, and callers give back',
+    'nothing is lost while time advances, and callers give back',
     { loses: false, timeGoesOn: true, refunds: true },
   ],
   ['calls are lost', { loses: true, timeGoesOn: false, refunds: false }],
   [
-    'calls are lost while time goes on, and callers give back',
+    'calls are lost while time advances, and callers give back',
     { loses: true, timeGoesOn: true, refunds: true },
   ],
 ];

@@ -24,8 +24,8 @@ import { MemoryShards } from '../../support/sharded/memory-shards.js';
  * some proxies.
  */
 const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partition])[] = [
-  ['three parts', (key) => key.charCodeAt(0) % 3],
-  ['a part for each key', (key) => key],
+  ['three partitions', (key) => key.charCodeAt(0) % 3],
+  ['a partition for each key', (key) => key],
 ];
 
 /** Returns whether a request both takes from and refunds a bucket. The take is then decided first. */

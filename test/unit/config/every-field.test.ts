@@ -227,7 +227,7 @@ const FIELDS = Object.entries(CHANGES).flatMap(([mapping, changes]) =>
 );
 
 describe('every field of the policy format', () => {
-  test.each(FIELDS)('$name is shown, compared and handed over', ({ name, mapping, change }) => {
+  test.each(FIELDS)('$name is shown, compared and transferred', ({ name, mapping, change }) => {
     const [before, after] = change.map((fields) => setOf(policyOf(AROUND[mapping](fields), FILES))) as [
       PolicySet,
       PolicySet,

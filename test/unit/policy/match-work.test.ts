@@ -48,7 +48,7 @@ describe('paths cost steps for their bytes, not for the number of rules', () => 
     'dot segments': `/api/v1/${'a/../'.repeat(LONG / 5)}x`,
     slashes: `/api/v1${'/'.repeat(LONG)}x`,
     escapes: `/api/v1/${'%41'.repeat(LONG / 3)}`,
-    'no UTF-8': `/api/v1/${'%ff'.repeat(LONG / 3)}`,
+    'invalid UTF-8': `/api/v1/${'%ff'.repeat(LONG / 3)}`,
   };
   test.each(Object.keys(shapes).flatMap((shape) => Object.keys(paths).map((path) => [shape, path] as const)))(
     '%s, path: %s',

@@ -87,7 +87,7 @@ describe('a value that exceeds the match budget', () => {
         '    descriptors:\n      - key: more\n        rate_limit: { name: matched',
       ),
     ],
-    ['a share of none', policyOf('enforce_percent: 0')],
+    ['a percentage of 0', policyOf('enforce_percent: 0')],
   ])('is allowed if no enforced rule could have matched: %s', async (_name, policy) => {
     const decider = await spent(policy);
     const response = await decide(decider, [value]);

@@ -140,11 +140,11 @@ descriptors:
 
 describe('the deadline given to the store', () => {
   test.each([
-    ['the timeout of the store without one', Infinity, 2_000_000],
+    ["the store's timeout, for a call without a deadline", Infinity, 2_000_000],
     ["the caller's, less the way back", 20_000, 15_000],
-    ['of a tiny patience six tenths', 5000, 3000],
+    ['six tenths of a short deadline', 5000, 3000],
     ["the store's timeout where it is sooner", 60_000_000, 2_000_000],
-    ['of a long one at most 50 ms', 1_000_000, 950_000],
+    ['a long deadline minus at most 50 ms', 1_000_000, 950_000],
   ])('is %s', (_name, patienceMicros, expected) => {
     const store = new UnavailableStore();
     const decider = new Decider(POLICY, { store });

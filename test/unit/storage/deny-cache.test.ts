@@ -227,8 +227,8 @@ describe('a request with many limits', () => {
   test.each<[string, Rate, Partial<DenyCacheOptions>]>([
     ['token buckets', HUNDRED, {}],
     ['windows', windowRate('hour', 1), { windows: true }],
-    ['windows, which are not kept', windowRate('hour', 1), {}],
-    ['token buckets, which are not kept', HUNDRED, { windows: true, maxAgeMicros: 0 }],
+    ['windows, which are not cached', windowRate('hour', 1), {}],
+    ['token buckets, which are not cached', HUNDRED, { windows: true, maxAgeMicros: 0 }],
   ])('reads each of its keys a few times: %s', async (_, rate, options) => {
     const over = denying(options);
     await over.take(many(rate), Infinity);

@@ -17,7 +17,7 @@ const limited = (requests: number, keys: readonly string[]): string =>
     .join('')}`;
 
 describe('what a reload changed', () => {
-  test('is told in the words of weir diff', () => {
+  test('is reported in the words of weir diff', () => {
     expect(summarizeChanges(setOf(limited(1, ['a']), 'domain: gone\n'), setOf(limited(2, ['a'])), 0)).toEqual(
       {
         summary: '1 loosens, 1 vanishes',
@@ -35,7 +35,7 @@ describe('what a reload changed', () => {
     });
   });
 
-  test('is bounded in lines and characters, and steers no terminal', () => {
+  test('is bounded in lines and characters, and contains no control characters', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `${'k'.repeat(1000)}${i}`);
     const { lines, more } = summarizeChanges(
       setOf(limited(1, ['a\u001b[31m\nb', ...keys])),
@@ -59,7 +59,7 @@ descriptors:
 - { key: w, value: "a*", rate_limit: { unit: day, requests_per_unit: ${requests} } }
 `;
 
-  test('the same is told', async () => {
+  test('is reported in the same way', async () => {
     const same = policyOf('domain: same\n');
     const sets = [1, 2].map((requests): PolicySet => {
       const { domains, version } = setOf(everything(requests));
@@ -71,7 +71,7 @@ descriptors:
     expect(told.summary).toBe('3 loosen');
   });
 
-  test('nothing is told once it is closed', async () => {
+  test('is not reported after close', async () => {
     const differ = new PolicyDiffer();
     const diffing = differ.diff(setOf(everything(1)), setOf(everything(2)), 0);
     differ.close();

@@ -34,7 +34,7 @@ test.each<[what: string, before: string, after: string, line: string]>([
     'a: appears: phase: active becomes monitoring; applies to limits that callers send',
   ],
   [
-    'of a node without limits that is gone',
+    'of a node without limits that is removed',
     '{ key: a, phase: monitoring }',
     '',
     'a: vanishes !: phase: monitoring becomes active; applies to limits that callers send',
@@ -43,7 +43,7 @@ test.each<[what: string, before: string, after: string, line: string]>([
   expect(linesOf(before, after)).toEqual([line]);
 });
 
-test('what the limits of a node, or the node above, tell is not told again', () => {
+test("an effect on a node's limits, or on the node above, is reported only once", () => {
   const of = (phase: string): string =>
     `{ key: a, phase: ${phase}, ${LIMIT}, descriptors: [{ key: b, descriptors: [{ key: c, ${LIMIT} }] }] }`;
   const text = 'loosens: phase: active becomes monitoring';

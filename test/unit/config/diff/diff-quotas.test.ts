@@ -21,9 +21,9 @@ function changesOf(before: string, after: string): readonly string[] {
 const quota = (more = '', limit = LIMIT): string =>
   `{ key: a, quota_mode: true, ${more} rate_limit: { ${limit} } }`;
 
-describe('a quota that no longer holds others back tightens', () => {
+describe('a quota that no longer suppresses other quotas tightens', () => {
   test.each([
-    ['in a phase that only looks', quota(), quota('phase: monitoring,'), 'phase: active becomes monitoring'],
+    ['in a phase that cannot deny', quota(), quota('phase: monitoring,'), 'phase: active becomes monitoring'],
     [
       'in a phase that ends later',
       quota(),
@@ -32,7 +32,7 @@ describe('a quota that no longer holds others back tightens', () => {
     ],
     ['without a limit', quota(), quota('', 'unlimited: true'), '10 per minute becomes unlimited; no limit'],
     [
-      'out of shadow mode, before its phase',
+      'no longer in shadow mode, before its phase',
       quota('shadow_mode: true, phase: monitoring,'),
       quota('phase: monitoring,'),
       'shadow_mode: on becomes off',
@@ -61,7 +61,7 @@ describe('a quota that no longer holds others back tightens', () => {
   });
 });
 
-test('the limit of a quota of which no denial is drawn counts beside others', () => {
+test('the limit of a quota that is never enforced counts next to other quotas', () => {
   const of = (limit: string): string => quota('enforce_percent: 0,', limit);
   const lower = 'unit: minute, requests_per_unit: 5';
   const text = '10 per minute becomes 5 per minute; ';

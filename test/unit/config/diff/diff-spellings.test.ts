@@ -24,7 +24,7 @@ describe('another spelling', () => {
   // property/diff-spellings.property.test.ts tests the other spellings.
   test.each([
     [
-      'days of UTC',
+      'days in UTC',
       limited('unit: day, requests_per_unit: 5'),
       limited('unit: day, requests_per_unit: 5, calendar: Etc/UTC'),
     ],
@@ -34,7 +34,7 @@ describe('another spelling', () => {
       node('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2025-01-01T00:00:00Z },'),
     ],
     [
-      'a phase that never comes',
+      'a phase in the distant future',
       top('phase: { active: 2027-01-01T00:00:00Z }'),
       top('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2027-01-01T00:00:00Z }'),
     ],
@@ -49,7 +49,7 @@ describe('another spelling', () => {
       limited('unlimited: true, response_headers: [ratelimit]'),
     ],
     [
-      'blocks behind the first',
+      'blocks after the first',
       node('value_cidr: [10.0.0.0/8, 192.0.2.0/24, 2001:db8::/32],'),
       node('value_cidr: [10.0.0.0/8, "2001:0DB8::/32", 192.0.2.0/24],'),
     ],
@@ -64,13 +64,13 @@ describe('another spelling', () => {
       'share_threshold: true, ',
       'its statistics and the shared bucket are named after the first item of the list and start over',
     ],
-  ])('that begins a list with another item names the node anew: %s', (share, reason) => {
+  ])('that starts a list with another item renames the node: %s', (share, reason) => {
     expect(linesOf(node(`${share}value_regex: [a+, b+],`), node(`${share}value_regex: [b+, a+],`))).toEqual([
       `k~b+,…: changes: value_regex: a+ first becomes b+ first; ${reason}`,
     ]);
   });
 
-  test('of headers is a change where the file says others', () => {
+  test('of headers is a change if the file has others', () => {
     const own = `${MINUTE}, response_headers: [ratelimit]`;
     expect(
       linesOf(top('response_headers: [retry-after]'), top('response_headers: [retry-after]', own)),

@@ -158,11 +158,11 @@ describe('a limit', () => {
     ],
     ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
     ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; only the log differs'],
-  ])('beside it: %s -> %s', (before, after, line) => {
+  ])('next to it: %s -> %s', (before, after, line) => {
     expect(linesOf(limited(MINUTE, before), limited(MINUTE, after))).toEqual([`k: ${line}`]);
   });
 
-  test('of a rule that denies nothing tightens nothing', () => {
+  test('of a rule that cannot deny does not tighten', () => {
     const monitored = (limit: string): string => limited(limit, 'phase: monitoring,');
     expect(linesOf(monitored(MINUTE), monitored('unit: minute, requests_per_unit: 1'))).toEqual([
       'k: changes: 10 per minute becomes 1 per minute; the rule denies nothing',
@@ -170,7 +170,7 @@ describe('a limit', () => {
   });
 });
 
-test('what is said of unmatched requests is told where it is written, not at every node below', () => {
+test('on_unmatched is reported where it is written, not at every node below', () => {
   const rules = '{ key: k, descriptors: [{ key: l }] }, { key: own, on_unmatched: warn }';
   const changed = 'changes: on_unmatched: warn becomes ignore; only the log differs';
   expect(linesOf(file(rules), file(rules, 'on_unmatched: ignore'))).toEqual([`: ${changed}`]);
@@ -179,7 +179,7 @@ test('what is said of unmatched requests is told where it is written, not at eve
   ]);
 });
 
-test('what is said of unmatched requests is told of a node that comes or goes, or has another key', () => {
+test('on_unmatched is reported for a node that is added, removed or gets another key', () => {
   const ignores = (key: string): string =>
     file(`{ key: ${key}, on_unmatched: ignore, descriptors: [{ key: l }] }`);
   expect(linesOf(ignores('k'), ignores('m'))).toEqual([
@@ -215,7 +215,7 @@ describe('several limits', () => {
   const second = 'unit: second, requests_per_unit: 10';
   const day = 'unit: day, requests_per_unit: 250';
 
-  test('one more tightens, one less loosens', () => {
+  test('one more tightens, and one less loosens', () => {
     expect(linesOf(limited(second), list(second, `${day}, name: daily`))).toEqual([
       'k[1]: loosens: 10 per second becomes 10 per second; denied hits no longer count',
       'k[1]: changes: place: alone becomes item 1 of a list; its bucket starts over',
@@ -231,14 +231,14 @@ describe('several limits', () => {
     ]);
   });
 
-  test('change buckets with their places, where they have no names', () => {
+  test('change their buckets with their index if they have no names', () => {
     expect(linesOf(list(second, day), list(day, second))).toEqual([
       'k[1]: changes: place: item 2 of a list becomes item 1 of a list; its bucket starts over',
       'k[2]: changes: place: item 1 of a list becomes item 2 of a list; its bucket starts over',
     ]);
   });
 
-  test('are told apart by name, else by place', () => {
+  test('are identified by name, or else by index', () => {
     expect(
       linesOf(list(`${second}, name: a`, `${day}, name: b`), list(`${day}, name: b`, `${second}, name: a`)),
     ).toEqual([
@@ -253,7 +253,7 @@ describe('several limits', () => {
   });
 });
 
-test('what a node says for those below it is a change of each of them', () => {
+test("a node's setting for the nodes below it is a change of each of these nodes", () => {
   const nested = (percent: string): string =>
     file(`{ key: k, ${percent} descriptors: [{ key: a, rate_limit: { ${MINUTE} } }] }`);
   expect(linesOf(nested(''), nested('enforce_percent: 10,'))).toEqual([
@@ -261,7 +261,7 @@ test('what a node says for those below it is a change of each of them', () => {
   ]);
 });
 
-describe('what denies nothing', () => {
+describe('a rule that cannot deny', () => {
   test.each(['shadow_mode: true,', 'phase: monitoring,', 'enforce_percent: 0,'])('%s', (more) => {
     const changes = changesOf(limited('unlimited: true'), limited(MINUTE, more));
     expect(changes.map(({ setting, effect }) => [setting, effect])).toEqual([
@@ -275,7 +275,7 @@ describe('what denies nothing', () => {
     ]);
   });
 
-  test('from its day on it does', () => {
+  test('can deny from the date in its schedule', () => {
     const later = limited(MINUTE, 'phase: { active: 2030-01-01T00:00:00Z },');
     expect(linesOf(limited('unlimited: true'), later)[0]).toBe(
       'k: tightens: unlimited becomes 10 per minute; there was no limit',
@@ -283,11 +283,11 @@ describe('what denies nothing', () => {
   });
 });
 
-describe('rules that held others back', () => {
+describe('rules that suppressed other rules', () => {
   const other = `{ key: a, rate_limit: { name: a, ${MINUTE} } }`;
   const replacing = 'rate_limit: { unlimited: true, replaces: [{ name: a }] }';
 
-  test('and vanish, tighten', () => {
+  test('tighten when they are removed', () => {
     expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
       'b: vanishes !: unlimited; its values now have no limit; "a" is no longer replaced',
     ]);
@@ -296,7 +296,7 @@ describe('rules that held others back', () => {
     ]);
   });
 
-  test('and lose values to others, or exempt them, tighten', () => {
+  test('tighten when they lose values to other rules or exempt them', () => {
     const before = file(`${other}, { key: b, ${replacing} }`);
     const after = file(`${other}, { key: b, ${replacing} }, { key: b, value: x }`);
     expect(linesOf(before, after)).toEqual([
@@ -312,7 +312,7 @@ describe('rules that held others back', () => {
     ]);
   });
 
-  test('tighten nothing if what they replaced denies nothing', () => {
+  test('do not tighten if the replaced rules cannot deny', () => {
     const watched = other.replace('key: a,', 'key: a, shadow_mode: true,');
     expect(changesOf(file(`${watched}, { key: b, ${replacing} }`), file(watched))).toMatchObject([
       { effect: 'vanishes', tightens: false },
@@ -325,7 +325,7 @@ describe('rules that held others back', () => {
     ).toMatchObject([{ setting: 'replaces', effect: 'changes' }]);
   });
 
-  test('quotas deny only together, so one less tightens', () => {
+  test('quotas deny only together, so removing one tightens', () => {
     const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
       'b: vanishes !: 10 per minute, quota mode; its values now have no limit; other quotas can deny without it',
@@ -341,13 +341,13 @@ describe('rules that replace others', () => {
         'replaces: [{ name: base }] } }',
     );
 
-  test('a renamed rule is replaced no longer', () => {
+  test('a renamed rule is no longer replaced', () => {
     expect(linesOf(replacing('base'), replacing('other'))).toEqual([
       'k: tightens: name: "base" becomes "other"; no rule replaces it under the new name',
     ]);
   });
 
-  test('what is replaced no longer applies again', () => {
+  test('a rule that is no longer replaced applies again', () => {
     const none = file(
       `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
     );
@@ -358,12 +358,12 @@ describe('rules that replace others', () => {
   });
 });
 
-describe('which node takes a value', () => {
+describe('the node that matches a value', () => {
   const any = `{ key: k, rate_limit: { ${MINUTE} } }`;
   const node = (value: string, limit: string): string =>
     `{ key: k, value: "${value}", rate_limit: { ${limit} } }`;
 
-  test('a value of its own takes it from the key', () => {
+  test('a node for a value takes this value from the node with the key', () => {
     expect(linesOf(file(any), file(`${any}, ${node('vip', 'unlimited: true')}`))).toEqual([
       'k=vip: appears: unlimited; its values had 10 per minute (k)',
     ]);
@@ -381,7 +381,7 @@ describe('which node takes a value', () => {
     ]);
   });
 
-  test('what stands below one and not below the other', () => {
+  test('rules below one node and not below the other', () => {
     const below = `{ key: k, rate_limit: { ${MINUTE} }, descriptors: [{ key: p, rate_limit: { ${MINUTE} } }] }`;
     expect(linesOf(file(below), file(`${below}, ${node('vip', MINUTE)}`))).toEqual([
       'k=vip: appears: 10 per minute; its values had 10 per minute (k)',
@@ -389,7 +389,7 @@ describe('which node takes a value', () => {
     ]);
   });
 
-  test('patterns take values of patterns behind them, and of the key', () => {
+  test('a pattern takes values from later patterns and from the key', () => {
     const first = node('a*', 'unit: minute, requests_per_unit: 1');
     expect(
       linesOf(
@@ -432,7 +432,7 @@ describe('which node takes a value', () => {
     ]);
   });
 
-  test('a bucket that becomes shared', () => {
+  test('a bucket that is now shared', () => {
     const pattern = (share: boolean): string =>
       file(`{ key: k, value: "a*", share_threshold: ${share}, rate_limit: { ${MINUTE} } }`);
     expect(linesOf(pattern(false), pattern(true))).toEqual([
@@ -449,7 +449,7 @@ describe('which node takes a value', () => {
 });
 
 describe('a domain', () => {
-  test('that is new or gone', () => {
+  test('that is new or removed', () => {
     const [a, b] = [limited(MINUTE), limited(MINUTE).replace('domain: d', 'domain: e')];
     const [appears] = diffPolicies(setOf(a), setOf(a, b), NOW);
     expect(appears).toEqual({
@@ -508,7 +508,7 @@ describe('a domain', () => {
     expect(linesOf(file('', before), file('', before))).toEqual([]);
   });
 
-  test('shows no secret', () => {
+  test('contains no secret', () => {
     const top = 'derive: [{ entry: t, from: [token], sha256: {} }]';
     const text = JSON.stringify([
       changesOf(file('', top), file('{ key: token, value: s3cret, rate_limit: { unlimited: true } }', top)),
@@ -520,7 +520,7 @@ describe('a domain', () => {
 });
 
 describe('the text', () => {
-  test('names domain, path, and the sum', () => {
+  test('names domain and path, and has a summary', () => {
     const before = file(`{ key: k, rate_limit: { ${MINUTE} } }, { key: l, rate_limit: { ${MINUTE} } }`);
     const after = file(
       `{ key: k, rate_limit: { unit: minute, requests_per_unit: 5 } }, { key: m, rate_limit: { ${MINUTE} } }`,
@@ -535,7 +535,7 @@ describe('the text', () => {
     expect(renderDiff([])).toBe('nothing changes\n');
   });
 
-  test('tells once what many rules inherit', () => {
+  test('reports once what many rules inherit', () => {
     const nodes = Array.from({ length: 6 }, (_, i) => `{ key: k${i}, rate_limit: { ${MINUTE} } }`).join(', ');
     expect(renderDiff(changesOf(file(nodes, 'phase: monitoring'), file(nodes)))).toBe(`domain d
   tightens: phase: monitoring becomes active; applies to limits that callers send; the effect on rules is listed below

@@ -68,7 +68,7 @@ async function poll(): Promise<void> {
 const kinds = (): string[] => outcomes.map((outcome) => `${outcome.reason} ${outcome.kind}`);
 const domainsOf = (of: FilePolicyProvider): string[] => [...(of.current()?.domains.keys() ?? [])];
 
-test('a change is loaded at the next poll, and the set is swapped as a whole', async () => {
+test('a change is loaded at the next poll, and the whole policy set is replaced', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   const before = provided.current();
@@ -92,7 +92,7 @@ test('a change between the first load and the start is not lost', async () => {
   expect(domainsOf(provided)).toEqual(['b']);
 });
 
-test('a bad file keeps the old policy and tells all errors, once', async () => {
+test('an invalid file keeps the previous policy, and all errors are reported once', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   await start(provided);
@@ -114,7 +114,7 @@ test('a bad file keeps the old policy and tells all errors, once', async () => {
   expect(kinds()).toEqual(['poll failed', 'poll failed', 'poll failed']);
 });
 
-test('the end of a failure is told, even when the old content is back', async () => {
+test('the end of a failure is reported, even if the previous content is restored', async () => {
   dir.write('a.yaml', 'domain: a\n');
   const provided = provide(dir.path);
   const before = provided.current();
@@ -127,7 +127,7 @@ test('the end of a failure is told, even when the old content is back', async ()
   expect(provided.current()).toBe(before);
 });
 
-test('one bad file among good ones: they are loaded, its domain stays, and the reload failed', async () => {
+test('one invalid file of several: valid files are loaded, its domain stays, and the reload has failed', async () => {
   dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain: b\n');
   const provided = provide(dir.path);
@@ -146,7 +146,7 @@ test('one bad file among good ones: they are loaded, its domain stays, and the r
   ]);
 });
 
-test('loads never overlap, and what is asked for meanwhile is one load more', async () => {
+test('loads never overlap, and several requests during a load cause one more load', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   await start(provided);
@@ -166,7 +166,7 @@ test('loads never overlap, and what is asked for meanwhile is one load more', as
   expect(loader.loads).toBe(2);
 });
 
-test('a load that cannot be tried fails, leaves all as it was and is tried again', async () => {
+test('a load that cannot start fails, keeps the state and is repeated', async () => {
   dir.write('a.yaml', 'domain: a\n');
   const provided = provide(dir.path);
   await start(provided);
@@ -185,7 +185,7 @@ test('a load that cannot be tried fails, leaves all as it was and is tried again
   expect(domainsOf(provided)).toEqual(['a', 'b']);
 });
 
-test('a stop while files are loaded leaves all as it was', async () => {
+test('a stop during a load keeps the state', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   await start(provided);
@@ -198,7 +198,7 @@ test('a stop while files are loaded leaves all as it was', async () => {
   expect((await provided.reload('signal')).kind).toBe('unchanged');
 });
 
-test('identical content is no reload', async () => {
+test('identical content is not a reload', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   const before = provided.current();
@@ -212,7 +212,7 @@ test('identical content is no reload', async () => {
   expect(provided.current()).toBe(before);
 });
 
-test('asked to reload it always answers', async () => {
+test('an explicit reload always has a result', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
   await start(provided);
@@ -226,7 +226,7 @@ test('asked to reload it always answers', async () => {
   expect(domainsOf(provided)).toEqual(['b']);
 });
 
-test('a start with a failure tells when it ends', async () => {
+test('after a start with a failure, the end of the failure is reported', async () => {
   const file = dir.write('a.yaml', 'domain:\n');
   const provided = provide(file);
   await start(provided);
@@ -236,7 +236,7 @@ test('a start with a failure tells when it ends', async () => {
   expect(kinds()).toEqual(['poll loaded']);
 });
 
-test('files that come and go, and a directory that does', async () => {
+test('files and directories that are added and removed', async () => {
   dir.write('policies/a.yaml', 'domain: a\n');
   const provided = provide(dir.join('policies'));
   await start(provided);
@@ -255,7 +255,7 @@ test('files that come and go, and a directory that does', async () => {
   expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
 });
 
-test('a key table elsewhere is followed, from the moment a policy names it', async () => {
+test('a key table elsewhere is watched as soon as a policy names it', async () => {
   const digest = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae';
   const derive = 'derive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]';
   const file = dir.write('policies/a.yaml', 'domain: a\n');
@@ -282,7 +282,7 @@ test('a key table elsewhere is followed, from the moment a policy names it', asy
   expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
 });
 
-test('stop leaves no timer, start twice no second one', async () => {
+test('stop leaves no timer, and a second start adds none', async () => {
   const provided = provide(dir.write('a.yaml', 'domain: a\n'));
   await start(provided);
   await start(provided);

@@ -24,7 +24,7 @@ const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace
   ['a file twice', () => [dir.write('p/a.yaml', 'domain: a\n'), dir.join('p')]],
   ['no file', () => [dir.join('p/none.yaml')]],
   [
-    'a directory with a key table beside it',
+    'a directory with a key table next to it',
     () => {
       dir.write('p/b.yaml', TABLE);
       dir.write('p/a.yaml', 'domain: b\n');
@@ -33,7 +33,7 @@ const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace
     },
   ],
   [
-    'a directory with a key table in it, one that is missing, and a bad file',
+    'a directory with a key table, a missing one, and an invalid file',
     () => {
       dir.write('p/a.yaml', TABLE.replace('../keys/', ''));
       dir.write('p/b.yaml', 'domain: [\n');
@@ -43,7 +43,7 @@ const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace
     },
   ],
   [
-    'links as Kubernetes makes them, and one that leads nowhere',
+    'links like those of Kubernetes, and a broken link',
     () => {
       dir.write('p/..1/a.yaml', 'domain: a\n');
       symlinkSync('..1', dir.join('p/..data'));
@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace
   ],
 ];
 
-test.each(PLACES)('what was read is what lies there until it changes: %s', (_name, make) => {
+test.each(PLACES)('the fingerprint is that of the files until they change: %s', (_name, make) => {
   const places = make();
   const { fingerprint, files } = loadPolicies(places);
   const now = (): string => runToCompletion(fingerprintSteps(places, files));

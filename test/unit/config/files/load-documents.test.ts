@@ -38,7 +38,7 @@ describe('documents from elsewhere', () => {
     });
   });
 
-  test('are compiled as files are', () => {
+  test('are compiled like files', () => {
     const loaded = loadDocuments([{ name: 'config', document: document('day') }]);
     expect(statesOf(loaded)).toEqual(['d: ok 5']);
     expect(loaded.files).toEqual(['config']);
@@ -60,7 +60,7 @@ describe('documents from elsewhere', () => {
     expect(statesOf(loaded)).toEqual(['d: kept 5']);
   });
 
-  test('of one domain are merged if asked', () => {
+  test('of one domain are merged if configured', () => {
     const other = map({ domain: scalar('d'), descriptors: list(map({ key: scalar('j') })) });
     const documents = [
       { name: 'b', document: document('day') },
@@ -73,7 +73,7 @@ describe('documents from elsewhere', () => {
     ]);
   });
 
-  test('name no files', () => {
+  test('cannot refer to files', () => {
     const derive = list(
       map({ entry: scalar('t'), from: list(scalar('api_key')), sha256_file: scalar('/etc/passwd') }),
     );

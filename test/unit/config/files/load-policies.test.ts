@@ -31,7 +31,7 @@ test('a directory: YAML files by name, without dotfiles, other files and directo
   expect(loaded.files).toEqual([dir.join('a.yaml'), dir.join('b.yml'), dir.join('z-link.yaml')]);
 });
 
-test('a load in this thread tells how many files were read', () => {
+test('a load in this thread reports the number of files', () => {
   for (const name of ['a', 'b', 'c']) dir.write(`${name}.yaml`, `domain: ${name}\n`);
   const said: string[] = [];
   let now = 0;
@@ -65,11 +65,11 @@ test('several paths, each file once', () => {
   expect(domainsOf(a, dir.path, `${dir.path}/./a.yaml`)).toEqual(['a', 'b']);
 });
 
-test('a file may have any name if it is named itself', () => {
+test('a file that is named itself may have any name', () => {
   expect(domainsOf(dir.write('policy.conf', 'domain: a\n'))).toEqual(['a']);
 });
 
-test('errors of all files at once; good files still give their domains', () => {
+test('errors of all files are reported at once, and valid files still set their domains', () => {
   dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain:\n');
   dir.write('c.yaml', 'domain: [\n');
@@ -80,7 +80,7 @@ test('errors of all files at once; good files still give their domains', () => {
   expect(domainsOf(dir.path)).toEqual(['a']);
 });
 
-test('what cannot be read', () => {
+test('unreadable files', () => {
   symlinkSync('gone.yaml', dir.join('dangling.yaml'));
   execFileSync('mkfifo', [dir.join('pipe.yaml')]);
   truncateSync(dir.write('large.yaml', ''), 5_000_000);
@@ -96,7 +96,7 @@ test('what cannot be read', () => {
   expect(errorsOf(dir.path)).toHaveLength(3);
 });
 
-test('a key table beside the policies is no policy', () => {
+test('a key table next to the policies is not a policy', () => {
   dir.write('keys.yaml', `${DIGEST}: acme\n`);
   const policy = `domain: d
 derive: [{ entry: t, from: [k], sha256_file: keys.yaml }]
@@ -109,7 +109,7 @@ descriptors: [{ key: t, rate_limit: { unit: second, requests_per_unit: 1 } }]
   expect([...loaded.files].sort()).toEqual([dir.join('keys.yaml'), dir.join('policy.yaml')]);
 });
 
-test('a key table whose policy is broken, or does not name it, is only warned about', () => {
+test('a key table whose policy is invalid, or does not use it, only causes a warning', () => {
   dir.write('keys.yaml', `${DIGEST}: acme\n`);
   dir.write('policy.yaml', 'domain: d\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }\n');
   const loaded = loadPolicies([dir.path]);
@@ -126,7 +126,7 @@ test('a key table whose policy is broken, or does not name it, is only warned ab
   ]);
 });
 
-test('a bad key table, used twice, is reported once', () => {
+test('an invalid key table that is used twice is reported once', () => {
   dir.write('secret/keys.yaml', 'oops: acme\n');
   for (const name of ['a', 'b']) {
     dir.write(
@@ -141,7 +141,7 @@ test('a bad key table, used twice, is reported once', () => {
   expect(domainsOf(dir.path)).toEqual([]);
 });
 
-test('a missing key table is an error of the policy, and is watched for', () => {
+test('a missing key table is an error of the policy, and is watched', () => {
   const file = dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
   expect(errorsOf(file)).toEqual([
     `${file}:2:46: derive[0].sha256_file: "${dir.join('keys.yaml')}" does not exist; check the path`,
@@ -149,7 +149,7 @@ test('a missing key table is an error of the policy, and is watched for', () => 
   expect(loadPolicies([file]).files).toEqual([file, dir.join('keys.yaml')]);
 });
 
-test('the version tells contents and names apart, not places', () => {
+test('the version depends on contents and names, not on directories', () => {
   const versionOf = (path: string): string => loadPolicies([path]).policySet.version;
   dir.write('one/a.yaml', 'domain: a\n');
   dir.write('two/a.yaml', 'domain: a\n');
@@ -161,7 +161,7 @@ test('the version tells contents and names apart, not places', () => {
   expect(versionOf(dir.join('four'))).not.toBe(versionOf(dir.join('one')));
 });
 
-test('the version follows the key table', () => {
+test('the version depends on the key table', () => {
   const file = dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
   dir.write('keys.yaml', `${DIGEST}: acme\n`);
   const before = loadPolicies([file]).policySet.version;
@@ -169,7 +169,7 @@ test('the version follows the key table', () => {
   expect(loadPolicies([file]).policySet.version).not.toBe(before);
 });
 
-test('loading leaves nothing behind', () => {
+test('loading leaves no files or handles behind', () => {
   dir.write('a.yaml', 'domain: a\n');
   loadPolicies([dir.path]);
   expect(readdirSync(dir.path)).toEqual(['a.yaml']);

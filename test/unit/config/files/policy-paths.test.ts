@@ -58,7 +58,7 @@ function mountVolume(...names: readonly string[]): void {
 }
 
 describe('the layout of the reference', () => {
-  test('every file counts, whatever its name, in directories below, too, in the order of names', () => {
+  test('includes every file with any name, also in directories below, ordered by name', () => {
     for (const name of ['b.yaml', 'a', 'team/x/deep.txt', 'team/b.yml']) dir.write(`root/config/${name}`, '');
     mkdirSync(dir.join('root/config/empty'));
     dir.write('root/other/c.yaml', '');
@@ -68,7 +68,7 @@ describe('the layout of the reference', () => {
     });
   });
 
-  test('hidden files and directories count, unless they are to be ignored', () => {
+  test('includes hidden files and directories, unless they are ignored', () => {
     for (const name of ['a.yaml', '.hidden.yaml', '.git/b.yaml', 'sub/.c.yaml'])
       dir.write(`root/config/${name}`, '');
     expect(listed().files).toEqual([
@@ -81,7 +81,7 @@ describe('the layout of the reference', () => {
   });
 
   test.each([false, true])(
-    "no file of Kubernetes' volumes counts twice (RUNTIME_IGNOREDOTFILES=%s)",
+    'includes no file of a Kubernetes volume twice (RUNTIME_IGNOREDOTFILES=%s)',
     (ignoreDotFiles) => {
       mountVolume('a.yaml', 'team/b.yaml');
       expect(listed({ ignoreDotFiles })).toEqual({
@@ -94,7 +94,7 @@ describe('the layout of the reference', () => {
     },
   );
 
-  test('a link to a file is read, one to a directory elsewhere is not, and a warning says so', () => {
+  test('includes a link to a file, but not to a directory elsewhere, with a warning', () => {
     dir.write('elsewhere/a.yaml', '');
     mkdirSync(dir.join('root/config'), { recursive: true });
     symlinkSync('../../elsewhere/a.yaml', dir.join('root/config/a.yaml'));
@@ -108,7 +108,7 @@ describe('the layout of the reference', () => {
     ]);
   });
 
-  test('a link that leads nowhere is a file that cannot be read', () => {
+  test('a broken link is a file that cannot be read', () => {
     mkdirSync(dir.join('root/config'), { recursive: true });
     symlinkSync('gone', dir.join('root/config/a.yaml'));
     expect(listed().files).toEqual(['config/a.yaml']);
@@ -117,7 +117,7 @@ describe('the layout of the reference', () => {
     ]);
   });
 
-  test('a link that leads to itself is a file that cannot be read', () => {
+  test('a link to itself is a file that cannot be read', () => {
     dir.write('root/config/good.yaml', 'domain: good\n');
     symlinkSync('loop.yaml', dir.join('root/config/loop.yaml'));
     for (const place of [layout(), dir.join('root/config')]) {
@@ -129,7 +129,7 @@ describe('the layout of the reference', () => {
     }
   });
 
-  test('a directory below that cannot be read takes no file beside it down', () => {
+  test('an unreadable directory below does not affect the files next to it', () => {
     dir.write('root/config/good.yaml', 'domain: good\n');
     mkdirSync(dir.join('root/config/lost+found'), { mode: 0 });
     const { policySet, errors } = asNobody(() => loadPolicies([layout()]));
@@ -140,7 +140,7 @@ describe('the layout of the reference', () => {
     ]);
   });
 
-  test('what lies in a directory below that cannot be read stays as it was', () => {
+  test('files in an unreadable directory below keep their previous version', () => {
     const file = dir.write('root/config/team/a.yaml', 'domain: a\n');
     const before = loadPolicies([layout()]);
     chmodSync(dirname(file), 0);
@@ -150,7 +150,7 @@ describe('the layout of the reference', () => {
     expect(domains).toEqual([{ domain: 'a', files: [file], state: 'kept' }]);
   });
 
-  test('what begins with the name of the directory and a dot counts, too, as with RUNTIME_WATCH_ROOT there', () => {
+  test("includes files that begin with the directory's name and a dot, as with RUNTIME_WATCH_ROOT", () => {
     dir.write('root/config.yaml', '');
     dir.write('root/config.d/b.yaml', '');
     dir.write('root/configuration.yaml', '');
@@ -160,7 +160,7 @@ describe('the layout of the reference', () => {
     expect(listed().files).toEqual(['config/a.yaml']);
   });
 
-  test('a directory that is not there is an error that names variables and path', () => {
+  test('a missing directory is an error that names the variables and the path', () => {
     expect(listed({ beside: true })).toEqual({
       files: [],
       said: [
@@ -172,7 +172,7 @@ describe('the layout of the reference', () => {
   });
 });
 
-describe('a directory without policy files is a warning, or an error where that is asked for', () => {
+describe('a directory without policy files is a warning, or an error if configured', () => {
   test.each([
     [
       'of the reference',
@@ -205,7 +205,7 @@ describe('a directory without policy files is a warning, or an error where that 
   });
 });
 
-test('a listing of many files pauses again and again, so that decisions need not wait for all of it', () => {
+test('listing many files pauses repeatedly, so that decisions can run in between', () => {
   for (let i = 0; i < 300; i++) dir.write(`root/config/${i}.yaml`, '');
   for (const place of [layout(), dir.join('root/config')]) {
     expect([...expandPathsInSteps([place], [])].length).toBeGreaterThanOrEqual(4);
@@ -213,7 +213,7 @@ test('a listing of many files pauses again and again, so that decisions need not
   expect([...new WatchPlan().addPlace(layout())].length).toBeGreaterThanOrEqual(4);
 });
 
-test('a layout that holds too much is not walked to its end', () => {
+test('a layout with too many entries is not listed completely', () => {
   for (const name of ['a', 'b/c', 'b/d']) dir.write(`root/config/${name}`, '');
   expect(runToCompletion(walkLayout(layout(), 4)).files).toHaveLength(3);
   expect(() => runToCompletion(walkLayout(layout(), 3))).toThrow(

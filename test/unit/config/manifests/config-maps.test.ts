@@ -42,7 +42,7 @@ test.each([
   ['domain: a\n'],
   ['domain: a\ndescriptors:\n  - key: kind\n    metadata:\n      kind: x\n'],
   ['kind: ConfigMap\n'],
-])('no manifest: %j', (text) => expect(open(text)).toBeUndefined());
+])('not a manifest: %j', (text) => expect(open(text)).toBeUndefined());
 
 test.each([
   [
@@ -71,7 +71,7 @@ test.each([
     'data:\n  nginx.conf: "server {"\n',
     'm.yaml:6:15: data["nginx.conf"]: this key does not contain a policy',
   ],
-])('says where: %s', (_name, data, start) => {
+])('positions: %s', (_name, data, start) => {
   const lines = said(`---\n${HEAD}${data}`) ?? [];
   expect(lines.filter((line) => line.startsWith(start))).toHaveLength(1);
 });
@@ -83,6 +83,6 @@ test.each([
     'm.yaml: the file has no ConfigMap, only manifests of kind Service; specify ',
   ],
   [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, more than the maximum of 1000'],
-])('nothing there: %#', (text, start) => {
+])('no policy: %#', (text, start) => {
   expect(said(text)).toContainEqual(expect.stringContaining(start));
 });

@@ -15,13 +15,13 @@ const keyOf = (...texts: string[]): string => policy.match(entries(...texts)).ke
 const request = (method: string, path: string): string =>
   keyOf('tenant=acme', `method=${method}`, `path=${path}`);
 
-test('loads without a word', () => {
+test('loads without warnings', () => {
   expect(loaded.errors).toEqual([]);
   expect(loaded.warnings).toEqual([]);
   expect(loaded.policySet.version).toMatch(/^[0-9a-f]{12}$/);
 });
 
-test('holds the rules of the Open API: capacities, refill, phase, headers', () => {
+test('contains the rules of the Open API: capacities, refill, phase, headers', () => {
   expect(policy.rules).toMatchObject([
     { name: 'user-chats', rate: { maxTokens: 100, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },
     { name: 'other', rate: { maxTokens: 1000, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },
@@ -30,7 +30,7 @@ test('holds the rules of the Open API: capacities, refill, phase, headers', () =
   expect(policy.responseHeaders).toMatchObject({ xRateLimit: true, retryAfter: false });
 });
 
-describe('user chats: one bucket however it is asked for', () => {
+describe('user chats share one bucket, for any spelling of the request', () => {
   test.each([
     '/open/v4/user-chats',
     '/open/v5/user-chats',
@@ -40,14 +40,14 @@ describe('user chats: one bucket however it is asked for', () => {
     expect(request('GET', path)).toBe(USER_CHATS);
   });
 
-  test('the resource group can be sent ready made', () => {
+  test('the request can contain the resource group', () => {
     expect(keyOf('tenant=acme', 'resource_group=user-chats')).toBe(USER_CHATS);
     expect(keyOf('tenant=acme', 'resource_group=anything')).toBe(OTHER);
     expect(keyOf('tenant=acme', 'resource_group=')).toBe(OTHER);
   });
 });
 
-describe('everything else under /open/ shares the other bucket', () => {
+describe('all other paths under /open/ share the other bucket', () => {
   test.each([
     ['POST', '/open/v5/user-chats'],
     ['HEAD', '/open/v5/user-chats'],
@@ -76,7 +76,7 @@ describe('outside /open/ there is no limit', () => {
   );
 });
 
-test('tenants are apart, API keys of no tenant too', () => {
+test('tenants have separate buckets, and so do API keys without a tenant', () => {
   expect(keyOf('tenant=globex', 'resource_group=user-chats')).not.toBe(USER_CHATS);
   const digest = createHash('sha256').update('k1').digest('hex');
   expect(keyOf('api_key=k1', 'method=GET', 'path=/open/v5/user-chats')).toBe(
@@ -86,7 +86,7 @@ test('tenants are apart, API keys of no tenant too', () => {
   expect(keyOf('api_key=k2', 'resource_group=user-chats')).not.toContain('k2');
 });
 
-test('a tenant alone, or nothing, has no limit', () => {
+test('a tenant alone, or no entry, has no limit', () => {
   expect(policy.match(entries('tenant=acme')).rules[0]).toBeUndefined();
   expect(policy.match([]).rules[0]).toBeUndefined();
 });

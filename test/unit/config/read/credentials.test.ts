@@ -12,7 +12,7 @@ const hex = (text: string): string => createHash('sha256').update(text).digest('
 const REDACTED = `[redacted sha256:${hex(SECRET).slice(0, 8)}]`;
 const LIMIT = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
-test('credentials are known by their key, in any case of letters', () => {
+test('credentials are recognised by their key, in any case', () => {
   for (const key of ['api_key', 'apikey', 'API-Key', 'X-Api-Key', 'Authorization']) {
     expect(isCredential(key)).toBe(true);
   }
@@ -32,7 +32,7 @@ descriptors:
 `);
   const policySet = setOf(policy);
 
-  test('values enter bucket names as digests', () => {
+  test('names of buckets contain digests of the values', () => {
     const keyOf = (text: string): string => policy.match(entries(text)).keys[0]!;
     expect(keyOf(`api_key=${SECRET}`)).toBe(`1:d7:api_key#${hex(SECRET)}%1`);
     expect(keyOf('api_key=other')).toBe(`1:d7:api_key#${hex('other')}%1`);
@@ -43,7 +43,7 @@ descriptors:
     expect(key.slice(tagLength)).toBe('1:x1:1');
   });
 
-  test('paths, dump and explanations show no literal value', () => {
+  test('paths, dump and explanations contain no literal value', () => {
     expect(policy.rules.map((rule) => rule.path)).toEqual([
       'api_key',
       `api_key=${REDACTED}`,
@@ -60,7 +60,7 @@ descriptors:
     }
   });
 
-  test('errors show no literal value', () => {
+  test('errors contain no literal value', () => {
     const twice = `{ key: api_key, value: ${SECRET} }`;
     const { problems } = parse(`domain: d
 derive: [{ entry: e, from: [api_key], rules: [{ api_key: "/{${SECRET}", value: v }] }]

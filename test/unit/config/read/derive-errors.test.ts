@@ -142,7 +142,7 @@ describe('errors of a key table file', () => {
     expect(errors.join()).not.toContain('my-secret');
   });
 
-  test('the same tenant twice is no conflict, and JSON is YAML', () => {
+  test('a repeated tenant is not a conflict, and JSON is YAML', () => {
     expect(
       errorsOf(derive, { 'keys.yaml': `{"${A.toUpperCase()}": "acme", "${'b'.repeat(64)}": "globex"}` }),
     ).toEqual([]);

@@ -18,8 +18,8 @@ beforeEach(() => {
 });
 afterEach(() => policies.dir.remove());
 
-describe('a bad domain', () => {
-  test('alone refuses a start, but no reload', () => {
+describe('an invalid domain', () => {
+  test('alone prevents a start, but not a reload', () => {
     expect(isRefusedAtStart(policies.load({ 'a.yaml': invalidFile('a') }))).toBe(true);
     expect(isRefusedAtStart(policies.load({ 'b.yaml': validFile('b', 1) }))).toBe(false);
     policies.load({ 'b.yaml': undefined });
@@ -29,7 +29,7 @@ describe('a bad domain', () => {
     expect(isRefusedAtStart(last)).toBe(false);
   });
 
-  test('by its key table', () => {
+  test('with an invalid key table', () => {
     const digest = 'a'.repeat(64);
     const policy = 'domain: d\nderive: [{ entry: t, from: [api_key], sha256_file: keys.yaml }]\n';
     const { version } = policies.load({ 'd.yaml': policy, 'keys.yaml': `${digest}: acme\n` }).policySet;
@@ -42,7 +42,7 @@ describe('a bad domain', () => {
   });
 });
 
-test('a domain that did not change stays the same object', () => {
+test('an unchanged domain stays the same object', () => {
   const before = policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) }).policySet;
   const after = policies.load({ 'b.yaml': validFile('b', 2) }).policySet;
   expect(after.domains.get('a')).toBe(before.domains.get('a'));
@@ -50,7 +50,7 @@ test('a domain that did not change stays the same object', () => {
 });
 
 describe('a file that cannot be parsed', () => {
-  test('keeps the domain it last gave, also when it is empty, binary, or no policy any more', () => {
+  test('keeps the last domain, even if it is empty, binary, or not a policy any more', () => {
     policies.load({ 'a.yaml': validFile('a', 1) });
     for (const text of [UNPARSEABLE, '', '\0', '- list\n', 'descriptors: []\n', 'other: file\n']) {
       const loaded = policies.load({ 'a.yaml': text });
@@ -59,7 +59,7 @@ describe('a file that cannot be parsed', () => {
     }
   });
 
-  test('and whose domain another file takes over: nobody knows whether both mean it', () => {
+  test('whose domain is now in another file: weir cannot know whether it is the same domain', () => {
     policies.load({ 'a.yaml': validFile('d', 1) });
     const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': validFile('d', 2) });
     expect(statesOf(loaded)).toEqual(['d: kept 1']);
@@ -71,7 +71,7 @@ describe('a file that cannot be parsed', () => {
   });
 });
 
-test('a directory that cannot be listed loses nothing; one that is empty has no domains', () => {
+test('a directory that cannot be listed keeps its domains, and an empty one has none', () => {
   const { dir } = policies;
   const { policySet } = policies.load({ 'a.yaml': validFile('a', 1) });
   rmSync(dir.path, { recursive: true });
@@ -86,7 +86,7 @@ test('a directory that cannot be listed loses nothing; one that is empty has no 
   expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual([]);
 });
 
-test('so does a directory that was named in another way', () => {
+test('the same applies to a directory under another name', () => {
   const { dir } = policies;
   const place = `./${relative(process.cwd(), dir.path)}/`;
   dir.write('a.yaml', validFile('a', 1));
@@ -95,7 +95,7 @@ test('so does a directory that was named in another way', () => {
   expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1']);
 });
 
-test('what lies behind a link to a directory stays while the link leads nowhere', () => {
+test('files behind a link to a directory keep their version while the link is broken', () => {
   const { dir } = policies;
   const place = { directory: dir.path, setting: 'RUNTIME_ROOT', beside: false, ignoreDotFiles: false };
   dir.write('..v1/team/a.yaml', validFile('a', 1));
@@ -109,7 +109,7 @@ test('what lies behind a link to a directory stays while the link leads nowhere'
 });
 
 describe('a domain in two files, not merged', () => {
-  test('is bad as a whole at start, and good when one goes', () => {
+  test('is invalid as a whole at the start, and valid when one file is removed', () => {
     const loaded = policies.load({
       'a.yaml': validFile('d', 1),
       'b.yaml': validFile('d', 2),
@@ -124,7 +124,7 @@ describe('a domain in two files, not merged', () => {
     expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
   });
 
-  test('in three, each of which is checked', () => {
+  test('in three files, each of which is checked', () => {
     const loaded = policies.load({
       'a.yaml': validFile('d', 1),
       'b.yaml': invalidFile('d'),
@@ -142,7 +142,7 @@ describe('the version', () => {
   const versionAfter = (files: Readonly<Record<string, string | undefined>>): string =>
     policies.load(files).policySet.version;
 
-  test('differs whenever what is in force differs, and only then', () => {
+  test('differs if and only if the policies in effect differ', () => {
     const first = versionAfter({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) });
     expect(versionAfter({})).toBe(first);
     expect(versionAfter({ 'b.yaml': UNPARSEABLE })).toBe(first);
@@ -155,14 +155,14 @@ describe('the version', () => {
     expect(first).toMatch(/^[0-9a-f]{12}$/);
   });
 
-  test('is that of a replica which never saw the bad file', () => {
+  test('is that of a replica that never read the invalid file', () => {
     policies.load({ 'a.yaml': validFile('a', 1) });
     const kept = versionAfter({ 'a.yaml': invalidFile('a') });
     policies.restart();
     expect(versionAfter({ 'a.yaml': validFile('a', 1) })).toBe(kept);
   });
 
-  test('differs without the bad domain', () => {
+  test('differs without the invalid domain', () => {
     policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) });
     const kept = versionAfter({ 'b.yaml': invalidFile('b') });
     policies.restart();

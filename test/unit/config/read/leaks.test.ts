@@ -7,7 +7,7 @@ import { TempDir } from '../../../support/process/temp-dir.js';
 /** An API key that a user wrote instead of its digest. */
 const RAW = 'RAWSECRET9';
 
-describe('an API key in the wrong place never gets into a message', () => {
+describe('an API key in the wrong place never appears in a message', () => {
   test.each([
     ['twice in a table', `- { entry: t, from: [k], sha256: { ${RAW}: a, ${RAW}: b } }`],
     ['as a mapping', `- { entry: t, from: [k], sha256: { ${RAW}: { a: 1, a: 2 } } }`],
@@ -36,7 +36,7 @@ describe('an API key in the wrong place never gets into a message', () => {
     expect(texts.join('\n')).not.toContain('RAWSECRET');
   });
 
-  test('nor from a key table file, where an alias has no anchor', () => {
+  test('nor does one in a key table file with an alias without an anchor', () => {
     const { tableFiles } = parse('domain: d\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n', {
       'keys.yaml': `*${RAW} : acme\n`,
     });
@@ -46,7 +46,7 @@ describe('an API key in the wrong place never gets into a message', () => {
   });
 });
 
-describe('a key table beside a policy that cannot be read', () => {
+describe('a key table next to an unreadable policy', () => {
   let dir: TempDir;
   beforeEach(() => {
     dir = new TempDir();
@@ -54,7 +54,7 @@ describe('a key table beside a policy that cannot be read', () => {
   afterEach(() => dir.remove());
 
   test.each([`${RAW}: a\n${RAW}: b\n`, `${RAW}: { a: 1, a: 2 }\n`, `"${RAW}"x: a\n`, `*${RAW} : a\n`])(
-    '%j is an error that shows nothing of it',
+    '%j is an error that contains no key',
     (table) => {
       dir.write('keys.yaml', table);
       dir.write('policy.yaml', 'domain: d\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }\n');
@@ -65,7 +65,7 @@ describe('a key table beside a policy that cannot be read', () => {
   );
 });
 
-test('places count the fields as written, those that stand twice included', () => {
+test('positions count the fields as written, including repeated ones', () => {
   const { problems } = parse('domain: d\nderive: [{ entry: t, from: [k], sha256: { a: x, a: y, b: z } }]\n');
   expect(problems.errors.map((error) => error.path)).toEqual([
     'derive[0].sha256[0]',

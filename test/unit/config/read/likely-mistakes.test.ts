@@ -16,7 +16,7 @@ const bucket = (interval: string): string =>
   limit(`token_bucket: { max_tokens: 1, fill_interval: ${interval} }`);
 const RATE_LIMIT = 'descriptors[0].rate_limit';
 
-describe('a file that is something else', () => {
+describe('a file of another kind', () => {
   test.each([
     [
       'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
@@ -49,7 +49,7 @@ describe('a file that is something else', () => {
   });
 });
 
-describe('a key that is misspelt', () => {
+describe('a misspelled key', () => {
   test.each([
     [
       'Domain: d\n',
@@ -126,7 +126,7 @@ describe('a key that is misspelt', () => {
   });
 });
 
-describe('a word that is misspelt', () => {
+describe('a misspelled word', () => {
   test.each([
     [limit('unit: mintue, requests_per_unit: 1'), 'did you mean "minute"?'],
     ['domain: d\nphase: montoring\n', 'did you mean "monitoring"?'],
@@ -146,7 +146,7 @@ describe('a word that is misspelt', () => {
   });
 });
 
-describe('a length of time', () => {
+describe('a duration', () => {
   test.each([
     ['5m', 'unit: minute, unit_multiplier: 5'],
     ['300s', 'unit: minute, unit_multiplier: 5'],
@@ -192,7 +192,7 @@ describe('a length of time', () => {
   });
 });
 
-describe('a value that is not taken for what it looks like', () => {
+describe('a value that is not what it looks like', () => {
   const regex = 'and this looks like a regular expression; if it is one, use "value_regex"';
   test.each([
     [
@@ -217,11 +217,11 @@ describe('a value that is not taken for what it looks like', () => {
     '(none)',
     'a|b',
     '[x]',
-  ])('%s is taken as it is', (value) => {
+  ])('%s is accepted', (value) => {
     expect(problemsOf(node(`value: "${value}"`))).toEqual([]);
   });
 
-  test('a block is what Envoy sends under the key masked_remote_address', () => {
+  test('a block as Envoy sends it under the key masked_remote_address', () => {
     expect(
       problemsOf('domain: d\ndescriptors: [{ key: masked_remote_address, value: 10.0.0.0/8 }]\n'),
     ).toEqual([]);
@@ -232,7 +232,7 @@ const TEMPLATE =
   'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
   'template", and load the result, or put the text in quotes';
 
-describe('what YAML makes of a text', () => {
+describe('a text that YAML changes', () => {
   test.each([
     [
       'domain: d\ndescriptors:\n- key: k\n  value: *\n',
@@ -311,7 +311,7 @@ describe('what YAML makes of a text', () => {
   });
 });
 
-describe('what people write of values', () => {
+describe('common mistakes in values', () => {
   const number = `4:50: ${RATE_LIMIT}.requests_per_unit: "requests_per_unit" is`;
   const quotes = (place: string, key: string, first: string, last: string): string =>
     `${place}: "${key}" begins with ${first} and ends with ${last}, which YAML does not treat as quotes but as part ` +
@@ -358,7 +358,7 @@ describe('what people write of values', () => {
   });
 });
 
-describe('what is empty, or there twice', () => {
+describe('empty or repeated parts', () => {
   test('descriptors', () => {
     expect(problemsOf('domain: d\ndescriptors:\n')).toEqual([
       '2:13: descriptors: "descriptors" is empty and is ignored; write a value after it, or remove the key',

@@ -22,7 +22,7 @@ describe('merged domains', () => {
   const pathsOf = ({ policySet }: LoadedPolicies): string[] =>
     policySet.domains.get('d')?.rules.map(({ path }) => path) ?? [];
 
-  test('hold the nodes of all files, in the order of their names', () => {
+  test('contain the nodes of all files, ordered by file name', () => {
     const loaded = policies.load({
       'b.yaml': file(part('b')),
       'a.yaml': file(part('a')),
@@ -39,13 +39,13 @@ describe('merged domains', () => {
     expect(policySet.domains.get('d')?.match(entries('b=x')).rules[0]).toBeDefined();
   });
 
-  test('one key with other values may stand in each', () => {
+  test('may have one key with different values in each file', () => {
     expect(
       pathsOf(policies.load({ 'a.yaml': file(part('k', 'x')), 'b.yaml': file(part('k', 'y')) })),
     ).toEqual(['k=x', 'k=y']);
   });
 
-  test('a node in two files is an error that names both, with a rate_limit or without', () => {
+  test('report a node in two files as an error with both, with or without a rate_limit', () => {
     const outer = 'descriptors:\n- key: k\n  value: v\n  descriptors:\n  - key: ';
     const loaded = policies.load({
       'a.yaml': file(`${outer}one\n`),
@@ -58,7 +58,7 @@ describe('merged domains', () => {
     expect(statesOf(loaded)).toEqual(['d: absent']);
   });
 
-  test('one bad file makes the whole domain bad: never half of it', () => {
+  test('are invalid as a whole if one file is invalid', () => {
     policies.load({ 'a.yaml': file(part('a')), 'b.yaml': file(part('b')) });
     for (const text of [UNPARSEABLE, invalidFile('d')]) {
       const loaded = policies.load({ 'a.yaml': file(part('other')), 'b.yaml': text });
@@ -70,7 +70,7 @@ describe('merged domains', () => {
     expect(pathsOf(policies.load({ 'b.yaml': undefined }))).toEqual(['other=x']);
   });
 
-  test('settings may stand in any file, and in several if they agree', () => {
+  test('may have their settings in any file, and in several equal ones', () => {
     const loaded = policies.load({
       'a.yaml': file(part('a')),
       'b.yaml': file('phase: monitoring\non_store_failure: deny\nresponse_headers: [x-ratelimit]\n'),
@@ -119,7 +119,7 @@ describe('merged domains', () => {
     expect(statesOf(loaded)).toEqual(['d: absent']);
   });
 
-  test('secrets of a derive table count in every file', () => {
+  test('use the secrets of a derive table in every file', () => {
     const loaded = policies.load({
       'a.yaml': file('descriptors: [{ key: token, value: raw-token, rate_limit: { unlimited: true } }]\n'),
       'b.yaml': file('derive: [{ entry: tenant, from: [token], sha256: {} }]\n'),
@@ -128,7 +128,7 @@ describe('merged domains', () => {
     expect(loaded.policySet.domains.get('d')?.rules[0]?.statName).not.toContain('raw-token');
   });
 
-  test('a name that a rule of another file has can be replaced', () => {
+  test('can replace a rule of another file by name', () => {
     const loaded = policies.load({
       'a.yaml': file('descriptors: [{ key: a, rate_limit: { unlimited: true, replaces: [{ name: b }] } }]\n'),
       'b.yaml': file('descriptors: [{ key: b, rate_limit: { unlimited: true, name: b } }]\n'),

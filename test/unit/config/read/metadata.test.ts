@@ -48,7 +48,7 @@ describe('values', () => {
     expect(policy.rules.map((rule) => rule.metadata)).toEqual([{ x: 1 }, { x: 1, y: 2 }]);
   });
 
-  test('keys of the format are free names in it, also out of place', () => {
+  test('keys of the policy format may be used in it', () => {
     expect(metadataOf('{ domain: x, unknown: [a, b] }')).toEqual({ domain: 'x', unknown: ['a', 'b'] });
   });
 });
@@ -92,7 +92,7 @@ describe('errors', () => {
   });
 });
 
-test('metadata stays with detailed metrics and values in metrics, and cannot be changed', () => {
+test('metadata is kept with detailed metrics and values in metrics, and is immutable', () => {
   for (const flag of ['detailed_metric', 'value_to_metric']) {
     const policy = policyOf(
       `domain: d\ndescriptors:\n- { key: k, ${flag}: true, ${ANY}, metadata: { a: { b: [1] } } }\n`,

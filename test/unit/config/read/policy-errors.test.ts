@@ -76,7 +76,7 @@ describe('the file', () => {
     expect(errorsOf(text)).toEqual([error]);
   });
 
-  test('bad aliases and merge keys hide no other errors, and cause none', () => {
+  test('invalid aliases and merge keys neither hide nor cause other errors', () => {
     const text = `domain: *gone
 on_store_failure: never
 descriptors:
@@ -106,7 +106,7 @@ descriptors:
   });
 
   test.each(['[', '[ ', '{a: ', '- ', '? ', '- [', '-\t', '[\n'])(
-    'nesting by %j is refused, not a crash',
+    'nesting with %j is refused, and does not crash',
     (part) => {
       const error = 'policy.yaml: the file nests more than 200 levels; flatten it';
       expect(errorsOf(part.repeat(50_000))).toEqual([error]);
@@ -114,7 +114,7 @@ descriptors:
     },
   );
 
-  test('nesting by indentation is refused, through aliases too', () => {
+  test('nesting by indentation is refused, also with aliases', () => {
     let text = 'domain: d\n';
     for (let i = 0; i < 300; i++) text += `${' '.repeat(i)}a:\n`;
     expect(errorsOf(text)).toEqual(['policy.yaml: the file nests more than 200 levels; flatten it']);
@@ -133,7 +133,7 @@ descriptors:
     ]);
   });
 
-  test('only the first document counts, with a warning', () => {
+  test('only the first document is read, with a warning', () => {
     expect(warningsOf('domain: d\n---\nbroken: [\n')).toEqual([
       'policy.yaml:2:1: only the first document of a file is read; move the documents after this line ' +
         'to separate files',
@@ -343,13 +343,13 @@ descriptors:
     ]);
   });
 
-  test('keys and values that only look alike when joined are no duplicates', () => {
+  test('keys and values that are equal only when joined are not duplicates', () => {
     expect(errorsOf('domain: d\ndescriptors: [{ key: a, value: b_c }, { key: a_b, value: c }]\n')).toEqual(
       [],
     );
   });
 
-  test('positions and paths on deep levels, through aliases too', () => {
+  test('positions and paths on deep levels, also with aliases', () => {
     const text = `domain: d
 descriptors:
   - key: a
@@ -483,13 +483,13 @@ describe('token_bucket', () => {
     'max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1ms',
     'max_tokens: 876000, fill_interval: 1h',
     'max_tokens: 1, tokens_per_fill: 3, fill_interval: 876000h',
-  ])('%s is good', (fields) => {
+  ])('%s is valid', (fields) => {
     expect(errorsOf(bucket(fields))).toEqual([]);
   });
 });
 
 describe('warnings', () => {
-  test("keys of weir's own that are left empty, wherever they stand", () => {
+  test('for empty keys of weir, at any position', () => {
     const places = [...NEVER_EMPTY].map((key) => {
       const text = ROOT_KEYS.includes(key)
         ? `domain: d\n${key}:\n`
@@ -507,7 +507,7 @@ describe('warnings', () => {
     );
   });
 
-  test('of a key that stands twice the last counts', () => {
+  test('for a repeated key, whose last value applies', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toEqual([

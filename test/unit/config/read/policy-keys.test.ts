@@ -28,7 +28,7 @@ const standingIn = (place: string): readonly string[] =>
     .sort();
 
 describe("the manual's table of policy keys", () => {
-  test('has every key once', () => {
+  test('contains every key once', () => {
     const keys = rows.map(({ key }) => key);
     expect([...keys].sort()).toEqual([...ALL_KEYS].sort());
   });
@@ -39,11 +39,11 @@ describe("the manual's table of policy keys", () => {
     ['`rate_limit`', RATE_LIMIT_KEYS],
     // Items may have the keys of a `rate_limit`. The table lists only their additional keys.
     ['item of `rate_limits`', LIMIT_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))],
-  ])('says which stand in %s', (place, keys) => {
+  ])('lists the keys of %s', (place, keys) => {
     expect(standingIn(place)).toEqual([...keys].sort());
   });
 
-  test('a candidate has keys of a rate_limit only', () => {
+  test('lists the keys of a rate_limit for a candidate, and no others', () => {
     expect([...RATE_KEYS, 'name'].sort()).toEqual([...CANDIDATE_KEYS].sort());
     expect(CANDIDATE_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))).toEqual([]);
   });
@@ -69,12 +69,12 @@ describe('the page of all keys', () => {
     ['`on_store_failure`', 'local_share'],
     ['item of `derive`', 'derive_item'],
     ['item of `rules`', 'derive_rule'],
-  ] as const)('says of each key in %s once that it stands there', (place, mapping) => {
+  ] as const)('has a description for each key in %s', (place, mapping) => {
     const expected = keysOf(mapping).map((key) => `${key} in ${place}`);
     expect(told.filter((one) => one.endsWith(` in ${place}`)).sort()).toEqual([...expected].sort());
   });
 });
 
-test('each key has a place that is named where it was written elsewhere', () => {
+test('each key has the correct place if it was written elsewhere', () => {
   expect([...MISPLACED_KEYS.keys(), ...WEIR_KEYS.keys()].sort()).toEqual([...ALL_KEYS].sort());
 });

@@ -54,11 +54,11 @@ describe('the schema', () => {
     derive_rule: mappingOf(resolved(deriveItem.properties?.['rules'] as SchemaPart)),
   };
 
-  test.each(Object.entries(places))('knows the keys of a %s that the loader knows', (name, part) => {
+  test.each(Object.entries(places))("has the loader's keys of a %s", (name, part) => {
     expect([...keysOf(part)].sort()).toEqual([...listedKeys(name as MappingName)].sort());
   });
 
-  test('knows the words and bounds that the loader knows', () => {
+  test("has the loader's words and bounds", () => {
     const [phases] = definition('phase').anyOf ?? [];
     expect(phases?.enum).toEqual(PHASES);
     const [units] = definition('unit').anyOf ?? [];
@@ -81,7 +81,7 @@ describe('the schema', () => {
     expect(definition('requests_per_unit')).toMatchObject({ minimum: 0, maximum: MAX_UINT32 });
   });
 
-  test('refuses keys it does not know, and tells the meaning of those it does', () => {
+  test('refuses unknown keys, and describes the known ones', () => {
     const found = mappings(schema, '');
     expect(found.length).toBeGreaterThan(8);
     for (const [place, part] of found) {
@@ -97,7 +97,7 @@ describe('the schema', () => {
     }
   });
 
-  test('holds examples that it accepts itself', () => {
+  test('contains examples that are valid', () => {
     const visit = (part: SchemaPart): void => {
       if (typeof part !== 'object' || part === null) return;
       for (const example of part.examples ?? []) {
@@ -122,7 +122,7 @@ describe('shipped policies', () => {
   });
 
   test.each(policyFiles.map((file) => file.slice(repositoryRoot.length + 1)))(
-    '%s names the schema and follows it',
+    "%s contains the schema's name and matches the schema",
     (name) => {
       const file = join(repositoryRoot, name);
       const text = readFileSync(file, 'utf8');
@@ -132,11 +132,11 @@ describe('shipped policies', () => {
     },
   );
 
-  test('no directory of policies holds the schema, where it would be taken for one', () => {
+  test('no policy directory contains the schema, which would be read as a policy', () => {
     expect(existsSync(join(repositoryRoot, 'deploy/policies/policy.schema.json'))).toBe(false);
   });
 
-  test('ConfigMaps hold policies that follow the schema', () => {
+  test('ConfigMaps contain policies that match the schema', () => {
     const { data } = parseYaml(
       readFileSync(join(repositoryRoot, 'deploy/kubernetes/policies.yaml'), 'utf8'),
     ) as {
@@ -145,7 +145,7 @@ describe('shipped policies', () => {
     for (const text of Object.values(data)) expect(schemaErrors(text)).toEqual([]);
   });
 
-  test('those of the manual follow the schema', () => {
+  test('policies in the manual match the schema', () => {
     const blocks = manualPages().flatMap((page) =>
       [...pageText(page).matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block),
     );

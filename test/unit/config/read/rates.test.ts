@@ -29,7 +29,7 @@ function errorsOf(fields: string, head = ''): readonly string[] {
 const BUCKET = 'token_bucket: { max_tokens: 10, tokens_per_fill: 1, fill_interval: 1s }';
 const TEN = 'unit: minute, requests_per_unit: 10';
 
-describe('what a limit means', () => {
+describe('the meaning of a limit', () => {
   test.each([
     [TEN, 'window: 10 per minute'],
     [`${TEN}, unit_multiplier: 1`, 'window: 10 per minute'],
@@ -69,7 +69,7 @@ describe('what a limit means', () => {
   });
 });
 
-describe('a limit that makes no sense', () => {
+describe('an invalid limit', () => {
   test.each([
     [
       'unit: day, requests_per_unit: 1, calendar: UTC, unit_multiplier: 1',
@@ -205,11 +205,11 @@ describe('a limit that makes no sense', () => {
     expect(errorsOf(fields)).toEqual([expected]);
   });
 
-  test('every mistake of one limit is told at once', () => {
+  test('all errors of a limit are reported at once', () => {
     expect(errorsOf('unit: hour, requests_per_unit: x, calendar: x, burst: 0, max_debt: 1')).toHaveLength(6);
   });
 
-  test('a key of a limit that stands on the descriptor is told its place', () => {
+  test('a key of a limit on the descriptor is reported with its correct place', () => {
     const { problems } = parse(
       `domain: d\ndescriptors:\n  - key: k\n    unit_multiplier: 5\n    rate_limit: { ${TEN} }\n`,
     );
@@ -222,7 +222,7 @@ describe('a limit that makes no sense', () => {
 describe('algorithm of the file', () => {
   const head = 'algorithm: token_bucket\n';
 
-  test('makes every limit a token bucket that does not say otherwise', () => {
+  test('turns every limit without another setting into a token bucket', () => {
     expect(shown(TEN, head)).toBe('token bucket: 10 tokens, 10 every 1m');
     expect(shown(`${TEN}, burst: 30`, head)).toBe('token bucket: 30 tokens, 10 every 1m');
     expect(shown(`${TEN}, algorithm: fixed_window`, head)).toBe('window: 10 per minute');
@@ -230,19 +230,19 @@ describe('algorithm of the file', () => {
     expect(shown(BUCKET, head)).toBe('token bucket: 10 tokens, 1 every 1s');
   });
 
-  test('leaves a calendar a window, which has no burst', () => {
+  test('keeps a calendar a window, which has no burst', () => {
     expect(shown('unit: day, requests_per_unit: 5, calendar: UTC', head)).toBe('window: 5 per day of UTC');
     expect(errorsOf('unit: day, requests_per_unit: 5, calendar: UTC, burst: 9', head)).toEqual([
       'burst: "burst" is the capacity of a token bucket, which cannot have a calendar; remove "burst" or "calendar"',
     ]);
   });
 
-  test('holds for limit overrides of callers', () => {
+  test('applies to limit overrides', () => {
     expect(policyOf(withLimit(TEN)).overrideAlgorithm).toBe('fixed_window');
     expect(policyOf(withLimit(TEN, head)).overrideAlgorithm).toBe('token_bucket');
   });
 
-  test('is one of two words', () => {
+  test('is one of two values', () => {
     const { problems } = parse(withLimit(TEN, 'algorithm: bucket\n'));
     expect(problems.errors.map(formatProblem)).toEqual([
       'policy.yaml:2:12: algorithm: "bucket" is not one of fixed_window, token_bucket',

@@ -42,7 +42,7 @@ describe('request_headers', () => {
     expect(ruleOf('response_headers: [x-ratelimit]')?.requestHeaders).toBeUndefined();
   });
 
-  test('cannot tell a request that goes upstream to come back later', () => {
+  test('has no retry-after for a request that goes upstream', () => {
     expect(errorsOf(limit('request_headers: [x-ratelimt, retry-after, x]'))).toEqual([
       'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is not a valid ' +
         'header family; did you mean "x-ratelimit"?',
@@ -111,7 +111,7 @@ describe('denied_response', () => {
     'text/html; charset="a\\nb"',
     'text/hä',
     `text/${'x'.repeat(300)}`,
-  ])('the media type %j is refused', (type) => {
+  ])('refuses the media type %j', (type) => {
     const errors = errorsOf(
       `domain: d\ndenied_response: { body: b, content_type: "${type.replace(/"a/, '\\"a').replace(/b"$/, 'b\\"')}" }\n`,
     );
@@ -125,7 +125,7 @@ describe('denied_response', () => {
     ]);
   });
 
-  test('a long body is refused', () => {
+  test('refuses a long body', () => {
     const withBody = (bytes: number) => `domain: d\ndenied_response: { body: ${'ä'.repeat(bytes / 2)} }\n`;
     expect(errorsOf(withBody(65_536))).toEqual([]);
     expect(errorsOf(withBody(65_538))).toEqual([

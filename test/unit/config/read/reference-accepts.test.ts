@@ -8,10 +8,10 @@ const limit = (fields: string): string => node(`key: user, rate_limit: { ${field
 /** Files that envoyproxy/ratelimit loads, and a part of weir's warning, if there is one. */
 const ACCEPTED: readonly (readonly [what: string, text: string, warning: string | undefined])[] = [
   ['no descriptors', 'domain: shop\n', undefined],
-  ['descriptors of nothing', 'domain: shop\ndescriptors:\n', '"descriptors" is empty and is ignored'],
+  ['empty descriptors', 'domain: shop\ndescriptors:\n', '"descriptors" is empty and is ignored'],
   ['an empty list', 'domain: shop\ndescriptors: []\n', undefined],
-  ['a rate_limit of nothing', node('key: a, rate_limit: ~'), undefined],
-  ['a value of nothing', node('key: a, value: '), undefined],
+  ['an empty rate_limit', node('key: a, rate_limit: ~'), undefined],
+  ['an empty value', node('key: a, value: '), undefined],
   ['a number of 0', limit('unit: day, requests_per_unit: 0'), undefined],
   ['no number', limit('unit: day'), 'defaults to 0, so the rule denies every request'],
   ['the largest number', limit('unit: day, requests_per_unit: 4294967295'), undefined],
@@ -24,7 +24,7 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
     'policy.yaml:3:66: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, ' +
       'because the rule is unlimited; remove it',
   ],
-  ['unlimited with a unit that is none', limit('unlimited: true, unit: unknown'), '"unknown" is ignored'],
+  ['unlimited with an invalid unit', limit('unlimited: true, unit: unknown'), '"unknown" is ignored'],
   ['unlimited that is false', limit('unlimited: no, unit: day, requests_per_unit: 1'), undefined],
   [
     'an unused name in replaces',
@@ -55,7 +55,7 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
   ['quoted keys', '"domain": shop\n\'descriptors\': []\n', undefined],
   ['flow style with a trailing comma', '{ domain: shop, descriptors: [{ key: a, }, ] }\n', undefined],
   [
-    'nodes that differ in the value only',
+    'nodes that differ only in their values',
     'domain: shop\ndescriptors: [{ key: a }, { key: a, value: "*" }, { key: a, value: b }]\n',
     undefined,
   ],
@@ -102,7 +102,7 @@ descriptors:
   });
 });
 
-test('two nodes that only envoyproxy/ratelimit confuses', () => {
+test('two nodes that only envoyproxy/ratelimit treats as one', () => {
   const policy = policyOf(
     'domain: shop\ndescriptors: [{ key: a_b, rate_limit: { unlimited: true } }, { key: a, value: b, ' +
       'rate_limit: { unlimited: true } }]\n',

@@ -20,7 +20,7 @@ const limit = (fields: string): string =>
 /** Files that envoyproxy/ratelimit rejects, and weir's messages. */
 const REJECTED: readonly (readonly [what: string, text: string, error: string])[] = [
   [
-    'a bad unit',
+    'an invalid unit',
     limit('unit: fortnight, requests_per_unit: 5'),
     '4:23: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are second, ' +
       'minute, hour, day, week, month, year',
@@ -43,7 +43,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       'week, month, year',
   ],
   [
-    'nothing in a rate_limit',
+    'an empty rate_limit',
     limit(''),
     '4:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, unit with ' +
       'requests_per_unit, or unlimited: true',
@@ -60,7 +60,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     '3:1: this is not valid YAML: the indentation contains a tab; use spaces instead',
   ],
   [
-    'an alias to nothing',
+    'an alias without an anchor',
     'domain: shop\ndescriptors: *all\n',
     '2:14: descriptors: "*all" without quotes is an alias, which has no anchor before it; quote the ' +
       'text, or define the anchor first',
@@ -198,7 +198,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
-    'a number that is none',
+    'an invalid number',
     limit('unit: day, requests_per_unit: many'),
     '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "many"; write a whole ' +
       'number from 0 to 4294967295',
@@ -228,7 +228,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       'without quotes',
   ],
   [
-    'an ignored number that is none',
+    'an invalid number that is ignored',
     limit('unlimited: true, requests_per_unit: x'),
     '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "x"; write a whole ' +
       'number from 0 to 4294967295',
@@ -239,7 +239,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     '3:26: descriptors[0].value: "value" has no quotes, so YAML reads it as a number; put it in quotes',
   ],
   [
-    'a boolean that is none',
+    'an invalid boolean',
     node('key: a, shadow_mode: 1'),
     '3:26: descriptors[0].shadow_mode: "shadow_mode" is 1; write true or false',
   ],
@@ -250,7 +250,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       'false, without quotes',
   ],
   [
-    'a boolean in odd case',
+    'a boolean in unusual case',
     limit('unlimited: tRUE'),
     '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is "tRUE"; write true or false',
   ],

@@ -229,37 +229,37 @@ describe('both refuse', () => {
   });
 });
 
-describe('only the loader refuses what a schema cannot tell', () => {
+describe('only the loader refuses errors that a schema cannot express', () => {
   test.each([
     [
       'an order of times',
       root('phase: { grace_period: 2024-05-15T00:00:00Z, active: 2024-05-14T00:00:00Z }'),
     ],
     ['a day that does not exist', root('phase: { active: 2024-02-30T00:00:00Z }')],
-    ['two alike', 'domain: d\ndescriptors: [{ key: a }, { key: a }]\n'],
+    ['two equal items', 'domain: d\ndescriptors: [{ key: a }, { key: a }]\n'],
     ['its own name', limit('unlimited: true, name: a, replaces: [{ name: a }]')],
     ['shorter than a millisecond', bucket('max_tokens: 1, fill_interval: 999us')],
-    ['no whole microseconds', bucket('max_tokens: 1, fill_interval: 1000001ns')],
+    ['not whole microseconds', bucket('max_tokens: 1, fill_interval: 1000001ns')],
     ['over a century to fill', bucket('max_tokens: 876001, fill_interval: 1h')],
-    ['a key that is no source', derive('{ entry: e, from: [method], rules: [{ path: /x, value: v }] }')],
-    ['a bad path pattern', derive('{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }')],
-    ['a file that is not there', derive('{ entry: e, from: [a], sha256_file: gone.yaml }')],
-    ['a time zone that is none', limit('unit: day, requests_per_unit: 5, calendar: Europe/Bielefeld')],
-    ['burst where the default is a window', limit('unit: day, requests_per_unit: 5, burst: 5')],
+    ['a key that is not a source', derive('{ entry: e, from: [method], rules: [{ path: /x, value: v }] }')],
+    ['an invalid path pattern', derive('{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }')],
+    ['a missing file', derive('{ entry: e, from: [a], sha256_file: gone.yaml }')],
+    ['an invalid time zone', limit('unit: day, requests_per_unit: 5, calendar: Europe/Bielefeld')],
+    ['burst with a window as the default', limit('unit: day, requests_per_unit: 5, burst: 5')],
     [
-      'a debt that one window cannot pay',
+      'a debt larger than one window',
       limit('unit: day, requests_per_unit: 5, allow_debt: true, max_debt: 6'),
     ],
-    ['a pattern that is none', node('key: a, value_regex: "("')],
-    ['bits behind a prefix', node('key: a, value_cidr: 10.0.0.1/8')],
-    ['a number with a point, as JSON sees none', node('key: a, value: 1.0')],
+    ['an invalid pattern', node('key: a, value_regex: "("')],
+    ['bits after a prefix', node('key: a, value_cidr: 10.0.0.1/8')],
+    ['a number with a decimal point, which JSON ignores', node('key: a, value: 1.0')],
   ])('%s', (_, text) => {
     expect(verdict(text)).toBe('bad');
     expect(schemaErrors(text)).toEqual([]);
   });
 });
 
-describe('the schema refuses what the loader only warns of', () => {
+describe('the schema refuses texts for which the loader only has a warning', () => {
   test.each([
     root('unit: day'),
     root('descriptors:'),
@@ -274,12 +274,12 @@ describe('the schema refuses what the loader only warns of', () => {
   });
 });
 
-describe('the schema wants the plain way to write what the loader takes for the sake of old files', () => {
+describe('the schema requires the plain form where the loader accepts older files', () => {
   test.each([
     ['words of YAML 1.1', node('key: a, rate_limit: { unlimited: yes }')],
     ['digits in groups', limit('unit: day, requests_per_unit: 1_000')],
-    ['words left out', root('on_store_failure:')],
-    ['limits left out beside others', limit('unit: day, requests_per_unit: 1, token_bucket: ~')],
+    ['omitted words', root('on_store_failure:')],
+    ['omitted limits next to others', limit('unit: day, requests_per_unit: 1, token_bucket: ~')],
   ])('%s', (_, text) => {
     expect(verdict(text)).toBe('good');
     expect(schemaErrors(text)).not.toEqual([]);

@@ -47,8 +47,8 @@ function keysOf(policySet: PolicySet, domain: string, ...texts: string[]): reado
 
 const digested = (value: string): string => `5:other5:token#${hex(value)}`;
 
-describe('an entry key that another domain takes for API keys', () => {
-  test('enters names of buckets as a digest, and statistics redacted', () => {
+describe('an entry key that another domain uses for API keys', () => {
+  test('is a digest in names of buckets, and redacted in statistics', () => {
     dir.write('deriving.yaml', DERIVING);
     const { policySet } = loadPolicies([dir.path]);
     expect(keysOf(policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
@@ -74,16 +74,16 @@ describe('an entry key that another domain takes for API keys', () => {
       undefined,
     ],
     [
-      'of a good domain',
+      'of a valid domain',
       DERIVING,
       'domain: bad\ndescriptors: [{ key: token, value: TWICE }, { key: token, value: TWICE }]\n',
     ],
     [
-      'of a domain that is bad itself',
+      'of an invalid domain',
       `${DERIVING}bogus: 1\n`,
       'domain: bad\ndescriptors: [{ key: token, value: TWICE }, { key: token, value: TWICE }]\n',
     ],
-  ])('is redacted in what is said of a bad policy: %s', (_name, deriving, bad) => {
+  ])('is redacted in messages about an invalid policy: %s', (_name, deriving, bad) => {
     dir.write('deriving.yaml', deriving.replaceAll('TWICE', SECRET));
     // This file is read before the one that declares the secret.
     if (bad !== undefined) dir.write('bad.yaml', bad.replaceAll('TWICE', SECRET));
@@ -94,7 +94,7 @@ describe('an entry key that another domain takes for API keys', () => {
     expect(messages.join('\n')).not.toContain(SECRET);
   });
 
-  test('is redacted in what is said of a bad policy while the file that says what is a secret cannot be read', () => {
+  test('is redacted in messages about an invalid policy while the file that declares the secret cannot be read', () => {
     dir.write('deriving.yaml', DERIVING);
     const before = loadPolicies([dir.path]);
     dir.write('deriving.yaml', 'domain: [');
@@ -104,7 +104,7 @@ describe('an entry key that another domain takes for API keys', () => {
     expect(messages.join('\n')).not.toContain(SECRET);
   });
 
-  test('is redacted where the policy itself is shown', () => {
+  test('is redacted in views of the policy', () => {
     dir.write('deriving.yaml', DERIVING);
     const { policySet } = loadPolicies([dir.path]);
     const policy = policySet.domains.get('other')!;
@@ -121,7 +121,7 @@ describe('an entry key that another domain takes for API keys', () => {
     }
   });
 
-  test('is one no more when no domain takes it for such', () => {
+  test('is no longer secret when no domain uses it for API keys', () => {
     dir.write('deriving.yaml', DERIVING);
     const { policySet } = loadPolicies([dir.path]);
     const other = policySet.domains.get('other')!;
@@ -133,7 +133,7 @@ describe('an entry key that another domain takes for API keys', () => {
 });
 
 describe('a reload that makes a key a secret', () => {
-  test('gives a domain whose file stays as it was other names, and not what is in force', () => {
+  test('gives other names to a domain with an unchanged file, and keeps the domain in effect', () => {
     const before = loadPolicies([dir.path]);
     const raw = `5:other5:token${OWN.length}:${OWN}`;
     expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
@@ -156,7 +156,7 @@ describe('a reload that makes a key a secret', () => {
     expect(keysOf(gone.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
   });
 
-  test('reaches a large domain whose file is bad now in short steps', () => {
+  test('reaches a large domain with a file that is now invalid, in short steps', () => {
     const COUNT = 1000;
     const values = Array.from({ length: COUNT }, (_, n) => `v${n}`);
     const large = values.map((value) => `  - { key: token, value: ${value}, ${LIMIT} }`);
@@ -185,7 +185,7 @@ describe('a reload that makes a key a secret', () => {
     expect(policy.rules.filter(({ path }) => path.includes('[redacted'))).toHaveLength(COUNT);
   });
 
-  test('reaches a domain whose file is bad now once the set is in force', () => {
+  test('reaches a domain with a file that is now invalid, once the set is in effect', () => {
     const before = loadPolicies([dir.path]);
     dir.write('deriving.yaml', DERIVING);
     dir.write('other.yaml', OTHER.replace('key: plain', 'key: [plain'));
@@ -196,7 +196,7 @@ describe('a reload that makes a key a secret', () => {
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
   });
 
-  test('is named by the thread that loads, with the secrets of domains that stay', () => {
+  test('is reported by the thread that loads, with the secrets of unchanged domains', () => {
     dir.write('deriving.yaml', DERIVING);
     const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
       const builder = new LoadReceiver(previous?.policySet);
@@ -225,7 +225,7 @@ describe('a reload that makes a key a secret', () => {
     expect(after.policySet.domains.get('deriving')).toBe(before.policySet.domains.get('deriving'));
   });
 
-  test('tells nothing of domains that are new, or have no such buckets', () => {
+  test('is not reported for domains that are new, or have no such buckets', () => {
     dir.write('other.yaml', `domain: other\ndescriptors: [{ key: plain, ${LIMIT} }]\n`);
     const before = loadPolicies([dir.path]);
     dir.write('deriving.yaml', DERIVING);
@@ -234,7 +234,7 @@ describe('a reload that makes a key a secret', () => {
   });
 });
 
-test('a value under a key that the domain itself takes for API keys stands redacted in the names of its rules', () => {
+test('a value under a key that the domain itself uses for API keys is redacted in the names of its rules', () => {
   const descriptors = `descriptors: [{ key: token, value: ${SECRET}, ${LIMIT} }, `;
   dir.write('deriving.yaml', DERIVING.replace('descriptors: [', descriptors));
   const { rules } = loadPolicies([dir.path]).policySet.domains.get('deriving')!;

@@ -6,7 +6,7 @@ import { textOf } from '../../../support/codec/text-of.js';
 import { setOf } from '../../../support/policy/policies.js';
 
 describe('the lines of /rlconfig', () => {
-  test('one for each rule, in the order of the file', () => {
+  test('contain one line for each rule, in file order', () => {
     const text = textOf(
       dump(
         setOf(`
@@ -34,7 +34,7 @@ descriptors:
     );
   });
 
-  test('a token bucket shows its capacity', () => {
+  test('contain the capacity of a token bucket', () => {
     const bucket = (fields: string): string =>
       textOf(
         dump(setOf(`domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { ${fields} } } }]\n`)),
@@ -45,7 +45,7 @@ descriptors:
     expect(bucket('max_tokens: 60, fill_interval: 1s')).toMatch(/unit=MINUTE requests_per_unit=60,/);
   });
 
-  test('several domains; none', () => {
+  test('for several domains, and for none', () => {
     const rule = 'descriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';
     expect(
       textOf(dump(setOf(`domain: b\n${rule}`, `domain: a\n${rule}`, 'domain: c\n'))).match(/^\w\.k: /gm),
@@ -53,7 +53,7 @@ descriptors:
     expect(textOf(dump(setOf()))).toBe('');
   });
 
-  test('no secret', () => {
+  test('contain no secret', () => {
     const text = textOf(
       dump(
         setOf(`
@@ -88,7 +88,7 @@ descriptors:
   const error = { file: 'gone.yaml', line: 1, column: 2, path: 'domain', message: 'is bad' };
 
   // contract/golden/ has every key.
-  test('says how each domain stands, and what is wrong', () => {
+  test('contains the state and the errors of each domain', () => {
     const dumped = JSON.parse(textOf(dumpJson(policies, domains, [error], 0)));
     expect(dumped).toMatchObject({ version: 'v', domains, errors: [error] });
     expect(dumped.domains[0].policy).toBeUndefined();
@@ -109,7 +109,7 @@ descriptors:
     });
   });
 
-  test('before anything was loaded', () => {
+  test('is valid before the first load', () => {
     const dumped = textOf(dumpJson(undefined, [], [], 0));
     expect(JSON.parse(dumped)).toEqual({ version: 'none', domains: [], errors: [] });
   });

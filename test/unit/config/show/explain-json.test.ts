@@ -60,7 +60,7 @@ const NO_ANSWER = {
 };
 
 describe('an explanation for machines', () => {
-  test('has this form', () => {
+  test('has this format', () => {
     expect(asked('shop', 'path=/v1/users')).toStrictEqual({
       domain: 'shop',
       file: 'policy.yaml',
@@ -165,7 +165,7 @@ describe('an explanation for machines', () => {
     });
   });
 
-  test('names what is absent null: a limit, a node, a domain', () => {
+  test('has null for a missing limit, node or domain', () => {
     expect(asked('shop', 'free=x').rules).toStrictEqual([
       {
         path: 'free',
@@ -210,7 +210,7 @@ describe('an explanation for machines', () => {
     });
   });
 
-  test('has no field that the manual does not tell of, and the other way round', () => {
+  test('has exactly the fields in the manual', () => {
     const page = readFileSync(join(repositoryRoot, 'docs/reference/explain-json.md'), 'utf8');
     const told = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = '']) => name);
     const found = asked('shop', 'path=/v1/users');

@@ -47,7 +47,7 @@ const policySet: PolicySet = { domains: new Map([['open-api', policy]]), version
 const asked = (...texts: string[]): ReturnType<typeof explain> =>
   explain(policySet, 'open-api', entries(...texts), NOW);
 
-test('headers of the request that goes upstream, where a file or a rule says them', () => {
+test('request headers for the upstream, if a file or a rule sets them', () => {
   const text = (list: string, own: string): string => {
     const rule = `descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, ${own} } }]`;
     const domains = new Map([['d', policyOf(`domain: d\nrequest_headers: ${list}\n${rule}\n`)]]);
@@ -59,7 +59,7 @@ test('headers of the request that goes upstream, where a file or a rule says the
 });
 
 // contract/golden/commands.txt has the complete text.
-test('an API key on its way to a rule is not shown', () => {
+test('an API key that a rule uses is not shown', () => {
   const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
   const text = renderExplanation(explanation, NOW);
   expect(text).toContain(`\ndescriptor: api_key=[redacted sha256:${hex(SECRET).slice(0, 8)}], method=GET, `);
@@ -68,7 +68,7 @@ test('an API key on its way to a rule is not shown', () => {
   expect(JSON.stringify(explanation)).not.toContain(SECRET);
 });
 
-test('what rules have from the file, and what they say themselves', () => {
+test('settings of rules, their own and those of the file', () => {
   const inherited = policyOf(`
 domain: d
 algorithm: token_bucket
@@ -108,7 +108,7 @@ descriptors:
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
 });
 
-test('an unknown key, and patterns that were tried', () => {
+test('an unknown key, and patterns that did not match', () => {
   const text = renderExplanation(asked('api_key=other-secret', 'group=y'), NOW);
   expect(text).toContain(`the API key is not in the table: tenant=sha256:${hex('other-secret')}`);
   expect(text).toContain('the descriptor has no entry method, path');
@@ -121,7 +121,7 @@ test('an unknown key, and patterns that were tried', () => {
   expect(text).not.toContain('other-secret');
 });
 
-test('a second API key is dropped, and said to be', () => {
+test('a second API key is removed, with a note', () => {
   const explanation = asked(
     `api_key=${SECRET}`,
     'api_key=other-secret',
@@ -135,7 +135,7 @@ test('a second API key is dropped, and said to be', () => {
   expect(JSON.stringify(explanation)).not.toContain('secret');
 });
 
-describe('why nothing applies', () => {
+describe('the reason why no rule applies', () => {
   test.each([
     [[], 'The descriptor has no entries: no limit.'],
     [['foo=1'], 'No node matches entry 1: no limit.'],
@@ -161,14 +161,14 @@ describe('why nothing applies', () => {
       ],
     ],
     [['exempt=me'], ['Rules exist for tenant/group.', 'Or give exempt a rate_limit.']],
-  ])('%j: what would have to be different', (texts, toMatch) => {
+  ])('%j: what would have to differ', (texts, toMatch) => {
     const explanation = asked(...texts);
     expect(explanation.toMatch).toEqual(toMatch);
     for (const sentence of toMatch)
       expect(renderExplanation(explanation, NOW)).toContain(`to match:   ${sentence}\n`);
   });
 
-  test('values and candidates, too, but no secrets', () => {
+  test('values and candidates are shown, but no secrets', () => {
     const rule = 'rate_limit: { unit: day, requests_per_unit: 1 }';
     const domain = policyOf(`domain: d
 descriptors:
@@ -194,7 +194,7 @@ descriptors:
     ]);
   });
 
-  test('an unknown domain, which shows no API key either', () => {
+  test('an unknown domain, without API keys', () => {
     const explanation = explain(policySet, 'open-apu', entries(`api_key=${SECRET}`), NOW);
     expect(explanation.result).toBe('The domain is unknown: no limit. Known domains: "open-api".');
     expect(renderExplanation(explanation, NOW)).not.toContain(SECRET);
@@ -204,7 +204,7 @@ descriptors:
     );
   });
 
-  test('no derive rule fits', () => {
+  test('without a matching derive rule', () => {
     expect(asked('method=GET', 'path=/x').steps[1]).toEqual({
       path: 'derive[1]',
       step: 'group from method, path: 2 rules',
@@ -214,7 +214,7 @@ descriptors:
   });
 });
 
-test('a dump prints no keys and tenants of the table, and says where there is no domain', () => {
+test('a dump contains no keys and tenants of the table, and reports a missing domain', () => {
   const text = textOf(dumpTree(policySet, NOW));
   expect(text).toContain('  derive[0]: tenant from api_key: table of 1 API key\n  derive[1]: ');
   expect(text).not.toContain('acme');
@@ -222,7 +222,7 @@ test('a dump prints no keys and tenants of the table, and says where there is no
   expect(textOf(dumpTree({ domains: new Map(), version: 'v' }, NOW))).toBe('policy version v\nno domains\n');
 });
 
-test('redaction covers the secret keys of a policy and well-known credentials, and keeps the rest', () => {
+test('redaction covers the secret keys of a policy and well-known credentials, and keeps the other values', () => {
   const given = entries('api_key=s', 'x=1');
   expect(redactEntries(given, policy.secretKeys)).toEqual([
     { key: 'api_key', value: `[redacted sha256:${hex('s').slice(0, 8)}]` },
@@ -236,7 +236,7 @@ test('redaction covers the secret keys of a policy and well-known credentials, a
   expect(policy).toBeInstanceOf(CompiledPolicy);
 });
 
-test('a limit of 0 lets no request pass, and says so', () => {
+test('a limit of 0 allows no request, with a note', () => {
   const told = (perUnit: number): string => {
     const zero = policyOf(
       `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${perUnit} } }]\n`,

@@ -19,7 +19,7 @@ descriptors:
   candidate: { unit: day, requests_per_unit: 1 }
 `);
 
-test('the places of rules are told by their keys, the shortest first', () => {
+test('rules are listed by their keys, the shortest first', () => {
   expect(rulePaths(POLICY.root)).toEqual([
     ['remote_address'],
     ['login'],
@@ -28,7 +28,7 @@ test('the places of rules are told by their keys, the shortest first', () => {
   ]);
 });
 
-describe('why a descriptor matches nothing', () => {
+describe('reasons why a descriptor does not match', () => {
   test.each([
     [
       ['tenant'],
@@ -72,12 +72,12 @@ describe('why a descriptor matches nothing', () => {
     expect(whyUnmatched(keys, rulePaths(POLICY.root))).toBe(why);
   });
 
-  test('a domain without rules says so', () => {
+  test('a domain without rules is reported', () => {
     expect(whyUnmatched(['k'], [])).toBe('the domain has no rules; add one, or remove the domain');
   });
 });
 
-describe('however large the policy is', () => {
+describe('with a policy of any size', () => {
   const large = policyOf(
     `domain: d\ndescriptors:\n${Array.from(
       { length: 5000 },
@@ -86,11 +86,11 @@ describe('however large the policy is', () => {
     ).join('')}`,
   );
 
-  test('a look at it is bounded', () => {
+  test('the search is bounded', () => {
     expect(rulePaths(large.root).length).toBe(200);
   });
 
-  test('rules that are too far away are not said to be missing', () => {
+  test('rules that are too different are not suggested', () => {
     const far = policyOf(
       `domain: d\ndescriptors:\n${Array.from(
         { length: 5000 },
@@ -108,13 +108,13 @@ describe('however large the policy is', () => {
   });
 });
 
-test('the nearest name is asked for', () => {
+test('the closest name is suggested', () => {
   expect(didYouMean('open_api', ['shop', 'open-api'])).toBe('did you mean open-api?');
   expect(didYouMean('x'.repeat(100_000), ['x'.repeat(100_000)])).toBe('');
   expect(didYouMean('colour', ['shop', 'open-api'])).toBe('');
 });
 
-describe('what callers choose is quoted for a shell', () => {
+describe('values of callers are quoted for a shell', () => {
   test.each([
     ['tenant', 'tenant'],
     ['a=b', "'a=b'"],

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { MinorCollector } from '../../../../src/config/threads/minor-collector.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
-test('V8 collects young objects when it is asked to, on this Node.js', async () => {
+test('V8 collects young objects on request, with this Node.js', async () => {
   const kinds: number[] = [];
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries())

@@ -17,7 +17,7 @@ function shown({ policySet, ...rest }: LoadedPolicies): unknown {
   return { ...rest, version: policySet.version, tree: textOf(dumpTree(policySet, 0)) };
 }
 
-test('a thread gives what this thread would: policies, problems, files, statuses and memory', async () => {
+test('a thread returns the same as this thread: policies, problems, files, statuses and memory', async () => {
   dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
   dir.write('keys.yaml', `${'0'.repeat(64)}: acme\n`);
   dir.write('b.yaml', 'domain: b\ndescriptors: [{ key: k, shadow_mode: true }]\n');
@@ -33,7 +33,7 @@ test('a thread gives what this thread would: policies, problems, files, statuses
   expect(shown(again)).toEqual(shown(loadPolicies([dir.path], {}, expected)));
 });
 
-test('domains are merged where that is asked for', async () => {
+test('domains are merged if configured', async () => {
   for (const name of ['a', 'b']) {
     dir.write(
       `${name}.yaml`,
@@ -48,7 +48,7 @@ test('domains are merged where that is asked for', async () => {
   expect(policySet.domains.size).toBe(0);
 });
 
-test('files that name no algorithm have the default one, in the thread, too', async () => {
+test('files without an algorithm have the default one, also in the thread', async () => {
   const limit = 'descriptors: [{ key: k, rate_limit: { unit: minute, requests_per_unit: 5 } }]\n';
   dir.write('a.yaml', `domain: a\n${limit}`);
   dir.write('b.yaml', `domain: b\nalgorithm: fixed_window\n${limit}`);
@@ -67,7 +67,7 @@ test('files that name no algorithm have the default one, in the thread, too', as
   expect(kinds(await loader.load(loaded))[1]).toEqual(['token_bucket', 'token_bucket']);
 });
 
-test('a domain whose files did not change keeps its very object, and so does one that is bad now', async () => {
+test('a domain with unchanged files stays the same object, and so does a domain that is now invalid', async () => {
   for (const name of ['same', 'changed', 'spoilt', 'gone']) dir.write(`${name}.yaml`, `domain: ${name}\n`);
   const loader = new ThreadPolicyLoader([dir.path]);
   const before = await loader.load();
@@ -88,7 +88,7 @@ test('a domain whose files did not change keeps its very object, and so does one
   expect(now(mended, 'spoilt')).toBe(now(before, 'spoilt'));
 });
 
-test('a closed loader rejects what is under way', async () => {
+test('a closed loader rejects pending loads', async () => {
   dir.write('a.yaml', 'domain: a\n');
   const loader = new ThreadPolicyLoader([dir.path]);
   const load = loader.load();
@@ -96,7 +96,7 @@ test('a closed loader rejects what is under way', async () => {
   await expect(load).rejects.toThrow(/the thread that loads policies exited/);
 });
 
-test('a thread that cannot be started is a load that failed', async () => {
+test('a thread that cannot start is a failed load', async () => {
   const notPlain = { directory: dir.path, setting: () => '' } as unknown as string;
   await expect(new ThreadPolicyLoader([notPlain]).load()).rejects.toThrow(/could not be cloned/);
 });

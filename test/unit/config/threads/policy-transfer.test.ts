@@ -19,8 +19,8 @@ function across(
   return transferredPolicies(policyItems(policySet, isKnown), policySet.version, inEffect);
 }
 
-describe('policies handed to another process', () => {
-  test('are the same in every line that /rlconfig?format=tree shows', () => {
+describe('policies that are transferred to another process', () => {
+  test('are equal in every line of /rlconfig?format=tree', () => {
     const { policySet, errors } = loadPolicies([assetPath('deploy/policies')]);
     expect(errors).toEqual([]);
     expect(policySet.domains.size).toBeGreaterThan(0);
@@ -68,7 +68,7 @@ descriptors:
     expect([...after.secretKeys]).toEqual(['api_key']);
   });
 
-  test('have the same windows, calendars and debts, and share what is equal', () => {
+  test('have the same windows, calendars and debts, and share equal objects', () => {
     const limit = 'unit: day, requests_per_unit: 250';
     const before = policyOf(`
 domain: d
@@ -95,7 +95,7 @@ descriptors:
     expect((rate as WindowRate).endOf((rate as WindowRate).startOf(day))).toBe(1_711_922_400_000_000);
   });
 
-  test('come in the order of the file, whatever the order of keys', () => {
+  test('are in file order, for any order of keys', () => {
     const rule = 'rate_limit: { unit: second, requests_per_unit: 1 }';
     const before = policyOf(`
 domain: d
@@ -111,7 +111,7 @@ descriptors:
     expect(after.version).toBe('v');
   });
 
-  test('a large table and many rules arrive whole', () => {
+  test('with a large table and many rules are complete', () => {
     const digest = (n: number): string => n.toString(16).padStart(64, '0');
     const keys = Array.from({ length: 1000 }, (_, n) => `${digest(n)}: tenant${n}`).join(', ');
     const nodes = Array.from(
@@ -127,7 +127,7 @@ descriptors:
     expect(after).toEqual({ ...before, ...own });
   });
 
-  test('those that the receiver has are not sent, and stay the very objects', () => {
+  test('are not sent if the receiver has them, and stay the same objects', () => {
     const [a, b] = ['a', 'b'].map((domain) => policyOf(`domain: ${domain}\n`)) as [
       CompiledPolicy,
       CompiledPolicy,

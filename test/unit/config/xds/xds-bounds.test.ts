@@ -21,7 +21,7 @@ const text = (field: number, value: string): Buffer =>
 const resources = (count: number): Buffer => Buffer.alloc(2 * count, Buffer.from([0x12, 0]));
 
 describe('an envelope', () => {
-  test('is read from fields in any order, with others between them', () => {
+  test('is read from fields in any order, with unknown fields between them', () => {
     const other = Buffer.from([0x18, 1, 0x32, 2, 0x0a, 0, 0x49, 1, 2, 3, 4, 5, 6, 7, 8, 0x55, 1, 2, 3, 4]);
     const bytes = Buffer.concat([
       text(5, 'n'),
@@ -45,7 +45,7 @@ describe('an envelope', () => {
     });
   });
 
-  test('of two million resources is refused, with the nonce that follows them, in parts of 2,000 fields', () => {
+  test('with two million resources is refused with its nonce, in parts of 2,000 fields', () => {
     const bytes = Buffer.concat([resources(2_000_000), text(5, 'n')]);
     const reading = readEnvelope(bytes);
     let parts = 0;
@@ -67,15 +67,15 @@ describe('an envelope', () => {
     ['has a number without end', [0x18, ...Array<number>(11).fill(0xff)]],
     ['has a field without a number', [0x02, 0]],
     ['has a group', [0x13, 0x14]],
-    ['has a length beyond all', [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
+    ['has a length beyond the end', [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
     ['has a nonce of 70 KB', [0x2a, 0xf0, 0xa2, 0x04, ...Array<number>(70_000).fill(0x61)]],
-  ])('that %s is none', (_, bytes) => {
+  ])('that %s is malformed', (_, bytes) => {
     expect(() => runToCompletion(readEnvelope(Uint8Array.from(bytes)))).toThrow();
   });
 });
 
 describe('the fields of a resource', () => {
-  test('are those of its parts, too', () => {
+  test('include those of its parts', () => {
     const { bytes } = encodeConfig({
       name: 'r',
       domain: 'd',
@@ -98,7 +98,7 @@ describe('the fields of a resource', () => {
     expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 
-  test('are those of maps and of what stands in the place of others, too', () => {
+  test('include those of maps and of alternatives', () => {
     const { bytes } = encodeConfig({
       phase_schedule: { active: { seconds: 9 } },
       derive: [{ entry: 'e', sha256: { tenants: { a: 'b', c: 'd' } } }],
@@ -109,7 +109,7 @@ describe('the fields of a resource', () => {
     expect(countFields(bytes, 1000)).toBe(2 + 3 + 2 * 3 + 4 + 2 + 1 + 3);
   });
 
-  test('are counted no further than asked, and never past the end', () => {
+  test('are counted only up to the bound, and never past the end', () => {
     const many = Buffer.alloc(100_000, Buffer.from([0x1a, 0]));
     expect(countFields(many, 10)).toBe(13);
     expect(countFields(many, 1_000_000)).toBe(200_000);
@@ -133,7 +133,7 @@ describe('an update', () => {
     return Buffer.concat([Buffer.from([0x12, ...varint(any.length)]), any]);
   };
 
-  test('of more fields than are decoded is refused before', () => {
+  test('with more fields than the bound is refused before it is decoded', () => {
     const bytes = response(Buffer.alloc(2 * (MAX_FIELDS + 1), Buffer.from([0x1a, 0])));
     const { errors, contents } = loadResponse(bytes, codec, {}, undefined);
     expect(errors.map(formatProblem)).toEqual([
@@ -144,7 +144,7 @@ describe('an update', () => {
 });
 
 describe('problems', () => {
-  test('are kept up to a number, and counted beyond; long ones are cut', () => {
+  test('are kept up to a maximum number, and counted beyond it; long ones are truncated', () => {
     const list = new ProblemList('f');
     for (let line = 1; line <= 2500; line++) {
       list.error({ line, column: 1 }, 'x'.repeat(10_000), 'y'.repeat(10_000));
@@ -155,7 +155,7 @@ describe('problems', () => {
     expect(formatProblem(list.errors[0]!).length).toBeLessThan(5000);
   });
 
-  test('of several documents are bound together', () => {
+  test('of several documents have a common bound', () => {
     const bad = { kind: 'list', items: [], at: { line: 0, column: 0 } } as const;
     const documents = Array.from({ length: 1500 }, (_, i) => ({ name: `r${i}`, document: bad }));
     const { errors } = loadDocuments(documents);

@@ -147,7 +147,7 @@ describe('the messages', () => {
   );
 
   test.each(Object.entries(REFERENCE))(
-    '%s has fields of our own from number 1000 on only',
+    "%s has weir's own fields only from number 1000 on",
     (message, known) => {
       const numbers = Object.fromEntries(
         protoFields(message).flatMap(({ name, number }) => (number < 1000 ? [[name, number]] : [])),
@@ -156,7 +156,7 @@ describe('the messages', () => {
     },
   );
 
-  test('only the name of a file is no field', () => {
+  test('has no field for the name of a file', () => {
     const fileOnly = mappings.flatMap((name) =>
       Object.entries(fieldsOf(name)).flatMap(([key, form]) =>
         form === 'file_only' ? [`${name}.${key}`] : [],
@@ -262,7 +262,7 @@ function fromResource(config: object) {
 }
 
 describe('a resource and a file', () => {
-  test.each(POLICIES)('say the same: %s', (policy) => {
+  test.each(POLICIES)('are equal: %s', (policy) => {
     const text = `domain: d\n${policy}\n`;
     const expected = fromFile(text);
     const found = fromResource(resourceOf(parse(text)));
@@ -275,7 +275,7 @@ describe('a resource and a file', () => {
     expect(messages(found.warnings)).toEqual(messages(expected.warnings));
   });
 
-  test('say the same in every key that there is', () => {
+  test('are equal with every key', () => {
     const met = new Set<string>();
     for (const policy of POLICIES) {
       resourceOf(parse(`domain: d\n${policy}`), (mapping, key) => met.add(`${mapping}.${key}`));
@@ -310,11 +310,14 @@ describe('a resource', () => {
       { descriptors: [{ key: 'k', rate_limit: day, rate_limits: [{ ...day, requests_per_unit: 7 }] }] },
       'descriptors: [{ key: k, rate_limits: [{ unit: day, requests_per_unit: 7 }] }]',
     ],
-  ])('%j takes the field of ours, and leaves the other to servers that do not know it', (config, policy) => {
-    const { errors, specs } = load(config);
-    expect(errors.map(formatProblem)).toEqual([]);
-    expect(specs).toEqual(fromFile(`domain: d\n${policy}\n`).specs);
-  });
+  ])(
+    "%j has weir's field, and leaves the other field to servers that do not know weir's",
+    (config, policy) => {
+      const { errors, specs } = load(config);
+      expect(errors.map(formatProblem)).toEqual([]);
+      expect(specs).toEqual(fromFile(`domain: d\n${policy}\n`).specs);
+    },
+  );
 
   test.each([
     [{ phase: 'later' }, 'phase: later'],
@@ -370,7 +373,7 @@ describe('a resource', () => {
     ],
     [filled({ fill_interval: seconds(-1) }), limit('token_bucket: { max_tokens: 1, fill_interval: -1s }')],
     [filled({ fill_interval: { nanos: 1 } }), limit('token_bucket: { max_tokens: 1, fill_interval: 1ns }')],
-  ])('%j is refused in the words that a file gets', (config, policy) => {
+  ])('%j is refused with the message for a file', (config, policy) => {
     const words = (problems: readonly ConfigProblem[]) =>
       problems.map(({ path, message }) => `${path}: ${message}`).sort();
     const refused = words(fromFile(`domain: d\n${policy}\n`).errors);

@@ -31,7 +31,7 @@ describe('a resource', () => {
       { unit: 'DAY', requests_per_unit: 5, token_bucket: { max_tokens: 9, fill_interval: { seconds: 1 } } },
       'token bucket: 9 tokens, 1 every 1s',
     ],
-  ])('%j is %s', (rateLimit, rate) => {
+  ])('%j becomes %s', (rateLimit, rate) => {
     const { policySet, errors, warnings } = load({
       ...{ name: 'r', domain: 'd' },
       descriptors: [{ key: 'k', rate_limit: rateLimit }],
@@ -48,35 +48,35 @@ describe('an update', () => {
     expect(load()).toMatchObject({ errors: [], policySet: { domains: new Map() } });
   });
 
-  test('is the same in any order', () => {
+  test('has the same result in any order', () => {
     const [a, b] = [config('a', 'one'), config('b', 'two')];
     expect(load(a, b).policySet.version).toBe(load(b, a).policySet.version);
     expect(load(a, b).policySet.version).not.toBe(load(a).policySet.version);
   });
 
-  test('with one domain twice is bad', () => {
+  test('with a repeated domain is invalid', () => {
     expect(load(config('a', 'one'), config('b', 'one')).errors.length).toBeGreaterThan(0);
   });
 
-  test('may hold two resources of one name, as the domain counts', () => {
+  test('may contain two resources with one name, because only the domain counts', () => {
     const { errors, policySet } = load(config('a', 'one'), config('a', 'two'));
     expect(errors).toEqual([]);
     expect([...policySet.domains.keys()].sort()).toEqual(['one', 'two']);
   });
 
-  test('names a resource without a name by its place', () => {
+  test('identifies a resource without a name by its index', () => {
     const { errors } = load(config('a', 'one'), config('', ''));
     expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 2: domain: /)]);
   });
 
-  test('whose names are long is rejected in few words, which go back to the management server', () => {
+  test('with long names is rejected with a short text for the management server', () => {
     const long = 'n'.repeat(100_000);
     const { errors } = load(config(`${long}a`, long), config(`${long}b`, long), config(long, ''));
     expect(errors.length).toBeGreaterThanOrEqual(2);
     for (const error of errors) expect(formatProblem(error).length).toBeLessThan(1000);
   });
 
-  test('holds only what was asked for', () => {
+  test('keeps only the requested resources', () => {
     const value = encodeConfig(config('a', 'one')).bytes;
     const other = { typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', value };
     const { errors } = loadUpdate([other], codec, { mergeDomains: false });
@@ -86,9 +86,9 @@ describe('an update', () => {
   });
 
   test.each([
-    ['cut off', encodeConfig(config('a', 'one')).bytes.subarray(0, -1)],
-    ['nested without end', nested(20_000)],
-  ])('whose bytes are %s is an error, not a crash', (_, value) => {
+    ['truncated', encodeConfig(config('a', 'one')).bytes.subarray(0, -1)],
+    ['nested too deeply', nested(20_000)],
+  ])('with bytes that are %s is an error, and does not crash', (_, value) => {
     const resource = { typeUrl: RATE_LIMIT_CONFIG_TYPE, value };
     const { errors } = loadUpdate([resource], codec, { mergeDomains: false });
     expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 1: its bytes are not a /)]);

@@ -18,7 +18,7 @@ function said(bytes: Uint8Array): readonly string[] {
   return problems.errors.map((error) => formatProblem(error).replace(/ with .*/, ' with'));
 }
 
-describe('a file that the reference reads is read, and its errors have their places', () => {
+describe('a file that the reference reads is read, and its errors have positions', () => {
   test.each([
     ['UTF-8', Buffer.from(TEXT)],
     ['UTF-8 with a byte-order mark', Buffer.from(`\ufeff${TEXT}`)],
@@ -26,7 +26,7 @@ describe('a file that the reference reads is read, and its errors have their pla
     ['UTF-16, big endian', bigEndian(TEXT)],
     ['carriage returns', Buffer.from(TEXT.replaceAll('\n', '\r'))],
     ['carriage returns and line feeds', Buffer.from(TEXT.replaceAll('\n', '\r\n'))],
-    ['both, mixed', Buffer.from(TEXT.replace('\n', '\r').replace('\n', '\r'))],
+    ['both line breaks', Buffer.from(TEXT.replace('\n', '\r').replace('\n', '\r'))],
     ['U+0085', Buffer.from(TEXT.replaceAll('\n', '\u0085'))],
     ['U+2028', Buffer.from(TEXT.replaceAll('\n', '\u2028'))],
     ['U+2029 and line feeds', Buffer.from(TEXT.replace('\n', '\u2029'))],
@@ -43,7 +43,7 @@ describe('a file that the reference reads is read, and its errors have their pla
     ['a\u2028b', 'a\u2028b'],
     ["it's\u2028'\u2028 b", "it's\u2028'\u2028 b"],
     ['\\" #\u2028b', '" #\u2028b'],
-  ])('a line end within quotes: %j', (text, value) => {
+  ])('a line break within quotes: %j', (text, value) => {
     const bytes = Buffer.from(
       `domain: d\ndescriptors: [{ key: k, value: "${text}", rate_limit: { unit: day, requests_per_unit: 1 } }]\n`,
     );
@@ -52,7 +52,7 @@ describe('a file that the reference reads is read, and its errors have their pla
   });
 });
 
-test("quotes that stand in comments and words end at no line's end", () => {
+test('quotes in comments and words do not extend over line breaks', () => {
   const text =
     "# don't, \"\u2028domain: it's # '\u2028descriptors:\u2028" +
     "- { key: 'a''s\u2028', rate_limit: { unit: day } } # \"\u2028";

@@ -38,6 +38,6 @@ test.each([
   '2562048h',
   '1h-30m',
   '１s',
-])('"%s" is no duration', (text) => {
+])('"%s" is not a duration', (text) => {
   expect(parseGoDuration(text)).toBeUndefined();
 });

@@ -32,6 +32,6 @@ test.each([
   '24-05-15T00:00:00Z',
   'tomorrow',
   '',
-])('"%s" is no RFC 3339 time', (text) => {
+])('"%s" is not an RFC 3339 time', (text) => {
   expect(parseRfc3339(text)).toBeUndefined();
 });

@@ -73,7 +73,7 @@ describe('tags of keys, lists and mappings', () => {
     expect(policyOf(`domain: d\ndescriptors: ${list}, ${RULE} }]\n`).rules[0]?.path).toBe('k');
   });
 
-  test('handles of %TAG are read; other core tags of other makers are texts', () => {
+  test('handles of %TAG are read, and unknown core tags are texts', () => {
     const of = (directive: string, value: string): string | undefined =>
       policyOf(`%TAG ${directive}\n---\ndomain: d\ndescriptors: [{ key: k, value: ${value}, ${RULE} }]\n`)
         .rules[0]?.path;
@@ -82,8 +82,8 @@ describe('tags of keys, lists and mappings', () => {
   });
 });
 
-describe('what does not fit its tag', () => {
-  test('is said with place, field and remedy, once, and without the value', () => {
+describe('a value that does not match its tag', () => {
+  test('is reported once with position, field and remedy, and without the value', () => {
     expect(
       errorsOf(
         'domain: d\ndescriptors:\n- key: k\n  value: !!int many\n' +
@@ -97,7 +97,7 @@ describe('what does not fit its tag', () => {
     ]);
   });
 
-  test('a number for a text: the tag is named', () => {
+  test('a number for a text is reported with the tag', () => {
     expect(errorsOf('domain: !!float 3\n')).toEqual([
       'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads it as a number; remove the ' +
         'tag, and put the text in quotes',

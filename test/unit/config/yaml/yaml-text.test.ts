@@ -27,7 +27,7 @@ describe('scalars keep their text', () => {
     expect(policy.match([{ key: 'k', value: text }]).rules[0]?.path).toBe(text === '' ? 'k' : `k=${text}`);
   });
 
-  test.each(['null', 'Null', 'NULL', '~', ''])('a value of %j is no value', (source) => {
+  test.each(['null', 'Null', 'NULL', '~', ''])('a value of %j is not a value', (source) => {
     const policy = policyOf(`domain: d\ndescriptors:\n- key: k\n  value: ${source}\n  ${RULE}\n`);
     expect(policy.match(entries('k=anything')).rules[0]?.path).toBe('k');
   });
@@ -55,7 +55,7 @@ describe('scalars keep their text', () => {
   });
 });
 
-describe('numbers that are no integers, without quotes', () => {
+describe('numbers that are not integers, without quotes', () => {
   // envoyproxy/ratelimit rejects these texts, because 1.10 could mean the text "1.10" or the number 1.1.
   test.each(['1e3', '1.0', '08', '.5', '.inf', '-.Inf', '.nan', '9223372036854775808'])('%s', (text) => {
     const { policy, problems } = parse(`domain: d\ndescriptors:\n- key: k\n  value: ${text}\n  ${RULE}\n`);
@@ -79,7 +79,7 @@ describe('structure', () => {
     expect(policy.match(entries('k=v')).rules[0]).toBeDefined();
   });
 
-  test('anchors, aliases and merge keys; own keys win, then the first source', () => {
+  test('anchors, aliases and merge keys; own keys override, then the first source', () => {
     const policy = policyOf(`
 domain: d
 descriptors:

@@ -46,12 +46,12 @@ describe('names of buckets that repeat', () => {
   });
 
   test.each([
-    ['values cut at another place', ['tenant=ab', 'user=c'], ['tenant=a', 'user=bc']],
-    ['values the other way round', ['tenant=a', 'user=b'], ['tenant=b', 'user=a']],
+    ['values split at another position', ['tenant=ab', 'user=c'], ['tenant=a', 'user=bc']],
+    ['values in reverse order', ['tenant=a', 'user=b'], ['tenant=b', 'user=a']],
     ['another rule', ['tenant=a', 'user=b'], ['tenant=a', 'other=b']],
     ['another level', ['tenant=a'], ['tenant=a', 'user=']],
-    ['values that end alike', ['tenant=0-0123456789'], ['tenant=1-0123456789']],
-    ['values beyond what is remembered', [`tenant=${'x'.repeat(300)}`], [`tenant=${'x'.repeat(301)}`]],
+    ['values with the same end', ['tenant=0-0123456789'], ['tenant=1-0123456789']],
+    ['values beyond the cache', [`tenant=${'x'.repeat(300)}`], [`tenant=${'x'.repeat(301)}`]],
     ['credentials', ['api_key=secret-1'], ['api_key=secret-2']],
   ])('differ: %s', (_name, one, other) => {
     const policy = policyOf(POLICY);

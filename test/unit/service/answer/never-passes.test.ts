@@ -191,10 +191,10 @@ describe('descriptors of one bucket that together have more hits than it can eve
   });
 
   test.each<[string, Descriptor[]]>([
-    ['as much as it holds', [hits('bucket=x', 6), hits('bucket=x', 4)]],
+    ['as many hits as the capacity', [hits('bucket=x', 6), hits('bucket=x', 4)]],
     ['another bucket', [hits('bucket=x', 6), hits('bucket=y', 6)]],
     [
-      'hits that are given back between',
+      'hits with a refund in between',
       [hits('bucket=x', 6), hits('bucket=x', 6, { isNegativeHits: true }), hits('bucket=x', 6)],
     ],
   ])('is not reported for %s', (_name, descriptors) => {

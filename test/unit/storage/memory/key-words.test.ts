@@ -33,8 +33,8 @@ test('different names have different words, and equal names have the same hash',
 
 test.each([
   ['characters that fill up the last word', 'abc', 'abc\0'],
-  ['two narrow characters and a wide one of the same bits', 'ab', '\u6261'],
-  ['a high byte that would fall on the next character', 'ĀA', 'AB'],
+  ['two ASCII characters and a wide one with the same bits', 'ab', '\u6261'],
+  ['a high byte that would overlap the next character', 'ĀA', 'AB'],
 ])('%s result in another name', (_, one, other) => {
   expect(fresh(one)).not.toBe(fresh(other));
 });

@@ -68,7 +68,7 @@ describe('the message of Redis, the system or TLS', () => {
     ['connect ETIMEDOUT', 'no_answer', 'count'],
     ['read ECONNRESET', 'lost', 'count'],
     ['connection closed', 'lost', 'count'],
-    ['something that nobody has seen', 'other', 'count'],
+    ['an unknown message', 'other', 'count'],
   ])('%j is the fault %s', (text, reason, reaction) => {
     expect(redisFaultOf(text)).toMatchObject({ reason, reaction });
   });

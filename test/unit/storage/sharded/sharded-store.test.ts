@@ -212,7 +212,7 @@ describe('denials', () => {
 
 describe('an error', () => {
   const isAway: [string, () => void][] = [
-    ['without server', () => map.errors.set('b', AWAY)],
+    ['without a server', () => map.errors.set('b', AWAY)],
     ['that refuses', () => (map.of('b').refuses = AWAY)],
   ];
 

@@ -46,9 +46,9 @@ describe('the view of a node', () => {
 
   test.each([
     ['a text', 'OK'],
-    ['a row that is none', [7]],
-    ['a slot too many', [[0, 16_384, ['h', 1, 'id']]]],
-    ['slots the wrong way round', [[5, 4, ['h', 1, 'id']]]],
+    ['an invalid row', [7]],
+    ['one slot too many', [[0, 16_384, ['h', 1, 'id']]]],
+    ['slots in reverse order', [[5, 4, ['h', 1, 'id']]]],
     ['no master', [[0, 5]]],
     ['no port', [[0, 5, ['h', 0, 'id']]]],
   ])('cannot be read if %s', (_, slots) => {

@@ -58,10 +58,10 @@ test('the command runs again before the login expires', async () => {
 });
 
 test.each([
-  ['a fifth of its life before it runs out', 100, 80],
-  ['a minute before it runs out', 3000, 2940],
-  ['as REDIS_AUTH_REFRESH says where that is sooner', 10_000, 3600],
-  ['once a second at most', 0.1, 1],
+  ['a fifth of its lifetime before it expires', 100, 80],
+  ['a minute before it expires', 3000, 2940],
+  ['after REDIS_AUTH_REFRESH if that is sooner', 10_000, 3600],
+  ['at most once per second', 0.1, 1],
 ])('a login that expires is renewed %s', async (_name, lifeS, afterS) => {
   printed = () => JSON.stringify({ password: `p${runs}`, expiresAt: Date.now() / 1000 + lifeS });
   open(3_600_000);

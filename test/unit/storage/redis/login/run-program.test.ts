@@ -18,16 +18,16 @@ test('the output of a program is read, without a shell', async () => {
 
 test.each<[string, readonly [string, ...string[]], RegExp]>([
   [
-    'is not there',
+    'does not exist',
     ['/nowhere/login'],
     /^\/nowhere\/login does not exist; correct its path or the variable PATH$/,
   ],
   [
-    'may not be run',
+    'cannot be executed',
     ['/etc/passwd'],
     /^the user that runs weir has no permission to execute \/etc\/passwd; check the file's owner and mode$/,
   ],
-  ['cannot be named', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
+  ['has an invalid name', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
   ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh failed with exit code 7; run it as /],
   ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was killed by SIGKILL; run it as the user that runs weir/],
   ['prints too much', ['yes', 's3cret'], /^yes printed more than 64 KiB, and was killed$/],
