@@ -50,7 +50,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }
 
-/** A statistic of the reference, and what it is for Prometheus by the default mapping. */
+/** A statistic of the reference, and its Prometheus metric in the default mapping. */
 export interface MappedStatDescription extends StatDescription {
   readonly metric: MetricDescription;
 }
@@ -61,7 +61,7 @@ export function describeReference(): readonly MappedStatDescription[] {
   return describeStats().map((stat) => {
     const { name, type, meaning } = stat;
     const isTimer = type === 'timer';
-    // What differs is a word here, as names hold no brackets.
+    // Names cannot contain brackets, so a word replaces each variable part.
     const word = name.replaceAll(/<(\w+)>/g, 'ANY$1');
     const mapped = mapper.map(word, isTimer ? 'observer' : type);
     // Rules of two levels and more have a further label.

@@ -38,14 +38,29 @@ export function readTable(text) {
 
 /** Changes the files below `root`. `format` formats files. Returns {places, files, complaints}. */
 export function rename(root, table, format) {
-  const all = sourceTexts(root);
-  const byText = new Map();
-  for (const text of all) byText.set(text.shown, [...(byText.get(text.shown) ?? []), text]);
+  const texts = sourceTexts(root);
   const complaints = [];
+  const replacements = replacementsOf(table, texts, complaints);
+  const named = new Set(table.map(([from]) => from));
+  const kept = texts.filter((text) => !named.has(text.shown) && isForPeople(text));
+  const renamings = renamingsOf(replacements, kept);
   const edits = new Map();
-  const renamings = [];
   const add = (path, edit) => edits.set(path, [...(edits.get(path) ?? []), edit]);
+  for (const { text, parts } of replacements)
+    add(text.path, text.use === 'plain' ? { text, plain: parts.join('') } : { text, parts });
+  for (const [path, edit] of quotesInTests(root, renamings, kept, complaints)) add(path, edit);
+  writeCode(root, edits, format);
+  const pages = renameProse(root, renamings);
+  const places = [...edits.values()].reduce((sum, list) => sum + list.length, pages.length);
+  return { places, files: new Set([...edits.keys(), ...pages]).size, complaints };
+}
+
+/** Returns {text, parts} for each text that the table changes; `parts` are the parts of the new text. */
+function replacementsOf(table, texts, complaints) {
+  const byText = new Map();
+  for (const text of texts) byText.set(text.shown, [...(byText.get(text.shown) ?? []), text]);
   const seen = new Map();
+  const replacements = [];
   for (const [from, to, ...rest] of table) {
     if (to === undefined || rest.length > 0) complaints.push(`the line does not have two columns: ${from}`);
     else if (seen.has(from) && seen.get(from) !== to)
@@ -55,43 +70,51 @@ export function rename(root, table, format) {
       for (const text of byText.get(from)) {
         const placeholders = text.parts.filter((part) => typeof part !== 'string');
         const parts = partsOfLine(to, placeholders);
-        for (const name of shown(parts.filter((part) => typeof part === 'string')).match(
-          /\{[a-z][A-Za-z\d]*\}/g,
-        ) ?? []) {
-          if (!from.includes(name))
-            complaints.push(`${text.path}:${text.line}: unknown placeholder ${name}: ${to}`);
-        }
-        for (const { name } of placeholders) {
-          if (!to.includes(`{${name}}`))
-            complaints.push(`${text.path}:${text.line}: placeholder {${name}} is missing: ${to}`);
-        }
-        add(text.path, text.use === 'plain' ? { text, plain: parts.join('') } : { text, parts });
-        if (text === byText.get(from)[0]) renamings.push({ ...renaming(text.parts, parts), old: from });
+        for (const complaint of placeholderComplaints(from, to, placeholders, parts))
+          complaints.push(`${text.path}:${text.line}: ${complaint}: ${to}`);
+        replacements.push({ text, parts });
       }
     }
     seen.set(from, to);
   }
-  const kept = all.filter((text) => !seen.has(text.shown) && isForPeople(text));
-  const ours = renamings
-    .sort((a, b) => b.old.length - a.old.length)
-    .map((one) => ({
-      ...one,
-      keepers: kept
-        .filter((text) => text.shown !== one.old && text.shown.includes(one.longest))
-        .map(({ parts }) => patternOf(parts).pattern),
-    }));
-  for (const [path, edit] of quotesInTests(root, ours, kept, complaints)) add(path, edit);
+  return replacements;
+}
+
+/** Compares the placeholders of an old and a new text. Returns descriptions of the differences. */
+function placeholderComplaints(from, to, placeholders, parts) {
+  const literal = shown(parts.filter((part) => typeof part === 'string'));
+  const unknown = (literal.match(/\{[a-z][A-Za-z\d]*\}/g) ?? []).filter((name) => !from.includes(name));
+  const missing = placeholders.map(({ name }) => `{${name}}`).filter((name) => !to.includes(name));
+  return [
+    ...unknown.map((name) => `unknown placeholder ${name}`),
+    ...missing.map((name) => `placeholder ${name} is missing`),
+  ];
+}
+
+/** Returns a renaming for each changed text, the longest first. `keepers` find longer texts that do not change. */
+function renamingsOf(replacements, kept) {
+  const byOld = new Map(replacements.toReversed().map((one) => [one.text.shown, one]));
+  return [...byOld]
+    .toSorted(([a], [b]) => b.length - a.length)
+    .map(([old, { text, parts }]) => {
+      const one = renaming(text.parts, parts);
+      const keepers = kept
+        .filter((keeper) => keeper.shown !== old && keeper.shown.includes(one.longest))
+        .map((keeper) => patternOf(keeper.parts).pattern);
+      return { ...one, old, keepers };
+    });
+}
+
+/** Writes the edits of source files and tests, formats the files, and breaks lines that are too wide. */
+function writeCode(root, edits, format) {
   for (const [path, list] of edits) {
     const source = readFileSync(join(root, path), 'utf8');
     writeFileSync(join(root, path), withEdits(source, list));
   }
-  const prose = renameProse(root, ours);
   const code = [...edits.keys()].filter((path) => CODE.test(path));
   format(code);
   for (const path of code) breakLines(root, path, edits.get(path));
   format(code);
-  const places = [...edits.values()].reduce((sum, list) => sum + list.length, prose.length);
-  return { places, files: new Set([...edits.keys(), ...prose]).size, complaints };
 }
 
 /** Breaks the texts of `edits` that make a line too wide. */

@@ -5,7 +5,13 @@ import { filesBelow } from '../shell.mjs';
 import { textsOfCode, textsOfLines, textsOfPage } from './texts.mjs';
 
 /** Folders with code that prints texts for people. */
-export const SPEAKING = ['.ci', 'deploy', 'src'];
+const SPEAKING = ['.ci', 'deploy', 'src'];
+/** The examples of the prose rules, which are wrong on purpose. */
+const WRONG_EXAMPLES = '.ci/prose/rules/';
+
+/** Tells whether a file contains texts for people, by its path. */
+export const isSpeaking = (path) =>
+  SPEAKING.some((folder) => path.startsWith(`${folder}/`)) && !path.startsWith(WRONG_EXAMPLES);
 
 /** Strings that look like texts for people, and the reasons to exclude them. */
 const NO_TEXTS = [
@@ -35,7 +41,7 @@ export function textsOf(path, source) {
 /** Returns all texts below `root`, or of the given files and folders, including texts that are not for people. */
 export function sourceTexts(root, parts = []) {
   const isAsked = (path) => parts.some((part) => `${path}/`.startsWith(`${part.replace(/\/$/, '')}/`));
-  const paths = filesEndingWith(/\.(?:ts|mjs|cjs|html|ya?ml|sh)$/, root, SPEAKING);
+  const paths = filesEndingWith(/\.(?:ts|mjs|cjs|html|ya?ml|sh)$/, root, SPEAKING).filter(isSpeaking);
   return (parts.length === 0 ? paths : paths.filter(isAsked)).flatMap((path) =>
     textsOf(path, readFileSync(join(root, path), 'utf8')),
   );

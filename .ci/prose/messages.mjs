@@ -1,16 +1,13 @@
 // Reads the messages that `npm run messages` lists.
-import { isForPeople, textsOf } from '../messages/sources.mjs';
+import { isForPeople, isSpeaking, textsOf } from '../messages/sources.mjs';
 import { withoutMarkup } from './markdown.mjs';
-
-/** Folders with messages, without the examples of rules, which are wrong on purpose. */
-const SPEAKING = /^(?:src|deploy|\.ci(?!\/prose\/rules))\//;
 
 /**
  * Returns the messages of a file as blocks: [{line, text, kind: 'message', part}]. Each line and each column of a help
  * text is a block. A value that is known only at run time becomes a word in backquotes.
  */
 export function messagesOf(path, source) {
-  if (!SPEAKING.test(path)) return [];
+  if (!isSpeaking(path)) return [];
   return textsOf(path, source)
     .filter(isForPeople)
     .flatMap(({ line, parts, isOneTemplate }) =>
