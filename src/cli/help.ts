@@ -121,7 +121,7 @@ Serves envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC.
 Each setting is an environment variable and a flag; a flag overrides its variable. SIGHUP reloads the policies. SIGTERM
 and SIGINT drain and exit; a second signal exits immediately.
 
-Exit code: 0 after a drain; 1 if weir cannot start or continue, or a variable is invalid; 2 if a flag is invalid.
+Exit code: 0 after a drain, 1 if weir cannot start or continue or a variable is invalid, 2 if a flag is invalid.
 
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that weir accepts and ignores:
@@ -146,10 +146,10 @@ export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 
 Checks policy files and prints every error with its file, line, column and path in the document. <path> is a policy
 file, a directory of policy files, or a Kubernetes manifest with policies in ConfigMaps. A directory without policy
-files is an error. The command changes nothing.
+files is an error. The command does not change any files.
 
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 if all files are valid, even with warnings; 1 if any file is invalid; 2 for invalid arguments.
+Exit code: 0 if all files are valid, even with warnings, 1 if any file is invalid, 2 for invalid arguments.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
@@ -164,18 +164,18 @@ command for each one.
   --domain <domain>
                    domain of the policy; required if the policy files contain several domains
   --redis          show which Redis server keeps the bucket. Set the same REDIS_* variables and CACHE_KEY_PREFIX as the
-                   server. weir asks a Redis Cluster and Sentinels; it does not read or change buckets
+                   server. weir queries the Redis Cluster or the Sentinels, but does not read or change buckets
   --json           print JSON; docs/reference/explain-json.md describes the fields
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 if a rule matches; 1 if no rule matches, the policy is invalid, or Redis does not answer --redis; 2 for
-invalid arguments.
+Exit code: 0 if a rule matches, 1 if no rule matches, the policy is invalid or --redis gets no answer, 2 for invalid
+arguments.
 `;
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
 Compares two policies, each a file or a directory. Prints a sentence for each limit that appears, vanishes, tightens or
-loosens, and for other changes that affect answers: phases, matching order, derive, candidates. The command changes
-nothing.
+loosens, and for other changes that affect answers: phases, matching order, derive, candidates. The command does not
+change any files.
 
 A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase.
 API keys are never shown.
@@ -208,7 +208,7 @@ ${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is se
   --json                 print a JSON object instead of a table
   --help                 show this help
 
-Exit code: 0 if every call was answered, even with OVER_LIMIT; 1 if a call failed; 2 for invalid arguments.
+Exit code: 0 if every call succeeded, even with OVER_LIMIT, 1 if a call failed, 2 for invalid arguments.
 
 Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user-chats
 `;
@@ -253,5 +253,6 @@ to deploy. The command contacts no server and changes no input file.
 
 weir does not read the values of Secrets, and keeps references to them.
 
-Exit code: 0 if no decision is needed; 1 if one is, or if a file cannot be read or written; 2 for invalid arguments.
+Exit code: 0 if no decision is needed, 1 if a decision is needed or a file cannot be read or written, 2 for invalid
+arguments.
 `;

@@ -59,12 +59,12 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
     const services = values.service.map(shellText).join(', ');
     io.err(
       `weir migrate: --service accepts only one service; run weir migrate once for each of ${services}, ` +
-        'with a different folder in --write; see weir migrate --help\n',
+        'with a different folder in --write (see weir migrate --help)\n',
     );
     return EXIT.USAGE;
   }
   if (values.write === '') {
-    io.err('weir migrate: the folder name in --write is empty; specify a folder; see weir migrate --help\n');
+    io.err('weir migrate: the folder name in --write is empty; specify a folder (see weir migrate --help)\n');
     return EXIT.USAGE;
   }
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);

@@ -132,7 +132,7 @@ export class CompiledPolicy implements DomainPolicy {
   /**
    * Makes the values of exactly these entry keys secrets, in addition to credentials. Secrets enter names as digests,
    * and are redacted wherever they are shown, including the values in the policy. Requests that run meanwhile may use
-   * old or new names. Walks the tree if one of its own keys starts or stops being secret, which is rare, because
+   * old or new names. Walks the tree if one of the policy's keys starts or stops being secret, which is rare, because
    * TreeBuilder knows the secret keys of all domains. Runs in slices next to decisions, one walk at a time.
    */
   *setSecretKeys(secretKeys: ReadonlySet<string>): Generator<void, void> {
@@ -234,7 +234,7 @@ export class CompiledPolicy implements DomainPolicy {
 
   /**
    * Returns the result of {@link match} for a descriptor that ends at `node`. `entries` has one entry for each node of
-   * the path; only the values that are part of the bucket's name need to be those of the descriptor.
+   * the path; only the values that are part of the bucket's name have to be correct.
    */
   matchAt(node: PolicyNode, entries: readonly Entry[]): Match {
     const { keys, tagLength, statNames } = this.bucketNames.nameOf(node, entries);

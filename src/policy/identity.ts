@@ -5,12 +5,12 @@ import type { DomainPolicy } from './policy.js';
 import { isSecretKey, redactedDigest } from './redact.js';
 
 /**
- * Returns the caller that entries, given before or after `derive`, name, or a sentence if they cannot be stored. Secret
- * values become digests.
+ * Returns the caller that entries identify, before or after `derive`, or an error message if the caller cannot be
+ * stored. Secret values become digests.
  */
 export function identityOf(policy: DomainPolicy, given: readonly Entry[]): readonly IdentityPart[] | string {
   const entries = policy.derived(given);
-  if (typeof entries === 'symbol') return 'deriving entries from these values takes too long';
+  if (typeof entries === 'symbol') return 'deriving entries from these values exceeds the time limit';
   if (entries.length === 0) return 'no entries given: specify at least one, such as tenant=acme';
   const parts: IdentityPart[] = [];
   for (const { key, value } of entries) {

@@ -27,7 +27,7 @@ const STEPS_PER_SLICE = 100_000;
 
 /**
  * A node on the path to an end: one with rules, at which descriptors with the given pairs may end, or one of its
- * ancestors. There may be thousands of ends of which only the first are shown, so everything else about an end is
+ * ancestors. Only the first of possibly thousands of ends are shown, so everything else about an end is
  * computed on demand.
  */
 export class PossibleEnd {

@@ -79,7 +79,7 @@ export interface RuleSpec {
    * answer.
    */
   readonly candidate: boolean;
-  /** Headers of the rule; undefined for those of the file. */
+  /** Headers of the rule; undefined to use the file's headers. */
   readonly responseHeaders: HeaderFamilies | undefined;
   /** Headers of the request upstream. */
   readonly requestHeaders: HeaderFamilies | undefined;

@@ -39,7 +39,7 @@ export interface NodeSpec {
 /** The settings of a descriptor, including those that it inherits. */
 export interface NodeFields {
   readonly key: string;
-  /** '' matches every value; with a `*` it is a pattern; with a {@link matcher} it is only a name. */
+  /** '' matches every value, and a value with `*` is a pattern. With a {@link matcher}, the value is only a name. */
   readonly value: string;
   /** The matcher of the node, instead of a value; the value is then {@link matcherName}. */
   readonly matcher: ValueMatcher | undefined;
@@ -49,7 +49,7 @@ export interface NodeFields {
   readonly valueToMetric: boolean;
   /** Phase of the node, of the nearest ancestor that sets one, or of the file. */
   readonly phase: PhaseSchedule;
-  /** Failure policy of limit overrides: the one that all limits of the node share, or that of the file. */
+  /** Failure policy of limit overrides: the policy that all limits of the node share, or else the file's policy. */
   readonly onStoreFailure: StoreFailurePolicy;
   /**
    * `on_unmatched` for descriptors that end here without a rule, or that match no child: of the node or its nearest

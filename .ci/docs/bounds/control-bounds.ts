@@ -22,14 +22,23 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
     title: 'Blocks and exemptions',
     bounds: [
       {
-        what: 'current blocks and exemptions; their memory in Redis; members of the sorted set',
-        bound: `${shownCount(MAX_CONTROLS)}; ${shownSize(MAX_LOG_BYTES)}; ${shownCount(MAX_LOG_MEMBERS)}`,
+        what: 'current blocks and exemptions',
+        bound: shownCount(MAX_CONTROLS),
         beyond: 'weir rejects new blocks and exemptions',
       },
       {
-        what: 'entries of a block or exemption; its duration; its memory in Redis',
-        bound:
-          `${MAX_IDENTITY_PARTS}; ${MAX_CONTROL_MICROS / DAY_MICROS} days; ` + `${shownSize(MAX_ROW_BYTES)}`,
+        what: 'memory of all blocks and exemptions in Redis; members of their sorted set',
+        bound: `${shownSize(MAX_LOG_BYTES)}; ${shownCount(MAX_LOG_MEMBERS)}`,
+        beyond: 'weir rejects new blocks and exemptions',
+      },
+      {
+        what: 'entries of a block or exemption; its duration',
+        bound: `${MAX_IDENTITY_PARTS}; ${MAX_CONTROL_MICROS / DAY_MICROS} days`,
+        beyond: 'weir rejects the block or exemption',
+      },
+      {
+        what: 'memory of a block or exemption in Redis',
+        bound: shownSize(MAX_ROW_BYTES),
         beyond: 'weir rejects the block or exemption',
       },
       {

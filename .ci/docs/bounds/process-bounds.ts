@@ -69,9 +69,14 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir closes the connection that has been idle longest',
       },
       {
-        what: 'concurrent requests on an HTTP connection; time to send a request; time without reading the answer',
-        bound: `1; ${shownTime(REQUEST_TIMEOUT_MS)}; ${shownTime(UNREAD_MS)}`,
-        beyond: `further requests wait; 408; ${CONNECTION_ENDS}`,
+        what: 'concurrent requests on an HTTP connection',
+        bound: '1',
+        beyond: 'further requests wait',
+      },
+      {
+        what: 'time to send an HTTP request; time without reading the answer',
+        bound: `${shownTime(REQUEST_TIMEOUT_MS)}; ${shownTime(UNREAD_MS)}`,
+        beyond: `408; ${CONNECTION_ENDS}`,
       },
       {
         what: 'work for all connections of an HTTP port: reads, and answers to short requests',
@@ -185,16 +190,19 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'surplus of a bucket or window (`grant --over`)',
         bound:
-          `${shownCount(MAX_UINT32)} tokens or hits including the limit; ten years of refill; kept for at most ` +
-          'a day',
+          `${shownCount(MAX_UINT32)} tokens or hits including the limit, and ten years of refill; weir keeps the ` +
+          'surplus for at most a day',
         beyond: 'weir does not grant the rest, and the answer shows the current value',
       },
       {
-        what:
-          'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; their memory; ' +
-          'concurrent charges',
-        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${MAX_CONCURRENT_CHARGES}`,
+        what: 'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; their memory',
+        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}`,
         beyond: 'weir forgets the least recently used bucket (`weir_local_charges_total`)',
+      },
+      {
+        what: 'concurrent charges in Redis for `on_store_failure: local`',
+        bound: shownCount(MAX_CONCURRENT_CHARGES),
+        beyond: 'further charges wait',
       },
     ],
   },

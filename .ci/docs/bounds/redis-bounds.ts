@@ -43,6 +43,9 @@ import {
   shownTime,
 } from './bound-texts.js';
 
+const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
+const FILE_REJECTED = 'weir logs an error; at the start, it exits, and later it keeps the previous content';
+
 /** Bounds of Redis and management servers. */
 export const REDIS_BOUNDS: readonly BoundGroup[] = [
   {
@@ -107,7 +110,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'cluster nodes that weir asks for the slots',
         bound:
-          `all configured nodes at the start; ${QUERIED_NODES} nodes later; if none of them answers, up to ` +
+          `all configured nodes at the start; later ${QUERIED_NODES} nodes, and if none of them answers, up to ` +
           `${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time`,
         beyond: 'weir runs one such update at a time, and calls use the known slots until it ends',
       },
@@ -134,11 +137,14 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir kills the command and keeps the previous login',
       },
       {
-        what: 'resources, fields and bytes of an xDS update',
-        bound:
-          `${shownCount(MAX_RESOURCES)}; ${shownCount(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ` +
-          `${shownSize(MAX_UPDATE_BYTES)}`,
-        beyond: 'NACK with the reason; the previous policies stay in effect',
+        what: 'resources in an xDS update; fields in an update',
+        bound: `${shownCount(MAX_RESOURCES)}; ${shownCount(MAX_FIELDS)}`,
+        beyond: UPDATE_REJECTED,
+      },
+      {
+        what: 'size of an xDS update',
+        bound: `\`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${shownSize(MAX_UPDATE_BYTES)}`,
+        beyond: UPDATE_REJECTED,
       },
       {
         what: 'files and directories below `RUNTIME_ROOT`, or in a directory that `weir migrate` reads',
@@ -151,13 +157,14 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'the file is invalid; weir shows the number of further errors',
       },
       {
-        what:
-          'size of a file in a setting or option; of a certificate or key that weir reloads; of a login file ' +
-          '(weir reads only regular files, not pipes or devices)',
-        bound: [MAX_NAMED_FILE_BYTES, MAX_TLS_FILE_BYTES, MAX_LOGIN_FILE_BYTES].map(shownSize).join('; '),
-        beyond:
-          'weir does not read the file and logs an error; at the start, weir exits; later, it keeps the previous ' +
-          'content',
+        what: 'size of a certificate or key that weir reloads; size of a login file',
+        bound: `${shownSize(MAX_TLS_FILE_BYTES)}; ${shownSize(MAX_LOGIN_FILE_BYTES)}`,
+        beyond: FILE_REJECTED,
+      },
+      {
+        what: 'size of another file in a setting or option (only regular files, not pipes or devices)',
+        bound: shownSize(MAX_NAMED_FILE_BYTES),
+        beyond: FILE_REJECTED,
       },
       {
         what:

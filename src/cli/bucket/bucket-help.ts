@@ -30,7 +30,7 @@ optional if the server has only one. API keys are never shown.
   --for <duration>       block, allow: duration, such as 10m or 1h30m
   --reason <text>        block, allow: reason, shown by blocks
   --id <id>              unblock, disallow: ID of the block or exemption
-  --dry-run              show what would change, but change nothing
+  --dry-run              show what would change, without changing it
   --watch[=<duration>]   show, blocks: repeat at this interval (default 2s) until Ctrl-C or q
   --json                 print the JSON answer of the server; with --watch, one line per answer
 ${DEBUG_OPTIONS_HELP}

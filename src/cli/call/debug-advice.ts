@@ -37,7 +37,7 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
     case 'ECONNREFUSED':
       return (
         `nothing listens on ${name}; start weir serve, or specify the server's debug port with --address ` +
-        '(DEBUG_HOST and DEBUG_PORT; for a remote server, use kubectl port-forward or ssh -L)'
+        '(DEBUG_HOST and DEBUG_PORT), or use kubectl port-forward or ssh -L for a remote server'
       );
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

@@ -7,10 +7,10 @@ function lines(flags: readonly GoFlag[]): string {
 export const RATELIMIT_HELP = `Usage: weir ratelimit [argument…]
 
 Runs weir serve without flags, for deployments of envoyproxy/ratelimit. Settings are environment variables. Arguments
-are logged and ignored, as in the original. The image also contains this command as /bin/ratelimit.
+are logged and ignored, as in envoyproxy/ratelimit. The image also contains this command as /bin/ratelimit.
 
-Exit code: 0 after a drain; 1 if weir cannot start or continue, or a variable is invalid; never 2, because arguments
-are ignored.
+Exit code: 0 after a drain, 1 if weir cannot start or continue or a variable is invalid. weir never exits with code 2,
+because it ignores arguments.
 `;
 
 /** Flags of envoyproxy/ratelimit's client, in the order in which it prints them. */
@@ -31,7 +31,7 @@ Sends one request, with the flags and output of the client of envoyproxy/ratelim
 command as /bin/ratelimit_client. For more details or several calls, use weir check.
 
 ${lines(RATELIMIT_CLIENT_FLAGS)}
-Exit code: 0 if the call was answered, even with OVER_LIMIT; 1 if it failed; 2 for invalid arguments.
+Exit code: 0 if the call succeeded, even with OVER_LIMIT, 1 if the call failed, 2 for invalid arguments.
 `;
 
 /** Flags of envoyproxy/ratelimit's configuration check. */

@@ -197,7 +197,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined)) {
     return shift('limit', 'loosens', was, is, reasonsOf(looser, 'loosens'));
   }
-  const idle = denied && denies ? '' : 'the rule denies nothing';
+  const idle = denied && denies ? '' : 'the rule never denies';
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }
 

@@ -58,7 +58,7 @@ export interface LoadedPolicies extends LoadReport {
 
 /** {@link LoadedPolicies} before the policies are built, as plain data. */
 export interface ReadPolicies extends LoadReport {
-  /** The domains to put into effect. Domains marked `kept` stay as they are. */
+  /** The domains to put into effect. Domains marked `kept` do not change. */
   readonly specs: ReadonlyMap<string, ResolvedDomain>;
   /** {@link PolicySet.version}. */
   readonly version: string;
@@ -298,9 +298,9 @@ function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOp
 }
 
 /**
- * Returns the files of the previous load that cannot be searched for now. These are at, below or beside (as
- * `config.yaml` is beside `config`) places and directories that cannot be listed. They are also below paths that cannot
- * be read and may have been directories, such as dangling links.
+ * Returns the files of the previous load that cannot be searched for now. Their directories cannot be listed, or are
+ * below paths that cannot be read and may have been directories, such as dangling links. For the directory `config`,
+ * these files include siblings such as `config.yaml`.
  */
 function lostFiles(
   unlisted: readonly string[],

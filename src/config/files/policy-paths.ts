@@ -28,7 +28,7 @@ export interface RuntimeLayout {
    */
   readonly setting: string;
   /**
-   * Whether to include siblings of `directory` whose names begin with its name and a dot, such as `config.yaml` beside
+   * Whether to include siblings of `directory` whose names begin with its name and a dot, such as `config.yaml` next to
    * `config`.
    */
   readonly beside: boolean;

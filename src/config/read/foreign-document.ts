@@ -1,8 +1,10 @@
 import type { YamlMap } from '../yaml/yaml-document.js';
 
+const ELSEWHERE = 'a policy file begins with "domain: <name>", so move this file to another directory';
+
 /**
- * Returns what a document that is not a policy appears to be, and what to do with it; undefined if its kind is unknown.
- * The text repeats nothing from the document but the name of a kind.
+ * Returns the apparent type of a document that is not a policy, and what to do with it; undefined if the type is
+ * unknown. The text repeats only the name of a type from the document.
  */
 export function foreignDocument({ fields }: YamlMap): string | undefined {
   if (fields.has('domain')) return undefined;
@@ -12,7 +14,7 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
       kind.text === 'ConfigMap'
         ? 'mount it as a directory and specify that directory, or save each text under its "data" as a ' +
           'separate policy file'
-        : 'a policy file begins with "domain: <name>"; move this one elsewhere';
+        : ELSEWHERE;
     return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;
   }
   const other = fields.has('static_resources')
@@ -21,5 +23,5 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
       ? 'a Docker Compose file'
       : undefined;
   if (other === undefined) return undefined;
-  return `this is ${other}, not a policy; a policy file begins with "domain: <name>"; move this one elsewhere`;
+  return `this is ${other}, not a policy; ${ELSEWHERE}`;
 }

@@ -26,7 +26,8 @@ export type MappingName =
  * - `text`: string, empty if absent; `kept_text`: string, never absent
  * - `unit`: RateLimitUnit, UNKNOWN if absent
  * - `flag`: bool, false if absent; `optional_flag`: bool with presence
- * - `count`: uint32, 0 if absent; `kept_count`: uint32, never absent; `wrapped_count`: google.protobuf.UInt32Value
+ * - `count`: uint32, 0 if absent; `kept_count`: uint32, never absent
+ * - `wrapped_count`: google.protobuf.UInt32Value
  * - `percent`: double with presence
  * - `texts`: repeated string, none if absent; `families`: the same, where a single empty text is the empty list
  * - `duration`: google.protobuf.Duration; `time`: google.protobuf.Timestamp

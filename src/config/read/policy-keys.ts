@@ -34,9 +34,8 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
 export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   [
     'actions',
-    "this key belongs to the route in Envoy's configuration, where it defines the descriptors that " +
-      'Envoy sends; move it there, and write "key" and "rate_limit" here for the entries of those ' +
-      'descriptors',
+    'this key defines the descriptors that Envoy sends, and belongs to a route in the Envoy configuration; move ' +
+      'it there, and write "key" and "rate_limit" for their entries here',
   ],
 ]);
 

@@ -121,10 +121,7 @@ function readBody(reader: FieldReader): DeniedResponse | undefined {
   const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
   if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
     const shown = JSON.stringify(contentType.slice(0, 60));
-    reader.error(
-      'content_type',
-      `${shown} is not a valid media type; write one, as in text/html; charset=utf-8`,
-    );
+    reader.error('content_type', `${shown} is not a valid media type; write a media type, such as text/html`);
     return undefined;
   }
   return body === undefined ? undefined : { preset: 'none', body, contentType };

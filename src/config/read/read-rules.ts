@@ -233,7 +233,7 @@ function readNodeCandidate(
   if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
       'candidate',
-      'the candidate equals the active limit, so it shows nothing new; change it, or remove it',
+      'the candidate equals the active limit, so it has no effect; change or remove the candidate',
     );
   }
   return {

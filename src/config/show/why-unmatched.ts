@@ -63,8 +63,8 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
 }
 
 /**
- * Returns one sentence, without a full stop, that says why a descriptor with these keys matches no rule and what would
- * have to be different. Values are neither known nor shown.
+ * Returns a sentence, without a full stop, with the reason why a descriptor with these keys matches no rule, and the
+ * necessary change. Values are neither known nor shown.
  *
  * @param keys of the descriptor's entries, after `derive`
  * @param paths of the rules of the domain

@@ -24,7 +24,7 @@ const MAX_COMPARISON_MS = 20_000;
 
 /**
  * Compares policies in a worker thread while this thread decides requests. Policies are sent slice by slice, and the
- * thread has a low priority. A comparison that takes too long is cancelled.
+ * thread has a low priority. A comparison ends after {@link MAX_COMPARISON_MS}.
  */
 export class PolicyDiffer {
   #thread: Worker | undefined;

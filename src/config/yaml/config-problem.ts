@@ -14,7 +14,7 @@ export interface ConfigProblem {
    * secret.
    */
   readonly path: string;
-  /** A sentence that says what is wrong and what to do. Never contains a secret. */
+  /** A sentence with the problem and the remedy. Never contains a secret. */
   readonly message: string;
   /** Number of problems that this entry summarises; 1 if absent. */
   readonly count?: number;

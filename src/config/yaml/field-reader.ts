@@ -175,9 +175,8 @@ export class FieldReader {
       const [first, last] = quotes;
       this.warn(
         key,
-        `"${key}" begins with ${first} and ends with ${last}, which YAML does not treat as quotes but ` +
-          'as part of the text; use straight quotes (") instead, or put straight quotes around them if ' +
-          'requests contain them too',
+        `"${key}" begins with ${first} and ends with ${last}, which YAML treats as part of the text; use straight ` +
+          'quotes (") instead, or quote the whole text if requests contain these characters',
       );
     }
     return this.text(key);

@@ -83,7 +83,7 @@ const NO_SPACE = 'a space is missing after the colon; write "key: value"';
 
 const DEEPER =
   'this line is indented more than the key above it, which already has a value on its own line; indent ' +
-  'the two lines alike';
+  'both lines by the same number of spaces';
 
 /** Maximum number of characters of a line that are inspected. */
 const MAX_LINE = 1000;
@@ -115,7 +115,7 @@ interface SyntaxError {
 export interface SyntaxProblem {
   /** Offset of the problem in the text. */
   readonly offset: number;
-  /** What is wrong and what to do. Contains nothing from the text but keys of up to 24 letters. */
+  /** The problem and the remedy. Contains nothing from the text but keys of up to 24 letters. */
   readonly sentence: string;
   /** Whether later errors of the parser are caused by the same mistake. */
   readonly isLast: boolean;

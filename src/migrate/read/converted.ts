@@ -47,7 +47,7 @@ export function conversionFailure(about: string): (clause: string, remedy: strin
 
 /**
  * Returns a limit as a mapping, or a finding if weir cannot express it: because it is not a mapping, or because it has
- * a field that is not in `known`. `remedies` say what to do about a field; the default is to write the rule by hand.
+ * a field that is not in `known`. `remedies` contains instructions for fields; by default, write the rule by hand.
  */
 export function limitFields(
   item: YamlValue,

@@ -6,7 +6,7 @@ import type { NodeFields } from '../spec.js';
 import { CANDIDATE_PART, limitPart, shapePart } from './bucket-key.js';
 import { fixedStatName, type StatPosition, statNameBelow, takesRequestValue } from './stat-name.js';
 
-/** The position of a node in the tree of its domain, from which the names of its rules and children are derived. */
+/** Position of a node in its domain's tree, which determines the names of its rules and children. */
 export interface TreePosition extends StatPosition {
   /** {@link RuleNames.path} of a single limit here; '' for the file itself. */
   readonly path: string;

@@ -5,7 +5,7 @@ export const MAX_ALTERNATIVES = 256;
 /** Maximum length of a pattern, in characters. */
 export const MAX_PATH_PATTERN_LENGTH = 1024;
 
-/** Returns the alternatives of a path pattern, each as its segments, or a sentence that says why it is invalid. */
+/** Returns the alternatives of a path pattern, each as its segments, or an error message. */
 export function parsePathPattern(source: string): readonly (readonly Segment[])[] | string {
   if (!source.startsWith('/')) return 'a path pattern must begin with "/"';
   if (source.length > MAX_PATH_PATTERN_LENGTH)

@@ -4,7 +4,7 @@ import { firstSlash, segmentEnd } from './path-segments.js';
 export class PathCursor {
   /** The path in its normal form. */
   path = '';
-  /** Known ends of segments. */
+  /** Ends of segments, as far as they are known. */
   private readonly ends: number[] = [];
   /** Extracted segments; '' if not extracted, because no segment is empty. */
   private readonly texts: string[] = [];

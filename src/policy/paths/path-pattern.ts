@@ -9,9 +9,9 @@ const ALTERNATIVE_STEPS = 4;
 
 /*
  * Path patterns of `derive`: `*` matches any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]`
- * one of a set, and `{v4,v5}` one of several alternatives. `**`, a segment of its own, matches any number of segments,
- * including none. `\\` makes the next character literal. Names that begin with a dot are not special, and a line break
- * is an ordinary character.
+ * one of a set, and `{v4,v5}` one of several alternatives. `**` must be a whole segment. It matches any number of
+ * segments, including none. `\\` makes the next character literal. Names that begin with a dot are not special, and a
+ * line break is an ordinary character.
  *
  * Callers choose the paths, so patterns are not regular expressions. SegmentTrie matches all rules of a step together.
  * A single pattern walks segments and characters, and returns only to its last star, which is sufficient for stars and
@@ -29,7 +29,7 @@ export class PathPattern {
     this.alternatives = alternatives;
   }
 
-  /** Compiles a pattern, or returns a sentence that says why it is invalid. */
+  /** Compiles a pattern. Returns an error message if it is invalid. */
   static parse(source: string): PathPattern | string {
     const alternatives = parsePathPattern(source);
     return typeof alternatives === 'string' ? alternatives : new PathPattern(source, alternatives);

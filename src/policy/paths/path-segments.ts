@@ -48,7 +48,7 @@ export function firstSlash(path: string): number {
   return path === '/' ? 1 : 0;
 }
 
-/** Returns the index of the last `**` in a pattern; -1 if there is none. */
+/** Returns the index of the last `**` in a pattern, or -1 if the pattern has none. */
 export function lastDoubleStar(segments: readonly Segment[]): number {
   let last = segments.length - 1;
   while (last >= 0 && segments[last]?.kind !== 'any') last--;

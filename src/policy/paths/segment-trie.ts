@@ -99,8 +99,8 @@ export class SegmentTrie {
   }
 
   /**
-   * Returns the first rule before `best` that matches the cursor's path and that `accepts` allows; `best` if there is
-   * none. `accepts` is undefined if no rule has other conditions.
+   * Returns the first rule before `best` that matches the cursor's path and that `accepts` allows, or `best` if no such
+   * rule exists. `accepts` is undefined if no rule has other conditions.
    */
   find(
     cursor: PathCursor,

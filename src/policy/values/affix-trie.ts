@@ -23,14 +23,14 @@ interface Ends<Item> {
 }
 
 /**
- * Texts with one star, `prefix*suffix`, each with an item. A walk over the start of a text, and for each matching
- * prefix over its end, finds all that match. The cost depends on the longest of them, not on their number. Memory is
- * proportional to their total length.
+ * Texts with one star, `prefix*suffix`, each with an item. A walk over the start of a value, and for each matching
+ * prefix over its end, finds all matching texts. The cost depends on the longest text, not on the number of texts.
+ * Memory is proportional to the total length of the texts.
  */
 export class AffixTrie<Item> {
   private readonly root = new RadixNode<Ends<Item>>('');
 
-  /** Returns the item of a prefix and a suffix, created by `make` if there is none. */
+  /** Returns the item of a prefix and a suffix. `make` creates the item if necessary. */
   put(prefix: string, suffix: string, make: () => Item): Item {
     const node = insert(this.root, prefix);
     node.held ??= { prefixOnly: undefined, suffixes: undefined };

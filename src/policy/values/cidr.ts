@@ -180,7 +180,7 @@ export interface CidrBlock {
 
 /**
  * Parses `10.0.0.0/8`, `2001:db8::/32`, or an address, which is a block of one. Blocks of IPv4-mapped addresses become
- * IPv4 blocks. Returns a sentence that says what is wrong and what to write if it is invalid.
+ * IPv4 blocks. Returns an error message with a remedy if the text is invalid.
  */
 export function parseBlock(text: string): CidrBlock | string {
   const shown = text.slice(0, 60);
@@ -223,7 +223,7 @@ export function networkOf(text: string): CidrBlock | undefined {
   return typeof block === 'string' ? undefined : block;
 }
 
-/** Converts blocks of IPv4-mapped addresses to IPv4, where their addresses are looked up. */
+/** Converts blocks of IPv4-mapped addresses to IPv4, because weir converts such addresses before it compares them. */
 function blockOf(raw: 4 | 6, first: bigint, prefix: number): CidrBlock {
   const isMapped = raw === 6 && prefix >= 96 && first >> 32n === BigInt(MAPPED_WORD);
   const family = isMapped ? 4 : raw;

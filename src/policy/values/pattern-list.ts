@@ -22,8 +22,8 @@ interface CandidatePattern {
 
 /**
  * Value patterns in file order, each with its owner. A walk over start and end of a value finds the first match. If
- * patterns have texts between stars, one pass over the value finds these, however many there are. Patterns with several
- * inner texts, or with an inner text and a prefix or suffix, are then tested by themselves if the value contains all of
+ * patterns have texts between stars, one pass over the value finds all of these texts. Patterns with several
+ * inner texts, or with an inner text and a prefix or suffix, are then tested one by one if the value contains all of
  * their texts.
  */
 export class PatternList<Owner> {

@@ -14,7 +14,7 @@ const STATE_STEPS = 80;
 const INSTRUCTION_STEPS = 24;
 /** Steps for starting a set. */
 const BEGIN_STEPS = 8;
-/** Additional steps for a character beyond U+00FF, whose class must be looked up. */
+/** Additional steps for a character beyond U+00FF, whose class requires a search. */
 const WIDE_STEPS = 3;
 /** The class of the end of the text. */
 const END_OF_TEXT = -1;

@@ -145,7 +145,7 @@ export class TextFinder {
     return true;
   }
 
-  /** Returns the state after a unit; 0 if there is none. */
+  /** Returns the state after a unit, or 0 if no state follows. */
   private step(state: number, unit: number): number {
     const { table, before, mask } = this;
     const known = this.unit;

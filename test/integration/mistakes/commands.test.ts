@@ -36,7 +36,7 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'serve shop.yaml',
     code: 2,
-    prints: `weir serve: unexpected argument "shop.yaml"; to specify the policy, write --config-path before it; see weir serve --help
+    prints: `weir serve: unexpected argument "shop.yaml"; write --config-path before the path of the policy, and see weir serve --help
 `,
   },
   {

@@ -26,9 +26,9 @@ domains that would fail to load: shop
     what: 'quotes of a word processor',
     policy: `${node('value: “ann”').replace('shop', '“shop”').replace('key: customer', 'key: ‘customer’')}`,
     warning: true,
-    prints: `warning: shop.yaml:1:9: domain: "domain" begins with “ and ends with ”, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
-warning: shop.yaml:3:10: descriptors[0].key: "key" begins with ‘ and ends with ’, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
-warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends with ”, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
+    prints: `warning: shop.yaml:1:9: domain: "domain" begins with “ and ends with ”, which YAML treats as part of the text; use straight quotes (") instead, or quote the whole text if requests contain these characters
+warning: shop.yaml:3:10: descriptors[0].key: "key" begins with ‘ and ends with ’, which YAML treats as part of the text; use straight quotes (") instead, or quote the whole text if requests contain these characters
+warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends with ”, which YAML treats as part of the text; use straight quotes (") instead, or quote the whole text if requests contain these characters
 ok: 1 file, '“shop”' (1 rule)
 `,
   },

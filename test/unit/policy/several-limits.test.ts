@@ -229,7 +229,7 @@ describe('errors of enforce_percent and candidate', () => {
     ['candidate: {}', 'the limit is missing; write token_bucket, or unit with requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
-      'the candidate equals the active limit, so it shows nothing new; change it, or remove it',
+      'the candidate equals the active limit, so it has no effect; change or remove the candidate',
     ],
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,

@@ -41,7 +41,7 @@ describe('a quota that no longer suppresses other quotas tightens', () => {
       'in shadow mode, without a limit',
       quota('shadow_mode: true,'),
       quota('shadow_mode: true,', 'unlimited: true'),
-      '10 per minute becomes unlimited; the rule denies nothing',
+      '10 per minute becomes unlimited; the rule never denies',
     ],
   ])('%s', (_, before, after, text) => {
     expect(changesOf(before, after)).toEqual([
@@ -66,7 +66,7 @@ test('the limit of a quota that is never enforced counts next to other quotas', 
   const lower = 'unit: minute, requests_per_unit: 5';
   const text = '10 per minute becomes 5 per minute; ';
   expect(changesOf(of(LIMIT), of(lower))).toEqual([
-    `not: ${text}the rule denies nothing`,
+    `not: ${text}the rule never denies`,
     `tightens: ${text}fewer per window`,
   ]);
 });

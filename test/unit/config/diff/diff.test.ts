@@ -165,7 +165,7 @@ describe('a limit', () => {
   test('of a rule that cannot deny does not tighten', () => {
     const monitored = (limit: string): string => limited(limit, 'phase: monitoring,');
     expect(linesOf(monitored(MINUTE), monitored('unit: minute, requests_per_unit: 1'))).toEqual([
-      'k: changes: 10 per minute becomes 1 per minute; the rule denies nothing',
+      'k: changes: 10 per minute becomes 1 per minute; the rule never denies',
     ]);
   });
 });

@@ -25,18 +25,18 @@ describe('a file of another kind', () => {
     ],
     [
       'kind: Deployment\napiVersion: apps/v1\nspec: {}\n',
-      '1:1: this is a Kubernetes Deployment, not a policy; a policy file begins with "domain: <name>"; move ' +
-        'this one elsewhere',
+      '1:1: this is a Kubernetes Deployment, not a policy; a policy file begins with "domain: <name>", so ' +
+        'move this file to another directory',
     ],
     [
       'static_resources: { listeners: [] }\n',
-      '1:1: this is Envoy\'s configuration, not a policy; a policy file begins with "domain: <name>"; move ' +
-        'this one elsewhere',
+      '1:1: this is Envoy\'s configuration, not a policy; a policy file begins with "domain: <name>", so ' +
+        'move this file to another directory',
     ],
     [
       'services: { weir: { image: weir } }\n',
-      '1:1: this is a Docker Compose file, not a policy; a policy file begins with "domain: <name>"; move ' +
-        'this one elsewhere',
+      '1:1: this is a Docker Compose file, not a policy; a policy file begins with "domain: <name>", so ' +
+        'move this file to another directory',
     ],
     // Text that may be secret is not repeated.
     [
@@ -111,9 +111,8 @@ describe('a misspelled key', () => {
     ],
     [
       node('actions: []'),
-      "3:13: descriptors[0].actions: this key belongs to the route in Envoy's configuration, where it " +
-        'defines the descriptors that Envoy sends; move it there, and write "key" and "rate_limit" here ' +
-        'for the entries of those descriptors',
+      '3:13: descriptors[0].actions: this key defines the descriptors that Envoy sends, and belongs to a route ' +
+        'in the Envoy configuration; move it there, and write "key" and "rate_limit" for their entries here',
     ],
     // A key that resembles no key of this mapping may resemble one of another mapping.
     [
@@ -260,7 +259,7 @@ describe('a text that YAML changes', () => {
     [
       'domain: d\nphase: active\n derive: []\n',
       '3:2: this is not valid YAML: this line is indented more than the key above it, which already has ' +
-        'a value on its own line; indent the two lines alike',
+        'a value on its own line; indent both lines by the same number of spaces',
     ],
     [
       'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
@@ -314,8 +313,8 @@ describe('a text that YAML changes', () => {
 describe('common mistakes in values', () => {
   const number = `4:50: ${RATE_LIMIT}.requests_per_unit: "requests_per_unit" is`;
   const quotes = (place: string, key: string, first: string, last: string): string =>
-    `${place}: "${key}" begins with ${first} and ends with ${last}, which YAML does not treat as quotes but as part ` +
-    'of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too';
+    `${place}: "${key}" begins with ${first} and ends with ${last}, which YAML treats as part of the text; use ` +
+    'straight quotes (") instead, or quote the whole text if requests contain these characters';
   test.each([
     [
       limit('unit: minute, requests_per_unit: "1,000"'),

@@ -119,7 +119,7 @@ describe('denied_response', () => {
       expect.stringMatching(
         new RegExp(
           '^policy\\.yaml:2:43: denied_response\\.content_type: ".*" is not a valid media type; write ' +
-            'one, as in text/html; charset=utf-8$',
+            'a media type, such as text/html$',
         ),
       ),
     ]);
