@@ -55,9 +55,9 @@ function watch(session: ClientHttp2Session, stream: ClientHttp2Stream): void {
   let { bytesRead } = session.socket;
   const timer = setInterval(() => {
     if (session.destroyed) return;
-    const came = session.socket.bytesRead - bytesRead;
-    bytesRead += came;
-    if (came > MAX_EMPTY_BYTES + 2 * (messageBytes.get(session) ?? 0)) session.destroy();
+    const receivedBytes = session.socket.bytesRead - bytesRead;
+    bytesRead += receivedBytes;
+    if (receivedBytes > MAX_EMPTY_BYTES + 2 * (messageBytes.get(session) ?? 0)) session.destroy();
     messageBytes.set(session, 0);
   }, SECOND_MS).unref();
   session.once('close', () => clearInterval(timer));

@@ -14,10 +14,10 @@ export const MAX_BODY_PIECES = 10_000;
  * MAX_INFORMATIONAL} informational answers, or a body of more than {@link MAX_BODY_PIECES} pieces.
  */
 export function boundRequest(request: ClientRequest, ms: number): void {
-  const late = (): void => {
+  const onTimeout = (): void => {
     request.destroy(Object.assign(new Error(`no answer within ${Math.round(ms)} ms`), { code: 'ETIMEDOUT' }));
   };
-  const timer = setTimeout(late, ms).unref();
+  const timer = setTimeout(onTimeout, ms).unref();
   let informational = 0;
   request.on('information', () => {
     informational++;

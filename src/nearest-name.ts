@@ -9,18 +9,18 @@ const MAX_LENGTH = 60;
  * near enough. A third of the characters, and at least one, may be wrong, missing, additional, or swapped with a
  * neighbour. Upper and lower case, `-`, `_` and spaces are ignored. Among equally near candidates, returns the first.
  *
- * @param mostMistakes lower maximum for the number of wrong characters
+ * @param maxMistakes lower maximum for the number of wrong characters
  */
 export function nearest(
   name: string,
   candidates: Iterable<string>,
-  mostMistakes = Number.POSITIVE_INFINITY,
+  maxMistakes = Number.POSITIVE_INFINITY,
 ): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const plain = plainForm(name);
   let best: string | undefined;
   // At least one character must be right. Otherwise `a` would count as a misspelled `b`.
-  let bestDistance = Math.min(Math.max(1, Math.floor(name.length / 3)), plain.length - 1, mostMistakes) + 1;
+  let bestDistance = Math.min(Math.max(1, Math.floor(name.length / 3)), plain.length - 1, maxMistakes) + 1;
   for (const candidate of candidates) {
     if (candidate.length > 2 * MAX_LENGTH) continue;
     const other = plainForm(candidate);

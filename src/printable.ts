@@ -4,19 +4,19 @@
  * separators, and private, unassigned and unpaired code points.
  */
 export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
-const EACH = new RegExp(UNPRINTABLE.source, 'gu');
-const EACH_BUT_NEWLINE = new RegExp(`(?!\\n)${UNPRINTABLE.source}`, 'gu');
+const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE.source, 'gu');
+const ALL_BUT_NEWLINE = new RegExp(`(?!\\n)${UNPRINTABLE.source}`, 'gu');
 /** Fast check: most texts do not match, and need no further processing. */
 const NOT_PLAIN = /[^\n\x20-\x7e]/;
 
 /** Returns a text on one line, with unprintable characters escaped as in JSON: `\u202e`. */
 export function printableLine(text: string): string {
-  return text.replaceAll(EACH, escaped);
+  return text.replaceAll(ALL_UNPRINTABLE, escaped);
 }
 
 /** Returns a text of several lines, with other unprintable characters escaped. JSON keeps its meaning. */
 export function printableLines(text: string): string {
-  return NOT_PLAIN.test(text) ? text.replaceAll(EACH_BUT_NEWLINE, escaped) : text;
+  return NOT_PLAIN.test(text) ? text.replaceAll(ALL_BUT_NEWLINE, escaped) : text;
 }
 
 /** Returns a value as JSON that is safe for terminals. JSON.stringify leaves most unprintable characters unescaped. */
@@ -26,7 +26,7 @@ export function printableJson(value: unknown, indent?: number): string {
 
 /** Returns a text with a placeholder for each unprintable character, so that columns stay aligned. */
 export function printable(text: string): string {
-  return text.replaceAll(EACH, '\ufffd');
+  return text.replaceAll(ALL_UNPRINTABLE, '\ufffd');
 }
 
 function escaped(character: string): string {

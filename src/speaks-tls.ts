@@ -10,23 +10,23 @@ const PROBE_TIMEOUT_MS = 1000;
  */
 export async function speaksTls(endpoint: NetConnectOpts): Promise<boolean> {
   const socket = connect({ ...endpoint, rejectUnauthorized: false });
-  const told = await firstWord<boolean>(socket, (tell) => {
-    socket.once('secureConnect', () => tell(true));
+  const isTls = await firstResult<boolean>(socket, (report) => {
+    socket.once('secureConnect', () => report(true));
     // Only TLS servers send alerts, for example about a missing client certificate.
     socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      tell(/alert/i.test(`${code} ${message}`));
+      report(/alert/i.test(`${code} ${message}`));
     });
   });
-  return told === true;
+  return isTls === true;
 }
 
 /**
  * Returns the value that `listen` passes to its callback for a socket, or undefined if the socket ends, or is silent
  * for a second. Closes the socket.
  */
-export function firstWord<T>(
+export function firstResult<T>(
   socket: Socket,
-  listen: (tell: (word: T | undefined) => void) => void,
+  listen: (report: (result: T | undefined) => void) => void,
 ): Promise<T | undefined> {
   return new Promise<T | undefined>((resolve) => {
     const timer = setTimeout(() => resolve(undefined), PROBE_TIMEOUT_MS).unref();

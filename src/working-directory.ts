@@ -4,7 +4,7 @@ import { isAbsolute, normalize, resolve } from 'node:path';
  * Returns the directory of a relative path, as part of a message, beginning with a colon. Returns
  * '' for an absolute path.
  */
-export function whereLooked(path: string): string {
+export function workingDirectoryHint(path: string): string {
   if (isAbsolute(path)) return '';
   try {
     return `: the path is relative to the working directory "${process.cwd()}", so weir tried "${resolve(path)}"`;

@@ -24,9 +24,9 @@ export function writeFiles(
   { force = false, keep = [] }: { readonly force?: boolean; readonly keep?: readonly string[] } = {},
 ): string | undefined {
   const kept = new Set(keep.map(realPath));
-  const own = files.find(({ path }) => kept.has(realPath(join(directory, path))));
-  if (own !== undefined) {
-    return `"${join(directory, own.path)}" is an input file and is never overwritten; choose another directory`;
+  const input = files.find(({ path }) => kept.has(realPath(join(directory, path))));
+  if (input !== undefined) {
+    return `"${join(directory, input.path)}" is an input file and is never overwritten; choose another directory`;
   }
   const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
   if (outside !== undefined) {
@@ -54,12 +54,12 @@ export function writeFiles(
 
 /** Writes to a temporary file and renames it. Overwriting the file would keep its permissions. */
 function replaceFile(file: string, content: WrittenFile['content'], mode: number): void {
-  const beside = `${file}.${process.pid}.new`;
+  const temporary = `${file}.${process.pid}.new`;
   try {
-    writeFileSync(beside, content, { flag: 'wx', mode });
-    renameSync(beside, file);
+    writeFileSync(temporary, content, { flag: 'wx', mode });
+    renameSync(temporary, file);
   } catch (error) {
-    rmSync(beside, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   }
 }

@@ -35,7 +35,7 @@ const untilClosed = (page: Page) =>
   waitFor('the dialog to close', async () => !(await page.locator('#change').isVisible()));
 
 /** Delays the answers to some requests until they are released. */
-class Held {
+class DelayedAnswers {
   readonly #page: Page;
   #routes: (() => Promise<void>)[] = [];
 
@@ -43,27 +43,31 @@ class Held {
     this.#page = page;
   }
 
-  static async of(page: Page, which: (question: BucketQuestion) => boolean, asks = true): Promise<Held> {
-    const held = new Held(page);
+  static async of(
+    page: Page,
+    which: (question: BucketQuestion) => boolean,
+    asks = true,
+  ): Promise<DelayedAnswers> {
+    const delayed = new DelayedAnswers(page);
     await page.route('**/buckets', async (route: Route) => {
       if (!which(route.request().postDataJSON() as BucketQuestion)) return route.continue();
       // With `asks`, the server answers now; otherwise when the request is released.
       const response = asks ? await route.fetch() : undefined;
-      held.#routes.push(() => (response === undefined ? route.continue() : route.fulfill({ response })));
+      delayed.#routes.push(() => (response === undefined ? route.continue() : route.fulfill({ response })));
     });
-    return held;
+    return delayed;
   }
 
   async until(count: number): Promise<void> {
-    await waitFor(`${count} held answers`, () => this.#routes.length >= count || undefined);
+    await waitFor(`${count} delayed answers`, () => this.#routes.length >= count || undefined);
   }
 
   /** Releases the answers, and resolves when the page has received them. */
   async release(): Promise<void> {
     for (const go of this.#routes.splice(0)) {
-      const came = this.#page.waitForResponse((response) => response.url().endsWith('/buckets'));
+      const received = this.#page.waitForResponse((response) => response.url().endsWith('/buckets'));
       await go();
-      await (await came).finished();
+      await (await received).finished();
     }
     // The page has processed the answer by then.
     await this.#page.evaluate('new Promise((done) => setTimeout(() => requestAnimationFrame(done)))');
@@ -74,14 +78,17 @@ describePage('a late answer', () => {
   test('to a dry run does not replace the current dialog', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'late' });
-    const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'block' && dry === true);
+    const delayed = await DelayedAnswers.of(
+      page,
+      ({ action, dry_run: dry }) => action === 'block' && dry === true,
+    );
     await button(page, 'Block…').click();
-    await held.until(1);
+    await delayed.until(1);
     await button(page, 'Cancel').click();
     await untilClosed(page);
     await button(page, 'Exempt…').click();
     await page.getByRole('heading', { name: /^Exempt.*\?$/ }).waitFor();
-    await held.release();
+    await delayed.release();
     await expect(dialogTitle(page)).resolves.toMatch(/^Exempt.*\?$/);
     await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
@@ -94,10 +101,14 @@ describePage('a late answer', () => {
     await showBucket(page, 'shop', { customer: 'slow' });
     const left = () => page.locator('#bucket-panel table').innerText();
     expect(await left()).toMatch(/per-customer\s+0\s+5/);
-    const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'reset' && dry !== true, false);
+    const delayed = await DelayedAnswers.of(
+      page,
+      ({ action, dry_run: dry }) => action === 'reset' && dry !== true,
+      false,
+    );
     await button(page, 'Fill up…').click();
     await button(page, 'Confirm').click();
-    await held.until(1);
+    await delayed.until(1);
     await page.keyboard.press('Escape');
     await expect(page.locator('#change').isVisible()).resolves.toBe(true);
     // Some browsers close the dialog like this when Escape is pressed again.
@@ -105,8 +116,8 @@ describePage('a late answer', () => {
     await untilClosed(page);
     await button(page, 'Grant…').click();
     await page.getByRole('heading', { name: /^Grant.*\?$/ }).waitFor();
-    await held.release();
-    await waitFor('the figures', async () => /per-customer\s+5\s+5/.test(await left()));
+    await delayed.release();
+    await waitFor('the counts', async () => /per-customer\s+5\s+5/.test(await left()));
     await expect(dialogTitle(page)).resolves.toMatch(/^Grant.*\?$/);
     await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill up the buckets.');
   });
@@ -118,17 +129,17 @@ describePage('a late answer', () => {
     const end = button(page, 'End the block of customer=over');
     await end.waitFor();
     let holds = true;
-    const held = await Held.of(page, ({ action }) => action === 'blocks' && holds);
+    const delayed = await DelayedAnswers.of(page, ({ action }) => action === 'blocks' && holds);
     await goTo(page, 'overview');
     await goTo(page, 'blocks');
-    await held.until(1);
+    await delayed.until(1);
     holds = false;
     await end.click();
     await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: end the block/ }).waitFor();
     await button(page, 'Close').click();
     await end.waitFor({ state: 'detached' });
-    await held.release();
+    await delayed.release();
     await expect(end.count()).resolves.toBe(0);
   });
 });
@@ -214,7 +225,7 @@ describePage('the blocks and exemptions of a caller', () => {
     expect(await asks()).toBe(CODE.OK);
   });
 
-  test('can be created where only requests themselves carry a limit', async () => {
+  test('can be created for requests that match only an override', async () => {
     const page = await open();
     await goTo(page, 'bucket');
     await page.getByLabel('Override, if the request contains a limit (rare)').fill('3/month');

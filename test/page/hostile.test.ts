@@ -65,9 +65,9 @@ ${names
       if (view !== 'blocks') expect(await axeViolations(page)).toEqual([]);
     }
     await goTo(page, 'top');
-    // On a phone, rows are folded until the user unfolds them.
-    const folded = width === 'phone' ? await page.locator('#top-rows .unfolds').all() : [];
-    for (const row of folded) await row.click();
+    // On a phone, rows are collapsed until the user expands them.
+    const collapsed = width === 'phone' ? await page.locator('#top-rows .unfolds').all() : [];
+    for (const row of collapsed) await row.click();
     expect(await whole('top')).toContain('\\u{202e}evil');
     await page
       .getByText(/weir stores only the beginning of long values/)

@@ -53,7 +53,7 @@ describePage('with buckets in memory', () => {
     expect(await style('rules')).toBe('solid');
   });
 
-  test('figures of all rules are aligned', async () => {
+  test('the counts of all rules are aligned', async () => {
     const page = await scene.open(shop.server.debugPort);
     await goTo(page, 'rules');
     await page.locator('.rule .of-hour').first().waitFor();
@@ -67,7 +67,7 @@ describePage('with buckets in memory', () => {
     expect(edges[0]).toMatch(/^(\d+right ?){6}$/);
   });
 
-  test('on a phone, the top shows ten folded rows, each with the value that it is sorted by', async () => {
+  test('on a phone, the Top view shows ten collapsed rows, each with the value that it is sorted by', async () => {
     for (let at = 0; at < 15; at++) await shop.take(`customer=c${at}`);
     const page = await scene.open(shop.server.debugPort, { width: 'phone' });
     await goTo(page, 'top');
@@ -101,7 +101,7 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
     test('every view passes axe-core, and none is wider than the screen', async () => {
       const page = await scene.open(shop.server.debugPort, look);
       const findings: string[] = [];
-      const lookAt = async (what: string) => {
+      const checkAccessibility = async (what: string) => {
         findings.push(...(await axeViolations(page)).map((finding) => `${what}: ${finding}`));
         expect([what, await overflow(page)]).toEqual([what, 0]);
       };
@@ -112,12 +112,12 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
           await page.locator('.rule .chart').first().waitFor();
         }
         if (view === 'bucket') await showBucket(page, 'shop', { customer: 'mallory' });
-        await lookAt(view);
+        await checkAccessibility(view);
       }
       await goTo(page, 'bucket');
       await page.getByRole('button', { name: 'Grant…' }).click();
       await page.getByRole('button', { name: 'Confirm' }).waitFor();
-      await lookAt('dialog');
+      await checkAccessibility('dialog');
       expect(findings).toEqual([]);
     });
   });

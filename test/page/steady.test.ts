@@ -1,4 +1,4 @@
-/* Tests that the page does not move while figures update, and that words, axis and line agree. */
+/* Tests that the page does not move while counts update, and that texts, axis and line agree. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ const open = async ({ debugPort }: WeirServer): Promise<Page> => {
 };
 
 describePage('a chart', () => {
-  test('shows a burst as the history records it, in words, axis and line', async () => {
+  test('shows a burst as the history records it, in its text, axis and line', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     const page = await open(server);
@@ -80,7 +80,7 @@ describePage('a chart', () => {
   });
 });
 
-describePage('the top', () => {
+describePage('the Top view', () => {
   test('shows an answer that takes longer than the polling interval', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
@@ -119,11 +119,11 @@ describePage('the top', () => {
     await expect(row.innerText()).resolves.toBe(before);
     await expect(row.locator('button:focus').count()).resolves.toBe(1);
     await page.getByLabel('Sort by').focus();
-    await waitFor('other figures', async () => (await row.innerText()) !== before);
+    await waitFor('other counts', async () => (await row.innerText()) !== before);
     await expect(about.innerText()).resolves.not.toContain('Updates stopped');
   });
 
-  test('leads to the bucket of a limit that requests carry', async () => {
+  test('links to the bucket of an override', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     const asked = { ...descriptor(['plan=big']), limit: { requestsPerUnit: 3, unit: 4 } };
@@ -165,7 +165,7 @@ describePage('the chosen domain', () => {
   });
 });
 
-describePage('while figures and policies change', () => {
+describePage('while counts and policies change', () => {
   const ACTIVE = '[document.activeElement.tagName, document.activeElement.textContent]';
 
   test('links and buttons next to tables keep the focus', async () => {
@@ -181,7 +181,7 @@ describePage('while figures and policies change', () => {
     const page = await open(server);
     const changes = async (place: Locator): Promise<void> => {
       const before = await place.innerText();
-      await waitFor('other figures', async () => {
+      await waitFor('other counts', async () => {
         await ask();
         return (await place.innerText()) !== before;
       });

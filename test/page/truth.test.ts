@@ -1,4 +1,4 @@
-/* Tests that the page stays correct when time passes, when the store is unavailable, and where no figures are kept. */
+/* Tests that the page stays correct as time passes, while the store is unavailable, and if rates are not recorded. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -39,7 +39,7 @@ descriptors:
   });
 });
 
-describePage('rules without figures', () => {
+describePage('rules whose rates are not recorded', () => {
   test.each([
     ['0', /^HISTORY_RULES is 0, so weir records only the total rates of all rules/],
     ['1', /weir records the rates of 1 rule \(HISTORY_RULES\)\. Other rules count/],
@@ -75,7 +75,7 @@ descriptors:
   });
 });
 
-describePage('rules with the names of other things', () => {
+describePage('rules with names that weir also uses for other counts', () => {
   test('are named like any other rule', async () => {
     const keys = ['constructor', '__proto__', 'block'];
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
@@ -86,7 +86,7 @@ describePage('rules with the names of other things', () => {
     }
     client.close();
     const page = await served.open();
-    const isNamed = (place: string) =>
+    const expectNames = (place: string) =>
       waitFor(`names in ${place}`, async () => {
         const text = await page.locator(place).innerText();
         const block = 'block (also counts blocked callers)';
@@ -95,12 +95,12 @@ describePage('rules with the names of other things', () => {
           ['constructor', '__proto__', block].every((one) => text.includes(one))
         );
       });
-    await isNamed('#worst');
+    await expectNames('#worst');
     await goTo(page, 'top');
-    await isNamed('#top-rows');
+    await expectNames('#top-rows');
     await goTo(page, 'rules');
     await page.getByLabel('busiest first').check();
-    await isNamed('#rules-place');
+    await expectNames('#rules-place');
   });
 });
 
@@ -184,9 +184,9 @@ describePage('the busiest rules', () => {
     await page.getByRole('button', { name: 'Show all 60' }).click();
     const rows = page.locator('#rules-place tbody tr');
     await expect(rows.count()).resolves.toBe(60);
-    // The next figures rebuild the table.
+    // The next counts rebuild the table.
     const before = await rows.first().innerText();
-    await waitFor('other figures', async () => {
+    await waitFor('other counts', async () => {
       await ask();
       return (await rows.first().innerText()) !== before;
     });

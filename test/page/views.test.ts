@@ -27,7 +27,7 @@ describePage.each(STORES)('%s', (store) => {
   const open = (look?: PageOptions): Promise<Page> => scene.open(shop.server.debugPort, look);
   const take = (entries: string) => shop.take(entries);
   /** Confirms the dialog, and closes it. */
-  const doIt = async (page: Page, done: RegExp) => {
+  const confirmChange = async (page: Page, done: RegExp) => {
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: done }).waitFor();
     const text = await page.locator('#change-body').innerText();
@@ -102,12 +102,12 @@ describePage.each(STORES)('%s', (store) => {
     expect(new URL(page.url()).href).toMatch(/\/\?range=15m#rules$/);
   });
 
-  test('rules are a tree with limits, phases, switches and figures, and open to show their charts', async () => {
+  test('rules are a tree with limits, phases, schedules and counts, and open to show their charts', async () => {
     const page = await open();
     await goTo(page, 'rules');
     const rule = page.locator('.rule summary').first();
     await expect(rule.innerText()).resolves.toMatch(/customer\s+per-customer\s+5 tokens, 1 more every 1000h/);
-    await waitFor('figures', async () =>
+    await waitFor('counts', async () =>
       /denied: 3 in the last minute, .*3 in the last hour/.test((await rule.textContent()) ?? ''),
     );
     const scheduled = page.locator('.rule', { hasText: 'endpoint=export' });
@@ -126,7 +126,7 @@ describePage.each(STORES)('%s', (store) => {
     await expect(first.innerText()).resolves.toMatch(/customer\s+shop\s+●\s*active\s+3\s+3\s+0\s+5/);
   });
 
-  test('the top links to the bucket', async () => {
+  test('the Top view links to the bucket', async () => {
     const page = await open();
     await goTo(page, 'top');
     const row = page.locator('#top-rows tbody tr').first();
@@ -160,16 +160,18 @@ describePage.each(STORES)('%s', (store) => {
     await expect(page.evaluate('document.activeElement.id')).resolves.toBe('grant-button');
     expect(await take(who)).toBe(CODE.OVER_LIMIT);
     await page.getByRole('button', { name: 'Grant…' }).click();
-    await doIt(page, /^Done: grant 2 tokens/);
+    await confirmChange(page, /^Done: grant 2 tokens/);
     await waitFor('two calls', async () => (await take(who)) === CODE.OK);
     await page.getByRole('button', { name: 'Fill up…' }).click();
-    expect(await doIt(page, /^Done: fill up the buckets/)).toMatch(/→\s*5/);
-    await waitFor('the figures', async () =>
+    expect(await confirmChange(page, /^Done: fill up the buckets/)).toMatch(/→\s*5/);
+    await waitFor('the counts', async () =>
       /per-customer\s+5\s+5/.test(await page.locator('#bucket-panel table').innerText()),
     );
     await page.getByLabel('allow a surplus above the capacity').check();
     await page.getByRole('button', { name: 'Grant…' }).click();
-    expect(await doIt(page, /^Done: grant 2 tokens, with a surplus above the capacity/)).toMatch(/→\s*7/);
+    expect(await confirmChange(page, /^Done: grant 2 tokens, with a surplus above the capacity/)).toMatch(
+      /→\s*7/,
+    );
   });
 
   test('a caller is exempted and blocked, and both can be ended', async () => {
@@ -181,20 +183,20 @@ describePage.each(STORES)('%s', (store) => {
     await showBucket(page, 'shop', { customer: 'watched' });
     await page.locator('#allow-reason').fill('sale');
     await page.getByRole('button', { name: 'Exempt…' }).click();
-    expect(await doIt(page, /^Done: exempt/)).toMatch(/exempt.*1 h.*sale/s);
+    expect(await confirmChange(page, /^Done: exempt/)).toMatch(/exempt.*1 h.*sale/s);
     await page.getByRole('button', { name: 'End the exemption of customer=watched' }).waitFor();
     await until(CODE.OK);
     await page.locator('#block-for').fill('10m');
     await page.getByRole('button', { name: 'Block…' }).click();
-    await doIt(page, /^Done: block for 10m/);
+    await confirmChange(page, /^Done: block for 10m/);
     await until(CODE.OVER_LIMIT);
     const endExemption = page.getByRole('button', { name: 'End the exemption of customer=watched' });
     await endExemption.click();
-    await doIt(page, /^Done: end the exemption/);
+    await confirmChange(page, /^Done: end the exemption/);
     await endExemption.waitFor({ state: 'detached' });
     await goTo(page, 'blocks');
     await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
-    await doIt(page, /^Done: end the block/);
+    await confirmChange(page, /^Done: end the block/);
     await page.getByText('No caller is blocked or exempt.').waitFor();
     // The button is gone, so the focus moves to the heading.
     await page.locator('#title-blocks:focus').waitFor();
@@ -202,10 +204,10 @@ describePage.each(STORES)('%s', (store) => {
     // The other control is ended from the view of the bucket.
     await showBucket(page, 'shop', { customer: 'watched' });
     await page.getByRole('button', { name: 'Block…' }).click();
-    await doIt(page, /^Done: block/);
+    await confirmChange(page, /^Done: block/);
     const endBlock = page.locator('#bucket-controls').getByRole('button', { name: /^End the block/ });
     await endBlock.click();
-    await doIt(page, /^Done: end the block/);
+    await confirmChange(page, /^Done: end the block/);
     await endBlock.waitFor({ state: 'detached' });
     await page.locator('#title-bucket:focus').waitFor();
     expect(await controls()).toBe(0);

@@ -1,5 +1,5 @@
 import { connect, type NetConnectOpts } from 'node:net';
-import { firstWord, speaksTls } from '../../speaks-tls.js';
+import { firstResult, speaksTls } from '../../speaks-tls.js';
 import { hostOf } from './address.js';
 
 /** Protocol of a port, detected from its first bytes. */
@@ -25,7 +25,7 @@ function endpointOf(address: string): NetConnectOpts {
 
 function probePlaintext(endpoint: NetConnectOpts): Promise<Protocol | undefined> {
   const socket = connect(endpoint);
-  return firstWord<Protocol>(socket, (tell) => {
+  return firstResult<Protocol>(socket, (tell) => {
     socket.once('connect', () => socket.write(PREFACE));
     socket.once('data', (bytes: Buffer) => tell(protocolOf(bytes)));
   });

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
-import { whereLooked } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../working-directory.js';
 import { EXIT, type Io } from '../io.js';
 import { readGoFlags } from './go-flags.js';
 import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
@@ -31,7 +31,9 @@ export async function runRatelimitConfigCheck(args: readonly string[], io: Io): 
       .sort()
       .map((name) => join(directory, name));
   } catch (error) {
-    io.out(`error opening directory ${directory}: ${(error as Error).message}${whereLooked(directory)}\n`);
+    io.out(
+      `error opening directory ${directory}: ${(error as Error).message}${workingDirectoryHint(directory)}\n`,
+    );
     return EXIT.FAILED;
   }
   for (const file of files) io.out(`opening config file: ${file}\n`);

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readRegularFile } from '../../regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
-import { whereLooked } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
 
@@ -166,7 +166,7 @@ function listingMessage(place: PolicyPlace, error: unknown): string {
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
   return (
-    `"${path}" does not exist${whereLooked(String(path))}; ${place.setting} points there: create the ` +
+    `"${path}" does not exist${workingDirectoryHint(String(path))}; ${place.setting} points there: create the ` +
     'directory, or correct the variables'
   );
 }
@@ -315,7 +315,8 @@ export function readConfigFile(file: string): Buffer {
 export function messageOf(error: unknown, file?: string): string {
   const { code, path, message } = error as NodeJS.ErrnoException;
   const name = file ?? path;
-  if (code === 'ENOENT') return `"${name}" does not exist${whereLooked(String(name))}; check the path`;
+  if (code === 'ENOENT')
+    return `"${name}" does not exist${workingDirectoryHint(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
   if (code === 'EISDIR' || code === 'ENOTREG')
     return `"${name}" is not a regular file; specify a regular file`;

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, type Stats, statSync, writeSync } from 'node:fs';
-import { whereLooked } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../working-directory.js';
 
 /** Interval between two checks whether the file at the path was replaced, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
@@ -75,7 +75,7 @@ function openToAppend(path: string): number {
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
   switch (code) {
     case 'ENOENT':
-      return `its folder does not exist${whereLooked(path)}; create the folder, or correct the path`;
+      return `its folder does not exist${workingDirectoryHint(path)}; create the folder, or correct the path`;
     case 'EACCES':
       return 'this user may not write to the file; check the owner and mode of the file and its folders';
     case 'EROFS':

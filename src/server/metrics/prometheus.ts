@@ -12,7 +12,7 @@ import { Mapper } from '../../telemetry/mapping/mapper.js';
 import type { Mapping } from '../../telemetry/mapping/mapping.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
-import { whereLooked } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../working-directory.js';
 import { ConfigWarnings } from '../policies/config-warnings.js';
 import { metricsEndpoint } from '../ports/endpoints.js';
 import { readNamedFile } from '../settings/named-file.js';
@@ -41,7 +41,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
       // Envoy Gateway mounts the file from an optional ConfigMap that may not exist yet. The reference starts without
       // it, too.
       log.warn(
-        `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; weir uses the default mapping`,
+        `PROMETHEUS_MAPPER_YAML: ${file} does not exist${workingDirectoryHint(file)}; weir uses the default mapping`,
       );
       return defaultMapping(settings.prometheusMillis);
     }

@@ -1,5 +1,5 @@
 import { loadRegularFile, readRegularFile } from '../../regular-file.js';
-import { whereLooked } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../working-directory.js';
 
 /** Default maximum number of bytes of a file that a setting or an option names. */
 export const MAX_NAMED_FILE_BYTES = 1024 * 1024;
@@ -41,7 +41,7 @@ function unreadable(variable: string, path: string, cause: NodeJS.ErrnoException
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
   switch (code) {
     case 'ENOENT':
-      return `the file does not exist${whereLooked(path)}; correct the path`;
+      return `the file does not exist${workingDirectoryHint(path)}; correct the path`;
     case 'EACCES':
       return 'this user may not read the file; check the owner and mode of the file and its folders';
     case 'EISDIR':

@@ -1,4 +1,4 @@
-/* `npm run docs:golden` writes the golden files. Read the difference before you commit it. */
+/* `npm run docs:golden` writes the golden files. Review the diff before you commit it. */
 import { writeGolden } from './golden.js';
 
 writeGolden().then(

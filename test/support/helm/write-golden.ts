@@ -1,4 +1,4 @@
-/* `npm run docs:chart` writes the golden files of the chart. Read the difference before you commit it. */
+/* `npm run docs:chart` writes the golden files of the chart. Review the diff before you commit it. */
 import { writeFileSync } from 'node:fs';
 import { goldenFile, render, valueSets } from './chart.js';
 

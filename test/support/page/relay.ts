@@ -5,14 +5,14 @@ import { freePorts } from '../process/free-port.js';
 export interface RelayOptions {
   /** Path prefix, such as `/weir`; other paths are not found. Default: none. */
   readonly prefix?: string;
-  /** True: an answer is held back until it is complete. */
+  /** Whether the relay buffers an answer until it is complete. Default: false. */
   readonly buffersAnswers?: boolean;
 }
 
 /** Replaces a piece of an answer. */
 export type Rewrite = (path: string, piece: string) => string;
 
-/** A reverse proxy in front of a debug port. It may add a prefix, or hold answers back. */
+/** A reverse proxy in front of a debug port. It may add a path prefix, or buffer answers. */
 export class Relay {
   readonly port: number;
   /** May be changed; answers that have started are not affected. */

@@ -55,8 +55,8 @@ descriptors:
 const CUSTOMERS = ['acme', 'globex', 'initech', 'umbrella', 'zeta'];
 
 /**
- * Sends the shop's requests at one moment of its hour, `at` from 0 to 1. There are more in the middle, and one caller
- * repeats its request.
+ * Sends the shop's requests at one moment of its hour, `at` from 0 to 1. The load varies over the hour. In the
+ * last part of the hour, the customer mallory sends many more requests than its limit allows.
  */
 export async function shopTraffic(client: RlsClient, at: number, round: number): Promise<void> {
   const load = 0.6 + 0.3 * Math.sin(at * 9) + 0.15 * Math.sin(at * 41);

@@ -131,9 +131,9 @@ function keep(folder: string, name: string): void {
 
 async function main(folder: string): Promise<void> {
   mkdirSync(IMAGES, { recursive: true });
+  const browser = await launchBrowser();
   const from = Date.now();
   const { server, policies } = await start(from);
-  const browser = await launchBrowser();
   let isOver = false;
   try {
     const asked = traffic(server, from, () => isOver);

@@ -8,12 +8,13 @@ export interface Entry {
   readonly hits: number;
   /**
    * `take`: taken or counted for a request that its partition allowed, or for a candidate. `denied`: counted by a
-   * window for a request that its partition denied. `refund`: refunded by a caller. `return`: the reversal of a `take`.
+   * window for a request that its partition denied. `refund`: refunded by a caller. `return`: the give-back of a
+   * `take`.
    */
   readonly kind: 'take' | 'denied' | 'refund' | 'return';
   /** Id of the request. */
   readonly request: unknown;
-  /** The entry that a `return` reverses. */
+  /** The `take` that a `return` gives back. */
   readonly undoes?: Entry;
 }
 
@@ -100,11 +101,12 @@ export class BucketLedger {
    * final state of a take. Returns the number of lost hits.
    */
   check(nowMicros: number, used: number, fateOf: (entry: Entry) => FinalState): number {
-    /** The model with only the allowed takes, and with all takes that remain. */
+    /** The model with only the allowed takes. */
     const ideal = new ModelBucket(this.rate);
+    /** The model with all takes that were not given back. */
     const expected = new ModelBucket(this.rate);
     /** The model with all changes. */
-    const told = new ModelBucket(this.rate);
+    const complete = new ModelBucket(this.rate);
     const marks = new Map<Entry | undefined, number>();
     let lost = 0;
     let created = 0;
@@ -113,11 +115,11 @@ export class BucketLedger {
       const { atMicros, hits, kind, undoes } = entry;
       if (kind === 'return') {
         created += this.#createdBy(entry);
-        spilt += told.undo(atMicros, hits, marks.get(undoes) ?? Number.NaN);
+        spilt += complete.undo(atMicros, hits, marks.get(undoes) ?? Number.NaN);
       }
-      if (kind === 'refund') for (const bucket of [ideal, expected, told]) bucket.refund(atMicros, hits);
+      if (kind === 'refund') for (const bucket of [ideal, expected, complete]) bucket.refund(atMicros, hits);
       if (kind !== 'take' && kind !== 'denied') continue;
-      marks.set(entry, told.take(atMicros, hits));
+      marks.set(entry, complete.take(atMicros, hits));
       const fate = kind === 'denied' ? 'kept' : fateOf(entry);
       if (fate === 'lost') lost += hits;
       if (fate !== 'returned') expected.take(atMicros, hits);
@@ -125,18 +127,18 @@ export class BucketLedger {
       ideal.take(atMicros, hits);
       expectAtMost(ideal.used(atMicros), this.#inTerms(this.rate.reportedLimit) + created);
     }
-    expectSame(used, this.#asTold(told.used(nowMicros)));
+    expectSame(used, this.#asReported(complete.used(nowMicros)));
     const truth = expected.used(nowMicros);
-    // Nothing is used that should not be. Tokens are missing only if they were lost, or would have overflowed.
-    expectAtLeast(used, this.#asTold(truth - created));
-    expectAtMost(used, this.#asTold(truth + spilt));
+    // The server reports at most the expected usage and the tokens that give-backs lost because the bucket was full.
+    expectAtLeast(used, this.#asReported(truth - created));
+    expectAtMost(used, this.#asReported(truth + spilt));
     return lost;
   }
 
   /**
-   * Returns the maximum that a return may have added beyond the state without the take and its return. It consists of
-   * the callers' refunds in between, and of refills by then, as far as returns of earlier takes fill the bucket sooner
-   * than the mark of its take assumes.
+   * Returns the maximum number of tokens or hits that a give-back may have created, compared with a bucket without the
+   * take and the give-back. The sources are callers' refunds since the take, and refills, if give-backs of earlier
+   * takes filled the bucket before the time in the take's mark.
    */
   #createdBy({ undoes, atMicros, hits, request }: Entry): number {
     if (undoes === undefined) return 0;
@@ -159,7 +161,7 @@ export class BucketLedger {
   }
 
   /** Returns the used amount that a peek reports. */
-  #asTold(used: number): number {
+  #asReported(used: number): number {
     if (this.rate.kind === 'window') return Math.max(0, used);
     return Math.max(0, Math.ceil(used / costWhole(this.rate, 1)));
   }

@@ -25,7 +25,7 @@ export class ControlledCall {
   readonly link: ServerLink;
   readonly take: PartitionTake;
   readonly isGiveBack: boolean;
-  /** Lifetime of the server in which the call was sent. */
+  /** Incarnation of the server when the call was sent. */
   readonly incarnation: number;
   isExecuted = false;
   isAnswered = false;
@@ -77,7 +77,7 @@ export class ControlledCall {
 
 /** A server that executes calls when the test decides; all its buckets are in memory. */
 export class ControlledServer {
-  /** Increases when the server loses its buckets. */
+  /** Number of times that the server has lost its buckets. */
   incarnation = 0;
   readonly #clock: FakeClock;
   readonly #countDeniedHits: boolean;
@@ -98,7 +98,7 @@ export class ControlledServer {
   }
 
   used(key: string, ledger: BucketLedger): number {
-    const look = {
+    const peek = {
       key,
       tagLength: 1,
       rate: ledger.rate,
@@ -106,7 +106,7 @@ export class ControlledServer {
       refund: false,
       enforcement: 'observe',
     } as const;
-    return this.#memory.take([look])[0]?.used ?? Number.NaN;
+    return this.#memory.take([peek])[0]?.used ?? Number.NaN;
   }
 
   execute(call: ControlledCall): readonly TakeOutcome[] {
@@ -163,7 +163,7 @@ function undoneEntry(call: ControlledCall, item: TakeItem): Entry | undefined {
     ({ key, entry }) =>
       key === item.key && entry.kind === 'take' && entry.hits === item.hits && !undone.has(entry),
   );
-  // A return must match a take.
+  // A give-back must match a take.
   expectSame(found === undefined, false);
   return found?.entry;
 }
@@ -194,16 +194,16 @@ export class ServerLink implements Shard {
     return this.#send(call);
   }
 
-  async giveBackPartition(take: PartitionTake, takenOn: unknown): Promise<GiveBackResult> {
+  async giveBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<GiveBackResult> {
     const taken = this.takes.filter(
       (one) =>
         one.isTaken && one.take.connection === take.connection && one.take.partition === take.partition,
     );
     // Only the first step counts. Refunds in the second step belong to the callers.
     const [first] = taken;
-    if (first === undefined) throw new Error('gives back what was not taken');
+    if (first === undefined) throw new Error('gave back hits without a matching take');
     expectSame([first.reversedBy, first.isSkipped].join(), ',false');
-    if (takenOn === undefined || takenOn !== this.connectionEpoch) {
+    if (epochAtTake === undefined || epochAtTake !== this.connectionEpoch) {
       first.isSkipped = true;
       return 'skipped';
     }

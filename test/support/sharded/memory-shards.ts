@@ -35,8 +35,8 @@ export class MemoryShard implements Shard {
     return this.answer(take) ?? Promise.resolve(this.memory.take(take.items));
   }
 
-  async giveBackPartition(take: PartitionTake, takenOn: unknown): Promise<GiveBackResult> {
-    if (takenOn === undefined || takenOn !== this.connectionEpoch) return 'skipped';
+  async giveBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<GiveBackResult> {
+    if (epochAtTake === undefined || epochAtTake !== this.connectionEpoch) return 'skipped';
     this.returned.push(take);
     const answer = this.answerReturn(take);
     if (answer !== undefined) return answer;

@@ -2,19 +2,19 @@ import { type BucketStore, StorageError } from '../../../src/limiter/bucket-stor
 import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
 
 /**
- * A shard map with one server, whose buckets are in `store`. `holds` returns the id of the server's data; undefined
+ * A shard map with one server, whose buckets are in `store`. `dataId` returns the id of the server's data; undefined
  * while the server is unavailable.
  */
-export function singleShardMap(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
+export function singleShardMap(store: BucketStore, dataId: () => unknown = () => 1): ShardMap {
   const shard: Shard = {
     refusal: () => undefined,
     takePartition: ({ items, deadlineMicros, connection, mayWait }) =>
       store.take(items, deadlineMicros, connection, mayWait),
     get connectionEpoch() {
-      return holds();
+      return dataId();
     },
-    giveBackPartition: async ({ items, deadlineMicros, connection }, takenOn) => {
-      if (takenOn === undefined || holds() !== takenOn) return 'skipped';
+    giveBackPartition: async ({ items, deadlineMicros, connection }, epochAtTake) => {
+      if (epochAtTake === undefined || dataId() !== epochAtTake) return 'skipped';
       const result = await store.take(items, deadlineMicros, connection);
       return result instanceof StorageError ? 'failed' : 'made';
     },

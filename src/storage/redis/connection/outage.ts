@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { firstWord, speaksTls } from '../../../speaks-tls.js';
+import { firstResult, speaksTls } from '../../../speaks-tls.js';
 import type { RedisAddress, RedisEndpoint } from './redis-address.js';
 import { IS_PROXY } from './redis-error.js';
 import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
@@ -188,7 +188,7 @@ function requestOf(command: string): string {
 /** Returns whether a command gets a reply, or undefined without a connection or after a timeout. */
 async function answers(endpoint: RedisEndpoint, command: string): Promise<boolean | undefined> {
   const socket = connect(endpoint);
-  return firstWord<boolean>(socket, (tell) => {
+  return firstResult<boolean>(socket, (tell) => {
     let connected = false;
     socket.once('connect', () => {
       connected = true;
@@ -202,7 +202,7 @@ async function answers(endpoint: RedisEndpoint, command: string): Promise<boolea
 /** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH or one from a proxy. */
 async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
   const socket = connect(endpoint);
-  const isAnswered = await firstWord<boolean>(socket, (tell) => {
+  const isAnswered = await firstResult<boolean>(socket, (tell) => {
     socket.once('connect', () => socket.write(requestOf('GET weir:1:probe')));
     socket.once('data', (bytes: Buffer) => tell(/^(?:\$-?\d|-\w)/.test(bytes.toString('latin1', 0, 32))));
   });
