@@ -9,7 +9,7 @@ const GROUP_GAP = 14;
 const CAPTION_TOP = 36;
 const CAPTION_LINE = 16;
 
-/** Colours follow the reader's scheme: an image in a page cannot see the page's own. */
+/** The colors depend on the reader's color scheme, because an image cannot use the style of the page. */
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #1f2328 }
     .title { font-weight: 600; font-size: 14px }
@@ -31,7 +31,7 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
-/** Rows of the same case, in order. */
+/** Groups the rows by case. */
 export function byCase(rows: readonly Row[]): Row[][] {
   const groups: Row[][] = [];
   for (const row of rows) {
@@ -43,12 +43,12 @@ export function byCase(rows: readonly Row[]): Row[][] {
 }
 
 /**
- * CPU time per decision of server and Redis as an SVG: a bar per row, in groups by case, the yardstick in grey.
- * `caption` says when and where it was measured, in parts between semicolons.
+ * Returns an SVG with the CPU time per decision of server and Redis: a bar for each row, grouped by case, with the
+ * baseline in gray. `caption` describes the run. A semicolon in the caption begins a new line.
  */
 export function chart(rows: readonly Row[], caption: string): string {
-  const together = (row: Row) => row.serverMicros + (row.redisMicros ?? 0);
-  const longest = Math.max(...rows.map(together));
+  const totalMicros = (row: Row) => row.serverMicros + (row.redisMicros ?? 0);
+  const longest = Math.max(...rows.map(totalMicros));
   const scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / longest;
   const parts: string[] = [];
   const lines = caption.split('; ');
@@ -72,7 +72,7 @@ export function chart(rows: readonly Row[], caption: string): string {
         );
       }
       const end = (LABEL_WIDTH + serverWidth + redisWidth + 6).toFixed(1);
-      parts.push(`<text x="${end}" y="${y + 11}">${together(row).toFixed(1)} µs${ratio}</text>`);
+      parts.push(`<text x="${end}" y="${y + 11}">${totalMicros(row).toFixed(1)} µs${ratio}</text>`);
       y += LINE;
     }
     y += GROUP_GAP;

@@ -9,49 +9,54 @@ import { type BenchCase, CASES } from './load/cases.js';
 import { measureCase } from './load/measure-case.js';
 import { startTargets } from './load/targets.js';
 import { median } from './micro/measure.js';
-import { type BenchOptions, isWanted, readOptions, wantedOf } from './options.js';
+import { type BenchOptions, matchesFilter, readOptions, selectCases } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
 
-/** Every revision is held against this one, so that a drift over many small steps shows. */
-export const YARDSTICK = '1554e4d';
+/** The default base of comparisons, to detect slow growth over many small changes. */
+export const FIXED_COMMIT = '1554e4d';
 
-/** Loads of each process, of which the last one counts: before, V8's compilers take a part of the CPU time. */
-const ROUNDS_OF_A_PROCESS = 3;
+/** Rounds of each process. Only the last round counts, because V8 still compiles code during the others. */
+const ROUNDS_PER_PROCESS = 3;
+
+/** Minimum number of rounds for marks in micro, because fewer rounds do not show the noise. */
+const MIN_ROUNDS = 3;
+/** Minimum difference for marks in micro. */
+const MIN_DIFFERENCE = 0.05;
 
 const HELP = `Usage: npm run bench:compare [-- [<base> <branch>] [micro|load] [options] [part of a case's name …]]
 
-Checks out two revisions into folders of their own, with their packages, builds both, runs the cases on both in turns
-and prints the ratio of the CPU time (branch / base). Without revisions: ${YARDSTICK}, the fixed one, and HEAD.
-Load runs the base twice, and starts new processes for each round, of whose ${ROUNDS_OF_A_PROCESS} loads the last one counts.
-A/A is the middle half of what the rounds of the one base cost against those of the other: a ratio beyond that is
-marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than 5 % (at least
-3 rounds).
-Cases: the one of that name, else those whose names hold the part; without any, "one hot key" and "1,000 tenants" of
-load and all of micro.
-Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench; --write keeps the figures of
-load in docs/reference/cost.md.
+Builds two revisions, each with its own packages, runs the cases on both in turns, and prints the ratio of the CPU times
+(branch / base). Default revisions: ${FIXED_COMMIT} (a fixed commit) and HEAD.
+
+load   Starts new processes for each round. Only the last of their ${ROUNDS_PER_PROCESS} loads counts.
+       Runs the base twice: A/A is the range of ratios between the two in the middle half of the rounds.
+       Marks ratios outside this range.
+micro  Marks ratios that differ from 1 by more than ${100 * MIN_DIFFERENCE} %, if the rounds of the two
+       revisions do not overlap. Needs at least ${MIN_ROUNDS} rounds.
+
+Cases: a complete name selects one case, and other texts select all cases that contain the text. The default is
+"one hot key" and "1,000 tenants" of load, and all cases of micro.
+Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench
+         --write   writes the results of load to docs/reference/cost.md
 `;
 
-/** What the cases need beside weir. */
+/** Programs that the cases need. */
 const TOOLS = ['redis-server', 'h2load', 'envoy'];
-const USUAL_LOAD = ['one hot key', '1,000 tenants'];
-/** Fewer rounds say nothing about noise. */
-const LEAST_ROUNDS = 3;
-/** Smaller differences are not worth a word, however steady. */
-const LEAST_DIFFERENCE = 0.05;
+const DEFAULT_LOAD_CASES = ['one hot key', '1,000 tenants'];
 
 interface Checkout {
   readonly name: string;
   readonly folder: string;
 }
 
-interface Measured {
+/** Median and range of the rounds of a micro case. */
+interface Summary {
   readonly rounds: number;
   readonly value: number;
   readonly range: readonly [number, number];
 }
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const printProgress = (line: string) => process.stderr.write(`${line}\n`);
 
 function git(...args: string[]): string {
   return execFileSync('git', args, {
@@ -61,17 +66,20 @@ function git(...args: string[]): string {
   });
 }
 
-/** Packages are those of this checkout, where they are the same ones; else the revision gets its own. */
+/**
+ * Checks out and builds a revision. It uses the packages of this checkout if package-lock.json is the same. Otherwise,
+ * it installs the packages of the revision.
+ */
 function checkOut(parent: string, label: string, revision: string): Checkout {
   const folder = join(parent, label);
   git('worktree', 'add', '--detach', folder, revision);
   const lock = `${revision}:package-lock.json`;
   const isSame = git('show', lock) === git('show', 'HEAD:package-lock.json');
   if (isSame) symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
-  say(
+  printProgress(
     isSame
       ? `building ${revision}`
-      : `installing the packages of ${revision}, which are others, and building it`,
+      : `installing the packages of ${revision}, which differ from the current ones, and building it`,
   );
   execFileSync(process.execPath, [isSame ? '.ci/build.mjs' : '.ci/prepare.mjs'], {
     cwd: folder,
@@ -81,11 +89,11 @@ function checkOut(parent: string, label: string, revision: string): Checkout {
 }
 
 /** Prints the ratio of a micro case. */
-function printRatio(name: string, base: Measured, branch: Measured): void {
+function printRatio(name: string, base: Summary, branch: Summary): void {
   const ratio = branch.value / base.value;
-  const apart =
-    base.rounds >= LEAST_ROUNDS && (branch.range[0] > base.range[1] || branch.range[1] < base.range[0]);
-  const marked = apart && Math.abs(ratio - 1) > LEAST_DIFFERENCE;
+  const isDisjoint =
+    base.rounds >= MIN_ROUNDS && (branch.range[0] > base.range[1] || branch.range[1] < base.range[0]);
+  const marked = isDisjoint && Math.abs(ratio - 1) > MIN_DIFFERENCE;
   const verdict = marked ? (ratio > 1 ? '  SLOWER' : '  faster') : '';
   const text = (value: number) => value.toFixed(0).padStart(10);
   console.log(
@@ -93,7 +101,7 @@ function printRatio(name: string, base: Measured, branch: Measured): void {
   );
 }
 
-function spread(values: readonly number[]): Measured {
+function summarize(values: readonly number[]): Summary {
   return { rounds: values.length, value: median(values), range: [Math.min(...values), Math.max(...values)] };
 }
 
@@ -105,11 +113,11 @@ async function compareMicro(
   for (const bench of microBenches()) {
     const folders = checkouts.map(({ folder }) => join(folder, 'build/test/bench'));
     if (!folders.every((folder) => existsSync(join(folder, 'micro', `${bench}.bench.js`)))) continue;
-    const whole = filters.length === 0 || isWanted(bench, filters);
+    const whole = filters.length === 0 || matchesFilter(bench, filters);
     const found = [new Map<string, number[]>(), new Map<string, number[]>()];
     for (let round = 0; round < options.rounds; round++) {
       for (const [side, folder] of folders.entries()) {
-        say(`micro ${bench}: round ${round + 1} of ${options.rounds}, ${checkouts[side]?.name}`);
+        printProgress(`micro ${bench}: round ${round + 1} of ${options.rounds}, ${checkouts[side]?.name}`);
         for (const { name, value, unit } of await runMicro(
           bench,
           whole ? [] : filters,
@@ -125,51 +133,57 @@ async function compareMicro(
     }
     for (const [name, base] of found[0] as Map<string, number[]>) {
       const branch = found[1]?.get(name);
-      if (branch !== undefined) printRatio(`${bench}: ${name}`, spread(base), spread(branch));
+      if (branch !== undefined) printRatio(`${bench}: ${name}`, summarize(base), summarize(branch));
     }
   }
 }
 
-/** The two values between which the middle half of `values` lies. */
+/** Returns the minimum and maximum of the middle half of `values`. */
 function middleHalf(values: readonly number[]): readonly [number, number] {
   const sorted = values.toSorted((one, other) => one - other);
   const out = Math.floor(sorted.length / 4);
   return [sorted[out] as number, sorted[sorted.length - 1 - out] as number];
 }
 
-/** CPU microseconds per decision in each round: of the base, the branch, and the base again. */
-type RoundsOf = readonly [base: number[], branch: number[], again: number[]];
+/** CPU microseconds per decision in each round, of the base, the branch, and the second run of the base. */
+type RoundCosts = readonly [base: number[], branch: number[], repeatedBase: number[]];
 
-/** What a branch costs beside its base in one load case, by a base that ran twice. */
-function driftOf(name: string, [base, branch, again]: RoundsOf): Drift {
-  const one = median(base);
-  const other = median(branch);
-  const same = again.map((micros, round) => micros / (base[round] as number));
-  return { name, base: one, branch: other, ratio: other / one, same: middleHalf(same) };
+/** Returns the cost of the branch relative to the base in a load case. */
+function driftOf(name: string, [base, branch, repeatedBase]: RoundCosts): Drift {
+  const baseMicros = median(base);
+  const branchMicros = median(branch);
+  const baseRatios = repeatedBase.map((micros, round) => micros / (base[round] as number));
+  return {
+    name,
+    base: baseMicros,
+    branch: branchMicros,
+    ratio: branchMicros / baseMicros,
+    baseRatios: middleHalf(baseRatios),
+  };
 }
 
 /**
- * Runs a round of a case in processes of its own and adds what each store cost to `found`. Two processes of one
- * revision may differ by 10 % for as long as they run: rounds of the same processes say little of the revisions.
+ * Runs a round of a case, and adds the cost of each store to `found`. The round uses new processes, because two
+ * processes of one revision can differ by 10 % during their whole lifetime.
  */
 async function runRound(
   bench: BenchCase,
   checkouts: readonly [Checkout, Checkout, Checkout],
   round: number,
   options: BenchOptions,
-  found: Map<string, RoundsOf>,
+  found: Map<string, RoundCosts>,
 ): Promise<void> {
   const { transports } = options;
-  const targets = await startTargets(bench, { transports, given: undefined, checkouts });
+  const targets = await startTargets(bench, { transports, external: undefined, checkouts });
   try {
-    // Back and forth, so that none always follows the same other one.
+    // Alternate the order, so that no server always runs after the same other server.
     const inTurn = round % 2 === 0 ? targets.all : targets.all.toReversed();
-    const named = (line: string) => say(`round ${round + 1} of ${options.rounds}: ${line}`);
-    const rows = await measureCase(bench, inTurn, { ...options, rounds: ROUNDS_OF_A_PROCESS }, named);
+    const printRound = (line: string) => printProgress(`round ${round + 1} of ${options.rounds}: ${line}`);
+    const rows = await measureCase(bench, inTurn, { ...options, rounds: ROUNDS_PER_PROCESS }, printRound);
     for (const row of rows) {
       const side = checkouts.findIndex(({ name }) => row.target.endsWith(`, ${name}`));
       const target = row.target.replace(`, ${checkouts[side]?.name}`, '');
-      const rounds: RoundsOf = found.get(target) ?? [[], [], []];
+      const rounds: RoundCosts = found.get(target) ?? [[], [], []];
       rounds[side]?.push(row.rounds.at(-1) as number);
       found.set(target, rounds);
     }
@@ -183,18 +197,18 @@ async function compareLoad(
   filters: readonly string[],
   options: BenchOptions,
 ): Promise<readonly Drift[]> {
-  const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }] as const;
+  const checkouts = [base, branch, { name: `${base.name}, repeated`, folder: base.folder }] as const;
   const drifts: Drift[] = [];
-  for (const bench of wantedOf(CASES, filters)) {
-    const found = new Map<string, RoundsOf>();
+  for (const bench of selectCases(CASES, filters)) {
+    const found = new Map<string, RoundCosts>();
     try {
       for (let round = 0; round < options.rounds; round++) {
         await runRound(bench, checkouts, round, options, found);
       }
     } catch (error) {
-      // An earlier commit may not know a setting of the case.
-      say(`${bench.name}: left out: ${(error as Error).message}`);
-      console.log(`${bench.name}: left out, as a server of one of the two failed`);
+      // An earlier commit may not support a setting of the case.
+      printProgress(`${bench.name}: skipped: ${(error as Error).message}`);
+      console.log(`${bench.name}: skipped, because a server failed`);
       continue;
     }
     for (const [target, rounds] of found) {
@@ -206,25 +220,25 @@ async function compareLoad(
 }
 
 async function main(): Promise<void> {
-  const given = process.argv.slice(2);
+  const args = process.argv.slice(2);
   const isRevision = (word: string | undefined) => word !== undefined && !/^(-|micro$|load$)/.test(word);
-  const named = isRevision(given[0]) && isRevision(given[1]);
-  const [base, branch] = named ? (given as [string, string]) : [YARDSTICK, 'HEAD'];
-  const options = readOptions(named ? given.slice(2) : given);
+  const hasRevisions = isRevision(args[0]) && isRevision(args[1]);
+  const [base, branch] = hasRevisions ? (args as [string, string]) : [FIXED_COMMIT, 'HEAD'];
+  const options = readOptions(hasRevisions ? args.slice(2) : args);
   if (options === undefined || options.target !== undefined) {
     process.stdout.write(HELP);
     process.exitCode = options === undefined ? 0 : 2;
     return;
   }
   fetchTools(TOOLS);
-  // The checkouts, whose benchmarks run in processes of their own, have none.
+  // The checkouts contain no tools, so their benchmarks get the paths as variables.
   for (const tool of TOOLS) process.env[variableOf(tool)] = toolPath(tool);
   const parent = mkdtempSync(join(tmpdir(), 'weir-compare-'));
   try {
     const checkouts = [checkOut(parent, 'base', base), checkOut(parent, 'branch', branch)] as const;
     console.log(`${''.padEnd(64)} ${'base'.padStart(10)} ${'branch'.padStart(10)}     ratio`);
     if (options.load) {
-      const filters = options.filters.length > 0 ? options.filters : USUAL_LOAD;
+      const filters = options.filters.length > 0 ? options.filters : DEFAULT_LOAD_CASES;
       const drifts = await compareLoad(checkouts, filters, options);
       if (options.write) writeDrifts(drifts, base, options);
     }

@@ -9,8 +9,8 @@ function ticksToMicros(ticks: number): number {
 }
 
 /**
- * Numbers of /proc/<pid>/stat after the command name, which stands in parentheses and may hold anything. Field 3 is at
- * index 0.
+ * Returns the fields of /proc/<pid>/stat after the command name, which is in parentheses and may contain any character.
+ * Field 3 has the index 0.
  */
 function statFields(pid: number | 'self'): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -18,8 +18,8 @@ function statFields(pid: number | 'self'): string[] {
 }
 
 /**
- * CPU time (user and system, all threads) a process has used so far, in microseconds. Linux only. Exact to the
- * nanosecond where the kernel keeps schedstat, else to the 10 ms of a tick.
+ * Returns the CPU time (user and system) of all running threads of a process, in microseconds. Works only on Linux. The
+ * resolution is a nanosecond if the kernel provides schedstat, and 10 ms otherwise.
  */
 export function cpuMicros(pid: number): number {
   try {
@@ -29,28 +29,28 @@ export function cpuMicros(pid: number): number {
     }
     if (nanos > 0) return nanos / 1000;
   } catch {
-    // No schedstat in this kernel, or a thread that has just ended.
+    // The kernel provides no schedstat, or a thread has just ended.
   }
   const fields = statFields(pid);
   return ticksToMicros(Number(fields[11]) + Number(fields[12]));
 }
 
 /**
- * CPU time (user and system) a process has used so far, threads that have ended included, in microseconds; resolution
- * 10 ms. Linux only.
+ * Returns the CPU time (user and system) of a process in microseconds, including threads that have ended. Its
+ * resolution is 10 ms. Works only on Linux.
  */
 export function cpuMicrosOfAll(pid: number): number {
   const fields = statFields(pid);
   return ticksToMicros(Number(fields[11]) + Number(fields[12]));
 }
 
-/** CPU time of the children of this process that have ended, in microseconds; resolution 10 ms. */
+/** Returns the CPU time of this process's children that have ended, in microseconds. The resolution is 10 ms. */
 export function endedChildrenMicros(): number {
   const fields = statFields('self');
   return ticksToMicros(Number(fields[13]) + Number(fields[14]));
 }
 
-/** Memory of a process that is in RAM (VmRSS), in bytes. */
+/** Returns the resident memory (VmRSS) of a process, in bytes. */
 export function residentBytes(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? 0) * 1024;

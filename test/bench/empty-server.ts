@@ -3,15 +3,15 @@ import { loadSync } from '@grpc/proto-loader';
 import { assetPath } from '../../src/assets.js';
 
 /**
- * The yardstick of every benchmark: @grpc/grpc-js with @grpc/proto-loader and a handler that decides nothing. Prints
- * its port on a line of its own and runs until it is killed.
+ * The baseline of every benchmark: @grpc/grpc-js with @grpc/proto-loader and a handler that always answers OK. Prints
+ * its port, and runs until it is killed.
  */
 const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', {
   includeDirs: [assetPath('proto')],
   keepCase: true,
 });
 const service = definition['envoy.service.ratelimit.v3.RateLimitService'];
-if (service === undefined || 'format' in service) throw new Error('proto/ does not hold RateLimitService');
+if (service === undefined || 'format' in service) throw new Error('proto/ does not contain RateLimitService');
 
 const shouldRateLimit: handleUnaryCall<unknown, unknown> = (_call, reply) => {
   reply(null, { overall_code: 'OK', statuses: [{ code: 'OK' }] });

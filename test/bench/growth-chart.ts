@@ -1,6 +1,6 @@
 import type { GrowthPoint } from './micro/measure.js';
 
-/** A point of the picture: what was matched, and microseconds. */
+/** A point of the chart, with the CPU time of a match in microseconds. */
 export interface MeasuredPoint extends GrowthPoint {
   readonly micros: number;
 }
@@ -34,8 +34,8 @@ function escaped(text: string): string {
 const grouped = (number: number): string => number.toLocaleString('en');
 
 /**
- * Both axes are logarithmic: cost in proportion is a straight line that rises with them, cost that stays is a level
- * one.
+ * Returns an SVG with the cost of matching. Both axes are logarithmic, so that proportional cost is a rising line, and
+ * constant cost is a horizontal line.
  */
 export function growthChart(points: readonly MeasuredPoint[], caption: string): string {
   const matchers = [...new Set(points.map(({ matcher }) => matcher))];
@@ -47,12 +47,13 @@ export function growthChart(points: readonly MeasuredPoint[], caption: string): 
   const yOf = (value: number): number => BOTTOM - ((Math.log10(value) - low) / (high - low)) * (BOTTOM - TOP);
   const parts: string[] = [];
   for (const { from, to, title, x } of PANELS) {
-    const usual = (matcher: string): number => {
-      const bytes = points.filter((point) => point.matcher === matcher && point.bytes > 64);
-      return bytes[0]?.rules ?? 1;
+    // Only the points with this number of rules vary the number of bytes.
+    const fixedRules = (matcher: string): number => {
+      const varied = points.filter((point) => point.matcher === matcher && point.bytes > 64);
+      return varied[0]?.rules ?? 1;
     };
     const shown = points.filter((point) =>
-      x === 'bytes' ? point.rules === usual(point.matcher) : point.bytes === 64,
+      x === 'bytes' ? point.rules === fixedRules(point.matcher) : point.bytes === 64,
     );
     const all = shown.map((point) => point[x]);
     const [first, last] = [Math.min(...all), Math.max(...all)];
@@ -76,10 +77,10 @@ export function growthChart(points: readonly MeasuredPoint[], caption: string): 
       const line = new Map(
         shown.filter((point) => point.matcher === matcher).map((point) => [point[x], point.micros]),
       );
-      const way = [...line]
+      const path = [...line]
         .sort(([a], [b]) => a - b)
         .map(([value, cost]) => `${xOf(value).toFixed(1)} ${yOf(cost).toFixed(1)}`);
-      parts.push(`<path class="line" ${strokeOf(i)} d="M${way.join('L')}"/>`);
+      parts.push(`<path class="line" ${strokeOf(i)} d="M${path.join('L')}"/>`);
     });
   }
   matchers.forEach((matcher, i) => {

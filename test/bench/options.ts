@@ -1,18 +1,21 @@
-import type { GivenTarget } from './load/targets.js';
+import type { ExternalTarget } from './load/targets.js';
 
 export const HELP = `Usage: npm run bench [-- [micro|load] [options] [part of a case's name …]]
 
-Without micro or load both run. The case of the given name runs, else all cases whose names hold the given part.
-  --list              print the cases of load
-  --quick             seconds instead of minutes, figures to be taken as a sign of life only
-  --rounds N          rounds of each load case, the figures are their medians (5)
-  --seconds N         length of a round (1.5)
-  --many N            how many "many tenants" are (1000000, at most 9000000)
-  --transports A,B    run weir once with each GRPC_TRANSPORT (default: weir's own choice)
-  --target HOST:PORT  measure this server instead of weir, in the load cases that need no special set-up of it; see docs/internals/benchmarks.md
-  --pid N             process of the target, for its CPU and memory
-  --redis-pid N,…     processes of the Redis that the target uses
-  --write             keep the figures: test/bench/results/ and the part of docs/reference/cost.md that shows them; of micro, the picture of match-growth
+Runs micro and load by default. A complete name selects one case, and any other text selects all cases that contain it.
+See docs/internals/benchmarks.md.
+
+  --list              print the names of the load cases
+  --quick             run for seconds instead of minutes; the results have no meaning
+  --rounds N          number of rounds of each load case; the results are medians (5)
+  --seconds N         duration of a round (1.5)
+  --many N            number of tenants in "many tenants" (1000000, at most 9000000)
+  --transports A,B    run weir with each of these GRPC_TRANSPORT values (default: weir's default)
+  --target HOST:PORT  measure this server instead of weir, in the load cases that need no special setup
+  --pid N             process ID of the target, to measure its CPU time and memory
+  --redis-pid N,…     process IDs of the Redis servers that the target uses
+  --write             write the results of load to test/bench/results/ and docs/reference/cost.md, and the chart of
+                      micro match-growth to test/bench/results/
 `;
 
 export interface BenchOptions {
@@ -25,7 +28,7 @@ export interface BenchOptions {
   readonly seconds: number;
   readonly many: number;
   readonly transports: readonly (string | undefined)[];
-  readonly target: GivenTarget | undefined;
+  readonly target: ExternalTarget | undefined;
   readonly filters: readonly string[];
 }
 
@@ -33,34 +36,34 @@ const MAX_TENANTS = 9_000_000;
 const FLAGS = ['--list', '--quick', '--write', '--help'];
 const VALUES = ['--rounds', '--seconds', '--many', '--transports', '--target', '--pid', '--redis-pid'];
 
-function positive(name: string, text: string): number {
+function parsePositive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0) || value === Number.POSITIVE_INFINITY)
-    throw new Error(`${name} wants a positive number, not "${text}"`);
+    throw new Error(`${name}: "${text}" is not a positive number`);
   return value;
 }
 
-function givenTarget(values: ReadonlyMap<string, string>): GivenTarget | undefined {
+function readExternalTarget(values: ReadonlyMap<string, string>): ExternalTarget | undefined {
   const address = values.get('--target');
   const pid = values.get('--pid');
   if (address === undefined) {
     if (pid !== undefined || values.has('--redis-pid'))
-      throw new Error('--pid and --redis-pid belong to --target');
+      throw new Error('--pid and --redis-pid require --target');
     return undefined;
   }
   const colon = address.lastIndexOf(':');
-  if (colon < 1) throw new Error(`--target wants host:port, not "${address}"`);
-  if (pid === undefined) throw new Error('--target wants --pid too: CPU time is read from that process');
+  if (colon < 1) throw new Error(`--target: "${address}" is not HOST:PORT`);
+  if (pid === undefined) throw new Error('--target requires --pid, to measure the CPU time of the process');
   const redisPids = values.get('--redis-pid')?.split(',') ?? [];
   return {
     host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
-    port: positive('--target', address.slice(colon + 1)),
-    pid: positive('--pid', pid),
-    redisPids: redisPids.map((one) => positive('--redis-pid', one)),
+    port: parsePositive('--target', address.slice(colon + 1)),
+    pid: parsePositive('--pid', pid),
+    redisPids: redisPids.map((one) => parsePositive('--redis-pid', one)),
   };
 }
 
-/** Reads the command line. Returns undefined for --help; throws a sentence where it makes no sense. */
+/** Reads the command line. Returns undefined for --help. Throws an error with a message if an option is not valid. */
 export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   const flags = new Set<string>();
   const values = new Map<string, string>();
@@ -70,9 +73,9 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
     if (FLAGS.includes(word)) flags.add(word);
     else if (VALUES.includes(word)) {
       const value = argv[++index];
-      if (value === undefined) throw new Error(`${word} wants a value`);
+      if (value === undefined) throw new Error(`${word} requires a value`);
       values.set(word, value);
-    } else if (word.startsWith('-')) throw new Error(`no option ${word}`);
+    } else if (word.startsWith('-')) throw new Error(`${word} is not an option`);
     else words.push(word);
   }
   if (flags.has('--help')) return undefined;
@@ -81,9 +84,9 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   const quick = flags.has('--quick');
   const number = (name: string, usual: number) => {
     const text = values.get(name);
-    return text === undefined ? usual : positive(name, text);
+    return text === undefined ? usual : parsePositive(name, text);
   };
-  const target = givenTarget(values);
+  const target = readExternalTarget(values);
   return {
     micro: (both || kind === 'micro') && target === undefined,
     load: both || kind === 'load',
@@ -99,13 +102,13 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   };
 }
 
-/** Whether the command line asks for a case, by a part of its name. */
-export function isWanted(name: string, filters: readonly string[]): boolean {
+/** Returns whether a name contains one of the filters. An empty list of filters matches every name. */
+export function matchesFilter(name: string, filters: readonly string[]): boolean {
   return filters.length === 0 || filters.some((part) => name.includes(part));
 }
 
-/** The cases that the command line asks for: a whole name means that case alone, other words are parts of names. */
-export function wantedOf<Case extends { readonly name: string }>(
+/** Returns the selected cases. A filter that is a complete name selects only this case. */
+export function selectCases<Case extends { readonly name: string }>(
   cases: readonly Case[],
   filters: readonly string[],
 ): readonly Case[] {

@@ -3,8 +3,8 @@ import { toolPath } from '../support/process/tools.js';
 import { measureBucketMemory } from '../support/redis/redis-memory.js';
 
 /**
- * What a tenant takes in Redis: makes 100,000 buckets of each kind and prints the bytes of one, in the Redis of the
- * tests and in the oldest that is supported. `node build/test/bench/redis-memory.js`
+ * Measures the memory of a bucket in Redis. Creates 100,000 buckets of each kind, in the Redis of the tests and in the
+ * oldest supported Redis, and prints the bytes of a bucket. To run it: `node build/test/bench/redis-memory.js`.
  */
 const TENANTS = 100_000;
 const NAME_LENGTHS = [8, 36];

@@ -4,15 +4,15 @@ import { type BenchCase, CASES, isPlain } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
-import { type BenchOptions, HELP, readOptions, wantedOf } from './options.js';
+import { type BenchOptions, HELP, readOptions, selectCases } from './options.js';
 import { printMicro } from './run-micro.js';
 import { writeGrowth, writeResults } from './write-results.js';
 
-/** `npm run bench`, see HELP in options.ts and docs/internals/benchmarks.md: tables on stdout, all else on stderr. */
-const say = (line: string) => process.stderr.write(`${line}\n`);
+/** `npm run bench`: prints tables to stdout, and progress to stderr. See docs/internals/benchmarks.md. */
+const printProgress = (line: string) => process.stderr.write(`${line}\n`);
 
-/** The programs that a case needs. */
-function toolsOf({ generator, envoy, stores }: BenchCase): readonly string[] {
+/** Returns the programs that a case needs. */
+function requiredTools({ generator, envoy, stores }: BenchCase): readonly string[] {
   return [
     ...(generator === 'h2load' ? ['h2load'] : []),
     ...(envoy ? ['envoy'] : []),
@@ -21,27 +21,26 @@ function toolsOf({ generator, envoy, stores }: BenchCase): readonly string[] {
 }
 
 async function runLoad(options: BenchOptions): Promise<Row[]> {
-  const choice = { transports: options.transports, given: options.target, checkouts: [] };
+  const targetOptions = { transports: options.transports, external: options.target, checkouts: [] };
   const rows: Row[] = [];
-  const wanted = wantedOf(CASES, options.filters).filter(
+  const wanted = selectCases(CASES, options.filters).filter(
     (bench) => options.target === undefined || isPlain(bench),
   );
   if (wanted.length === 0) return rows;
-  fetchTools([...new Set(wanted.flatMap(toolsOf))]);
+  fetchTools([...new Set(wanted.flatMap(requiredTools))]);
   console.log(
-    `CPU time per decision; median of ${options.rounds} rounds of ${options.seconds} s, targets in ` +
-      `turns; Node ${process.version}`,
+    `CPU time per decision, median of ${options.rounds} rounds of ${options.seconds} s, Node ${process.version}`,
   );
   console.log(textHeading());
   for (const bench of wanted) {
-    const missing = toolsOf(bench).find((tool) => optionalToolPath(tool) === undefined);
+    const missing = requiredTools(bench).find((tool) => optionalToolPath(tool) === undefined);
     if (missing !== undefined) {
-      console.log(`${bench.name}\n  skipped: ${missing} is missing`);
+      console.log(`${bench.name}\n  skipped: ${missing} is not available`);
       continue;
     }
-    const targets = await startTargets(bench, choice);
+    const targets = await startTargets(bench, targetOptions);
     try {
-      const measured = await measureCase(bench, targets.all, options, say);
+      const measured = await measureCase(bench, targets.all, options, printProgress);
       rows.push(...measured);
       console.log(textRows(measured));
     } finally {
@@ -71,9 +70,9 @@ async function main(): Promise<void> {
   let count = 0;
   if (options.micro) {
     fetchTools(['redis-server']);
-    const figures = await printMicro(options.filters, options.quick, say);
-    count += figures.length;
-    if (options.write) writeGrowth(figures);
+    const measurements = await printMicro(options.filters, options.quick, printProgress);
+    count += measurements.length;
+    if (options.write) writeGrowth(measurements);
   }
   if (options.load) {
     const rows = await runLoad(options);
@@ -81,8 +80,9 @@ async function main(): Promise<void> {
     if (options.write) writeResults(rows, options);
   }
   if (count === 0) {
-    say(
-      `no case was measured: no name of one holds ${options.filters.join(' or ')}; --list prints those of load`,
+    printProgress(
+      `No case has ${options.filters.map((filter) => `"${filter}"`).join(' or ')} in its name. ` +
+        '--list prints the names of the load cases.',
     );
     process.exitCode = 2;
   }

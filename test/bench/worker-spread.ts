@@ -6,9 +6,9 @@ import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
 /**
- * How evenly connections come to workers with each WORKER_SCHEDULING: opens 8 and 64 connections to 4 workers, as
- * Envoys that connect once and stay, and prints connections per worker, sorted, for three tries. `node
- * build/test/bench/worker-spread.js`
+ * Measures how evenly each WORKER_SCHEDULING distributes connections among 4 workers. Opens 8 and 64 connections, and
+ * prints the number of connections of each worker, in descending order, for three attempts. To run it: `node
+ * build/test/bench/worker-spread.js`.
  */
 const WORKERS = 4;
 const POLICY = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';

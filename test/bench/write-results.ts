@@ -8,24 +8,25 @@ import { byCase, chart } from './chart.js';
 import { growthChart } from './growth-chart.js';
 import type { Row } from './load/measure-case.js';
 import { markdownTable } from './load/table.js';
-import type { Figure } from './micro/measure.js';
+import type { Measurement } from './micro/measure.js';
 import type { BenchOptions } from './options.js';
 
 const FOLDER = 'test/bench/results';
-/** The page of the manual that shows the figures. */
+/** Page of the manual with the results. */
 export const PAGE = 'docs/reference/cost.md';
 const BEGIN = '<!-- bench: printed by npm run bench -- load --write -->';
 const END = '<!-- bench end -->';
-/** What the manual's table shows; the whole one lies in {@link FOLDER}. */
+/** Columns of the table in the manual. The complete table is in {@link FOLDER}. */
 const PAGE_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p50 ms', 'p99 ms'];
 
-/** When and where: without it a figure says nothing. */
-function circumstances({ rounds, seconds, many }: BenchOptions): string {
-  return `${machine()}. Median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`;
+/** Describes the machine and the options of a run, without which the results have no meaning. */
+function describeRun({ rounds, seconds, many }: BenchOptions): string {
+  const tenants = many.toLocaleString('en');
+  return `${describeMachine()}. Median of ${rounds} rounds of ${seconds} s, "many tenants" are ${tenants}`;
 }
 
-/** Day, commit, Node.js and processors of a measurement. */
-export function machine(): string {
+/** Returns the date, commit, Node.js version and processors of a measurement. */
+export function describeMachine(): string {
   const processors = cpus();
   const model = (processors[0]?.model ?? 'unknown').replaceAll(/\s+/g, ' ').trim();
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
@@ -38,18 +39,18 @@ export function machine(): string {
   ].join(', ');
 }
 
-/** Writes the picture of match-growth below {@link FOLDER}, if its figures are there. */
-export function writeGrowth(figures: readonly Figure[]): void {
-  const points = figures.flatMap(({ point, value }) =>
+/** Writes the chart of match-growth to {@link FOLDER}, if `measurements` contains its points. */
+export function writeGrowth(measurements: readonly Measurement[]): void {
+  const points = measurements.flatMap(({ point, value }) =>
     point === undefined ? [] : [{ ...point, micros: value }],
   );
   if (points.length === 0) return;
   const folder = join(repositoryRoot, FOLDER);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'match-growth.svg'), growthChart(points, machine()));
+  writeFileSync(join(folder, 'match-growth.svg'), growthChart(points, describeMachine()));
 }
 
-/** Columns of the manual's table out of the whole table. */
+/** Returns the table for the manual. */
 function shortTable(rows: readonly Row[]): string {
   const lines = markdownTable(rows)
     .split('\n')
@@ -66,22 +67,19 @@ function markdownRule(columns: number): string {
   return `|---|---|${'--:|'.repeat(columns - 2)}`;
 }
 
-const OFF_THE_CHART = ['one call in flight', 'half rate, 1,000 tenants', 'new tenants arrive'];
+const CASES_NOT_IN_CHART = ['one call in flight', 'half rate, 1,000 tenants', 'new tenants arrive'];
 
-/** The chart shows where the processor is busy: waiting at a low rate costs a wake-up per call and says little. */
+/** Returns the rows for the chart. Cases with a low rate are omitted, because they mainly measure wake-ups. */
 function chartRows(rows: readonly Row[]): Row[] {
   return byCase(rows)
-    .filter(([first]) => !OFF_THE_CHART.includes(first?.case ?? ''))
+    .filter(([first]) => !CASES_NOT_IN_CHART.includes(first?.case ?? ''))
     .flat();
 }
 
-/**
- * Writes chart and table below {@link FOLDER}, and the part of
- * docs/reference/cost.md between its markers, if it has them.
- */
+/** Writes the chart and the table to {@link FOLDER}, and the results in {@link PAGE}. */
 export function writeResults(rows: readonly Row[], options: BenchOptions): void {
   const folder = join(repositoryRoot, FOLDER);
-  const where = circumstances(options);
+  const where = describeRun(options);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'chart.svg'), chart(chartRows(rows), where));
   writeFileSync(
@@ -92,6 +90,6 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
 
   const part =
     `${BEGIN}\n![CPU time per decision](../../${FOLDER}/chart.svg)\n\n${where}. [All ` +
-    `figures](../../${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
+    `results](../../${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
   writePart(PAGE, BEGIN, END, part);
 }

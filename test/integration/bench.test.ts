@@ -68,7 +68,7 @@ test('part of a name selects a file or its cases, and other files print nothing'
   ).toEqual(['hpack']);
   const none = await runToEnd(process.execPath, [RUN, 'load', '--quick', 'nobody']);
   expect(none).toMatchObject({ code: 2, stdout: '' });
-  expect(none.stderr).toContain('no name of one holds nobody; --list prints');
+  expect(none.stderr).toContain('No case has "nobody" in its name. --list prints');
 });
 
 test('the load client ends with an error message if a call is not answered with a decision', async () => {
@@ -80,14 +80,14 @@ test('the load client ends with an error message if a call is not answered with 
   const file = join(repositoryRoot, 'build/test/bench/load/load-client.js');
   const { code, stdout, stderr } = await runToEnd(process.execPath, [file, JSON.stringify(order)]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/a call without decision: .*grpc-status 3/);
+  expect(stderr).toMatch(/a call got no decision: .*grpc-status 3/);
   await server.stop();
 });
 
 test.each([
-  ['an unknown option', ['--rate', '5'], 'no option --rate'],
-  ['a target without its process', ['load', '--target', '127.0.0.1:8081'], '--target wants --pid too'],
-  ['a number that is none', ['--rounds', 'many'], '--rounds wants a positive number, not "many"'],
+  ['an unknown option', ['--rate', '5'], '--rate is not an option'],
+  ['a target without its process', ['load', '--target', '127.0.0.1:8081'], '--target requires --pid'],
+  ['an invalid number', ['--rounds', 'many'], '--rounds: "many" is not a positive number'],
 ])('%s ends the run with an error message', async (_, args, message) => {
   const { code, stderr } = await runToEnd(process.execPath, [RUN, ...args]);
   expect(code).toBe(2);

@@ -55,7 +55,7 @@ class Innocent implements CallObserver {
     if (overLimit) this.failure ??= 'OVER_LIMIT';
   }
 
-  turned(): void {}
+  chunkRead(): void {}
 
   failed(reason: string): void {
     this.failure ??= `"${reason}"`;

@@ -1,26 +1,25 @@
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
 
-/** Stands in a message for the tenant; each call puts the digits of its own there. */
+/** Placeholder for the tenant in a message. Each call replaces the digits with the number of its tenant. */
 export const TENANT = 'tenant-0000000';
 const DIGITS = 7;
 
-/**
- * What all calls of a connection share, encoded before the first: HEADERS directly followed by DATA with END_STREAM.
- */
+/** The frames that all calls of a connection share: HEADERS, directly followed by DATA with END_STREAM. */
 export interface CallTemplate {
-  /** Of the first call: fields as literals that enter the dynamic table (RFC 7541 section 6.2.1). */
+  /** Frames of the first call, which adds its fields to the dynamic table (RFC 7541 section 6.2.1). */
   readonly first: Buffer;
-  /** Of every later one: indexed fields only, as Envoy's are. */
+  /** Frames of all other calls, with indexed fields only, as Envoy sends them. */
   readonly later: Buffer;
   /** Flow-controlled bytes of a call. */
   readonly dataBytes: number;
-  /** Digits of the tenant, counted from the end of the frames: where each last one stands. */
+  /** Positions of the last digits of the tenants, counted from the end of the frames. */
   readonly digitsFromEnd: readonly number[];
 }
 
 /**
- * Literal with incremental indexing, name from the static table (RFC 7541 appendix A) or new. Strings below 127 bytes.
+ * Encodes a literal with incremental indexing. `name` is an index of the static table (RFC 7541 appendix A) or a new
+ * name. Strings must be shorter than 127 bytes.
  */
 function literal(name: number | string, value: string): Buffer {
   const head = typeof name === 'number' ? [0x40 | name] : [0x40, name.length, ...Buffer.from(name)];
@@ -36,9 +35,9 @@ function framed(type: number, flags: number, payload: Uint8Array): Buffer {
   return bytes;
 }
 
-/** `message` is an encoded RateLimitRequest in which {@link TENANT} may occur. */
+/** Creates a template. `message` is an encoded RateLimitRequest, which may contain {@link TENANT}. */
 export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', authority: string): CallTemplate {
-  // :method POST and :scheme stand in the static table.
+  // The static table contains :method POST and :scheme.
   const method = [0x83, scheme === 'http' ? 0x86 : 0x87];
   const literals = [
     literal(4, SHOULD_RATE_LIMIT_PATH),
@@ -47,7 +46,7 @@ export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', auth
     literal('te', 'trailers'),
     literal(58, 'weir-bench'),
   ];
-  // The dynamic table begins at 62 with the youngest entry.
+  // The newest entry of the dynamic table has the index 62.
   const indexed = literals.map((_, i) => 0x80 | (62 + literals.length - 1 - i));
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
@@ -66,7 +65,7 @@ export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', auth
   };
 }
 
-/** Writes one call into `output` at `start`; returns where it ends. */
+/** Writes a call to `output` at `start`. Returns the end of the call. */
 export function writeCall(
   output: Buffer,
   start: number,

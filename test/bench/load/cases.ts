@@ -1,35 +1,35 @@
-import type { Limit, Verdict } from './policy.js';
+import type { BucketKind, Limit } from './policy.js';
 
-/** Where a weir keeps its buckets. */
+/** Store of weir. */
 export type BenchStore = 'memory' | 'Redis' | 'Redis Cluster';
 
-/** How a case loads its targets. */
+/** Kind of load in a case. */
 export type Load =
-  /** As fast as answers come. */
+  /** Maximum rate. */
   | 'saturation'
-  /** At half the rate of saturation, which is measured before. */
+  /** Half of the maximum rate, which is measured first. */
   | 'half rate'
-  /** New tenants only, at a quarter of the rate of saturation: what they cost in pauses and memory. */
+  /** Only new tenants, at a quarter of the maximum rate, to measure pauses and memory. */
   | 'arrivals';
 
-/** One line of `npm run bench -- load --list`. */
+/** A case of `npm run bench -- load`. */
 export interface BenchCase {
   readonly name: string;
   readonly load: Load;
-  /** h2load where the call is always the same, else the generator of our own. */
+  /** `h2load` if all calls are equal, otherwise `own` for load-client.ts. */
   readonly generator: 'h2load' | 'own';
   readonly stores: readonly BenchStore[];
   readonly connections: number;
   readonly streams: number;
   readonly descriptors: number;
   readonly rules: number;
-  /** `many`: a million, or what `--many` says. */
+  /** `many` means a million, or the value of `--many`. */
   readonly tenants: number | 'many';
-  readonly verdict: Verdict;
+  readonly bucketKind: BucketKind;
   readonly tls: boolean;
-  /** Policies that are measured beside each other, the one that all others have first. */
+  /** Kinds of policies to compare. */
   readonly limits: readonly Limit[];
-  /** Through a real Envoy, which asks the target. */
+  /** Whether the load goes to an Envoy that calls the target. */
   readonly envoy: boolean;
 }
 
@@ -43,7 +43,7 @@ const BASE: BenchCase = {
   descriptors: 1,
   rules: 10,
   tenants: 1,
-  verdict: 'allowed',
+  bucketKind: 'fast refill',
   tls: false,
   limits: ['token bucket'],
   envoy: false,
@@ -53,30 +53,30 @@ function bench(name: string, changes: Partial<BenchCase> = {}): BenchCase {
   return { ...BASE, ...changes, name };
 }
 
-/** All cases, in the order of the tables. The first is the one that others differ from in what their names say. */
+/** All cases, in the order of the tables. The other cases differ from the first case as described by their names. */
 export const CASES: readonly BenchCase[] = [
   bench('one hot key'),
-  bench('1,000 tenants', { generator: 'own', tenants: 1000, verdict: 'kept' }),
+  bench('1,000 tenants', { generator: 'own', tenants: 1000, bucketKind: 'kept' }),
   bench('three masters', { stores: ['Redis', 'Redis Cluster'] }),
   bench('three masters, 1,000 tenants', {
     generator: 'own',
     tenants: 1000,
-    verdict: 'kept',
+    bucketKind: 'kept',
     stores: ['Redis', 'Redis Cluster'],
   }),
-  bench('many tenants', { generator: 'own', tenants: 'many', verdict: 'kept' }),
+  bench('many tenants', { generator: 'own', tenants: 'many', bucketKind: 'kept' }),
   bench('3 descriptors', { descriptors: 3 }),
   bench('10 descriptors', { descriptors: 10 }),
   bench('10,000 rules', { rules: 10_000 }),
-  bench('all denied', { verdict: 'denied' }),
-  bench('all denied, 1,000 tenants', { generator: 'own', tenants: 1000, verdict: 'denied' }),
+  bench('all denied', { bucketKind: 'denied' }),
+  bench('all denied, 1,000 tenants', { generator: 'own', tenants: 1000, bucketKind: 'denied' }),
   bench('one call in flight', { connections: 1, streams: 1 }),
   bench('1 connection', { connections: 1 }),
   bench('100 connections', { connections: 100, streams: 4 }),
   bench('TLS', { tls: true }),
   bench('windows', { limits: ['token bucket', 'window', 'window, all sinks'] }),
   bench('several limits, matchers', {
-    verdict: 'lasting',
+    bucketKind: 'slow refill',
     limits: [
       'token bucket',
       'two limits',
@@ -89,24 +89,27 @@ export const CASES: readonly BenchCase[] = [
   bench('several limits, matchers, 1,000 tenants', {
     generator: 'own',
     tenants: 1000,
-    verdict: 'kept',
+    bucketKind: 'kept',
     limits: ['token bucket', 'two limits', 'candidate', '1,000 regular expressions'],
   }),
   bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
   bench('half rate', { load: 'half rate' }),
-  bench('half rate, 1,000 tenants', { load: 'half rate', generator: 'own', tenants: 1000, verdict: 'kept' }),
+  bench('half rate, 1,000 tenants', {
+    load: 'half rate',
+    generator: 'own',
+    tenants: 1000,
+    bucketKind: 'kept',
+  }),
   bench('new tenants arrive', {
     load: 'arrivals',
     generator: 'own',
     tenants: 'many',
-    verdict: 'kept',
+    bucketKind: 'kept',
     stores: ['memory'],
   }),
 ];
 
-/**
- * Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes.
- */
-export function isPlain({ tls, limits, rules, verdict }: BenchCase): boolean {
-  return !tls && limits.length === 1 && rules === BASE.rules && verdict !== 'denied';
+/** Returns whether the case supports an external server, which has its own limits for tenant and resource_group. */
+export function isPlain({ tls, limits, rules, bucketKind }: BenchCase): boolean {
+  return !tls && limits.length === 1 && rules === BASE.rules && bucketKind !== 'denied';
 }

@@ -5,29 +5,30 @@ import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import { type CallTemplate, writeCall } from './call-template.js';
 
 const OUTPUT_BYTES = 1 << 18;
-/** What the server may send before the next WINDOW_UPDATE of ours; a million answers of any size here. */
+/** Bytes that the server may send before the next WINDOW_UPDATE, enough for a million answers. */
 const RECEIVE_WINDOW = 1 << 30;
-/** Calls under way that a connection can keep apart; a power of two. */
+/** Maximum number of calls in flight on a connection. A power of two. */
 const MAX_CALLS = 1 << 14;
-/** The field of RateLimitResponse that must come first: overall_code, a varint. */
+/** The first field of a RateLimitResponse must be overall_code, a varint. */
 const OVERALL_CODE_TAG = 0x08;
 const OVER_LIMIT = 2;
 
+/** Receives the events of a connection. */
 export interface CallObserver {
   /**
-   * A call has its whole answer: grpc-status 0 and a decision. `startMicros` is what {@link ClientConnection.call} was
-   * given.
+   * A call got its complete answer, with grpc-status 0 and a decision. `startMicros` is the argument of {@link
+   * ClientConnection.call}.
    */
   answered(startMicros: number, overLimit: boolean): void;
-  /** All that has come is read; what is called now goes out together. */
-  turned(connection: ClientConnection): void;
-  /** The run is spoilt: a call failed, or the connection. */
+  /** All received data was processed. The connection sends calls from this function in one write. */
+  chunkRead(connection: ClientConnection): void;
+  /** A call or the connection failed. */
   failed(reason: string): void;
 }
 
 /**
- * Client side of one HTTP/2 connection that does nothing but calls of one shape: just enough of RFC 9113 for a server
- * that behaves, and loud about any that does not. Every answer is looked into.
+ * Client side of an HTTP/2 connection that sends calls from a template, and checks every answer. It supports only the
+ * parts of RFC 9113 that it needs, and fails if the server uses other parts.
  */
 export class ClientConnection {
   private readonly socket: Duplex;
@@ -47,7 +48,7 @@ export class ClientConnection {
   private readonly streams = new Uint32Array(MAX_CALLS);
   private readonly starts = new Float64Array(MAX_CALLS);
   private readonly codes = new Uint8Array(MAX_CALLS);
-  /** Calls without their whole answer. */
+  /** Number of calls without a complete answer. */
   inFlight = 0;
 
   constructor(socket: Duplex, template: CallTemplate, observer: CallObserver) {
@@ -64,7 +65,7 @@ export class ClientConnection {
     this.flush();
   }
 
-  /** Resolves when the server has said its settings. */
+  /** Resolves when the server has sent its SETTINGS. */
   ready(): Promise<void> {
     return new Promise((resolve) => {
       if (this.isReady) resolve();
@@ -72,7 +73,7 @@ export class ClientConnection {
     });
   }
 
-  /** Whether one more call may be sent now. */
+  /** Returns whether another call can be sent now. */
   canCall(): boolean {
     const slot = (this.nextStream >>> 1) & (MAX_CALLS - 1);
     return (
@@ -82,7 +83,7 @@ export class ClientConnection {
     );
   }
 
-  /** Puts a call into the output; {@link flush} sends it. */
+  /** Adds a call to the output. {@link flush} sends it. */
   call(tenant: number, startMicros: number): void {
     const streamId = this.nextStream;
     this.nextStream += 2;
@@ -107,7 +108,7 @@ export class ClientConnection {
     this.socket.destroy();
   }
 
-  /** Bytes handed to the socket are never written over: the next buffer is a new one. */
+  /** Makes space for `bytes` in a new buffer if necessary, because the socket may still use the old buffer. */
   private reserve(bytes: number): void {
     if (this.written + bytes <= this.output.length) return;
     this.flush();
@@ -142,7 +143,7 @@ export class ClientConnection {
       at = end;
     }
     this.rest = at === bytes.length ? undefined : bytes.subarray(at);
-    if (this.isReady) this.observer.turned(this);
+    if (this.isReady) this.observer.chunkRead(this);
     this.flush();
   }
 
@@ -179,7 +180,7 @@ export class ClientConnection {
         this.observer.failed(`GOAWAY, code ${bytes.readUInt32BE(start + 4)}`);
         break;
       case FRAME_TYPE.CONTINUATION:
-        this.observer.failed('answers with CONTINUATION are not read here');
+        this.observer.failed('this client does not support CONTINUATION');
     }
   }
 
@@ -188,9 +189,11 @@ export class ClientConnection {
     for (let at = start; at < end; at += 6) {
       const value = bytes.readUInt32BE(at + 2);
       const name = bytes.readUInt16BE(at);
-      if (name === 1 && value < 4096) this.observer.failed('the server wants a smaller header table');
+      if (name === 1 && value < 4096)
+        this.observer.failed('this client does not support a smaller header table');
       if (name === 3) this.maxStreams = Math.min(value, MAX_CALLS);
-      if (name === 4 && value < this.template.dataBytes) this.observer.failed('no window for a call');
+      if (name === 4 && value < this.template.dataBytes)
+        this.observer.failed('the window of the server is too small for a call');
     }
     this.writeFrame(FRAME_TYPE.SETTINGS, FLAG.ACK, 0, 0);
     this.isReady = true;
@@ -217,7 +220,7 @@ export class ClientConnection {
 
   private readHeaders(bytes: Buffer, flags: number, streamId: number, start: number, end: number): void {
     if ((flags & (FLAG.PADDED | FLAG.PRIORITY)) !== 0 || (flags & FLAG.END_HEADERS) === 0) {
-      this.observer.failed('an answer with padding, priority or CONTINUATION is not read here');
+      this.observer.failed('this client does not support padding, priority and CONTINUATION');
       return;
     }
     const list = this.decoder.decode(bytes, start, end);
@@ -230,7 +233,7 @@ export class ClientConnection {
     const status = list.fields.indexOf('grpc-status');
     const code = this.codes[slot] as number;
     if (list.fields[status + 1] !== '0' || code === 0 || this.streams[slot] !== streamId) {
-      this.observer.failed(`a call without decision: ${list.fields.join(' ')}`);
+      this.observer.failed(`a call got no decision: ${list.fields.join(' ')}`);
       return;
     }
     this.streams[slot] = 0;

@@ -9,20 +9,20 @@ import { endedChildrenMicros } from '../cpu.js';
 import { type LoadResult, percentiles } from './load-result.js';
 
 export interface H2loadOptions {
-  /** `127.0.0.1:8081` */
+  /** Host and port, such as `127.0.0.1:8081`. */
   readonly address: string;
   readonly tls: boolean;
-  /** An encoded RateLimitRequest to call with; undefined: GET / as a client of a proxy does. */
+  /** An encoded RateLimitRequest; undefined to send `GET /`, as a client of a proxy does. */
   readonly message: Uint8Array | undefined;
   readonly headers?: readonly string[];
   readonly requests: number;
   readonly connections: number;
   readonly streams: number;
-  /** Requests a second; undefined: as fast as answers come. */
+  /** Requests per second; undefined to send the next request after each answer. */
   readonly rate: number | undefined;
 }
 
-/** Length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+/** Returns a Length-Prefixed-Message of gRPC over HTTP/2. */
 function frame(message: Uint8Array): Buffer {
   const framed = Buffer.alloc(5 + message.length);
   framed.writeUInt32BE(message.length, 1);
@@ -30,7 +30,7 @@ function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Sends the same request over and over with h2load and waits for all answers. Throws when any failed on HTTP level. */
+/** Sends the same request repeatedly with h2load, and waits for all answers. Throws an error if a request failed. */
 export async function h2load(options: H2loadOptions): Promise<LoadResult> {
   const { requests, message } = options;
   const connections = Math.min(options.connections, requests);
@@ -54,9 +54,9 @@ export async function h2load(options: H2loadOptions): Promise<LoadResult> {
       { maxBuffer: 1 << 24 },
     );
     const seconds = /finished in ([\d.]+)(m?s)/.exec(stdout);
-    const good = /status codes: (\d+) 2xx/.exec(stdout);
-    if (seconds === null || Number(good?.[1]) !== requests) {
-      throw new Error(`h2load did not get all its answers:\n${stdout}`);
+    const succeeded = /status codes: (\d+) 2xx/.exec(stdout);
+    if (seconds === null || Number(succeeded?.[1]) !== requests) {
+      throw new Error(`not all requests of h2load succeeded:\n${stdout}`);
     }
     const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
     return {

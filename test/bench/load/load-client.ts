@@ -5,38 +5,38 @@ import { type CallObserver, ClientConnection } from './client-connection.js';
 import { type LoadResult, percentiles } from './load-result.js';
 
 /**
- * A load generator for what h2load cannot do: another tenant in each request, HEADERS directly followed by their DATA,
- * a fixed rate. Runs in a process of its own: takes a {@link LoadOrder} as JSON in its argument, prints a LoadResult as
- * JSON. Answers are checked, each of them: one failed call fails the run.
+ * Options of a load generator for cases that h2load does not support: a different tenant in each request, DATA directly
+ * after HEADERS, and a fixed rate. The generator is a separate process. It reads the options as JSON from its argument,
+ * and prints a LoadResult as JSON. It checks every answer, and ends with an error after a failed call.
  */
-export interface LoadOrder {
+export interface LoadClientOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
-  /** An encoded RateLimitRequest, base64. */
+  /** An encoded RateLimitRequest, in base64. */
   readonly message: string;
   readonly requests: number;
   readonly connections: number;
-  /** Calls under way on each connection; at a fixed rate not limited but by the server. */
+  /** Maximum number of calls in flight on each connection; at a fixed rate, only the server limits this number. */
   readonly streams: number;
-  /** Tenants `firstTenant` to `firstTenant + tenants - 1`, scattered; each as often as any other. */
+  /** Number of tenants, starting with `firstTenant`. Calls use all tenants equally often, in a scattered order. */
   readonly tenants: number;
   readonly firstTenant: number;
-  /** Requests a second; undefined: as fast as answers come. */
+  /** Requests per second; undefined to send the next request after each answer. */
   readonly rate: number | undefined;
 }
 
-/** How long the process sleeps between looks at a fixed rate; what is due goes out within about twice that. */
-const NAP_MS = 0.05;
-/** A prime beyond any number of tenants: a walk over all of them in no order. */
-const STRIDE = 15_485_863;
+/** Pause between checks for due calls at a fixed rate. A call is sent at most about twice this time late. */
+const SLEEP_MS = 0.05;
+/** A prime larger than any number of tenants, so that the calls visit all tenants in a scattered order. */
+const TENANT_STEP = 15_485_863;
 
 function nowMicros(): number {
   return performance.now() * 1000;
 }
 
 class Load implements CallObserver {
-  private readonly order: LoadOrder;
+  private readonly options: LoadClientOptions;
   private readonly latencies: Float64Array;
   private readonly connections: ClientConnection[] = [];
   private readonly sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -47,13 +47,13 @@ class Load implements CallObserver {
   private startCpu = process.cpuUsage();
   private finished: (result: LoadResult) => void = () => {};
 
-  constructor(order: LoadOrder) {
-    this.order = order;
-    this.latencies = new Float64Array(order.requests);
+  constructor(options: LoadClientOptions) {
+    this.options = options;
+    this.latencies = new Float64Array(options.requests);
   }
 
   async run(): Promise<LoadResult> {
-    const { host, port, tls, message, connections } = this.order;
+    const { host, port, tls, message, connections } = this.options;
     const template = callTemplate(Buffer.from(message, 'base64'), tls ? 'https' : 'http', `${host}:${port}`);
     for (let i = 0; i < connections; i++) {
       const socket = await this.open();
@@ -66,10 +66,10 @@ class Load implements CallObserver {
     const result = new Promise<LoadResult>((resolve) => {
       this.finished = resolve;
     });
-    if (this.order.rate !== undefined) this.keepPace(this.order.rate);
+    if (this.options.rate !== undefined) this.keepPace(this.options.rate);
     else {
       for (const connection of this.connections) {
-        this.turned(connection);
+        this.chunkRead(connection);
         connection.flush();
       }
     }
@@ -80,7 +80,7 @@ class Load implements CallObserver {
     const now = nowMicros();
     this.latencies[this.done++] = now - startMicros;
     if (overLimit) this.overLimit++;
-    if (this.done === this.order.requests) this.finish(now);
+    if (this.done === this.options.requests) this.finish(now);
   }
 
   failed(reason: string): void {
@@ -89,7 +89,7 @@ class Load implements CallObserver {
   }
 
   private open(): Promise<Socket> {
-    const { host, port, tls } = this.order;
+    const { host, port, tls } = this.options;
     return new Promise((resolve, reject) => {
       const socket = tls
         ? connectTls({ host, port, ALPNProtocols: ['h2'], rejectUnauthorized: false })
@@ -99,36 +99,36 @@ class Load implements CallObserver {
     });
   }
 
-  /** Closed loop: as many calls under way as allowed, looked at whenever answers have come. */
-  turned(connection: ClientConnection): void {
-    const { requests, streams, rate } = this.order;
-    if (rate !== undefined || this.connections.length < this.order.connections) return;
+  /** Without a fixed rate, sends calls until the maximum number of calls is in flight. */
+  chunkRead(connection: ClientConnection): void {
+    const { requests, streams, rate } = this.options;
+    if (rate !== undefined || this.connections.length < this.options.connections) return;
     while (this.sent < requests && connection.inFlight < streams && connection.canCall()) {
       connection.call(this.tenant(this.sent++), nowMicros());
     }
   }
 
-  /** Sends what is due, then sleeps a little: setTimeout knows whole milliseconds only. */
+  /** Sends the due calls, and then sleeps, because setTimeout supports only whole milliseconds. */
   private keepPace(rate: number): void {
-    const { requests } = this.order;
+    const { requests } = this.options;
     const microsPerCall = 1e6 / rate;
     const due = Math.min(requests, Math.floor((nowMicros() - this.startMicros) / microsPerCall) + 1);
     while (this.sent < due) {
       const connection = this.connections[this.sent % this.connections.length] as ClientConnection;
-      // Waits for its turn with its intended time, as a caller would.
+      // The latency of a delayed call starts at its due time, as for a real caller.
       if (!connection.canCall()) break;
       connection.call(this.tenant(this.sent), this.startMicros + this.sent * microsPerCall);
       this.sent++;
     }
     for (const connection of this.connections) connection.flush();
     if (this.done === requests) return;
-    Atomics.wait(this.sleeper, 0, 0, NAP_MS);
+    Atomics.wait(this.sleeper, 0, 0, SLEEP_MS);
     setImmediate(() => this.keepPace(rate));
   }
 
   private tenant(call: number): number {
-    const { tenants, firstTenant } = this.order;
-    return firstTenant + ((call * STRIDE) % tenants);
+    const { tenants, firstTenant } = this.options;
+    return firstTenant + ((call * TENANT_STEP) % tenants);
   }
 
   private finish(now: number): void {
@@ -145,8 +145,8 @@ class Load implements CallObserver {
 }
 
 async function main(): Promise<void> {
-  const order = JSON.parse(process.argv[2] as string) as LoadOrder;
-  process.stdout.write(`${JSON.stringify(await new Load(order).run())}\n`);
+  const options = JSON.parse(process.argv[2] as string) as LoadClientOptions;
+  process.stdout.write(`${JSON.stringify(await new Load(options).run())}\n`);
 }
 
 if (require.main === module) void main();

@@ -1,19 +1,19 @@
-/** What one run of load gave, whoever made the load. */
+/** Results of a round, from any load generator. */
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
-  /** From sending a request, at a fixed rate from when it should have been sent, to its whole answer. */
+  /** Time from sending a request to its complete answer. At a fixed rate, the time starts when the request was due. */
   readonly p50Micros: number;
   readonly p99Micros: number;
   readonly p999Micros: number;
   readonly maxMicros: number;
-  /** CPU time of the load generator, all requests together. */
+  /** CPU time of the load generator for all requests. */
   readonly clientMicros: number;
-  /** Answers by overall code; undefined where the generator does not look into answers. */
+  /** Number of OVER_LIMIT answers; undefined if the generator does not decode answers. */
   readonly overLimit: number | undefined;
 }
 
-/** Percentiles of latencies in microseconds, in any order; sorts them in place. */
+/** Returns percentiles of latencies, which may have any order. Sorts the latencies in place. */
 export function percentiles(latencies: Float64Array) {
   latencies.sort();
   const at = (share: number) =>

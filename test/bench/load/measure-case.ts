@@ -10,36 +10,33 @@ import type { BenchTarget } from './targets.js';
 
 export interface MeasureOptions {
   readonly rounds: number;
-  /** About how long each round lasts. */
+  /** Approximate duration of a round. */
   readonly seconds: number;
-  /** How many tenants `many` are. */
+  /** Number of tenants in cases with `many` tenants. */
   readonly many: number;
 }
 
-/** One line of the table: medians of the rounds. */
+/** A row of the table, with medians of the rounds. */
 export interface Row {
   readonly case: string;
   readonly target: string;
   readonly serverMicros: number;
   readonly redisMicros: number | undefined;
-  /**
-   * CPU of server and Redis together, against the yardstick's in the same case; undefined for a yardstick that did not
-   * run.
-   */
+  /** CPU time of server and Redis, divided by the CPU time of the baseline; undefined without a baseline. */
   readonly ratio: number | undefined;
-  /** CPU of server and Redis together, of a Redis Cluster, against that of a single Redis in the same case. */
-  readonly besideRedis: number | undefined;
+  /** CPU time with a Redis Cluster, divided by the CPU time with a single Redis; undefined for other rows. */
+  readonly clusterRatio: number | undefined;
   /** `serverMicros` + `redisMicros` of each round. */
   readonly rounds: readonly number[];
   readonly perSecond: number;
   readonly p50Micros: number;
   readonly p99Micros: number;
   readonly p999Micros: number;
-  /** Longest wait of all rounds. */
+  /** Maximum latency of all rounds. */
   readonly maxMicros: number;
   readonly clientMicros: number;
   readonly residentBytes: number;
-  /** Growth of the server's memory per new tenant; `arrivals` only. */
+  /** Growth of the server's memory for each new tenant; only with the load `arrivals`. */
   readonly bytesPerTenant: number | undefined;
 }
 
@@ -48,31 +45,31 @@ interface Round extends LoadResult {
   readonly redisMicros: number;
 }
 
-/** What is sent to one target in one run. */
-interface Dose {
+/** Load of a target in a round. */
+interface RunPlan {
   readonly requests: number;
   readonly tenants: number;
   readonly firstTenant: number;
   readonly rate: number | undefined;
 }
 
-/** What a Redis Cluster is held against. */
-const SINGLE = 'weir, Redis';
+/** Target that a Redis Cluster is compared with. */
+const SINGLE_REDIS = 'weir, Redis';
 const WARM_UP_REQUESTS = 10_000;
-const LEAST_REQUESTS = 500;
-/** Arrivals take no longer than this; where the million does not fit, fewer come. */
+const MIN_REQUESTS = 500;
+/** Maximum duration of the load `arrivals`, which limits the number of new tenants. */
 const ARRIVALS_SECONDS = 40;
 
-function send(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<LoadResult> {
+function send(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<LoadResult> {
   const { connections, streams } = bench;
   const blocks = bench.limits.some((limit) => limit.includes('CIDR'));
   const message = messageOf(bench.descriptors, bench.rules, blocks ? TENANT_ADDRESS : TENANT);
   if (bench.generator === 'own') {
     const { host, port, tls } = target;
     const encoded = Buffer.from(message).toString('base64');
-    return runLoadClient({ host, port, tls, message: encoded, connections, streams, ...dose });
+    return runLoadClient({ host, port, tls, message: encoded, connections, streams, ...plan });
   }
-  const common = { requests: dose.requests, connections, streams, rate: dose.rate };
+  const common = { requests: plan.requests, connections, streams, rate: plan.rate };
   if (target.envoyPort !== undefined) {
     const headers = [`x-tenant: ${TENANT}`];
     return h2load({
@@ -86,11 +83,11 @@ function send(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<LoadRe
   return h2load({ ...common, address: `${target.host}:${target.port}`, tls: target.tls, message });
 }
 
-async function run(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<Round> {
+async function run(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<Round> {
   const { pid } = target;
   const server = cpuMicros(pid);
   const redis = redisMicros(target);
-  const result = await send(bench, target, dose);
+  const result = await send(bench, target, plan);
   return {
     ...result,
     serverMicros: (cpuMicros(pid) - server) / result.requests,
@@ -98,18 +95,18 @@ async function run(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<R
   };
 }
 
-/** CPU time of all nodes. */
+/** Returns the CPU time of all Redis nodes. */
 function redisMicros({ redisPids }: BenchTarget): number {
   return redisPids.reduce((sum, pid) => sum + cpuMicros(pid), 0);
 }
 
-/** A decision that the case does not expect means that it measures something else. */
+/** Throws an error if weir gave unexpected answers, because the results would then be wrong. */
 function check(bench: BenchCase, target: BenchTarget, { overLimit, requests }: Round): void {
   if (overLimit === undefined || !target.name.startsWith('weir')) return;
-  const denied = bench.verdict === 'denied' ? requests - overLimit : overLimit;
-  if (denied > 0)
+  const unexpected = bench.bucketKind === 'denied' ? requests - overLimit : overLimit;
+  if (unexpected > 0)
     throw new Error(
-      `${bench.name}, ${target.name}: ${denied} of ${requests} answers are not as they should be`,
+      `${bench.name}, ${target.name}: ${unexpected} of ${requests} answers have an unexpected code`,
     );
 }
 
@@ -126,7 +123,7 @@ function toRow(
     serverMicros: middle((round) => round.serverMicros),
     redisMicros: target.redisPids.length === 0 ? undefined : middle((round) => round.redisMicros),
     ratio: undefined,
-    besideRedis: undefined,
+    clusterRatio: undefined,
     rounds: rounds.map((round) => round.serverMicros + round.redisMicros),
     perSecond: middle((round) => round.requests / round.seconds),
     p50Micros: middle((round) => round.p50Micros),
@@ -140,81 +137,78 @@ function toRow(
   };
 }
 
-/** Dose of each round of a target, after its warm-up. */
-async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOptions): Promise<Dose> {
+/** Warms up a target. Resolves with the plan for each of its rounds. */
+async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOptions): Promise<RunPlan> {
   const tenants = bench.tenants === 'many' ? options.many : bench.tenants;
   const closed = { tenants: Math.min(tenants, 1000), firstTenant: 0, rate: undefined };
-  const warm = Math.max(WARM_UP_REQUESTS * Math.min(1, options.seconds), closed.tenants, LEAST_REQUESTS);
+  const warm = Math.max(WARM_UP_REQUESTS * Math.min(1, options.seconds), closed.tenants, MIN_REQUESTS);
   const first = await run(bench, target, { ...closed, requests: Math.ceil(3 * warm) });
-  // Node.js 24 compiles what is hot again and again for more than a second.
+  // Node.js 24 recompiles hot functions for more than a second.
   const long = Math.ceil((2 * options.seconds * first.requests) / first.seconds);
   const { requests, seconds } = await run(bench, target, { ...closed, requests: long });
   const perSecond = requests / seconds;
-  const dose = (rate: number | undefined, length: number) => ({
-    requests: Math.max(LEAST_REQUESTS, Math.round((rate ?? perSecond) * length)),
+  const plan = (rate: number | undefined, length: number) => ({
+    requests: Math.max(MIN_REQUESTS, Math.round((rate ?? perSecond) * length)),
     tenants,
     firstTenant: 0,
     rate,
   });
   if (bench.load === 'saturation') {
-    // All tenants have their bucket before the first round.
-    if (bench.tenants === 'many') await run(bench, target, { ...dose(undefined, 1), requests: tenants });
-    return dose(undefined, options.seconds);
+    // Create the buckets of all tenants before the first round.
+    if (bench.tenants === 'many') await run(bench, target, { ...plan(undefined, 1), requests: tenants });
+    return plan(undefined, options.seconds);
   }
   const full = await run(bench, target, { ...closed, requests: Math.round(perSecond * options.seconds) });
   const saturation = full.requests / full.seconds;
-  if (bench.load === 'half rate') return dose(saturation / 2, options.seconds * 2);
-  // Slowly, so that what is waited for is the pause and not the queue behind it.
+  if (bench.load === 'half rate') return plan(saturation / 2, options.seconds * 2);
+  // The rate is low, so that the maximum latency is the longest pause, without the delay of a queue.
   const rate = saturation / 4;
   const arriving = Math.min(options.many, Math.round(rate * ARRIVALS_SECONDS));
   return { requests: arriving, tenants: arriving, firstTenant: 1_000_000, rate };
 }
 
-function together({ serverMicros, redisMicros }: Row): number {
+function totalMicros({ serverMicros, redisMicros }: Row): number {
   return serverMicros + (redisMicros ?? 0);
 }
 
-/**
- * Measures a case: the targets take turns, so that what else the machine does falls on all of them alike. Tells `say`
- * how far it is.
- */
+/** Measures a case. The rounds alternate between the targets, so that other load on the machine affects all of them. */
 export async function measureCase(
   bench: BenchCase,
   targets: readonly BenchTarget[],
   options: MeasureOptions,
-  say: (line: string) => void,
+  printProgress: (line: string) => void,
 ): Promise<Row[]> {
-  const plans: { target: BenchTarget; dose: Dose; before: number; rounds: Round[] }[] = [];
+  const states: { target: BenchTarget; plan: RunPlan; before: number; rounds: Round[] }[] = [];
   for (const target of targets) {
-    say(`${bench.name}: warming up ${target.name}`);
-    const dose = await prepare(bench, target, options);
-    plans.push({ target, dose, before: residentBytes(target.pid), rounds: [] });
+    printProgress(`${bench.name}: warming up ${target.name}`);
+    const plan = await prepare(bench, target, options);
+    states.push({ target, plan, before: residentBytes(target.pid), rounds: [] });
   }
-  // New tenants are new only once.
+  // A second round would have no new tenants.
   const count = bench.load === 'arrivals' ? 1 : options.rounds;
   for (let index = 0; index < count; index++) {
-    // Back and forth, so that none always follows the same other one.
-    for (const { target, dose, rounds } of index % 2 === 0 ? plans : plans.toReversed()) {
-      say(`${bench.name}: round ${index + 1} of ${count}, ${target.name}`);
-      const round = await run(bench, target, dose);
+    // Alternate the order, so that no target always runs after the same other target.
+    for (const { target, plan, rounds } of index % 2 === 0 ? states : states.toReversed()) {
+      printProgress(`${bench.name}: round ${index + 1} of ${count}, ${target.name}`);
+      const round = await run(bench, target, plan);
       check(bench, target, round);
       rounds.push(round);
     }
   }
-  const rows = plans.map(({ target, dose, before, rounds }, index) => {
-    // The yardstick, first, keeps no tenants.
+  const rows = states.map(({ target, plan, before, rounds }, index) => {
+    // The first target is the baseline, which has no tenants.
     if (bench.load !== 'arrivals' || index === 0) return toRow(bench, target, rounds);
-    const bytesPerTenant = (residentBytes(target.pid) - before) / dose.requests;
+    const bytesPerTenant = (residentBytes(target.pid) - before) / plan.requests;
     return toRow(bench, target, rounds, { bytesPerTenant });
   });
-  const yardstick = rows[0]?.serverMicros;
-  const single = rows.find(({ target }) => target === SINGLE);
+  const baseline = rows[0]?.serverMicros;
+  const single = rows.find(({ target }) => target === SINGLE_REDIS);
   return rows.map((row) => ({
     ...row,
-    ratio: yardstick === undefined ? undefined : together(row) / yardstick,
-    besideRedis:
-      single !== undefined && row.target === `${SINGLE} Cluster`
-        ? together(row) / together(single)
+    ratio: baseline === undefined ? undefined : totalMicros(row) / baseline,
+    clusterRatio:
+      single !== undefined && row.target === `${SINGLE_REDIS} Cluster`
+        ? totalMicros(row) / totalMicros(single)
         : undefined,
   }));
 }

@@ -2,13 +2,13 @@ import { type AddressInfo, createServer } from 'node:net';
 import { freePorts } from '../../support/process/free-port.js';
 
 /**
- * Settings with which a server sends its metrics to statsd each second, and maps them for Prometheus. What they are
- * sent to reads and forgets.
+ * Returns variables with which weir sends its metrics to statsd every second, and maps them for Prometheus. The
+ * receiver discards all data.
  */
-export async function sinkSettings(stops: (() => Promise<unknown>)[]): Promise<NodeJS.ProcessEnv> {
+export async function metricsSinkSettings(cleanups: (() => Promise<unknown>)[]): Promise<NodeJS.ProcessEnv> {
   const statsd = createServer((socket) => socket.on('error', () => {}).resume());
   await new Promise<void>((resolve) => statsd.listen(0, '127.0.0.1', resolve));
-  stops.push(async () => statsd.close());
+  cleanups.push(async () => statsd.close());
   const [prometheusPort = 0] = await freePorts(1);
   return {
     USE_STATSD: 'true',

@@ -1,27 +1,27 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { TENANT } from './call-template.js';
 
-/** What becomes of the requests. */
-export type Verdict =
-  /** Allowed, from a bucket that is full again within a microsecond: memory keeps none of them for long. */
-  | 'allowed'
-  /** Allowed, from a bucket that refills too slowly for the load, and lasts all the same. */
-  | 'lasting'
-  /** Allowed, from a bucket that is not full again within the run: there are as many as tenants. */
+/** Kind of the buckets in a policy. */
+export type BucketKind =
+  /** Buckets that refill within a microsecond, so that the memory store evicts them soon. All requests are allowed. */
+  | 'fast refill'
+  /** Large buckets that refill slower than the load, but never become empty. All requests are allowed. */
+  | 'slow refill'
+  /** Buckets that refill over hours, so that the store keeps a bucket for each tenant. All requests are allowed. */
   | 'kept'
-  /** Denied, all but the first of each tenant. */
+  /** Buckets with one token. All requests except the first of each tenant are denied. */
   | 'denied';
 
-const BUCKETS: Readonly<Record<Verdict, string>> = {
-  allowed: '{ max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }',
-  lasting: '{ max_tokens: 4000000000, tokens_per_fill: 1000, fill_interval: 1s }',
+const BUCKETS: Readonly<Record<BucketKind, string>> = {
+  'fast refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }',
+  'slow refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000, fill_interval: 1s }',
   kept: '{ max_tokens: 800000, tokens_per_fill: 1, fill_interval: 1h }',
   denied: '{ max_tokens: 1, fill_interval: 1h }',
 };
 
 /**
- * What limits: the plain rule, a window, also with metrics sent to statsd and mapped for Prometheus; or what a node may
- * have more, and matchers of which the tenant, an address then, or the resource group meets the last.
+ * Kind of the limits and matchers in a policy. With `all sinks`, weir also sends metrics to statsd and maps them for
+ * Prometheus. With CIDR blocks, the tenant is an address. The request matches the last of the matchers.
  */
 export type Limit =
   | 'token bucket'
@@ -35,8 +35,8 @@ export type Limit =
 
 const MATCHERS = 1000;
 
-/** Two levels: any tenant, then one of `rules` resource groups. */
-export function policyText(rules: number, verdict: Verdict, limit: Limit = 'token bucket'): string {
+/** Returns a policy with two levels: any tenant, and `rules` resource groups. */
+export function policyText(rules: number, bucketKind: BucketKind, limit: Limit = 'token bucket'): string {
   const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:'];
   if (limit.includes('CIDR')) lines.push(...cidrNodes());
   lines.push(
@@ -47,14 +47,14 @@ export function policyText(rules: number, verdict: Verdict, limit: Limit = 'toke
   for (let rule = 0; rule < rules; rule++) {
     const name = groupName(rule);
     const value = limit.includes('regular') ? `value_regex: "${name}(-[a-z]+)?"` : `value: ${name}`;
-    lines.push(`        { key: resource_group, ${value}, ${limitText(name, verdict, limit)} },`);
+    lines.push(`        { key: resource_group, ${value}, ${limitText(name, bucketKind, limit)} },`);
   }
   return `${lines.join('\n')}\n      ] }\n`;
 }
 
-function limitText(name: string, verdict: Verdict, limit: Limit): string {
-  const bucket = `token_bucket: ${BUCKETS[verdict]}`;
-  const window = `unit: hour, requests_per_unit: ${verdict === 'denied' ? 1 : 4_000_000_000}`;
+function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
+  const bucket = `token_bucket: ${BUCKETS[bucketKind]}`;
+  const window = `unit: hour, requests_per_unit: ${bucketKind === 'denied' ? 1 : 4_000_000_000}`;
   const candidate = limit.includes('candidate') ? `, candidate: { ${bucket} }` : '';
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))
@@ -62,11 +62,11 @@ function limitText(name: string, verdict: Verdict, limit: Limit): string {
   return `rate_limit: { name: ${name}, ${bucket} }${candidate}`;
 }
 
-/** The address that stands for the tenant where blocks are matched, and the block that holds it. */
+/** The tenant of requests that match CIDR blocks, and the block that contains it. */
 export const TENANT_ADDRESS = '10.20.30.40';
 const TENANT_BLOCK = '10.20.30.0/24';
 
-/** All but the one that holds {@link TENANT_ADDRESS}, which no other does. */
+/** Returns nodes with blocks that do not contain {@link TENANT_ADDRESS}. */
 function cidrNodes(): string[] {
   return Array.from({ length: MATCHERS - 1 }, (_, i) => {
     const block = `${11 + Math.floor(i / 250)}.${i % 250}.${(i * 7) % 256}.0/24`;
@@ -86,7 +86,7 @@ function groupName(rule: number): string {
   return `group-${rule}`;
 }
 
-/** An encoded RateLimitRequest of one tenant with so many descriptors of two entries, spread over the rules. */
+/** Returns an encoded RateLimitRequest of a tenant. Its descriptors have two entries, and match different rules. */
 export function messageOf(descriptors: number, rules: number, tenant = TENANT): Uint8Array {
   return createClientCodec().encodeRequest({
     domain: 'bench',

@@ -1,6 +1,6 @@
 import type { Row } from './measure-case.js';
 
-/** Column titles; CPU is microseconds per decision, latencies are milliseconds. */
+/** Titles of the columns. CPU times are in microseconds per decision, and latencies are in milliseconds. */
 export const TITLES = [
   'server µs',
   'Redis µs',
@@ -17,7 +17,7 @@ export const TITLES = [
 
 const NONE = '–';
 
-/** The cells of a row, in the order of {@link TITLES}. */
+/** Returns the cells of a row, in the order of {@link TITLES}. */
 export function cells(row: Row): string[] {
   const millis = (micros: number) => (micros / 1000).toFixed(2);
   return [
@@ -35,14 +35,14 @@ export function cells(row: Row): string[] {
   ];
 }
 
-/** What a row says beside its cells, or nothing. */
+/** Returns a remark on a row, or an empty string. */
 export function remark(row: Row): string {
-  if (row.besideRedis !== undefined) return `${row.besideRedis.toFixed(2)} × Redis`;
+  if (row.clusterRatio !== undefined) return `${row.clusterRatio.toFixed(2)} × Redis`;
   return row.bytesPerTenant === undefined ? '' : `${row.bytesPerTenant.toFixed(0)} bytes per new tenant`;
 }
 
 const NAME_WIDTH = 34;
-/** Two spaces at least between two columns. */
+/** Widths of the columns, with at least two spaces between columns. */
 const WIDTHS: readonly number[] = TITLES.map((title) => Math.max(title.length + 2, 11));
 
 export function textHeading(): string {
@@ -53,7 +53,7 @@ function inColumns(texts: readonly string[]): string {
   return texts.map((text, i) => text.padStart(WIDTHS[i] ?? 0)).join('');
 }
 
-/** The rows of one case, for a terminal. */
+/** Formats the rows of a case for a terminal. */
 export function textRows(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
     const note = remark(row);
@@ -63,7 +63,7 @@ export function textRows(rows: readonly Row[]): string {
   return [rows[0]?.case ?? '', ...lines].join('\n');
 }
 
-/** All rows, for a page. */
+/** Formats all rows as a Markdown table. */
 export function markdownTable(rows: readonly Row[]): string {
   const head = ['case', 'server', ...TITLES];
   const lines = [`| ${head.join(' | ')} |`, `|---|---|${TITLES.map(() => '--:').join('|')}|`];

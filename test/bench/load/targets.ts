@@ -10,7 +10,7 @@ import { startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { startWeir } from '../../support/weir/weir.js';
 import type { BenchCase, BenchStore } from './cases.js';
-import { sinkSettings } from './metrics-sinks.js';
+import { metricsSinkSettings } from './metrics-sinks.js';
 import { type Limit, policyText } from './policy.js';
 
 /** A server under load. */
@@ -19,31 +19,31 @@ export interface BenchTarget {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
-  /** Of all its nodes; none without Redis. */
+  /** Process IDs of all Redis nodes; empty without Redis. */
   readonly redisPids: readonly number[];
   readonly tls: boolean;
-  /** Where an Envoy listens that asks this server; load goes there if it is set. */
+  /** Port of an Envoy that calls this server. If it is set, the load goes to this port. */
   readonly envoyPort: number | undefined;
 }
 
-/** A server that runs already (`--target`). */
-export interface GivenTarget {
+/** A server that is already running (`--target`). */
+export interface ExternalTarget {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
   readonly redisPids: readonly number[];
 }
 
-/** Which servers a case is run on. */
-export interface TargetChoice {
-  /** Values of GRPC_TRANSPORT; undefined is weir's default. */
+/** Selects the servers of a case. */
+export interface TargetOptions {
+  /** Values of GRPC_TRANSPORT. undefined selects weir's default. */
   readonly transports: readonly (string | undefined)[];
-  readonly given: GivenTarget | undefined;
-  /** The checkouts whose weir is started, each with the name it has in the table; this one if there are none. */
+  readonly external: ExternalTarget | undefined;
+  /** Checkouts of weir to compare, with their names in the table. If the list is empty, this checkout is measured. */
   readonly checkouts: readonly { readonly name: string; readonly folder: string }[];
 }
 
-/** Servers of one case, the yardstick first unless checkouts are compared, and what ends them. */
+/** Servers of a case. The first server is the baseline, unless checkouts are compared. */
 export interface CaseTargets {
   readonly all: readonly BenchTarget[];
   stop(): Promise<void>;
@@ -51,18 +51,18 @@ export interface CaseTargets {
 
 const PLAIN = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined };
 
-/** The yardstick: an empty handler on @grpc/grpc-js, always in clear text. */
-async function startYardstick(stops: (() => Promise<unknown>)[]): Promise<BenchTarget> {
+/** Starts the baseline, an empty handler on @grpc/grpc-js without TLS. */
+async function startBaseline(cleanups: (() => Promise<unknown>)[]): Promise<BenchTarget> {
   const started: StartedProcess = startProcess(process.execPath, [join(__dirname, '../empty-server.js')]);
-  stops.push(() => started.stop('SIGKILL'));
+  cleanups.push(() => started.stop('SIGKILL'));
   const line = await started.waitForLine(/^\d+$/);
   return { ...PLAIN, name: 'empty grpc-js handler', pid: started.pid, port: Number(line) };
 }
 
-/** Certificate and key of a server on 127.0.0.1, as settings. */
-function tlsSettings(stops: (() => Promise<unknown>)[]): NodeJS.ProcessEnv {
+/** Creates a certificate for a server on 127.0.0.1. Returns the variables with its paths. */
+function tlsSettings(cleanups: (() => Promise<unknown>)[]): NodeJS.ProcessEnv {
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-tls-'));
-  stops.push(async () => rmSync(folder, { recursive: true, force: true }));
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
   const { cert, key } = new CertificateAuthority().issue('IP:127.0.0.1');
   writeFileSync(join(folder, 'cert.pem'), cert);
   writeFileSync(join(folder, 'key.pem'), key);
@@ -73,7 +73,10 @@ function tlsSettings(stops: (() => Promise<unknown>)[]): NodeJS.ProcessEnv {
   };
 }
 
-async function behindEnvoy(target: BenchTarget, stops: (() => Promise<unknown>)[]): Promise<BenchTarget> {
+async function startEnvoyFor(
+  target: BenchTarget,
+  cleanups: (() => Promise<unknown>)[],
+): Promise<BenchTarget> {
   const [upstreamPort = 0] = await freePorts(1);
   const envoy = await startEnvoy({
     file: 'test/bench/load/envoy.yaml',
@@ -82,11 +85,11 @@ async function behindEnvoy(target: BenchTarget, stops: (() => Promise<unknown>)[
     changes: [['address: 127.0.0.1, port_value: 9191', `address: 127.0.0.1, port_value: ${upstreamPort}`]],
     untilWeirServes: false,
   });
-  stops.push(() => envoy.stop());
+  cleanups.push(() => envoy.stop());
   return { ...target, envoyPort: envoy.port };
 }
 
-/** What one weir of a case is like. */
+/** Configuration of a weir server in a case. */
 interface Variant {
   readonly store: BenchStore;
   readonly transport: string | undefined;
@@ -94,8 +97,8 @@ interface Variant {
   readonly limit: Limit;
 }
 
-/** TLS is measured beside the same server in clear text, other limits beside the plain one. */
-function variantsOf(bench: BenchCase, transports: TargetChoice['transports']): Variant[] {
+/** Returns the configurations of a case. A case with TLS also includes the same server without TLS. */
+function variantsOf(bench: BenchCase, transports: TargetOptions['transports']): Variant[] {
   return bench.stores.flatMap((store) =>
     transports.flatMap((transport) =>
       (bench.tls ? [false, true] : [false]).flatMap((tls) =>
@@ -105,47 +108,47 @@ function variantsOf(bench: BenchCase, transports: TargetChoice['transports']): V
   );
 }
 
-/** Nodes of a Redis Cluster. */
+/** Number of nodes of a Redis Cluster. */
 const MASTERS = 3;
 
-/** Starts what a weir keeps its buckets in. Its processes, and the settings that lead to it. */
+/** Starts the store of a weir server. Resolves with its process IDs and the variables for weir. */
 async function startStore(
   store: BenchStore,
-  stops: (() => Promise<unknown>)[],
+  cleanups: (() => Promise<unknown>)[],
 ): Promise<{ readonly redisPids: readonly number[]; readonly env: NodeJS.ProcessEnv }> {
   if (store === 'memory') return { redisPids: [], env: {} };
   if (store === 'Redis') {
     const redis = await startRedis();
-    stops.push(() => redis.stop());
+    cleanups.push(() => redis.stop());
     return { redisPids: [redis.pid], env: { REDIS_URL: `127.0.0.1:${redis.port}` } };
   }
   const cluster = await startCluster({ masters: MASTERS });
-  stops.push(() => cluster.stop());
+  cleanups.push(() => cluster.stop());
   return {
     redisPids: cluster.nodes.map(({ server }) => server.pid),
     env: { REDIS_TYPE: 'CLUSTER', REDIS_URL: cluster.url },
   };
 }
 
-/** One weir for each variant and checkout of the case. */
+/** Starts a weir server for each configuration and checkout of the case. */
 async function startWeirs(
   bench: BenchCase,
-  choice: TargetChoice,
-  stops: (() => Promise<unknown>)[],
+  options: TargetOptions,
+  cleanups: (() => Promise<unknown>)[],
 ): Promise<BenchTarget[]> {
-  const { transports, checkouts } = choice;
+  const { transports, checkouts } = options;
   const targets: BenchTarget[] = [];
   const folders = checkouts.length > 0 ? checkouts : [{ name: '', folder: repositoryRoot }];
   for (const { store, transport, tls, limit } of variantsOf(bench, transports)) {
     for (const { name, folder } of folders) {
-      const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(stops)), MEMORY_MAX_BUCKETS: '4000000' };
+      const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(cleanups)), MEMORY_MAX_BUCKETS: '4000000' };
       if (transport !== undefined) env['GRPC_TRANSPORT'] = transport;
-      if (limit === 'window, all sinks') Object.assign(env, await sinkSettings(stops));
-      const started = await startStore(store, stops);
+      if (limit === 'window, all sinks') Object.assign(env, await metricsSinkSettings(cleanups));
+      const started = await startStore(store, cleanups);
       Object.assign(env, started.env);
-      const policy = policyText(bench.rules, bench.verdict, limit);
+      const policy = policyText(bench.rules, bench.bucketKind, limit);
       const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
-      stops.push(() => weir.stop('SIGKILL'));
+      cleanups.push(() => weir.stop('SIGKILL'));
       const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
       if (tls) parts.push('TLS');
       if (bench.limits.length > 1) parts.push(limit);
@@ -163,19 +166,20 @@ async function startWeirs(
   return targets;
 }
 
-/** Starts what a case needs. */
-export async function startTargets(bench: BenchCase, choice: TargetChoice): Promise<CaseTargets> {
-  const stops: (() => Promise<unknown>)[] = [];
+/** Starts all servers of a case. */
+export async function startTargets(bench: BenchCase, options: TargetOptions): Promise<CaseTargets> {
+  const cleanups: (() => Promise<unknown>)[] = [];
   const stop = async () => {
-    for (const one of stops.splice(0).reverse()) await one();
+    for (const one of cleanups.splice(0).reverse()) await one();
   };
   try {
-    let all: BenchTarget[] = choice.checkouts.length > 0 ? [] : [await startYardstick(stops)];
-    if (choice.given === undefined) all.push(...(await startWeirs(bench, choice, stops)));
-    else all.push({ ...PLAIN, ...choice.given, name: `${choice.given.host}:${choice.given.port}` });
+    let all: BenchTarget[] = options.checkouts.length > 0 ? [] : [await startBaseline(cleanups)];
+    if (options.external === undefined) all.push(...(await startWeirs(bench, options, cleanups)));
+    else
+      all.push({ ...PLAIN, ...options.external, name: `${options.external.host}:${options.external.port}` });
     if (bench.envoy) {
       const proxied: BenchTarget[] = [];
-      for (const target of all) proxied.push(await behindEnvoy(target, stops));
+      for (const target of all) proxied.push(await startEnvoyFor(target, cleanups));
       all = proxied;
     }
     return { all, stop };

@@ -1,6 +1,6 @@
 /*
- * The two messages, hand-written codec beside the reference: RateLimitRequest decoded, RateLimitResponse encoded.
- * `node build/test/bench/micro/codec.bench.js [part of a name …]`
+ * Decoding a RateLimitRequest and encoding a RateLimitResponse, with the hand-written codec and the reference codec. To
+ * run it: `node build/test/bench/micro/codec.bench.js [part of a name …]`.
  */
 import { CODE, LIMIT_UNIT, type RateLimitResponse, type ServiceCodec } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
@@ -10,9 +10,9 @@ import { type MicroCase, runCases } from './measure.js';
 
 function decoding(codec: () => Pick<ServiceCodec, 'decodeRequest'>, descriptors: number): MicroCase {
   return () => {
-    const made = codec();
+    const instance = codec();
     const message = messageOf(descriptors, 10);
-    return () => made.decodeRequest(message);
+    return () => instance.decodeRequest(message);
   };
 }
 
@@ -39,9 +39,9 @@ function responseOf(statuses: number): RateLimitResponse {
 
 function encoding(codec: () => Pick<ServiceCodec, 'encodeResponse'>, statuses: number): MicroCase {
   return () => {
-    const made = codec();
+    const instance = codec();
     const response = responseOf(statuses);
-    return () => made.encodeResponse(response);
+    return () => instance.encodeResponse(response);
   };
 }
 

@@ -1,6 +1,6 @@
 /*
- * A whole decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real codec,
- * memory store and metrics. `node build/test/bench/micro/decide.bench.js [part of a name …]`
+ * A complete decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real
+ * codec, memory store and metrics. To run it: `node build/test/bench/micro/decide.bench.js [part of a name …]`.
  */
 
 import { readFileSync } from 'node:fs';
@@ -23,17 +23,17 @@ import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 
-/** Never dry, and never full again: every decision finds its bucket and writes it. */
-const ENDLESS = 'token_bucket: { max_tokens: 2000000000, fill_interval: 1s }';
-const DRY = 'token_bucket: { max_tokens: 1, fill_interval: 1h }';
+/** A bucket that never becomes empty or full, so that every decision reads and writes it. */
+const NEVER_EMPTY = 'token_bucket: { max_tokens: 2000000000, fill_interval: 1s }';
+const EMPTY = 'token_bucket: { max_tokens: 1, fill_interval: 1h }';
 
-const TWO_LIMITS = `rate_limits: [{ name: burst, ${ENDLESS} }, { name: daily, ${ENDLESS} }]`;
-const CANDIDATE = `candidate: { ${ENDLESS} }`;
+const TWO_LIMITS = `rate_limits: [{ name: burst, ${NEVER_EMPTY} }, { name: daily, ${NEVER_EMPTY} }]`;
+const CANDIDATE = `candidate: { ${NEVER_EMPTY} }`;
 
-/** A tenant of six digits, so that a message can be made another tenant's in place. */
+/** A tenant with six digits, which a message for another tenant replaces in place. */
 const TENANT = 'tenant-000000';
 
-/** Two levels: any tenant, then one of `rules` groups. */
+/** Returns a policy with two levels: any tenant, and `rules` groups. */
 function policyText(rules: number, limit: string, node = `rate_limit: { name: one, ${limit} }`): string {
   const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:', '  - key: tenant'];
   lines.push('    descriptors:');
@@ -43,8 +43,8 @@ function policyText(rules: number, limit: string, node = `rate_limit: { name: on
   return lines.join('\n');
 }
 
-/** Single buckets, counted as by default. */
-function countedForTop(): TopCounts {
+/** Counts buckets for `/top`, with the default capacity. */
+function newTopCounts(): TopCounts {
   const nowMicros = (): number => systemClock.monotonicMicros();
   return new TopCounts(new TopBuckets({ capacity: 500, nowMicros, random: Math.random }));
 }
@@ -97,9 +97,9 @@ interface Shape {
   readonly tenants?: number;
   readonly descriptors?: number;
   readonly limit?: string;
-  /** What stands on a node in the place of its `rate_limit`. */
+  /** Fields of a node that replace `rate_limit`. */
   readonly node?: string;
-  /** Whether single buckets are counted for `/top`. */
+  /** Whether decisions are counted for `/top`. */
   readonly top?: boolean;
 }
 
@@ -107,12 +107,12 @@ function decision({
   rules = 10,
   tenants = 1,
   descriptors = 1,
-  limit = ENDLESS,
+  limit = NEVER_EMPTY,
   node,
   top = false,
 }: Shape): MicroCase {
   return () => {
-    const service = serviceOn(policyText(rules, limit, node), top ? countedForTop() : undefined);
+    const service = serviceOn(policyText(rules, limit, node), top ? newTopCounts() : undefined);
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
     const message = messageOf(
       'bench',
@@ -124,14 +124,14 @@ function decision({
     const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
     const digits = digitPositions(message);
     return (call) => {
-      // A prime as the step: tenants do not come in the order of their buckets.
+      // The step is a prime, so that tenants have a different order than their buckets.
       if (tenants > 1) writeTenant(message, digits, (call * 7919) % tenants);
       service.handle(message, caller);
     };
   };
 }
 
-/** Where the last digit of each tenant stands. */
+/** Returns the position of the last digit of each tenant. */
 function digitPositions(message: Uint8Array): number[] {
   const positions: number[] = [];
   for (let at = 0; ; ) {
@@ -153,11 +153,10 @@ function writeTenant(message: Uint8Array, positions: readonly number[], tenant: 
   }
 }
 
-/** The bundled policy: an API key, a method and a path become tenant and resource group. */
+/** The bundled policy, which derives the tenant and resource group from an API key, a method and a path. */
 const openApi: MicroCase = () => {
   const text = readFileSync(assetPath('deploy/policies/open-api.yaml'), 'utf8');
-  const endless = text.replaceAll(/token_bucket: .*/g, ENDLESS);
-  const service = serviceOn(endless);
+  const service = serviceOn(text.replaceAll(/token_bucket: .*/g, NEVER_EMPTY));
   const message = messageOf('open-api', [
     [
       { key: 'api_key', value: 'wk_live_6f1c0a3be2d94f7a' },
@@ -174,10 +173,10 @@ runCases(__filename, {
   'one descriptor, 1,000 tenants': decision({ tenants: 1000 }),
   'one descriptor, 1,000 tenants, counted for top': decision({ tenants: 1000, top: true }),
   'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),
-  'one descriptor, denied': decision({ limit: DRY }),
+  'one descriptor, denied': decision({ limit: EMPTY }),
   'one descriptor, 10,000 rules': decision({ rules: 10_000 }),
   'two limits': decision({ node: TWO_LIMITS }),
-  candidate: decision({ node: `rate_limit: { ${ENDLESS} }, ${CANDIDATE}` }),
+  candidate: decision({ node: `rate_limit: { ${NEVER_EMPTY} }, ${CANDIDATE}` }),
   'two limits and a candidate': decision({ node: `${TWO_LIMITS}, ${CANDIDATE}` }),
   '3 descriptors': decision({ descriptors: 3 }),
   '10 descriptors': decision({ descriptors: 10 }),

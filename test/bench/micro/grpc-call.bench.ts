@@ -1,7 +1,7 @@
 /*
- * What gRPC costs between the HTTP/2 engine and a handler that answers at once with nothing: from a request's head and
- * DATA to the calls that write the answer, which do nothing here. `node build/test/bench/micro/grpc-call.bench.js [part
- * of a name …]`
+ * The cost of gRPC between the HTTP/2 engine and the handler, from the head and DATA of a request to the functions that
+ * write the answer. The handler returns an empty answer immediately, and these functions are empty. To run it: `node
+ * build/test/bench/micro/grpc-call.bench.js [part of a name …]`.
  */
 import type { GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../src/grpc/h2-transport/call-context.js';
@@ -38,13 +38,13 @@ class SilentStream implements ServerStream {
   consumed(): void {}
 }
 
-/** A turn of the event loop never ends here, so there is nothing to look at when it does. */
-class EndlessTurn extends WaitingStreams {
+/** Ignores streams that wait for the end of a turn, because no turn of the event loop ends during the benchmark. */
+class IgnoredStreams extends WaitingStreams {
   override add(): void {}
 }
 
-/** Calls with these heads by turns, their body cut in pieces. */
-function calls(heads: readonly RequestHead[], body: readonly Buffer[], asksDeadline = false): MicroCase {
+/** Runs calls with alternating heads, and a body in several chunks. */
+function calls(heads: readonly RequestHead[], body: readonly Buffer[], readsDeadline = false): MicroCase {
   return () => {
     const options = {
       maxReceiveMessageBytes: 4 * 1024 * 1024,
@@ -52,7 +52,7 @@ function calls(heads: readonly RequestHead[], body: readonly Buffer[], asksDeadl
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
     const context = new CallContext(options, SYSTEM_TIMERS);
     const router = new CallRouter(context);
-    const waiting = new EndlessTurn();
+    const waiting = new IgnoredStreams();
     let deadlines = 0;
     router.add(
       PATH,
@@ -60,7 +60,7 @@ function calls(heads: readonly RequestHead[], body: readonly Buffer[], asksDeadl
         new UnaryTarget(
           PATH,
           (_message, call) => {
-            if (asksDeadline) deadlines += call.deadlineMicros;
+            if (readsDeadline) deadlines += call.deadlineMicros;
             return EMPTY;
           },
           head,
@@ -73,10 +73,10 @@ function calls(heads: readonly RequestHead[], body: readonly Buffer[], asksDeadl
       const stream = new SilentStream(heads[call % heads.length] as RequestHead, connection);
       router.onRequest(stream, false);
       for (let part = 0; part < body.length; part++) {
-        const piece = body[part] as Buffer;
-        router.onData(stream, piece, 0, piece.length, part === body.length - 1);
+        const chunk = body[part] as Buffer;
+        router.onData(stream, chunk, 0, chunk.length, part === body.length - 1);
       }
-      if (Number.isNaN(deadlines)) throw new Error('a deadline is no number');
+      if (Number.isNaN(deadlines)) throw new Error('a deadline is not a number');
     };
   };
 }

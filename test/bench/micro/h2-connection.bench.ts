@@ -1,7 +1,7 @@
 /*
- * The HTTP/2 engine without sockets and without gRPC: chunks of 64 requests with a body, as h2load sends them, answered
- * with headers, a message and trailers. A call is one request. `node build/test/bench/micro/h2-connection.bench.js
- * [part of a name …]`
+ * The HTTP/2 engine without sockets and gRPC. It receives chunks of 64 requests with a body, as h2load sends them, and
+ * answers with headers, a message and trailers. Each call is a request. To run it: `node
+ * build/test/bench/micro/h2-connection.bench.js [part of a name …]`.
  */
 
 import type { ByteSink } from '../../../src/h2/byte-sink.js';
@@ -34,7 +34,7 @@ const FIELDS = block(
   ':scheme: http',
   ':path: /envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
 );
-/** Enter the dynamic table with the first request (RFC 7541 section 6.2.1) … */
+/** Fields that the first request adds to the dynamic table (RFC 7541 section 6.2.1). */
 const CONSTANT = [
   'te: trailers',
   'content-type: application/grpc',
@@ -44,7 +44,7 @@ const CONSTANT = [
 const FIRST = Buffer.concat(
   CONSTANT.toReversed().map((field) => Buffer.concat([Buffer.of(0x40), block(field).subarray(1)])),
 );
-/** … and are named by their indices afterwards; :authority is the oldest. */
+/** The indices of these fields in later requests. :authority is the oldest entry. */
 const LATER = Buffer.of(0xc1, 0xc0, 0xbf, 0xbe);
 
 const SINK: ByteSink = { bufferedBytes: 0, write: () => true, end: () => {}, destroy: () => {} };
@@ -62,13 +62,13 @@ function answer(stream: ServerStream): void {
 }
 
 interface Shape {
-  /** All HEADERS before all DATA, as h2load does; else each DATA after its HEADERS. */
+  /** Whether all HEADERS precede all DATA, as in h2load. Otherwise, each DATA follows its HEADERS. */
   readonly split?: boolean;
-  /** A field that is another for each request of a chunk. */
+  /** Whether the requests of a chunk have a field with different values. */
   readonly distinct?: boolean;
-  /** Answers are given after the chunk and flushed together, as with Redis. */
+  /** Whether the answers follow after the chunk and are flushed together, as with Redis. */
   readonly later?: boolean;
-  /** A chunk ends inside a frame. */
+  /** Whether a chunk ends inside a frame. */
   readonly cut?: boolean;
 }
 
@@ -101,7 +101,7 @@ function requests({ split = false, distinct = false, later = false, cut = false 
     const frames = split
       ? [...heads, ...bodies]
       : heads.flatMap((each, index) => [each, bodies[index] as Buffer]);
-    // The peer gives back what it reads.
+    // The peer returns flow-control credit for the answers.
     const chunk = Buffer.concat([...frames, windowUpdate(0, REQUESTS * (PREFIX.length + MESSAGE.length))]);
     const ids: { readonly at: number; readonly offset: number }[] = [];
     for (let at = 0; at < chunk.length - 13; at += 9 + chunk.readUIntBE(at, 3)) {

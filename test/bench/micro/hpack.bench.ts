@@ -1,5 +1,6 @@
 /*
- * Header blocks of calls and answers (RFC 7541). `node build/test/bench/micro/hpack.bench.js [part of a name …]`
+ * Header blocks of calls and answers (RFC 7541). To run it: `node build/test/bench/micro/hpack.bench.js [part of a name
+ * …]`.
  */
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import { HpackEncoder } from '../../../src/h2/hpack/encoder.js';
@@ -10,7 +11,7 @@ import { type MicroCase, runCases } from './measure.js';
 
 const FRAME_HEADER_BYTES = 9;
 
-/** The header block of a call that a connection begins with, and of later ones. */
+/** Returns the header blocks of the first call of a connection and of later calls. */
 function blocks(): { first: Buffer; later: Buffer } {
   const { first, later, dataBytes } = callTemplate(messageOf(1, 10), 'http', '127.0.0.1:8081');
   const block = (call: Buffer) =>
@@ -27,7 +28,7 @@ const later: MicroCase = () => {
   return () => decoder.decode(later, 0, later.length);
 };
 
-/** A field that changes with each call, as a trace id does: no block is like the one before. */
+/** Decodes blocks with a field that changes with each call, such as a trace ID. */
 const changing: MicroCase = () => {
   const decoder = newDecoder();
   const { first, later } = blocks();

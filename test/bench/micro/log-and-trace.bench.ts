@@ -1,7 +1,7 @@
 /*
- * What a sampled decision log and traces cost a decision, beside one that neither is told of: bytes of a request →
- * Callers → ShouldRateLimit → bytes of the answer. Where nobody asks for them there are no Callers.
- * `node build/test/bench/micro/log-and-trace.bench.js [part of a name …]`
+ * The cost of a sampled decision log and of traces: bytes of a request → CallInstrumentation → ShouldRateLimit → bytes
+ * of the answer. Without log and traces, there is no CallInstrumentation. To run it: `node
+ * build/test/bench/micro/log-and-trace.bench.js [part of a name …]`.
  */
 
 import { createClientCodec } from '../../../src/codec/client-codec.js';
@@ -30,14 +30,14 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 200000000
 `);
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-interface Told {
+interface Options {
   /** Share of the decisions that are logged. */
   readonly logged?: number;
   /** Whether the caller's trace is recorded. */
   readonly traced?: boolean;
 }
 
-function decision({ logged = 0, traced = false }: Told): MicroCase {
+function decision({ logged = 0, traced = false }: Options): MicroCase {
   return () => {
     const store = new MemoryStore({ ...MEMORY, clock: systemClock });
     const metrics = new Metrics({ maxSeries: 10_000, version: 'bench', memoryStats: () => store });
@@ -84,7 +84,7 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
   };
 }
 
-/** Nobody takes the spans, which are lost once many wait. */
+/** Opens tracing without a collector, so that most spans are dropped. */
 function tracing(): OtlpTracing {
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9';
   return new OtlpTracing({

@@ -1,30 +1,32 @@
 /*
- * Cost per decision against bytes of the request and against the number of rules, for each matcher: the lines must be
- * straight in the one, and flat in the other. `node build/test/bench/micro/match-growth.bench.js [part of a name …]`;
- * `npm run bench -- micro match-growth --write` draws them.
+ * The cost of each matcher for values of different lengths and for different numbers of rules. The cost should be
+ * proportional to the length, and should not depend on the number of rules. To run it: `node
+ * build/test/bench/micro/match-growth.bench.js [part of a name …]`. To create the chart: `npm run bench -- micro
+ * match-growth --write`.
  */
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { unboundedWork } from '../../../src/policy/match-work.js';
 import { policyOf } from '../../support/policy/policies.js';
-import { type Figure, type FiguresCase, QUICK, runCases } from './measure.js';
+import { type CustomCase, type Measurement, QUICK, runCases } from './measure.js';
 
 const BYTES = [64, 256, 1024, 4096, 16_384, 61_440];
 const RULES = [1, 10, 100, 1000, 10_000];
-/** What is held fixed while the other grows. */
-const USUAL_BYTES = 64;
-const USUAL_RULES = 1000;
+/** Length of the value while the number of rules varies, and number of rules while the length varies. */
+const FIXED_BYTES = 64;
+const FIXED_RULES = 1000;
 const ROUNDS = QUICK ? 1 : 7;
 const ROUND_MS = QUICK ? 2 : 30;
 
 const RATE = 'rate_limit: { unit: second, requests_per_unit: 10 }';
 
-/** One way to match: a policy with so many rules, and values that are held against it. */
+/** A kind of matcher, with policies and values. */
 interface Matcher {
+  /** Returns a policy with `count` rules. */
   readonly rules: (count: number) => string;
-  /** A value of about so many bytes for the rule with this number; digits in place of `#` make each call's another. */
+  /** Returns a value of about `bytes` bytes for a rule. Each call replaces `########` with other digits. */
   readonly value: (bytes: number, rule: number) => string;
-  /** Fewer than 10,000 rules, for those that take them one by one. */
-  readonly most?: number;
+  /** Maximum number of rules, for matchers that check rules one at a time. */
+  readonly maxRules?: number;
 }
 
 const list = (count: number, line: (i: number) => string): string =>
@@ -42,7 +44,7 @@ const padded = (before: string, filler: string, bytes: number, after: string): s
   const room = Math.max(0, bytes - before.length - after.length);
   return before + filler.repeat(Math.ceil(room / filler.length)).slice(0, room) + after;
 };
-const nasty =
+const hostilePath =
   (filler: string): Matcher['value'] =>
   (bytes, rule) =>
     `${padded('/', filler, bytes - 40, '')}/../../api/v1/acme/things${rule}/########`;
@@ -56,7 +58,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   'address in blocks': {
     rules: descriptors((i) => `value_cidr: 10.${i >> 8}.${i & 255}.0/24`),
     value: (bytes, rule) =>
-      bytes <= USUAL_BYTES ? `10.${rule >> 8}.${rule & 255}.7` : padded('10.1.2.', '#1', bytes, ''),
+      bytes <= FIXED_BYTES ? `10.${rule >> 8}.${rule & 255}.7` : padded('10.1.2.', '#1', bytes, ''),
   },
   'wildcard abc*': {
     rules: descriptors((i) => `value: "tenant-${i}-*"`),
@@ -77,7 +79,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   'path, literal': {
     rules: derived((i) => `method: GET, k: /api/v1/things${i}/items`),
     value: (bytes, rule) =>
-      bytes <= USUAL_BYTES
+      bytes <= FIXED_BYTES
         ? `/api/v1/things${rule}/items?q=########`
         : padded(`/api/v1/things${rule}/items/########`, 'abcdefg/', bytes, 'x'),
   },
@@ -92,12 +94,12 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   'path, ** in the middle': {
     rules: derived((i) => `k: "/api/**/things${i}"`),
     value: (bytes, rule) => `${padded('/api/########/', 'abcdefg/', bytes - 14, 'x')}/things${rule}`,
-    most: 1000,
+    maxRules: 1000,
   },
-  'path, a/../ a/../': { rules: pathRules, value: nasty('a/../') },
-  'path, //////': { rules: pathRules, value: nasty('/') },
-  'path, %41%41': { rules: pathRules, value: nasty('%41') },
-  'path, %ff%ff': { rules: pathRules, value: nasty('%ff') },
+  'path, a/../ a/../': { rules: pathRules, value: hostilePath('a/../') },
+  'path, //////': { rules: pathRules, value: hostilePath('/') },
+  'path, %41%41': { rules: pathRules, value: hostilePath('%41') },
+  'path, %ff%ff': { rules: pathRules, value: hostilePath('%ff') },
   'path, a/a/a/': {
     rules: pathRules,
     value: (bytes, rule) => padded(`/api/v1/acme/things${rule}/########/`, 'a/', bytes, ''),
@@ -105,7 +107,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   'regular expression': {
     rules: descriptors((i) => `value_regex: '/api/v[0-9]+/res${i}/[^/]+'`),
     value: (bytes, rule) => padded(`/api/v1/res${rule}/########`, 'abc', bytes, ''),
-    most: 1000,
+    maxRules: 1000,
   },
   'API key, sha256': {
     rules: (count) =>
@@ -115,7 +117,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   },
 };
 
-/** What one decision does with the value. */
+/** Returns the function that a decision calls to match a value. */
 function matching(policy: CompiledPolicy): (value: string) => void {
   const level = policy.root.levels.get('k');
   if (level !== undefined) return (value) => level.find(value, unboundedWork());
@@ -124,8 +126,8 @@ function matching(policy: CompiledPolicy): (value: string) => void {
   return (value) => step?.apply([method, { key: 'k', value }], unboundedWork());
 }
 
-/** Least CPU time of a call, in microseconds. Each value is a fresh string, as from a request, and another one. */
-function microsOf(find: (value: string) => void, value: string): number {
+/** Returns the minimum CPU time of a call in microseconds. Each call matches a new string, as in requests. */
+function minMicrosOf(find: (value: string) => void, value: string): number {
   const bytes = Buffer.from(value, 'latin1');
   const digits = bytes.indexOf('#');
   let call = 0;
@@ -140,26 +142,26 @@ function microsOf(find: (value: string) => void, value: string): number {
     calls(batch);
     batch = Math.min(batch * 2, Math.max(1, Math.ceil(200_000 / bytes.length)));
   }
-  let least = Number.POSITIVE_INFINITY;
+  let min = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage();
     let count = 0;
     for (const until = performance.now() + ROUND_MS; performance.now() < until; count += batch) calls(batch);
     const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, (user + system) / count);
+    min = Math.min(min, (user + system) / count);
   }
-  return least;
+  return min;
 }
 
-function growthOf(name: string, { rules, value, most = Number.POSITIVE_INFINITY }: Matcher): FiguresCase {
-  const usual = Math.min(USUAL_RULES, most);
+function growthOf(name: string, { rules, value, maxRules = Number.POSITIVE_INFINITY }: Matcher): CustomCase {
+  const fixedRules = Math.min(FIXED_RULES, maxRules);
   return {
-    figures: () => {
-      const figures: Figure[] = [];
+    measure: () => {
+      const measurements: Measurement[] = [];
       const add = (find: (value: string) => void, bytes: number, count: number): number => {
-        const micros = microsOf(find, value(bytes, count - 1));
+        const micros = minMicrosOf(find, value(bytes, count - 1));
         const what = `${name}: ${count.toLocaleString('en')} rules, ${bytes.toLocaleString('en')} bytes`;
-        figures.push({
+        measurements.push({
           name: what,
           value: micros,
           unit: 'us',
@@ -168,21 +170,21 @@ function growthOf(name: string, { rules, value, most = Number.POSITIVE_INFINITY 
         return micros;
       };
       const byRules = new Map<number, number>();
-      for (const count of RULES.filter((one) => one <= most)) {
+      for (const count of RULES.filter((one) => one <= maxRules)) {
         const find = matching(policyOf(rules(count)));
-        byRules.set(count, add(find, USUAL_BYTES, count));
-        if (count !== usual) continue;
+        byRules.set(count, add(find, FIXED_BYTES, count));
+        if (count !== fixedRules) continue;
         const [first, ...others] = BYTES.map((bytes) => add(find, bytes, count));
-        const growth = ((others.at(-1) ?? 0) - (first ?? 0)) / (((BYTES.at(-1) ?? 0) - USUAL_BYTES) / 1024);
-        figures.push({ name: `${name}: each KB more`, value: growth, unit: 'us' });
+        const growth = ((others.at(-1) ?? 0) - (first ?? 0)) / (((BYTES.at(-1) ?? 0) - FIXED_BYTES) / 1024);
+        measurements.push({ name: `${name}: each additional KB`, value: growth, unit: 'us' });
       }
-      const ratio = (byRules.get(usual) ?? 0) / (byRules.get(1) ?? 1);
-      figures.push({
-        name: `${name}: ${usual.toLocaleString('en')} rules / one`,
+      const ratio = (byRules.get(fixedRules) ?? 0) / (byRules.get(1) ?? 1);
+      measurements.push({
+        name: `${name}: ${fixedRules.toLocaleString('en')} rules / one`,
         value: ratio,
         unit: 'times',
       });
-      return figures;
+      return measurements;
     },
   };
 }

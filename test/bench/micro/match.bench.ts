@@ -1,6 +1,6 @@
 /*
- * The walk from entries to the rule and the name of its bucket. `node build/test/bench/micro/match.bench.js [part of a
- * name …]`
+ * Matching the entries of a descriptor to a rule, with the name of its bucket. To run it: `node
+ * build/test/bench/micro/match.bench.js [part of a name …]`.
  */
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { policyText } from '../load/policy.js';
@@ -8,8 +8,8 @@ import { type MicroCase, runCases } from './measure.js';
 
 function matching(rules: number): MicroCase {
   return () => {
-    const policy = policyOf(policyText(rules, 'allowed'));
-    // As many as rules, or V8 would see the same few objects and strings again and again.
+    const policy = policyOf(policyText(rules, 'fast refill'));
+    // Use as many requests as rules, so that V8 does not optimize for a few objects and strings.
     const requests = Array.from({ length: rules }, (_, i) =>
       entries(`tenant=tenant-${1_000_000 + i}`, `resource_group=group-${(i * 7 + 3) % rules}`),
     );

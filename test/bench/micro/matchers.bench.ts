@@ -1,16 +1,16 @@
 /*
- * Matching addresses and regular expressions: `node build/test/bench/micro/matchers.bench.js [part of a name …]`. The
- * first case is what the others are held against.
+ * Matching addresses and regular expressions. The first case is the baseline for the others. To run it: `node
+ * build/test/bench/micro/matchers.bench.js [part of a name …]`.
  */
 import { MatchWork } from '../../../src/policy/match-work.js';
 import { patternSize, RegexList } from '../../../src/policy/values/regex-matcher.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
-import { type Figure, type MicroCase, runCases } from './measure.js';
+import { type Measurement, type MicroCase, runCases } from './measure.js';
 
 const RULE = 'rate_limit: { unit: second, requests_per_unit: 10 }';
 const VALUES = 1000;
 
-/** Matches, in turns, entries with these values, below a tenant; `nodes` are the lines of the level. */
+/** Matches entries with values from `textOf` below a tenant. `nodes` are the values of the policy nodes. */
 function matching(nodes: readonly string[], textOf: (i: number) => string): MicroCase {
   return () => {
     const lines = nodes.map((node) => `      - { key: k, ${node}, ${RULE} }`).join('\n');
@@ -41,8 +41,8 @@ function random(below: number): number {
   return (state >> 8) % below;
 }
 
-/** Values that no memo knows, by kind. */
-const FRESH: Readonly<Record<string, (length: number) => string>> = {
+/** Functions that return a new value, so that no cache contains the result, by kind. */
+const NEW_VALUES: Readonly<Record<string, (length: number) => string>> = {
   usual: () => `/api/v1/res${random(VALUES)}/item${random(1e6)}`,
   'long, of one letter': (length) => 'a'.repeat(length - 7) + String(random(1e6)).padStart(7, '!'),
   'every way at once': (length) => {
@@ -53,16 +53,16 @@ const FRESH: Readonly<Record<string, (length: number) => string>> = {
 };
 
 /**
- * Microseconds that a list of 1,000 takes for values it never saw: the mean and, as states are built now and then, the
- * slowest.
+ * Returns the time in which a list of 1,000 expressions matches a new value: the mean and the maximum, which includes
+ * building states of the automaton.
  */
-function freshFigures(kind: string): readonly Figure[] {
+function measureNewValues(kind: string): readonly Measurement[] {
   const list = new RegexList<number>();
   for (let i = 0; i < VALUES; i++) {
     const pattern = PATTERNS[kind]?.(i) as string;
     list.add([pattern], [patternSize(pattern) as number], i);
   }
-  return Object.entries(FRESH).flatMap(([name, textOf]) =>
+  return Object.entries(NEW_VALUES).flatMap(([name, textOf]) =>
     (name === 'usual' ? [0] : [64, 512, 2048, 4096]).flatMap((length) => {
       for (let i = 0; i < 20; i++) list.find(textOf(length), work());
       let calls = 0;
@@ -79,16 +79,16 @@ function freshFigures(kind: string): readonly Figure[] {
       const what = `1,000 ${kind}, fresh, ${name}${length === 0 ? '' : `, ${length}`}`;
       return [
         { name: what, value: mean * 1000, unit: 'us' },
-        { name: '  the slowest', value: slowest * 1000, unit: 'us' },
+        { name: '  maximum', value: slowest * 1000, unit: 'us' },
       ];
     }),
   );
 }
 
-/** As much as a request may take that its caller waits long for. */
+/** Returns a budget of work that no match exceeds. */
 const work = (): MatchWork => new MatchWork(1_000_000);
 
-/** Takes every value. */
+/** A node that matches every value. */
 const KEY_ALONE = 'share_threshold: false';
 
 runCases(__filename, {
@@ -103,7 +103,7 @@ runCases(__filename, {
         `1,000 regular expressions ${kind}, seen before`,
         matching([...regexes(kind), KEY_ALONE], (i) => `/api/v1/res${i}/item`),
       ],
-      [`1,000 regular expressions ${kind}, fresh`, { figures: () => freshFigures(kind) }],
+      [`1,000 regular expressions ${kind}, fresh`, { measure: () => measureNewValues(kind) }],
     ]),
   ),
 });

@@ -1,33 +1,34 @@
 import { execFileSync } from 'node:child_process';
 
-/** One thing to measure: makes what it needs, and returns what is called again and again. */
+/** A case that prepares its data, and returns the function to measure. */
 export type MicroCase = () => (call: number) => void;
 
-/** Something else than the time of a call, printed with its own unit. */
-export interface FiguresCase {
-  readonly figures: () => readonly Figure[] | Promise<readonly Figure[]>;
+/** A case that measures something other than the time of a call. */
+export interface CustomCase {
+  readonly measure: () => readonly Measurement[] | Promise<readonly Measurement[]>;
 }
 
-/** One line of the table. */
-export interface Figure {
+/** A line of the table. */
+export interface Measurement {
   readonly name: string;
-  /** The median round. */
+  /** The median of the rounds. */
   readonly value: number;
-  /** The least round, where there are rounds. */
-  readonly least?: number;
+  /** The minimum of the rounds; undefined without rounds. */
+  readonly min?: number;
+  /** Unit of the values: `ns`, `us`, `ms`, `bytes`, `times` or empty. */
   readonly unit: string;
-  /** Where it belongs in the picture of match-growth. */
+  /** Position in the chart of match-growth. */
   readonly point?: GrowthPoint;
 }
 
-/** What was matched, by how many rules, in a value of how many bytes. */
+/** A matcher, its number of rules, and the length of the matched value. */
 export interface GrowthPoint {
   readonly matcher: string;
   readonly rules: number;
   readonly bytes: number;
 }
 
-/** A short look at the price of exactness (`npm run bench -- micro --quick`). */
+/** Whether to run for a short time, without exact results (`npm run bench -- micro --quick`). */
 export const QUICK = process.env['BENCH_QUICK'] === '1';
 const ROUNDS = QUICK ? 3 : 9;
 const ROUND_MS = QUICK ? 10 : 150;
@@ -38,7 +39,7 @@ function cpuNanos(): number {
   return (user + system) * 1000;
 }
 
-/** Calls for about `ms`; returns how many calls that were. */
+/** Calls `run` for about `ms`. Returns the number of calls. */
 function callFor(run: (call: number) => void, ms: number, first: number): number {
   const until = performance.now() + ms;
   let call = first;
@@ -46,7 +47,7 @@ function callFor(run: (call: number) => void, ms: number, first: number): number
   return call - first;
 }
 
-function measure(name: string, make: MicroCase): Figure {
+function measureCalls(name: string, make: MicroCase): Measurement {
   const run = make();
   let calls = callFor(run, WARM_UP_MS, 0);
   const nanos: number[] = [];
@@ -56,44 +57,47 @@ function measure(name: string, make: MicroCase): Figure {
     nanos.push((cpuNanos() - before) / count);
     calls += count;
   }
-  return { name, value: median(nanos), least: Math.min(...nanos), unit: 'ns' };
+  return { name, value: median(nanos), min: Math.min(...nanos), unit: 'ns' };
 }
 
-/** The middle one; of an even number the upper middle one. */
+/** Returns the median; the upper one of the two middle values if the number of values is even. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }
 
 /** Formats a line of the table. */
-export function formatFigure({ name, value, least, unit }: Figure): string {
+export function formatMeasurement({ name, value, min, unit }: Measurement): string {
   const digits = unit === 'ns' || unit === 'bytes' ? 0 : unit === 'us' || unit === 'times' ? 2 : 1;
   const text = (number: number) => number.toFixed(digits).padStart(9);
-  return `${name.padEnd(52)} ${text(value)} ${least === undefined ? ' '.repeat(9) : text(least)} ${unit}`;
+  return `${name.padEnd(52)} ${text(value)} ${min === undefined ? ' '.repeat(9) : text(min)} ${unit}`;
 }
 
-export const FIGURE_HEADING = `${'CPU time of a call'.padEnd(52)} ${'median'.padStart(9)} ${'least'.padStart(9)}`;
+export const HEADING = `${'CPU time of a call'.padEnd(52)} ${'median'.padStart(9)} ${'min'.padStart(9)}`;
 
 /**
- * Measures each case in a process of its own, so that none runs code that another one has shaped, and prints the CPU
- * time of a call in nanoseconds (user and system, garbage collection included): the median round and the least.
- * Arguments choose the cases whose names hold one of them. For a profile run one case with `node --expose-gc --cpu-prof
- * <file> --in-process <name>`.
+ * Measures each case in a separate process, because V8 optimizes code for earlier cases, and prints the CPU time of a
+ * call in nanoseconds: the median and the minimum of the rounds. The CPU time includes the system and the garbage
+ * collector. Arguments select cases by parts of their names. To profile a case, run `node --expose-gc --cpu-prof <file>
+ * --in-process <name>`.
  */
-export function runCases(file: string, cases: Readonly<Record<string, MicroCase | FiguresCase>>): void {
+export function runCases(file: string, cases: Readonly<Record<string, MicroCase | CustomCase>>): void {
   // `npm run bench -- micro` reads lines of JSON.
   const asJson = process.env['BENCH_JSON'] === '1';
   const [first, ...rest] = process.argv.slice(2);
   if (first === '--in-process') {
     const name = rest.join(' ');
     const one = cases[name];
-    if (one === undefined) throw new Error(`no case is called "${name}"`);
-    void Promise.resolve(typeof one === 'function' ? [measure(name, one)] : one.figures()).then((figures) => {
-      for (const figure of figures) console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
-    });
+    if (one === undefined) throw new Error(`there is no case "${name}"`);
+    void Promise.resolve(typeof one === 'function' ? [measureCalls(name, one)] : one.measure()).then(
+      (measurements) => {
+        for (const measurement of measurements)
+          console.log(asJson ? JSON.stringify(measurement) : formatMeasurement(measurement));
+      },
+    );
     return;
   }
   const wanted = process.argv.slice(2);
-  if (!asJson) console.log(FIGURE_HEADING);
+  if (!asJson) console.log(HEADING);
   for (const name of Object.keys(cases)) {
     if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
     execFileSync(process.execPath, ['--expose-gc', file, '--in-process', name], { stdio: 'inherit' });

@@ -1,7 +1,7 @@
 /*
- * Buckets in memory: a take among 1, 1,000 and a million buckets, longest pauses while a million new tenants arrive,
- * memory per idle bucket. Requests make their bucket's name from its parts, so the takes do too; what that costs alone
- * stands beside them. `node build/test/bench/micro/memory-store.bench.js [part of a name …]`
+ * The memory store: a take with 1, 1,000 and a million buckets, the longest pauses while a million new tenants arrive,
+ * and the memory of an idle bucket. Each take builds the name of its bucket, as a request does. Another case measures
+ * the cost of the names. To run it: `node build/test/bench/micro/memory-store.bench.js [part of a name …]`.
  */
 
 import { getHeapSpaceStatistics } from 'node:v8';
@@ -10,19 +10,19 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { type Figure, type MicroCase, median, QUICK, runCases } from './measure.js';
+import { type Measurement, type MicroCase, median, QUICK, runCases } from './measure.js';
 
 const MANY = QUICK ? 50_000 : 1_000_000;
 const ROUNDS = QUICK ? 1 : 3;
 
-/** Refills so slowly that no bucket is full again within the run. */
+/** Refills so slowly that no bucket becomes full during the run. */
 const RATE = tokenBucketRate(800_000, 1, UNIT_MICROS.hour);
 
 function newStore(): MemoryStore {
   return new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2 * MANY });
 }
 
-/** A name as requests make it, never the same string object twice. */
+/** Builds the name of a bucket, as a request does, as a new string object. */
 function keyOf(tenant: number): string {
   const name = `tenant-${1_000_000 + tenant}`;
   return `8:open-api6:tenant${name.length}:${name}14:resource_group10:user-chats`;
@@ -41,36 +41,36 @@ function takes(tenants: number): MicroCase {
   };
 }
 
-/** Resident memory without V8's young generation, which grows and shrinks as it likes. */
+/** Returns the resident memory without V8's young generation, whose size varies. */
 function settledBytes(): number {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
   return process.memoryUsage.rss() - (young?.physical_space_size ?? 0);
 }
 
-/** Takes between two looks at the clocks. */
-const STEP = 16;
+/** Number of takes between two readings of the clocks. */
+const TAKES_PER_SAMPLE = 16;
 
 /**
- * Adds `MANY` tenants; returns the times between looks, longest first, in ms: wall time, or the CPU time of the process
- * where that is less, as then something else had the processor.
+ * Adds `MANY` tenants. Returns the times between samples in milliseconds, in descending order. A time is the wall time,
+ * or the CPU time of the process if that is less, because other processes used the processor then.
  */
-function arrivals(store: MemoryStore): { gaps: Float64Array; bytesPerBucket: number } {
-  const gaps = new Float64Array(MANY / STEP);
-  let half = 0;
+function addTenants(store: MemoryStore): { gaps: Float64Array; bytesPerBucket: number } {
+  const gaps = new Float64Array(MANY / TAKES_PER_SAMPLE);
+  let bytesAtHalf = 0;
   let last = performance.now();
   let lastCpu = process.cpuUsage();
   for (let i = 0; i < MANY; i++) {
     take(store, keyOf(i));
-    if (i % STEP !== STEP - 1) continue;
+    if (i % TAKES_PER_SAMPLE !== TAKES_PER_SAMPLE - 1) continue;
     const cpu = process.cpuUsage(lastCpu);
     const wall = performance.now() - last;
-    gaps[(i - (STEP - 1)) / STEP] = Math.min(wall, (cpu.user + cpu.system) / 1000);
-    // By now the process has all that is no part of a bucket.
-    if (i === MANY / 2 - 1) half = settledBytes();
+    gaps[(i - (TAKES_PER_SAMPLE - 1)) / TAKES_PER_SAMPLE] = Math.min(wall, (cpu.user + cpu.system) / 1000);
+    // The memory that the process needs for purposes other than buckets no longer grows.
+    if (i === MANY / 2 - 1) bytesAtHalf = settledBytes();
     last = performance.now();
     lastCpu = process.cpuUsage();
   }
-  const bytesPerBucket = (settledBytes() - half) / (MANY / 2);
+  const bytesPerBucket = (settledBytes() - bytesAtHalf) / (MANY / 2);
   return { gaps: gaps.sort().reverse(), bytesPerBucket };
 }
 
@@ -78,28 +78,28 @@ function collectGarbage(): void {
   (globalThis as { gc?: () => void }).gc?.();
 }
 
-function growth(): Figure[] {
+function measureArrivals(): Measurement[] {
   const warm = takes(1000)();
   for (let call = 0; call < 300_000; call++) warm(call);
   const longest: number[] = [];
-  const long: number[] = [];
+  const longCount: number[] = [];
   let memory = 0;
   let estimate = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const store = newStore();
     collectGarbage();
-    const { gaps, bytesPerBucket } = arrivals(store);
-    // Later rounds find the memory of those before.
+    const { gaps, bytesPerBucket } = addTenants(store);
+    // Later rounds reuse the memory of the first round.
     if (round === 0) memory = bytesPerBucket;
     estimate = store.bytes / MANY;
     longest.push(gaps[0] as number);
-    long.push(gaps.findIndex((gap) => gap < 1));
+    longCount.push(gaps.findIndex((gap) => gap < 1));
   }
   return [
     { name: 'memory per idle bucket, key of 65 characters', value: memory, unit: 'bytes' },
-    { name: 'the same by the estimate', value: estimate, unit: 'bytes' },
+    { name: 'memory per idle bucket, as estimated by the store', value: estimate, unit: 'bytes' },
     { name: `longest pause while ${MANY} tenants arrive`, value: median(longest), unit: 'ms' },
-    { name: 'pauses of a millisecond and more in it', value: median(long), unit: '' },
+    { name: 'number of pauses of at least a millisecond', value: median(longCount), unit: '' },
   ];
 }
 
@@ -108,5 +108,5 @@ runCases(__filename, {
   'take, 1 bucket': takes(1),
   'take, 1,000 buckets': takes(1000),
   [`take, ${MANY} buckets`]: takes(MANY),
-  'a million tenants arrive': { figures: growth },
+  'a million tenants arrive': { measure: measureArrivals },
 });

@@ -1,6 +1,6 @@
 /*
- * Loading a policy, and what decisions notice of a reload. `node build/test/bench/micro/policy-load.bench.js [part of a
- * name …]`
+ * Loading a policy, and the effect of a reload on decisions. To run it: `node
+ * build/test/bench/micro/policy-load.bench.js [part of a name …]`.
  */
 import { renameSync } from 'node:fs';
 import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
@@ -12,13 +12,13 @@ import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
-import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
+import { type CustomCase, type Measurement, median, QUICK, runCases } from './measure.js';
 
 const TENANTS = 1000;
 const RULES_PER_TENANT = 10;
 const RELOADS = QUICK ? 2 : 10;
 
-/** 10,000 rules below 1,000 tenants. `quoted`: with an escape, which only the parser of all YAML reads. */
+/** Returns a policy with 10,000 rules for 1,000 tenants. `quoted` adds escapes, which need the complete YAML parser. */
 function policyText(limit: number, quoted: boolean): string {
   const lines = ['domain: big', 'descriptors:'];
   for (let tenant = 0; tenant < TENANTS; tenant++) {
@@ -37,7 +37,7 @@ function policyText(limit: number, quoted: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Another domain, with a secret that one of two policies has: the key of all tenants, or that of all groups. */
+/** Returns a policy of another domain, in which the key `tenant` or the key `resource_group` is a secret. */
 function derivingText(limit: number): string {
   const source = limit % 2 === 0 ? 'tenant' : 'resource_group';
   const derive = `derive: [{ entry: who, from: [${source}], sha256: { ${'0'.repeat(64)}: acme } }]`;
@@ -47,13 +47,13 @@ function derivingText(limit: number): string {
   );
 }
 
-/** Runs a case in a directory of its own. */
+/** Runs a case in a new directory. */
 function inDirectory(
-  run: (write: (limit: number) => void, path: string) => Promise<readonly Figure[]>,
+  run: (write: (limit: number) => void, path: string) => Promise<readonly Measurement[]>,
   { quoted = false, changes = 'rules' }: { quoted?: boolean; changes?: 'rules' | 'secrets of others' } = {},
-): FiguresCase {
+): CustomCase {
   return {
-    figures: async () => {
+    measure: async () => {
       const dir = new TempDir();
       const writeRules = (limit: number): void =>
         renameSync(dir.write('policy.tmp', policyText(limit, quoted)), dir.join('policy.yaml'));
@@ -71,8 +71,8 @@ function inDirectory(
   };
 }
 
-/** The first load of a process: cold code, as at a start. */
-const start = (quoted: boolean): FiguresCase =>
+/** Measures the first load of a process, as at the start of weir. */
+const start = (quoted: boolean): CustomCase =>
   inDirectory(
     async (_write, path) => {
       const cpu = process.cpuUsage();
@@ -81,7 +81,7 @@ const start = (quoted: boolean): FiguresCase =>
       const took = performance.now() - begin;
       const { user, system } = process.cpuUsage(cpu);
       if (policySet.domains.get('big')?.rules.length !== TENANTS * RULES_PER_TENANT)
-        throw new Error('not all rules');
+        throw new Error('the policy does not contain all rules');
       const name = `load of 10,000 rules${quoted ? ' with escapes' : ''}`;
       return [
         { name, value: took, unit: 'ms' },
@@ -92,10 +92,10 @@ const start = (quoted: boolean): FiguresCase =>
   );
 
 /**
- * Decides without a pause, a few at each turn of the event loop; the longest time between turns is what a decision may
- * have to wait.
+ * Makes a few decisions in each turn of the event loop, and measures the longest time between turns. This is the
+ * maximum delay of a decision.
  */
-class Deciding {
+class DecisionLoop {
   private readonly provider: FilePolicyProvider;
   private readonly requests = Array.from({ length: 1000 }, (_, i) =>
     entries(`tenant=tenant-${i}`, `resource_group=group-${i % RULES_PER_TENANT}`),
@@ -113,7 +113,7 @@ class Deciding {
     this.stopped = true;
   }
 
-  /** The longest gap since the last call. */
+  /** Returns the longest gap since the last call of this function. */
   takeLongest(): number {
     const longest = this.longest;
     this.longest = 0;
@@ -136,20 +136,20 @@ const reload = async (
   what: string,
   write: (limit: number) => void,
   path: string,
-): Promise<readonly Figure[]> => {
+): Promise<readonly Measurement[]> => {
   const loader = new ThreadPolicyLoader([path]);
   const provider = new FilePolicyProvider([path], await loader.load(), loader, { watch: false });
-  const deciding = new Deciding(provider);
+  const deciding = new DecisionLoop(provider);
   await new Promise((resolve) => setTimeout(resolve, 500));
   deciding.takeLongest();
   await new Promise((resolve) => setTimeout(resolve, 500));
-  const quiet = deciding.takeLongest();
+  const gapWithoutReload = deciding.takeLongest();
   const gaps: number[] = [];
   const times: number[] = [];
   for (let limit = 2; limit < 2 + RELOADS; limit++) {
-    // Each rule is another one.
+    // The new policy changes every rule.
     write(limit);
-    // What writing it held up is none of the server's.
+    // Exclude the time of writing the file.
     await turn();
     await turn();
     deciding.takeLongest();
@@ -165,14 +165,14 @@ const reload = async (
     {
       name: `${what} of 10,000 rules while deciding`,
       value: median(times),
-      least: Math.min(...times),
+      min: Math.min(...times),
       unit: 'ms',
     },
-    { name: 'longest gap between decisions, no reload', value: quiet, unit: 'ms' },
+    { name: 'longest gap between decisions, no reload', value: gapWithoutReload, unit: 'ms' },
     {
-      name: `longest gap in a ${what}: median, least`,
+      name: `longest gap in a ${what}: median, minimum`,
       value: median(gaps),
-      least: Math.min(...gaps),
+      min: Math.min(...gaps),
       unit: 'ms',
     },
     { name: `longest gap in all ${what}s`, value: Math.max(...gaps), unit: 'ms' },
@@ -180,15 +180,15 @@ const reload = async (
 };
 
 /**
- * What one thread pays for the slices that another one gives it: the CPU time of a turn of the event loop, garbage
- * collection included, which a busy machine does not stretch.
+ * Measures the CPU time in which a thread receives a policy in slices from another thread, with garbage collection. CPU
+ * time does not depend on other load on the machine.
  */
-const building: FiguresCase = inDirectory(async (_write, path) => {
+const building: CustomCase = inDirectory(async (_write, path) => {
   const slices = [...cutSlices(loadItems(readPolicies([path])))];
   globalThis.gc?.();
   const rounds: { readonly longest: number; readonly all: number }[] = [];
-  // As in a server, the policies of the round before are in force until those of this one are.
-  let inForce: unknown;
+  // As in a server, the previous policies stay in memory until the new policies are complete.
+  let current: unknown;
   for (let round = 0; round < RELOADS; round++) {
     const receiver = new LoadReceiver(undefined);
     const garbage = new MinorCollector();
@@ -201,23 +201,23 @@ const building: FiguresCase = inDirectory(async (_write, path) => {
       const { user, system } = process.cpuUsage(before);
       took.push((user + system) / 1000);
     }
-    inForce = receiver.finish();
+    current = receiver.finish();
     rounds.push({ longest: Math.max(...took), all: took.reduce((sum, one) => sum + one, 0) });
   }
-  if (inForce === undefined) throw new Error('nothing was built');
-  const figure = (name: string, values: readonly number[]): Figure => ({
+  if (current === undefined) throw new Error('no policies were built');
+  const measurement = (name: string, values: readonly number[]): Measurement => ({
     name,
     value: median(values),
-    least: Math.min(...values),
+    min: Math.min(...values),
     unit: 'ms',
   });
   return [
-    { name: 'longest turn, code cold', value: rounds[0]?.longest ?? 0, unit: 'ms' },
-    figure(
+    { name: 'longest slice of the first round', value: rounds[0]?.longest ?? 0, unit: 'ms' },
+    measurement(
       'longest slice',
       rounds.map(({ longest }) => longest),
     ),
-    figure(
+    measurement(
       `all ${slices.length} slices`,
       rounds.map(({ all }) => all),
     ),

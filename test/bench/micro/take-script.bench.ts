@@ -7,24 +7,24 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { cpuMicros } from '../cpu.js';
-import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
+import { formatMeasurement, HEADING, type Measurement, median, QUICK } from './measure.js';
 
 /**
- * CPU microseconds per decision of the Redis store and of Redis itself: turns of several sizes, each decision on a
- * bucket of its own or all on one. Arguments choose the cases whose names hold one of them.
+ * CPU time per decision of the Redis store and of Redis, in microseconds. The cases differ in the number of decisions
+ * in each turn, and use one bucket or 1,000 buckets. Arguments select cases by parts of their names.
  */
 const SIZES = [1, 16, 64, 256];
-/** Calls that wait for answers at the same time, as they do under load. */
+/** Number of calls that wait for answers at the same time. */
 const CALLS_IN_FLIGHT = 2;
 const ROUNDS = QUICK ? 1 : 5;
-/** Redis's CPU time is told in steps of 10 ms. */
+/** The number of decisions is high, because the CPU time of Redis may have a resolution of 10 ms. */
 const DECISIONS = QUICK ? 5000 : 40_000;
 const RATES = {
   'whole µs a token': tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000),
   'thirds of a µs': tokenBucketRate(4_000_000, 3, 1_000_000),
 };
 
-/** What a request asks: one limit, or the two of a list and a candidate. */
+/** Limits of a request, by the prefix of the case's name: one limit, or two limits and a candidate. */
 const LIMITS: Readonly<Record<string, (key: string, rate: Rate) => readonly TakeItem[]>> = {
   '': (key, rate) => [takeItem(key, rate)],
   'two limits and a candidate, ': (key, rate) => [
@@ -38,12 +38,12 @@ const CANDIDATE = tokenBucketRate(3_000_000_000, 1_000_000, 1_000_000);
 
 type Takes = readonly (readonly TakeItem[])[];
 
-/** Runs turns of `size` takes until `decisions` are made. */
+/** Runs turns of `size` takes until the number of takes reaches `decisions`. */
 async function run(store: SingleRedisStore, takes: Takes, size: number, decisions: number): Promise<void> {
   let next = 0;
-  let left = Math.ceil(decisions / size);
+  let remainingTurns = Math.ceil(decisions / size);
   const turns = async (): Promise<void> => {
-    while (left-- > 0) {
+    while (remainingTurns-- > 0) {
       const waiting = new Array<unknown>(size);
       for (let i = 0; i < size; i++) {
         waiting[i] = store.take(takes[next] as readonly TakeItem[], Infinity);
@@ -61,7 +61,7 @@ async function measure(
   pid: number,
   takes: Takes,
   size: number,
-): Promise<Figure[]> {
+): Promise<Measurement[]> {
   const weir: number[] = [];
   const redis: number[] = [];
   await run(store, takes, size, DECISIONS / 4);
@@ -74,8 +74,8 @@ async function measure(
     redis.push((cpuMicros(pid) - theirs) / DECISIONS);
   }
   return [
-    { name: `${name}: weir`, value: median(weir), least: Math.min(...weir), unit: 'µs' },
-    { name: `${name}: Redis`, value: median(redis), least: Math.min(...redis), unit: 'µs' },
+    { name: `${name}: weir`, value: median(weir), min: Math.min(...weir), unit: 'µs' },
+    { name: `${name}: Redis`, value: median(redis), min: Math.min(...redis), unit: 'µs' },
   ];
 }
 
@@ -83,7 +83,7 @@ async function main(filters: readonly string[], asJson: boolean): Promise<void> 
   const redis = await startRedis();
   const store = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
-  if (!asJson) console.log(FIGURE_HEADING);
+  if (!asJson) console.log(HEADING);
   for (const [rateName, rate] of Object.entries(RATES)) {
     for (const keys of [1000, 1]) {
       for (const [limits, itemsOf] of Object.entries(LIMITS)) {
@@ -93,8 +93,8 @@ async function main(filters: readonly string[], asJson: boolean): Promise<void> 
         for (const size of SIZES) {
           const name = `${rateName}, ${keys === 1 ? 'one key' : `${keys} keys`}, ${limits}${size} a turn`;
           if (filters.length > 0 && !filters.some((part) => name.includes(part))) continue;
-          for (const figure of await measure(name, store, redis.pid, takes, size)) {
-            console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+          for (const measurement of await measure(name, store, redis.pid, takes, size)) {
+            console.log(asJson ? JSON.stringify(measurement) : formatMeasurement(measurement));
           }
         }
       }

@@ -1,6 +1,6 @@
 /*
- * What counting single buckets for `/top` costs a decision: alone, in calls that let pass or deny, and as a part of a
- * whole decision in memory. `node build/test/bench/micro/top.bench.js [part of a name …]`
+ * The cost of counting buckets for `/top`, for allowed and denied calls. decide.bench.ts measures it as a part of a
+ * complete decision. To run it: `node build/test/bench/micro/top.bench.js [part of a name …]`.
  */
 
 import { TopCounts } from '../../../src/admin/top/top-counts.js';
@@ -10,18 +10,18 @@ import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 
-/** TOP_BUCKETS where nobody says. */
+/** Default of TOP_BUCKETS. */
 const CAPACITY = 500;
 const SECOND_MICROS = 1_000_000;
-/** Calls between two looks at the clock: the timer of a server has its turn only between calls. */
-const CALLS = 4096;
+/** Number of calls between two readings of the clock. */
+const CALLS_PER_CHECK = 4096;
 
 const POLICY = policyOf(`
 domain: bench
 descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s } } }]
 `);
 
-/** Counts as a server does that decides nothing else: hundreds of times as many calls as one that does. */
+/** Counts calls without deciding them, and calls `tick` every second, as a server does. */
 function counting(buckets: number, denied: boolean): MicroCase {
   return () => {
     const nowMicros = (): number => systemClock.monotonicMicros();
@@ -38,11 +38,11 @@ function counting(buckets: number, denied: boolean): MicroCase {
     const take = { key: '', rate, hits: 1, label: 'tenant', rule, outcome: undefined } satisfies CountedTake;
     let tickedMicros = nowMicros();
     return (call) => {
-      // A prime as the step: one bucket seldom comes twice in a row.
+      // The step is a prime, so that consecutive calls use different buckets.
       take.key = keys[(call * 7919) % buckets] as string;
       if (denied) counts.denied(POLICY, match, take);
       else counts.allowed(POLICY, match, take);
-      if (call % CALLS !== 0) return;
+      if (call % CALLS_PER_CHECK !== 0) return;
       if (nowMicros() - tickedMicros < SECOND_MICROS) return;
       tickedMicros = nowMicros();
       top.tick();

@@ -1,7 +1,7 @@
 /*
- * Views at 10,000 rules and 100,000 series: CPU time of a rendering, and its longest step, which decisions wait for.
- * The longest of a case holds garbage collections; the 99.9th percentile is the view's own. `node
- * build/test/bench/micro/views.bench.js [part of a name …]`
+ * Views with 10,000 rules and 100,000 series: the CPU time of rendering a view, and its longest slice, which delays
+ * decisions. The longest slice includes garbage collections, and the 99.9th percentile usually does not. To run it:
+ * `node build/test/bench/micro/views.bench.js [part of a name …]`.
  */
 import { readFileSync } from 'node:fs';
 import { dump } from '../../../src/config/show/dump.js';
@@ -18,7 +18,7 @@ import { MappedMetrics } from '../../../src/telemetry/mapping/mapped-metrics.js'
 import { Mapper } from '../../../src/telemetry/mapping/mapper.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { policyOf } from '../../support/policy/policies.js';
-import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
+import { type CustomCase, type Measurement, median, QUICK, runCases } from './measure.js';
 
 const RULES = 10_000;
 const SERIES = 100_000;
@@ -56,69 +56,70 @@ function metrics(): Metrics {
   return counted;
 }
 
-/** CPU time of the thread that decides: unlike the clock it does not see what else the machine does. */
+/** Returns the CPU time of the main thread. Unlike the wall time, it does not depend on other load on the machine. */
 function threadMillis(): number {
   const [nanos = ''] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ');
   return Number(nanos) / 1e6;
 }
 
-/** Renders some times, with the CPU time of each step that others have to wait for. */
-function rendered(name: string, create: () => () => ViewSteps<string, void>): FiguresCase {
+/** Renders a view several times, and measures the CPU time of each slice. */
+function rendering(name: string, create: () => () => ViewSteps<string, void>): CustomCase {
   return {
-    figures: async (): Promise<readonly Figure[]> => {
-      const steps: number[] = [];
-      let begun = 0;
+    measure: async (): Promise<readonly Measurement[]> => {
+      const sliceMillis: number[] = [];
+      let startMillis = 0;
       const slices = new ViewSlices({
         nextTurn: (callback) => {
-          if (begun > 0) steps.push(threadMillis() - begun);
+          if (startMillis > 0) sliceMillis.push(threadMillis() - startMillis);
           setImmediate(() => {
-            begun = threadMillis();
+            startMillis = threadMillis();
             callback();
           });
         },
       });
       const view = new TextView(slices, create());
       await view.text();
-      steps.length = 0;
+      sliceMillis.length = 0;
       const millis: number[] = [];
       let bytes = 0;
       for (let round = 0; round < RENDERINGS; round++) {
-        begun = 0;
+        startMillis = 0;
         const before = process.cpuUsage();
         ({ bytes } = await view.text());
         const { user, system } = process.cpuUsage(before);
         millis.push((user + system) / 1000);
       }
-      steps.sort((one, other) => one - other);
-      const step = (share: number): number => steps[Math.floor((steps.length - 1) * share)] ?? 0;
+      sliceMillis.sort((one, other) => one - other);
+      const percentile = (share: number): number =>
+        sliceMillis[Math.floor((sliceMillis.length - 1) * share)] ?? 0;
       return [
-        { name: `${name}, CPU`, value: median(millis), least: Math.min(...millis), unit: 'ms' },
-        { name: `${name}, 99.9 of 100 steps within`, value: step(0.999), unit: 'ms' },
-        { name: `${name}, longest step`, value: step(1), unit: 'ms' },
-        { name: `${name}, text`, value: bytes, unit: 'bytes' },
+        { name: `${name}, CPU`, value: median(millis), min: Math.min(...millis), unit: 'ms' },
+        { name: `${name}, p99.9 of the slices`, value: percentile(0.999), unit: 'ms' },
+        { name: `${name}, longest slice`, value: percentile(1), unit: 'ms' },
+        { name: `${name}, size of the text`, value: bytes, unit: 'bytes' },
       ];
     },
   };
 }
 
 runCases(__filename, {
-  '/metrics': rendered('/metrics, 100,000 series', () => {
+  '/metrics': rendering('/metrics, 100,000 series', () => {
     const { registry } = metrics();
     return () => registry.text();
   }),
-  '/stats': rendered('/stats, 100,000 series', () => {
+  '/stats': rendering('/stats, 100,000 series', () => {
     const { reference } = metrics();
     return () => statsText(statFamilies(reference));
   }),
-  '/rlconfig': rendered('/rlconfig, 10,000 rules', () => {
+  '/rlconfig': rendering('/rlconfig, 10,000 rules', () => {
     const set = policies();
     return () => dump(set);
   }),
-  '/rlconfig?format=tree': rendered('/rlconfig?format=tree, 10,000 rules', () => {
+  '/rlconfig?format=tree': rendering('/rlconfig?format=tree, 10,000 rules', () => {
     const set = policies();
     return () => dumpTree(set, 0);
   }),
-  '/rlconfig?format=json': rendered('/rlconfig?format=json, 10,000 rules', () => {
+  '/rlconfig?format=json': rendering('/rlconfig?format=json, 10,000 rules', () => {
     const set = policies();
     const status = { domain: 'big', state: 'ok', files: ['big.yaml'] } as const;
     return () => dumpJson(set, [status], [], 0);

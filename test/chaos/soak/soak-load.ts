@@ -87,7 +87,7 @@ export class SoakLoad implements CallObserver {
     this.answers++;
   }
 
-  turned(): void {}
+  chunkRead(): void {}
 
   failed(reason: string): void {
     this.failure ??= reason;
