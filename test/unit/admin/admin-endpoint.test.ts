@@ -69,7 +69,7 @@ function ask(
 describe('on loopback', () => {
   beforeEach(() => open('127.0.0.1'));
 
-  test('a question is answered, and no cache keeps the answer', async () => {
+  test('a request is answered, and the answer may not be cached', async () => {
     const { status, body, headers } = await ask();
     expect([status, JSON.parse(body)]).toEqual([
       200,
@@ -89,11 +89,11 @@ describe('on loopback', () => {
     ],
     ['UTF-8', { 'content-type': 'application/json; charset=UTF-8' }],
   ];
-  test.each(own)('passes: %s', async (_, headers) => {
+  test.each(own)('accepts %s', async (_, headers) => {
     expect((await ask(headers)).status).toBe(200);
   });
 
-  test('takes what lies deep enough, whatever its texts hold', async () => {
+  test('accepts JSON up to the maximum nesting, whatever its strings contain', async () => {
     const question = [[[[[[[['[[[[[[[[[[', '\\"{{{{{{{{{{']]]]]]]];
     expect((await ask({}, JSON.stringify(question))).status).toBe(200);
     expect(questions).toEqual([question]);
@@ -116,7 +116,7 @@ describe('on loopback', () => {
     ['a sidecar', 403, { 'x-envoy-attempt-count': '1' }],
     ['a proxy of RFC 7239', 403, { forwarded: 'for=10.0.0.1' }],
   ];
-  test.each(foreign)('refuses: %s', async (_, status, headers) => {
+  test.each(foreign)('refuses %s', async (_, status, headers) => {
     const answer = await ask(headers);
     expect([answer.status, questions, counted]).toEqual([status, [], ['access refused']]);
     expect(JSON.parse(answer.body)).toEqual({ error: expect.stringMatching(/^.{20}/) });
@@ -125,7 +125,7 @@ describe('on loopback', () => {
     );
   });
 
-  test('refuses a call with two Host headers, of which a proxy may have looked at the other', async () => {
+  test('refuses a call with two Host headers, because a proxy may have checked the other one', async () => {
     const headers = ['host', 'localhost', 'host', 'evil.example', 'content-type', 'application/json'];
     const all = [...headers, 'content-length', '2'] as unknown as OutgoingHttpHeaders;
     const { status, body } = await httpRequest(listener.port, '/ask', {
@@ -160,7 +160,7 @@ describe('on loopback', () => {
     expect(counted).toEqual([]);
   });
 
-  test('logs refusals once in ten seconds, and how many there were', async () => {
+  test('logs refusals once in ten seconds, with their number', async () => {
     for (let i = 0; i < 3; i++) await ask({ host: 'evil.example' });
     nowMicros = 10_000_000;
     await ask({ origin: 'null' });
@@ -172,11 +172,14 @@ describe('on loopback', () => {
   });
 });
 
-test.each(['0.0.0.0', '', '::', '10.1.2.3', 'weir.example'])('on %j nobody administers', async (host) => {
-  await open(host);
-  const { status, body } = await ask({ host: 'localhost' });
-  expect([status, body]).toEqual([403, expect.stringContaining('DEBUG_HOST=127.0.0.1')]);
-});
+test.each(['0.0.0.0', '', '::', '10.1.2.3', 'weir.example'])(
+  'on %j, all administrative calls are refused',
+  async (host) => {
+    await open(host);
+    const { status, body } = await ask({ host: 'localhost' });
+    expect([status, body]).toEqual([403, expect.stringContaining('DEBUG_HOST=127.0.0.1')]);
+  },
+);
 
 describe('with tokens', () => {
   const reader = newAdminToken('dashboard', 'read');
@@ -219,7 +222,7 @@ describe('with tokens', () => {
     if (status === 200) expect(JSON.parse(answer.body).by).toMatch(/^(dashboard|on-call)$/);
   });
 
-  test('over TLS, where the own origin begins with https', async () => {
+  test('over TLS, the origin of the page begins with https', async () => {
     const authority = new CertificateAuthority();
     await open('0.0.0.0', lines, authority);
     const over = (origin: string) =>

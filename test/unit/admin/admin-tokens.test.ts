@@ -13,7 +13,7 @@ const DIGEST = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
 
 describe('ADMIN_TOKENS_FILE', () => {
-  test('a token a line, comments and empty lines between', () => {
+  test('has one token on each line, and may have comments and empty lines', () => {
     const first = `\ufeff# who may\r\n\r\n  on-call  write\tsha256:${DIGEST.toUpperCase()}  \r\n`;
     const text = `${first}ci@x.y read sha256:${OTHER}`;
     expect(readAdminTokens(text)).toEqual([
@@ -66,14 +66,14 @@ describe('ADMIN_TOKENS_FILE', () => {
     expect(read).not.toMatch(/secret|abab/);
   });
 
-  test('holds only so many', () => {
+  test('contains a limited number of tokens', () => {
     const lines = Array.from({ length: MAX_TOKENS + 1 }, (_, at) => newAdminToken(`t${at}`, 'read').line);
     expect(readAdminTokens(lines.slice(1).join('\n'))).toHaveLength(MAX_TOKENS);
     expect(readAdminTokens(lines.join('\n'))).toBe(':101: the file has more than 100 tokens; remove some');
   });
 });
 
-test('a new token is found by its line', () => {
+test('a new token is accepted with its line', () => {
   const [one, two] = [newAdminToken('one', 'read'), newAdminToken('two', 'write')];
   expect(one.token).toMatch(/^weir_[\w-]{43}$/);
   expect(two.line).toBe(`two write sha256:${createHash('sha256').update(two.token).digest('hex')}`);

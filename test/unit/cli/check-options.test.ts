@@ -20,7 +20,7 @@ function descriptor(...entries: [string, string][]) {
 }
 
 describe('parseCheckArguments', () => {
-  test('asks the bundled policy of a local server once', () => {
+  test('sends one call for the bundled policy to a local server by default', () => {
     expect(options('tenant=acme')).toEqual({
       target: { address: '127.0.0.1:8081', channel: CLEAR, own: true, debug: '127.0.0.1:6070' },
       domain: 'open-api',
@@ -33,7 +33,7 @@ describe('parseCheckArguments', () => {
     });
   });
 
-  test('reads every option, among the entries too', () => {
+  test('reads every option, also between entries', () => {
     const line =
       '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s ' +
       'c=x=y --json --ca ca.pem --cert c.pem --key k.pem';
@@ -90,14 +90,14 @@ describe('parseCheckArguments', () => {
         /^GRPC_CLIENT_TLS_CACERT is set, so 127\.0\.0\.1:8081 requires a client certificate; .*--cert and --key$/,
       ],
     ],
-  ])('an environment that names no server that can be asked: %j', (environment, messages) => {
+  ])('an environment without a reachable server: %j', (environment, messages) => {
     expect(parseCheckArguments(['a=b'], environment)).toEqual({
       kind: 'failed',
       messages: messages.map((message) => expect.stringMatching(message)),
     });
   });
 
-  test('takes the path of a Unix domain socket', () => {
+  test('accepts the path of a Unix domain socket', () => {
     expect(options('--address', 'unix:/run/weir.sock', 'a=b').target.address).toBe('unix:/run/weir.sock');
   });
 
@@ -108,11 +108,11 @@ describe('parseCheckArguments', () => {
     ]);
   });
 
-  test('never makes more calls at once than there are', () => {
+  test('has no higher concurrency than the number of calls', () => {
     expect(options('--count', '3', '--concurrency', '50', 'a=b').concurrency).toBe(3);
   });
 
-  test.each([['--help'], ['-h'], ['--count', 'x', '--help']])('%s asks for help', (...args) => {
+  test.each([['--help'], ['-h'], ['--count', 'x', '--help']])('%s prints the help', (...args) => {
     expect(parseCheckArguments(args, {})).toEqual({ kind: 'help' });
   });
 
@@ -142,7 +142,7 @@ describe('parseCheckArguments', () => {
     [['--address', 'h:65536', 'a=b'], /--address/],
     [['--bogus', 'a=b'], /--bogus/],
     [['--count'], /--count/],
-  ])('%j is refused with a sentence', (args, message) => {
+  ])('%j is refused with an error message', (args, message) => {
     expect(parseCheckArguments(args, {})).toEqual({ kind: 'usage', message: expect.stringMatching(message) });
   });
 });

@@ -45,7 +45,7 @@ const nothing: CheckResult = {
 };
 
 describe('checkTable', () => {
-  test('shows counts, the last answer and the latency, and lets no server steer the terminal', () => {
+  test('shows counts, the last answer and the latency, without control characters from the server', () => {
     expect(checkTable(result, false)).toBe(`OK                  100
 OVER_LIMIT          99
 UNAVAILABLE         1
@@ -65,13 +65,13 @@ latency  p50 100.00 ms, p99 198.00 ms
 `);
   });
 
-  test('has only counts when nothing was answered', () => {
+  test('has only counts without an answer', () => {
     expect(checkTable(nothing, false)).toBe(
       'OK                  0\nOVER_LIMIT          0\nUNAVAILABLE         1\n',
     );
   });
 
-  test('says what the time of a status means', () => {
+  test('explains the time of a status', () => {
     const limit = { name: '', requestsPerUnit: 5, unit: LIMIT_UNIT.unknown };
     const words = (hits: number, code: Code, currentLimit?: typeof limit): string | undefined => {
       const status = { code, currentLimit, limitRemaining: 0, durationUntilResetSeconds: 3589 };
@@ -90,7 +90,7 @@ latency  p50 100.00 ms, p99 198.00 ms
     expect(words(1, CODE.OVER_LIMIT)).toBe('denied for 59m49s');
   });
 
-  test('shows percentiles of 10 calls and more', () => {
+  test('shows percentiles for 10 or more calls', () => {
     const latencies = Float64Array.from({ length: 10 }, (_unused, i) => i + 1);
     const few = { ...result, latencies: latencies.subarray(0, 9) };
     expect(checkTable(few, false)).not.toContain('latency');
@@ -99,11 +99,11 @@ latency  p50 100.00 ms, p99 198.00 ms
     expect(JSON.parse(checkJson({ ...result, latencies }))).toMatchObject({ latencyMs: { p50: 5, p99: 10 } });
   });
 
-  test('names answers that are neither', () => {
+  test('shows answers that are neither OK nor OVER_LIMIT', () => {
     expect(checkTable({ ...nothing, otherAnswers: 2 }, false)).toContain('other               2\n');
   });
 
-  test('colours names only, and only when asked', () => {
+  test('colors only names, and only if colors are on', () => {
     expect(checkTable(result, true)).toContain('\u001b[32mOK                  \u001b[0m100\n');
     expect(checkTable(result, true)).toContain('\u001b[31mOVER_LIMIT          \u001b[0m99\n');
   });
@@ -112,14 +112,14 @@ latency  p50 100.00 ms, p99 198.00 ms
 describe('the body of a denial', () => {
   const last = result.last && { ...result.last, rawBody: Buffer.from('no\u001b[2J\n') };
 
-  test('is shown in both, and steers no terminal either', () => {
+  test('is shown in both formats, without control characters', () => {
     expect(checkTable({ ...result, last }, false)).toMatch(/\n {2}body: no\ufffd\[2J/);
     expect(JSON.parse(checkJson({ ...result, last }))).toHaveProperty('last.body', 'no\u001b[2J\n');
   });
 });
 
 describe('checkJson', () => {
-  test('is one line that holds everything', () => {
+  test('is one line with all values', () => {
     const text = checkJson(result);
     expect(text).toMatch(/^[^\n]+\n$/);
     expect(JSON.parse(text)).toEqual({
@@ -148,7 +148,7 @@ describe('checkJson', () => {
     });
   });
 
-  test('leaves out what there is not', () => {
+  test('omits missing values', () => {
     expect(JSON.parse(checkJson(nothing))).toEqual({
       ok: 0,
       overLimit: 0,

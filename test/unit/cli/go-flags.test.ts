@@ -11,7 +11,7 @@ const read = (...args: string[]) => {
   return flags.kind === 'run' ? { ...Object.fromEntries(flags.values), rest: flags.rest } : flags;
 };
 
-describe('flags as Go reads them', () => {
+describe('parses flags like Go', () => {
   test.each([
     [['-domain', 'd'], { domain: ['d'], rest: [] }],
     [['--domain', 'd'], { domain: ['d'], rest: [] }],
@@ -36,5 +36,5 @@ describe('flags as Go reads them', () => {
     [['---domain'], '"---domain" is not a flag'],
     [['-=d'], '"-=d" is not a flag'],
     [['-grpc-use-tls=yes'], '-grpc-use-tls must be true or false, not "yes"'],
-  ])('%j makes no sense', (args, message) => expect(read(...args)).toEqual({ kind: 'usage', message }));
+  ])('%j is invalid', (args, message) => expect(read(...args)).toEqual({ kind: 'usage', message }));
 });

@@ -37,7 +37,7 @@ test('prints an answer in the text format of protobuf', () => {
   );
 });
 
-test('what a server sends does not steer the terminal', () => {
+test('control characters from a server are escaped', () => {
   const text = responseText({
     overallCode: CODE.OK,
     statuses: [],

@@ -56,7 +56,7 @@ describe('a request in protobuf JSON', () => {
     });
   });
 
-  test('with too many descriptors is refused unread, in the words of the other codecs', () => {
+  test('with too many descriptors is refused unread, with the error of the other codecs', () => {
     const list = (count: number, one: string): string =>
       `{"descriptors":[${Array(count).fill(one).join(',')}]}`;
     expect(read(list(100, '{}')).descriptors).toHaveLength(100);
@@ -64,7 +64,7 @@ describe('a request in protobuf JSON', () => {
     expect(() => read(`{"descriptors":"${'x'.repeat(101)}"}`)).toThrow(/expected Array/);
   });
 
-  test.each(['{}', ' {"domain":null,"descriptors":null} '])('%s is an empty one', (json) => {
+  test.each(['{}', ' {"domain":null,"descriptors":null} '])('%s is an empty request', (json) => {
     expect(read(json)).toEqual({ domain: '', descriptors: [], hitsAddend: 0 });
   });
 
@@ -106,7 +106,7 @@ describe('a request in protobuf JSON', () => {
     '{"descriptors":[{"hitsAddend":-1}]}',
     '{"descriptors":[{"limit":{"unit":"FORTNIGHT"}}]}',
     `{"descriptors":[{"entries":[{"key":"k","valeu":"v"}]}]}`,
-  ])('%s is refused with a sentence', (json) => {
+  ])('%s is refused with an error message', (json) => {
     const refused = () => codec.requestToWire(Buffer.from(json));
     expect(refused).toThrow(DecodeError);
     expect(refused).toThrow(/\S{3}/);
@@ -128,11 +128,11 @@ describe('a request in protobuf JSON', () => {
     ],
     ['unit', '{"descriptors":[{"limit":{"unit":"DAY","unit":"DAY"}}]}'],
     ['requests_per_unit', '{"descriptors":[{"limit":{"requestsPerUnit":1,"requests_per_unit":1}}]}'],
-  ])('a field that comes twice is refused: %s', (field, json) => {
+  ])('a duplicate field is refused: %s', (field, json) => {
     expect(() => read(json)).toThrow(new RegExp(`${field} from JSON: set multiple times`));
   });
 
-  test('bytes that are not UTF-8 are refused, and long texts are not sent back', () => {
+  test('bytes that are not UTF-8 are refused, and errors do not repeat long texts', () => {
     expect(() => codec.requestToWire(Buffer.from([0x7b, 0xff, 0x7d]))).toThrow(DecodeError);
     try {
       codec.requestToWire(Buffer.from(`{"${'x'.repeat(100_000)}":1}`));
@@ -171,7 +171,7 @@ describe('a response in protobuf JSON', () => {
   const write = (response: Partial<RateLimitResponse>) =>
     codec.responseFromWire(wire.encodeResponse({ ...empty, ...response }));
 
-  test('defaults are left out', () => {
+  test('defaults are omitted', () => {
     expect(write({})).toEqual({ text: '{"overallCode":"OK"}', overLimit: false });
     expect(write({ overallCode: CODE.OVER_LIMIT })).toEqual({
       text: '{"overallCode":"OVER_LIMIT"}',
@@ -179,7 +179,7 @@ describe('a response in protobuf JSON', () => {
     });
   });
 
-  test('everything that answers hold', () => {
+  test('all fields of answers', () => {
     const { text } = write({
       statuses: [
         {
@@ -212,6 +212,6 @@ describe('a response in protobuf JSON', () => {
   });
 });
 
-test('files that are missing end the start', () => {
+test('missing files prevent the start', () => {
   expect(() => createJsonCodec([], 100)).toThrow(/do not define/);
 });

@@ -30,7 +30,7 @@ describe('the proto files', () => {
   const descriptor = 'envoy.extensions.common.ratelimit.v3.RateLimitDescriptor';
 
   // Field numbers of Envoy's v3 API.
-  test('carry its field numbers', () => {
+  test('have the field numbers of the codec', () => {
     expect(numbers(message(request).field)).toEqual({ domain: 1, descriptors: 2, hits_addend: 3 });
     expect(numbers(message(response).field)).toEqual({
       overall_code: 1,
@@ -68,7 +68,7 @@ describe('the proto files', () => {
     });
   });
 
-  test('carry its enum numbers', () => {
+  test('have the enum numbers of the codec', () => {
     const unit = definition['envoy.type.v3.RateLimitUnit']?.['type'] as unknown as EnumJson;
     const units = { UNKNOWN: 0, SECOND: 1, MINUTE: 2, HOUR: 3, DAY: 4, MONTH: 5, YEAR: 6 };
     expect(numbers(unit.value)).toEqual(units);
@@ -76,7 +76,7 @@ describe('the proto files', () => {
     expect(numbers(message(response).enumType?.[0]?.value)).toEqual({ UNKNOWN: 0, OK: 1, OVER_LIMIT: 2 });
   });
 
-  test('define the method that is served', () => {
+  test('define the served method', () => {
     const service = loadRateLimitDefinition()[RATE_LIMIT_SERVICE] as unknown as Record<
       string,
       { path: string }

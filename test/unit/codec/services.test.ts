@@ -48,7 +48,7 @@ describe('health', () => {
     expect(list.deserialize(encodeHealthList({ statuses: {} }))).toEqual({ statuses: {} });
   });
 
-  test('fields of later versions are passed over, what is no message is refused, and so is one without measure', () => {
+  test('ignores fields of later versions, and refuses malformed and oversized messages', () => {
     const later = Buffer.from([0x50, 1, 0x5a, 2, 1, 2]);
     expect(decodeHealthRequest(Buffer.concat([later, request.serialize({ service: 'a' }), later]))).toEqual({
       service: 'a',
@@ -122,7 +122,7 @@ describe('reflection', () => {
     }
   });
 
-  test('fields of later versions are passed over; many, and long names, are refused', () => {
+  test('ignores fields of later versions, and refuses many fields or long names', () => {
     for (const unknown of [0x12, 0x42, 0x7a]) {
       const bytes = Buffer.concat([
         Buffer.of(unknown, 1, 0x61),
@@ -136,14 +136,14 @@ describe('reflection', () => {
     }
   });
 
-  test('what is no request is refused', () => {
+  test('malformed requests are refused', () => {
     for (const bytes of [[0x1a, 9], [0x18], [0x2a, 2, 0x0a, 9]]) {
       expect(() => decodeReflectionRequest(Buffer.from(bytes))).toThrow(DecodeError);
     }
   });
 });
 
-test('files import what stands before them only, and define what they are asked for by', () => {
+test('files import only earlier files, and define their symbols', () => {
   const seen = new Set<string>();
   for (const { name, imports, services, symbols } of protoFiles()) {
     for (const imported of imports) expect(seen).toContain(imported);

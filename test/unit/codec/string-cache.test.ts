@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { StringCache } from '../../../src/codec/string-cache.js';
 
 describe('StringCache', () => {
-  test('gives every text its own string, with many more texts than it remembers', () => {
+  test('returns the right string for more texts than it caches', () => {
     const table = new StringCache();
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 20_000; i++) {
@@ -13,7 +13,7 @@ describe('StringCache', () => {
     }
   });
 
-  test('tells texts apart that begin, end or lie alike', () => {
+  test('distinguishes texts with the same beginning, end or position', () => {
     const table = new StringCache();
     const texts = ['a', 'aa', 'a\0', '\0', '\0\0', 'é', '\u00c3\u00a9', 'x'.repeat(64), 'x'.repeat(65), ''];
     for (let round = 0; round < 2; round++) {
@@ -24,7 +24,7 @@ describe('StringCache', () => {
     }
   });
 
-  test('does not mind that the bytes change later', () => {
+  test('is not affected by later changes of the bytes', () => {
     const table = new StringCache();
     const bytes = Buffer.from('acme');
     expect(table.read(bytes, 0, 4)).toBe('acme');
@@ -33,7 +33,7 @@ describe('StringCache', () => {
     expect(table.read(Buffer.from('acme'), 0, 4)).toBe('acme');
   });
 
-  test('decodes bytes that are not UTF-8 alike the first time and again', () => {
+  test('decodes bytes that are not UTF-8 in the same way each time', () => {
     const table = new StringCache();
     const bytes = new Uint8Array([0x61, 0xc3, 0x62]);
     for (let round = 0; round < 2; round++) expect(table.read(bytes, 0, 3)).toBe('a\ufffdb');

@@ -15,13 +15,13 @@ describe('Struct and JSON', () => {
     });
   });
 
-  test('leaves out what JSON has no value for; in a list it becomes null, as JSON.stringify does', () => {
+  test('omits values without JSON form; in a list they become null, as in JSON.stringify', () => {
     expect(toStruct({ a: undefined, b: () => 1, c: [undefined] })).toEqual({
       fields: { c: { listValue: { values: [{ nullValue: 0 }] } } },
     });
   });
 
-  test('a value without kind is null, absent members are empty', () => {
+  test('a value without a kind is null, and absent members are empty', () => {
     expect(fromStruct({ fields: { a: {}, b: { listValue: {} }, c: { structValue: {} } } })).toEqual({
       a: null,
       b: [],

@@ -16,7 +16,7 @@ const around = [7, 14, 21, 28, 31, 32, 35, 42, 49, 53].flatMap((bits) => [
 ]);
 const VALUES = [1n, ...around, 4_000_000_000n, 1_764_087_600n].filter((value) => value < 2n ** 53n);
 
-test.each(VALUES)('%s is written in as few bytes as it takes', (value) => {
+test.each(VALUES)('%s is encoded in the minimum number of bytes', (value) => {
   const writer = new WireWriter();
   writer.begin(16);
   writer.varint(Number(value));

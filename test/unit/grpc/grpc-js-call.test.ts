@@ -42,7 +42,7 @@ describe('GrpcJsCall', () => {
     return { stream, peer, call };
   }
 
-  test('keeps what a handler throws off the wire, and inside', async () => {
+  test('does not send the errors of a handler to the client', async () => {
     const error = new Error('secret');
     const fail = (): never => {
       throw error;
@@ -57,7 +57,7 @@ describe('GrpcJsCall', () => {
     expect(errors).toEqual([error, error, error]);
   });
 
-  test('ends open streams, and those that come later, but not those that are over', () => {
+  test('ends open and later streams, but not finished ones', () => {
     const begin = () => ({ onMessage: () => {} });
     const [open, over] = [start(begin), start(begin)];
     over.stream.emit('cancelled', 'cancelled');
@@ -67,7 +67,7 @@ describe('GrpcJsCall', () => {
     expect([open, over, late].map(({ peer }) => peer.ends)).toEqual([unavailable, [], unavailable]);
   });
 
-  test('ends a stream whose answers nobody reads', () => {
+  test('ends a stream with unread answers', () => {
     const { call, peer, stream } = start(() => ({ onMessage: () => {} }));
     const sent = Array.from({ length: 5000 }, () => call.send(Buffer.of(1)));
     expect([sent[0], sent.at(-1)]).toEqual([true, false]);
@@ -77,7 +77,7 @@ describe('GrpcJsCall', () => {
     expect(stream.writableLength).toBe(1000);
   });
 
-  test('asks for no further question while answers wait, and goes on when they are read', async () => {
+  test('reads no further message while answers wait, and continues after they are read', async () => {
     const answered: Buffer[] = [];
     const { stream, peer } = start(
       (call) => ({

@@ -19,7 +19,7 @@ class TestHolder implements MemoryOwner {
 }
 
 describe('BufferBudget', () => {
-  test('ends the one that holds most, and no more than is needed', () => {
+  test('closes the largest holder, and no more holders than necessary', () => {
     const budget = new BufferBudget(1000);
     const holders = [300, 500, 100, 200].map((bytes) => {
       const holder = new TestHolder();
@@ -35,11 +35,11 @@ describe('BufferBudget', () => {
     expect(budget.bytes).toBe(600);
   });
 
-  test('knows of holders that would hold less than nothing', () => {
+  test('detects holders with a negative amount', () => {
     expect(() => new BufferBudget(1000).set(new TestHolder().holding, -1)).toThrow('never negative');
   });
 
-  test('asks anew before it ends one: sockets take what is written without a word', () => {
+  test('updates the amounts before it closes a holder, because sockets send data without notice', () => {
     const budget = new BufferBudget(1000);
     const [emptied, full] = [new TestHolder(), new TestHolder()];
     budget.set(emptied.holding, 900);
@@ -50,7 +50,7 @@ describe('BufferBudget', () => {
     expect(budget.bytes).toBe(600);
   });
 
-  test('for any changes: the sum is right, and who goes holds no less than three quarters of the largest', () => {
+  test('for any changes, the sum is correct, and a closed holder has at least 3/4 of the largest amount', () => {
     const change = fc.tuple(fc.nat({ max: 9 }), fc.oneof(fc.nat({ max: 5 }), fc.nat({ max: 100_000 })));
     fc.assert(
       fc.property(fc.array(change, { maxLength: 100 }), (changes) => {

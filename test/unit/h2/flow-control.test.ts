@@ -18,7 +18,7 @@ import {
 
 const INITIAL_WINDOW_SIZE = 4;
 
-describe('what we send', () => {
+describe('sent data', () => {
   protocolTest('waits for a window of 0, octet by octet, trailers last', (peer) => {
     peer.handler.onComplete = (stream) => answer(stream, 'abcd');
     peer.greet([INITIAL_WINDOW_SIZE, 0]).send(request(1, END_STREAM));
@@ -155,7 +155,7 @@ describe('what we send', () => {
   });
 });
 
-describe('what the peer sends', () => {
+describe('received data', () => {
   protocolTest('beyond the window of a stream resets it', (peer) => {
     peer.greet().send(request(1), request(3), ...Array.from({ length: 4 }, () => data(1, 16_384)), ping());
     expect(peer.received()).toEqual(['RST_STREAM 1 FLOW_CONTROL_ERROR', 'PING 01234567 ack']);

@@ -144,7 +144,7 @@ const streamErrors: [name: string, code: string, bytes: Buffer][] = [
   ['trailers with a field of HTTP/1', 'PROTOCOL_ERROR', headers(1, END_STREAM, 'connection: close')],
 ];
 
-describe('frames that end their stream only', () => {
+describe('frames that end only their stream', () => {
   for (const [name, code, bytes] of streamErrors) {
     protocolTest(name, (peer) => {
       peer.greet().send(request(1), bytes, ping());

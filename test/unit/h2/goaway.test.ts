@@ -95,7 +95,7 @@ describe('a graceful end', () => {
     expect(peer.sink.closed).toBe('ended');
   });
 
-  test('before the peer has spoken is an end at once', () => {
+  test('before the preface of the client ends the connection immediately', () => {
     const peer = new H2Peer();
     peer.connection.closeGracefully();
     expect(peer.sink.closed).toBe('ended');
@@ -103,8 +103,8 @@ describe('a graceful end', () => {
   });
 });
 
-describe('an end at once', () => {
-  test('sends what waits, then GOAWAY, and resets what runs', () => {
+describe('an immediate end', () => {
+  test('sends pending data, then GOAWAY, and resets open streams', () => {
     const peer = new H2Peer().greet();
     peer.send(request(1), request(3));
     peer.handler.streams.get(1)!.sendHeaders(OK_HEADERS, false);
@@ -124,7 +124,7 @@ describe('an end at once', () => {
     expect(peer.received()).toEqual([]);
   });
 
-  test('cuts a long debug text', () => {
+  test('truncates a long debug text', () => {
     const peer = new H2Peer().greet();
     peer.connection.terminate(0, 'x'.repeat(100_000));
     expect(peer.received()).toEqual(['GOAWAY 0 NO_ERROR']);
@@ -139,7 +139,7 @@ describe('an end at once', () => {
 });
 
 describe('a lost socket', () => {
-  test('resets what runs and sends nothing more', () => {
+  test('resets open streams and sends no more data', () => {
     const peer = new H2Peer().greet();
     peer.send(request(1), request(3, END_STREAM));
     peer.handler.take();
@@ -167,7 +167,7 @@ describe('keep-alive', () => {
     expect(peer.events).toEqual(['greeted', 'ack']);
   });
 
-  test('nothing is sent before the peer has spoken', () => {
+  test('nothing is sent before the preface of the client', () => {
     const peer = new H2Peer();
     peer.connection.ping();
     expect(peer.flush()).toBe(false);
@@ -175,7 +175,7 @@ describe('keep-alive', () => {
 });
 
 describe('the owner', () => {
-  test('learns when bytes last came', () => {
+  test('gets the time of the last received bytes', () => {
     const peer = new H2Peer().greet();
     peer.nowMs = 5000;
     expect(peer.connection.lastReceivedMs).toBe(1000);
@@ -191,7 +191,7 @@ describe('the owner', () => {
     expect(peer.received()).toHaveLength(301);
   });
 
-  test('is told once of answers outside of a chunk, until it flushes', () => {
+  test('is notified once of answers outside of a chunk, until it flushes', () => {
     const peer = new H2Peer().greet();
     peer.send(request(1, END_STREAM), request(3, END_STREAM), request(5, END_STREAM));
     answer(peer.handler.streams.get(3)!);

@@ -60,7 +60,7 @@ describe('maxConcurrentStreams', () => {
     expect(peer.received().at(-1)).toBe('RST_STREAM 7 REFUSED_STREAM');
   });
 
-  test('thousands of half-open streams: only so many are kept', () => {
+  test('the number of half-open streams is limited', () => {
     const peer = new H2Peer().greet();
     peer.send(...times(9000, (index) => request(1 + 2 * index)));
     expect(peer.connection.openStreams).toBe(1024);
@@ -359,7 +359,7 @@ describe('maxOutputBytes', () => {
     expect(peer.handler.take().slice(4)).toEqual([1, 3, 5, 7].map((id) => `reset ${id} ENHANCE_YOUR_CALM`));
   });
 
-  test('so do answers that the socket does not take, and answers to PING', () => {
+  test('answers that the socket does not accept, and answers to PING, also end the connection', () => {
     for (const bytes of [request(1, END_STREAM), ping()]) {
       const peer = new H2Peer(limits).greet();
       peer.handler.onComplete = (stream) => answer(stream, 'x'.repeat(300));
@@ -385,7 +385,7 @@ describe('maxOutputBytes', () => {
     expect(peer.sink.closed).toBe('destroyed');
   });
 
-  test('what was read or reset does not count any more', () => {
+  test('data that was read or reset no longer counts', () => {
     const peer = new H2Peer(limits).greet([4, 0]);
     peer.handler.onComplete = (stream) => answer(stream, 'x'.repeat(300));
     for (let id = 1; id < 40; id += 4) {
@@ -395,8 +395,8 @@ describe('maxOutputBytes', () => {
   });
 });
 
-describe('bytes held back', () => {
-  test('a frame that announces much and never comes holds only what came', () => {
+describe('buffered bytes', () => {
+  test('an incomplete frame uses memory only for received bytes', () => {
     const peer = new H2Peer().greet();
     const large = data(1, 16_384);
     peer.send(request(1), large.subarray(0, 5000));
@@ -405,7 +405,7 @@ describe('bytes held back', () => {
     expect(peer.handler.take()).toEqual(['data 1 16384 bytes']);
   });
 
-  test('a preface alone costs nothing and is waited for', () => {
+  test('a connection with only a preface uses no memory', () => {
     const peer = new H2Peer();
     peer.send(PREFACE.subarray(0, 10));
     expect(peer.events).toEqual([]);

@@ -24,7 +24,7 @@ function started(): { readonly lost: LostConnections; readonly turns: (() => voi
 const streamsOf = (connections: readonly Lost[]): number =>
   connections.reduce((sum, { openStreams }) => sum + openStreams, 0);
 
-test('a connection with few streams, or none, is done with at once', () => {
+test('a lost connection with few or no streams is handled immediately', () => {
   const { lost, turns } = started();
   const few = new Lost(20);
   const none = new Lost(0);

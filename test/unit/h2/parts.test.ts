@@ -14,13 +14,13 @@ import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 
 describe('flow control arithmetic', () => {
-  test('a window may reach 2^31-1, not more', () => {
+  test('a window is at most 2^31-1', () => {
     expect(overflowsWindow(0, MAX_WINDOW_BYTES)).toBe(false);
     expect(overflowsWindow(1, MAX_WINDOW_BYTES)).toBe(true);
     expect(overflowsWindow(-MAX_WINDOW_BYTES, MAX_WINDOW_BYTES)).toBe(false);
   });
 
-  test('what may be sent is the smaller window, never negative', () => {
+  test('the amount that may be sent is the smaller window, and never negative', () => {
     expect(sendable(5, 7)).toBe(5);
     expect(sendable(7, 5)).toBe(5);
     expect(sendable(-3, 5)).toBe(0);
@@ -58,7 +58,7 @@ describe('a budget', () => {
     expect([1e6, 1e6, 1e6, 1e6].map((now) => budget.take(now))).toEqual([true, true, true, false]);
   });
 
-  test('takes tokens back', () => {
+  test('accepts returned tokens', () => {
     const budget = new Budget(2, 0, 0);
     budget.take(0);
     budget.refund(10);
@@ -67,7 +67,7 @@ describe('a budget', () => {
 });
 
 describe('the output buffer', () => {
-  test('never touches again what it has handed out, and loses nothing', () => {
+  test('never changes returned bytes, and loses no bytes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 6000 }), fc.constant(undefined)), {
@@ -98,7 +98,7 @@ describe('the output buffer', () => {
   });
 });
 
-test('what is handed out of a large answer holds no more memory than its bytes', () => {
+test('the returned bytes of a large answer use no additional memory', () => {
   const output = new OutputBuffer();
   const at = output.reserve(100_000);
   output.bytes.fill(7, at, at + 100_000);
@@ -128,7 +128,7 @@ test('the output buffer gives up its slab once nothing is pending, and begins wi
 });
 
 describe('the frame reader', () => {
-  test('frees a long frame once it is handed on, and what it holds when it stops', () => {
+  test('frees a long frame after it is processed, and all its memory when it stops', () => {
     const frames: Buffer[] = [];
     const stopAt = 2;
     const reader = new FrameReader(
@@ -152,7 +152,7 @@ describe('the frame reader', () => {
     expect(reader.heldBytes).toBe(0);
   });
 
-  test('gives the same frames for every cut', () => {
+  test('returns the same frames for any chunk sizes', () => {
     const frames = fc.array(
       fc.tuple(fc.nat(255), fc.nat(255), fc.nat(1000), fc.uint8Array({ maxLength: 300 })),
       {
@@ -189,7 +189,7 @@ describe('the frame reader', () => {
     );
   });
 
-  test('stops at an oversized frame as soon as its length is there, and when told', () => {
+  test('stops at the length of an oversized frame, and on request', () => {
     const seen: number[] = [];
     let oversized = 0;
     const reader = new FrameReader(

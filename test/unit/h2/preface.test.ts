@@ -14,7 +14,7 @@ import {
 const GOAWAY = 'GOAWAY 0 PROTOCOL_ERROR';
 
 describe('the beginning of a connection', () => {
-  test('nothing is sent before the preface is there', () => {
+  test('nothing is sent before the preface has arrived', () => {
     const peer = new H2Peer();
     peer.send(PREFACE.subarray(0, 23));
     expect(peer.received()).toEqual([]);
@@ -81,7 +81,7 @@ describe('the beginning of a connection', () => {
     );
   }
 
-  test('a method and nothing more is waited for', () => {
+  test('a method without more bytes is not rejected yet', () => {
     for (const cut of CHUNK_SPLITS) {
       const peer = new H2Peer({}, cut);
       peer.send(Buffer.from('GET h'));

@@ -62,7 +62,7 @@ function turn(): { readonly readers: string[]; readonly tookMs: number } {
 }
 
 describe('ReadScheduler', () => {
-  test('one connection reads for one unit in a turn, however much has come', () => {
+  test('one connection reads one unit in a turn, however much data has arrived', () => {
     const flood = new Reader('flood');
     flood.comes(5);
     expect(nowMs - 1000).toBeCloseTo(1);
@@ -72,7 +72,7 @@ describe('ReadScheduler', () => {
     expect([turns.waiting, ends.length]).toEqual([0, 0]);
   });
 
-  test('sixteen connections that send all they can take turns, a few in each', () => {
+  test('sixteen connections at full speed take turns, a few in each turn', () => {
     const floods = Array.from({ length: 16 }, (_, index) => new Reader(`flood ${index}`));
     for (const flood of floods) flood.comes(10);
     for (let round = 0; round < 32; round++) {
@@ -85,7 +85,7 @@ describe('ReadScheduler', () => {
     expect(Math.max(...left) - Math.min(...left)).toBeLessThan(1.1);
   });
 
-  test('a usual caller beside them is served at once, or first in the next turn', () => {
+  test('an ordinary caller is served immediately, or first in the next turn', () => {
     const floods = Array.from({ length: 16 }, (_, index) => new Reader(`flood ${index}`));
     for (const flood of floods) flood.comes(100);
     const caller = new Reader('caller');
@@ -98,7 +98,7 @@ describe('ReadScheduler', () => {
     }
   });
 
-  test('a caller with a little more to do, who takes less than the others do, comes before them', () => {
+  test('a caller that uses less than the others is served before them', () => {
     const floods = Array.from({ length: 16 }, (_, index) => new Reader(`flood ${index}`));
     for (const flood of floods) flood.comes(1000);
     for (let round = 0; round < 20; round++) turn();
@@ -116,7 +116,7 @@ describe('ReadScheduler', () => {
     }
   });
 
-  test('who floods in pieces that fit a unit has no advantage from it', () => {
+  test('a flood in pieces of one unit has no advantage', () => {
     const floods = Array.from({ length: 8 }, (_, index) => new Reader(`flood ${index}`));
     const caller = new Reader('caller');
     for (let round = 0; round < 20; round++) {
@@ -128,7 +128,7 @@ describe('ReadScheduler', () => {
     }
   });
 
-  test('bytes count, too: who has read much waits for the next turn', () => {
+  test('bytes count, too: a connection that has read much waits for the next turn', () => {
     const reader = new Reader('reader');
     expect(turns.tryStart(reader.state)).toBe(true);
     expect(turns.finish(reader.state, 65_535)).toBe(false);
@@ -139,7 +139,7 @@ describe('ReadScheduler', () => {
     expect(turns.tryStart(reader.state)).toBe(true);
   });
 
-  test('a unit ends by its count alone where the clock stands still', () => {
+  test('a unit ends by its byte count if the clock does not advance', () => {
     const reader = new Reader('reader');
     turns.tryStart(reader.state);
     let looks = 1;
@@ -147,7 +147,7 @@ describe('ReadScheduler', () => {
     expect(looks).toBeLessThan(1000);
   });
 
-  test('who is gone is not called any more', () => {
+  test('a closed connection is not called again', () => {
     const [first, second] = [new Reader('first'), new Reader('second')];
     first.comes(9);
     second.comes(9);

@@ -21,7 +21,7 @@ function list(...fields: string[]): HeaderList {
 const GET = [':method', 'GET', ':scheme', 'http', ':path', '/'];
 
 describe('the head of a request', () => {
-  test('holds pseudo-header fields apart from the others, in their order', () => {
+  test('separates pseudo-header fields from other fields, and keeps their order', () => {
     const head = requestHead(
       list(
         ':path',
@@ -50,7 +50,7 @@ describe('the head of a request', () => {
     });
   });
 
-  test('is worked out once for a list', () => {
+  test('is computed once for a list', () => {
     const good = list(...GET);
     const bad = list('x', '1');
     expect(requestHead(good)).toBe(requestHead(good));
@@ -58,7 +58,7 @@ describe('the head of a request', () => {
     expect(requestHead(bad)).toBeInstanceOf(MalformedHead);
   });
 
-  test('knows content-length', () => {
+  test('contains the content-length', () => {
     expect(requestHead(list(...GET, 'content-length', '12', 'content-length', '12'))).toMatchObject({
       contentLength: 12,
     });
@@ -72,7 +72,7 @@ describe('the head of a request', () => {
     ['all characters of a token', [...GET, "!#$%&'*+-.^_`|~09az", '']],
     ['spaces, tabs and octets above 127 inside a value', [...GET, 'x', 'a \t\x80\xffb']],
     ['no :authority', GET],
-  ])('may be: %s', (_name, fields) => {
+  ])('is valid: %s', (_name, fields) => {
     expect(requestHead(list(...fields))).toBeInstanceOf(CheckedHead);
   });
 
@@ -127,7 +127,7 @@ describe('the head of a request', () => {
     expect((head as MalformedHead).reason).not.toBe('');
   });
 
-  test('is checked the same after an earlier head that was alike', () => {
+  test('is checked in the same way after an earlier similar head', () => {
     const fields = [...GET, ':authority', 'a', 'x', '1', 'y', '2'];
     const like = requestHead(list(...fields)) as CheckedHead;
     const parts = [...fields, 'CONNECT', '', ':protocol', 'te', 'content-length', '-1', 'X', '\0', '*'];
@@ -146,7 +146,7 @@ describe('the head of a request', () => {
     );
   });
 
-  test('of CONNECT is not taken for one with empty pseudo-header fields', () => {
+  test('of CONNECT differs from a head with empty pseudo-header fields', () => {
     const connect = requestHead(list(':method', 'CONNECT', ':authority', 'a')) as CheckedHead;
     const empty = list(':method', 'CONNECT', ':authority', 'a', ':scheme', '', ':path', '');
     expect(headLike(empty, connect)).toBeInstanceOf(MalformedHead);
@@ -160,7 +160,7 @@ describe('the head of a request', () => {
 });
 
 describe('trailers', () => {
-  test('hold the rules of fields', () => {
+  test('follow the rules for fields', () => {
     expect(checkTrailers(list('grpc-status', '0'))).toBeUndefined();
     expect(checkTrailers(list())).toBeUndefined();
     expect(checkTrailers(list(':path', '/'))).toMatch('pseudo-header');

@@ -12,7 +12,7 @@ import {
   words,
 } from '../../support/h2/h2-peer.js';
 
-describe('SETTINGS of the peer', () => {
+describe('SETTINGS from the peer', () => {
   protocolTest('are acknowledged, unknown ones ignored', (peer) => {
     peer.greet().send(settings([0x99, 5], [0, 0], [8, 1], [3, 0], [6, 10]), settings());
     expect(peer.received()).toEqual(['SETTINGS ack', 'SETTINGS ack']);
@@ -88,7 +88,7 @@ describe('SETTINGS of the peer', () => {
   });
 });
 
-describe('SETTINGS of ours', () => {
+describe('SETTINGS from weir', () => {
   protocolTest(
     'a window below the default counts once they are acknowledged',
     (peer) => {

@@ -40,13 +40,13 @@ afterEach(() => {
 });
 
 describe('back-pressure', () => {
-  test('a little that waits is no reason to stop reading', () => {
+  test('a small backlog does not stop reading', () => {
     sink.write(Buffer.alloc(60_000));
     expect(sink.bufferedBytes).toBe(60_000);
     expect(socket.isPaused()).toBe(false);
   });
 
-  test('reading stops when much waits, and goes on when all is gone', async () => {
+  test('reading stops with a large backlog, and continues after the backlog is sent', async () => {
     sink.write(Buffer.alloc(60_000));
     expect(socket.isPaused()).toBe(false);
     sink.write(Buffer.alloc(60_000));
@@ -63,7 +63,7 @@ describe('back-pressure', () => {
 });
 
 describe('turns', () => {
-  test('a socket whose bytes wait for their turn is not read from until then', () => {
+  test('a socket is not read while its received bytes wait for their turn', () => {
     sink.pauseReading();
     sink.pauseReading();
     expect(socket.isPaused()).toBe(true);
@@ -71,13 +71,13 @@ describe('turns', () => {
     expect(socket.isPaused()).toBe(false);
   });
 
-  test('what the socket has read beyond that counts', () => {
+  test('bytes that the socket has read in addition also count', () => {
     sink.pauseReading();
     socket.push(Buffer.alloc(5000));
     expect(sink.unreadBytes).toBe(5000);
   });
 
-  test('neither the turn nor the peer alone make it go on while the other does not', async () => {
+  test('reading continues only if both the turn and the peer allow it', async () => {
     sink.pauseReading();
     sink.write(Buffer.alloc(70_000));
     sink.resumeReading();
@@ -89,7 +89,7 @@ describe('turns', () => {
     expect(socket.isPaused()).toBe(false);
   });
 
-  test('the end reads on', () => {
+  test('reading continues at the end', () => {
     sink.pauseReading();
     sink.end();
     expect(socket.isPaused()).toBe(false);
@@ -100,7 +100,7 @@ describe('turns', () => {
 });
 
 describe('the end', () => {
-  test('comes once all is written; a peer that does not close its side is cut soon after', async () => {
+  test('follows when all data is written; a peer that does not close its side is disconnected', async () => {
     sink.write(Buffer.alloc(100_000));
     sink.end();
     expect([sink.ended, socket.isPaused()]).toEqual([true, false]);
@@ -114,14 +114,14 @@ describe('the end', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a peer that does not take what is written is cut in time', async () => {
+  test('a peer that does not read is disconnected in time', async () => {
     sink.write(Buffer.alloc(100_000));
     sink.end();
     await jest.advanceTimersByTimeAsync(10_100);
     expect(socket.destroyed).toBe(true);
   });
 
-  test('nothing is written after it, and a second end or a destroy does no harm', () => {
+  test('is not followed by data, and a second end or destroy has no effect', () => {
     sink.end();
     sink.write(Buffer.alloc(10));
     sink.end();

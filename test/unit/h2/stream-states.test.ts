@@ -166,7 +166,7 @@ describe('a stream that the peer has reset', () => {
   });
 });
 
-describe('a stream that we have reset', () => {
+describe('a stream that weir has reset', () => {
   protocolTest('what the peer had sent already is ignored, once and again', (peer) => {
     peer.handler.onHead = (stream) => stream.reset(7);
     peer

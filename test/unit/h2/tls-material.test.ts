@@ -13,7 +13,7 @@ const server = authority.issue('DNS:localhost');
 const other = authority.issue('DNS:localhost');
 
 describe('certificates of a server', () => {
-  test('are taken with and without issuers of client certificates', () => {
+  test('are accepted with and without issuers of client certificates', () => {
     expect(secureContextOptions({ ...server, clientCa: undefined })).toMatchObject(server);
     expect(secureContextOptions({ ...server, clientCa: authority.cert })).toMatchObject({
       ca: authority.cert,
@@ -78,13 +78,13 @@ describe('subject alternative names', () => {
     expect(hasSubjectAltName(certificate, name)).toBe(holds);
   });
 
-  test('a name that reads like two does not count as the second', () => {
+  test('a name with a comma does not count as two names', () => {
     const sly = new X509Certificate(authority.issue('email:"x\\, URI:spiffe://a/b"@c.test,DNS:a.test').cert);
     expect(hasSubjectAltName(sly, 'spiffe://a/b')).toBe(false);
     expect(hasSubjectAltName(sly, 'a.test')).toBe(true);
   });
 
-  test('a certificate without alternative names holds none', () => {
+  test('a certificate without alternative names has no names', () => {
     const plain = new X509Certificate(authority.cert);
     for (const name of ['test CA', 'spiffe://a/b', '10.1.2.3']) {
       expect(hasSubjectAltName(plain, name)).toBe(false);

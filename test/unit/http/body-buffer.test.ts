@@ -25,7 +25,7 @@ test.each([
   ['a byte between long ones', [4096, 1]],
   ['long ones', [65_536]],
   ['all lengths', [1, 3000, 70_000, 2, 5000]],
-])('a body in pieces of %s comes out as it is, in few pieces', (_, lengths) => {
+])('a body in pieces of %s is returned unchanged, in few pieces', (_, lengths) => {
   const pieces = piecesOf(turns(...lengths));
   expect(Buffer.concat(pieces).equals(BODY)).toBe(true);
   expect(pieces.length).toBeLessThan(150);
@@ -35,7 +35,7 @@ test.each([
   expect(memory.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * BODY.length);
 });
 
-test('a short body takes little, and none nothing', () => {
+test('a short body uses little memory, and an empty body none', () => {
   expect(new BodyBuffer().end()).toEqual([]);
   const pieces = new BodyBuffer();
   pieces.add(Buffer.from('{}'));

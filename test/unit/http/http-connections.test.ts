@@ -50,8 +50,8 @@ async function open(port: number): Promise<{ socket: Socket; got(): string; clos
 
 const answers = (got: string): number => got.split('HTTP/1.1 200 OK').length - 1;
 
-describe('requests that follow each other at once', () => {
-  test('are answered one after the other, whatever their bodies are', async () => {
+describe('pipelined requests', () => {
+  test('are answered one after the other, with any bodies', async () => {
     let running = 0;
     let most = 0;
     const bodies: string[] = [];
@@ -117,7 +117,7 @@ describe('requests that follow each other at once', () => {
   test.each([
     ['of a short answer', ''],
     ['with an expectation that nobody knows', 'Expect: x\r\n'],
-  ])('%s let others have their turn', async (_, header) => {
+  ])('%s do not take the turns of other connections', async (_, header) => {
     const { port } = await listen([{ path: '/', help: 'answers', answer: () => text(200, 'x') }]);
     const { socket, got } = await open(port);
     const COUNT = 5000;
@@ -140,7 +140,7 @@ describe('requests that follow each other at once', () => {
     expect(most).toBeLessThan(socket.bytesRead / 10);
   });
 
-  test('the last one are not answered, and nothing waits for them', async () => {
+  test('the last one are not answered, and no work waits for them', async () => {
     let asked = 0;
     const { port, drain } = await listen([
       {
@@ -169,7 +169,7 @@ describe('requests that follow each other at once', () => {
     expect({ asked, drained }).toEqual({ asked: 0, drained: true });
   });
 
-  test('of a body that nobody reads', async () => {
+  test('after an unread body', async () => {
     const { port } = await listen([{ path: '/', help: 'answers', answer: () => text(200, 'x') }]);
     const { socket, got } = await open(port);
     const body = 'y'.repeat(200_000);
@@ -182,7 +182,7 @@ describe('requests that follow each other at once', () => {
 describe('connections', () => {
   const simple: HttpEndpoint = { path: '/', help: 'answers', answer: () => text(200, 'x') };
 
-  test('beyond the bound take the place of the one that is idle longest', async () => {
+  test('above the bound replace the connection that has been idle longest', async () => {
     const { port } = await listen([simple], { maxConnections: 3 });
     const held = [await open(port), await open(port), await open(port)];
     held[0]?.socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -194,7 +194,7 @@ describe('connections', () => {
     expect(held.map(({ closed }) => closed())).toEqual([false, true, false]);
   });
 
-  test('that all wait for their answers give way, too', async () => {
+  test('that wait for answers are also replaced', async () => {
     const waits: HttpEndpoint = { path: '/wait', help: 'waits', answer: () => new Promise(() => {}) };
     const { port } = await listen([simple, waits], { maxConnections: 2 });
     const held = [await open(port), await open(port)];
@@ -205,7 +205,7 @@ describe('connections', () => {
     expect(held.filter(({ closed }) => closed())).toHaveLength(1);
   });
 
-  test('get a text of one making each, whoever reads slowly or goes away meanwhile', async () => {
+  test('get a consistent text, even if other clients read slowly or disconnect', async () => {
     // More bytes than the buffers of a connection hold.
     const LONG = 12_000_000;
     let version = 0;
@@ -247,7 +247,7 @@ describe('connections', () => {
     expect(isOne(slow.got())).toBe(true);
   });
 
-  test('that read too slowly are cut before all texts together are too long', async () => {
+  test('that read too slowly are closed before all texts exceed the bound', async () => {
     const pages = Array.from({ length: 200 }, () => Buffer.alloc(64 * 1024, 'x'));
     const texts: TextPages[] = [];
     const long: HttpEndpoint = {

@@ -3,7 +3,7 @@ import { HttpReadScheduler, type Reader } from '../../../src/http/http-read-sche
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('a few of those that send a lot are read on in a turn', async () => {
+test('only a few busy connections are read in a turn', async () => {
   const reads = new HttpReadScheduler(() => 0);
   const log: number[] = [];
   const readers: Reader[] = Array.from({ length: 20 }, (_, n) => ({ resumeReading: () => void log.push(n) }));
@@ -13,7 +13,7 @@ test('a few of those that send a lot are read on in a turn', async () => {
   expect(log).toEqual([0, 1, 2, 4, 5, 6, 7, 8]);
 });
 
-test('what parsers take of a turn is bounded, for all of them together', async () => {
+test('the parsing time in a turn is bounded for all connections together', async () => {
   let now = 0;
   const reads = new HttpReadScheduler(() => now);
   expect(reads.hasTime()).toBe(true);

@@ -49,7 +49,7 @@ describe('requests with bodies', () => {
   const statusBecomes = (status: number, body: string) =>
     waitFor(`status ${status}`, async () => (await post(body)).status === status || undefined);
 
-  test('takes no more calls at once than the limit, and others when those are gone', async () => {
+  test('accepts as many concurrent calls as the limit, and more after these have ended', async () => {
     const slow = [await unfinished('a'), await unfinished('b')];
     expect((await post('c')).status).toBe(503);
     slow[0]?.destroy();
@@ -57,7 +57,7 @@ describe('requests with bodies', () => {
     slow[1]?.destroy();
   });
 
-  test('keeps no more bytes at once than the limit, but one long body', async () => {
+  test('buffers as many bytes as the limit, or one long body', async () => {
     expect((await post('x'.repeat(100))).status).toBe(200);
     expect((await post('x'.repeat(101))).status).toBe(413);
     const slow = await unfinished('x'.repeat(50));
@@ -67,17 +67,17 @@ describe('requests with bodies', () => {
     await statusBecomes(200, 'y'.repeat(11));
   });
 
-  test('a failure tells its reason in the body, and in a header that can hold it', () => {
+  test('an error has its reason in the body, and in a header', () => {
     const { body, headers } = failed(400, 'not\r\n\u00fcber\u2026 good');
     expect([body, headers]).toEqual(['Bad Request\nnot?ber? good\n', { 'x-weir-reason': 'not?ber? good' }]);
   });
 
-  test('an endpoint that breaks is an internal error', async () => {
+  test('an exception in an endpoint is an internal error', async () => {
     expect((await post('throw')).status).toBe(500);
     expect(errors).toMatchObject([{ message: 'broken' }]);
   });
 
-  test('a drain waits for what runs, and not for ever', async () => {
+  test('a drain waits for current calls, for a limited time', async () => {
     await listener.drain(60_000);
     expect((await post('z')).status).toBe(503);
     expect(bodies).not.toContain('z');

@@ -54,7 +54,7 @@ test('serves long answers, and renewed certificates to new connections', async (
   expect((await ask(second)).status).toBe(200);
 });
 
-test('those who begin no handshake shut nobody out, and do not stay at the end', async () => {
+test('clients without a handshake do not lock out others, and are closed at the end', async () => {
   const oldest = await silent();
   const others = await Promise.all(Array.from({ length: MAX_HANDSHAKES - 1 }, silent));
   expect((await ask(first)).status).toBe(200);
@@ -64,7 +64,7 @@ test('those who begin no handshake shut nobody out, and do not stay at the end',
   await waitFor('all to be closed', () => others.every((other) => other.closed()) || undefined);
 });
 
-test('a connection whose handshake is over counts no more, and is not cut by others that begin', async () => {
+test('a connection with a finished handshake does not count, and is not closed for new handshakes', async () => {
   const secured = tlsConnect({ host: '127.0.0.1', port: listener.port, ca: first.cert });
   sockets.push(secured);
   await new Promise((resolve) => secured.once('secureConnect', resolve));

@@ -138,7 +138,7 @@ describe('days on which clocks change', () => {
   });
 });
 
-describe('Pacific/Apia, where 30 December 2011 never was', () => {
+describe('Pacific/Apia, where 30 December 2011 was skipped', () => {
   test.each<[CalendarUnit, string, string, string]>([
     ['day', '2011-12-30T09:59:59Z', '2011-12-29T10:00Z', '2011-12-30T10:00Z'],
     ['day', '2011-12-30T10:00Z', '2011-12-30T10:00Z', '2011-12-31T10:00Z'],
@@ -182,7 +182,7 @@ describe('units', () => {
 });
 
 describe('boundariesAround', () => {
-  test('gives the starts of the window before, its own and the next two, and the end of those', () => {
+  test('returns the starts of the previous, current and next two windows, and their end', () => {
     const windows = CalendarWindows.of('Europe/Berlin', 'month');
     const around = windows.boundariesAround(at('2024-02-29T22:59Z')).map(text);
     expect(around).toEqual([
@@ -194,7 +194,7 @@ describe('boundariesAround', () => {
     ]);
   });
 
-  test('is the same array for one window, whatever was asked between', () => {
+  test('is the same array for one window, whatever was requested in between', () => {
     const windows = CalendarWindows.of('UTC', 'day');
     const around = windows.boundariesAround(at('2024-02-29T12:00Z'));
     windows.startAt(at('2030-01-01T00:00Z'));
@@ -204,13 +204,13 @@ describe('boundariesAround', () => {
     expect(next.slice(0, 4)).toEqual(around.slice(1));
   });
 
-  test('holds before the first window of all', () => {
+  test('is valid before the first window', () => {
     const around = CalendarWindows.of('Asia/Tokyo', 'year').boundariesAround(0).map(text);
     expect(around.slice(0, 3)).toEqual(['1968-12-31T15:00Z', '1969-12-31T15:00Z', '1970-12-31T15:00Z']);
   });
 });
 
-describe('what is computed', () => {
+describe('computed windows', () => {
   /** Number of conversions to local time; each takes some microseconds. */
   let lookUps: jest.SpiedFunction<Intl.DateTimeFormat['formatToParts']>;
 
@@ -225,7 +225,7 @@ describe('what is computed', () => {
   /** Maximum number of conversions for one zone and unit. */
   const MOST = 150;
 
-  test('is shared by all rates of one zone and unit', () => {
+  test('are shared by all rates with the same zone and unit', () => {
     const now = at('2031-02-03T04:05Z');
     const rates = Array.from({ length: 1000 }, (_, n) =>
       windowRate('week', n, { timeZone: n % 2 === 0 ? 'Asia/Calcutta' : 'asia/kolkata' }),
@@ -236,7 +236,7 @@ describe('what is computed', () => {
     expect(rates[1]?.calendar?.timeZone).toBe('asia/kolkata');
   });
 
-  test('goes on from what is known', () => {
+  test('continue from known windows', () => {
     const windows = CalendarWindows.of('Europe/Berlin', 'day', new Calendars());
     windows.boundariesAround(at('2031-02-03T12:00Z'));
     lookUps.mockClear();
@@ -244,7 +244,7 @@ describe('what is computed', () => {
     expect(lookUps.mock.calls.length).toBeLessThan(10);
   });
 
-  test('is there before it is asked for, computed a little at a time', () => {
+  test('are computed in advance, in small steps', () => {
     const clock = new FakeClock();
     const calendars = new Calendars();
     const zones = Intl.supportedValuesOf('timeZone');
@@ -283,7 +283,7 @@ describe('what is computed', () => {
     expect(largest).toBeLessThan(4 * MOST);
   });
 
-  test('is that of the process for rates that are made anew', () => {
+  test('are shared with new rates in the process', () => {
     for (const _ of [...CALENDARS.prepare(at('2032-01-01T00:00Z'))]);
     windowRate('day', 5, { timeZone: 'Europe/Paris' }).calendar?.startAt(at('2032-01-01T00:00Z'));
     lookUps.mockClear();
@@ -336,7 +336,7 @@ describe('names of time zones', () => {
     'Etc/Unknown',
     '__proto__',
     `Europe/${'a'.repeat(100_000)}`,
-  ])('%j is none', (name) => {
+  ])('%j is invalid', (name) => {
     expect(timeZoneName(name)).toBeUndefined();
   });
 
@@ -350,7 +350,7 @@ describe('names of time zones', () => {
     expect(suggestTimeZone(name)).toBe(expected);
   });
 
-  test('windows of what is none throw', () => {
+  test('windows of an invalid zone throw an error', () => {
     expect(() => CalendarWindows.of('Europe/Atlantis', 'day')).toThrow(RangeError);
   });
 });

@@ -10,7 +10,7 @@ import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
 const HOUR = 3_600_000_000;
 
-describe('the part of a token bucket that a process holds', () => {
+describe('the share of a token bucket that a process enforces', () => {
   test.each([
     ['a quarter', HUNDRED, 0.25, 1, { maxTokens: 25, p: 400_000, q: 1 }],
     ['the whole, between two workers', HUNDRED, 1, 2, { maxTokens: 50, p: 200_000, q: 1 }],
@@ -28,11 +28,11 @@ describe('the part of a token bucket that a process holds', () => {
     expect(localRate(rate, share, workers)).toMatchObject(expected);
   });
 
-  test('all of it is the rate itself', () => {
+  test('a share of 1 is the rate itself', () => {
     expect(localRate(HUNDRED, 1, 1)).toBe(HUNDRED);
   });
 
-  test('stays within exact numbers, however little it is', () => {
+  test('stays exact for any small share', () => {
     const century = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 1_000);
     const slow = tokenBucketRate(1, 1, MAX_FILL_MICROS);
     for (const rate of [century, slow]) {
@@ -43,7 +43,7 @@ describe('the part of a token bucket that a process holds', () => {
     }
   });
 
-  test('admits the tokens that its share refills, to the microsecond', () => {
+  test('allows exactly the tokens that its share refills', () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const part = localRate(tokenBucketRate(10, 3, 1_000_000), 0.3, 1);
@@ -57,7 +57,7 @@ describe('the part of a token bucket that a process holds', () => {
   });
 });
 
-describe('the part of a window', () => {
+describe('the share of a window', () => {
   test.each([
     [100, 0.25, 1, 25],
     [100, 1, 3, 33],
@@ -71,7 +71,7 @@ describe('the part of a window', () => {
     });
   });
 
-  test('is as long as the window, in the same zone, with its debt', () => {
+  test('has the length, time zone and debt of the window', () => {
     const days = windowRate('day', 10, { timeZone: 'Europe/Berlin', maxDebt: 4, allOrNothing: true });
     const part = localRate(days, 0.5, 1);
     expect(part).toMatchObject({ requestsPerUnit: 5, maxDebt: 2, allOrNothing: true });
@@ -82,14 +82,14 @@ describe('the part of a window', () => {
   });
 });
 
-describe('a charge for what was admitted elsewhere', () => {
+describe('a charge for hits that another store allowed', () => {
   test.each([
     ['a token bucket', tokenBucketRate(10, 10, HOUR)],
     ['a token bucket that may go into debt', tokenBucketRate(10, 10, HOUR, 5)],
     ['a window', windowRate('hour', 10)],
     ['a window that may go into debt', windowRate('hour', 10, { maxDebt: 5 })],
     ['a item window of a list', windowRate('hour', 10, { allOrNothing: true })],
-  ])('takes what is there from %s, and no more', (_, rate) => {
+  ])('takes at most the remaining tokens or hits of %s', (_, rate) => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const charge = (hits: number) => store.take([takeItem('k', chargingRate(rate), { hits })])[0];
@@ -103,7 +103,7 @@ describe('a charge for what was admitted elsewhere', () => {
     expect(remaining()).toBe(1);
   });
 
-  test('leaves the debt of a window as it is', () => {
+  test('does not change the debt of a window', () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const rate = windowRate('hour', 10, { maxDebt: 5 });
@@ -115,7 +115,7 @@ describe('a charge for what was admitted elsewhere', () => {
   });
 });
 
-test('derived rates are made once', () => {
+test('derived rates are created once', () => {
   const rates = new DerivedRates(2);
   expect(rates.local(HUNDRED, 0.5)).toBe(rates.local(HUNDRED, 0.5));
   expect(rates.local(HUNDRED, 0.5)).toMatchObject({ maxTokens: 25 });

@@ -21,12 +21,12 @@ test.each([
   expect(readEnvFile(text)).toEqual({ variables: { A: value }, unknown: new Set(), problems: [] });
 });
 
-test.each(['__proto__', 'constructor', 'toString'])('%s is a name like any other', (name) => {
+test.each(['__proto__', 'constructor', 'toString'])('%s is an ordinary name', (name) => {
   expect(Object.entries(readEnvFile(`${name}=b\n`).variables)).toEqual([[name, 'b']]);
   expect(readEnvFile('A=b').variables[name]).toBeUndefined();
 });
 
-test('comments and empty lines are nothing', () => {
+test('comments and empty lines are ignored', () => {
   expect(readEnvFile('\n# A=b\n   \n').variables).toEqual({});
 });
 
@@ -43,7 +43,7 @@ test.each([
   expect(problems).toEqual([{ line: 2, message: expect.stringContaining(message) }]);
 });
 
-test.each(['a: b', '- A=b', '1A=b', '{'])('%j is no variable', (line) => {
+test.each(['a: b', '- A=b', '1A=b', '{'])('%j is not a variable', (line) => {
   expect(readEnvFile(line)).toEqual({
     variables: {},
     unknown: new Set(),

@@ -23,14 +23,14 @@ describe('charts', () => {
     [[101], 150],
   ])('the axis of %j ends at %d', (values, top) => expect(axisTop(values)).toBe(top));
 
-  test('the last value is at the right end, and what is not known is left out', () => {
+  test('the last value is at the right edge, and unknown values are omitted', () => {
     expect(linePath([1, 2], 3, 2, BOX)).toBe('M50 5L100 0');
     expect(areaPath([1, 2], 3, 2, BOX)).toBe('M50 5L100 0L100 10L50 10Z');
     expect(linePath([9, 9, 0, 1, 2], 3, 2, BOX)).toBe('M0 10L50 5L100 0');
     expect([linePath([], 3, 1, BOX), areaPath([], 3, 1, BOX)]).toEqual(['', '']);
   });
 
-  test('a place of the width is a value', () => {
+  test('each position of the width is a value', () => {
     expect([indexAt(0, 3, 3), indexAt(0.5, 3, 3), indexAt(1, 3, 3)]).toEqual([0, 1, 2]);
     expect([indexAt(0, 2, 3), indexAt(0.5, 2, 3), indexAt(2, 2, 3)]).toEqual([undefined, 0, 1]);
     expect([indexAt(0, 5, 3), indexAt(1, 5, 3), indexAt(1, 0, 3)]).toEqual([2, 4, undefined]);
@@ -40,14 +40,14 @@ describe('charts', () => {
     expect(groupAverages([1, 2, 3, 4, 5], 2)).toEqual([4.5, 2.5, 1]);
   });
 
-  test('few points are the highest of each group', () => {
+  test('with few points, each point is the highest value of its group', () => {
     expect(downsample([1, 2, 3, 4], 3, 4, 2)).toEqual({ values: [2, 4], slots: 3, per: 2, newest: 2 });
     expect(downsample([1, 2, 3, 4], 4, 4, 2)).toEqual({ values: [1, 3, 4], slots: 3, per: 2, newest: 1 });
     expect(downsample([1, 2], 7, 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1, newest: 1 });
     expect(downsample([], 0, 4, 2).values).toEqual([]);
   });
 
-  test('a burst is as high, and stands in the same group, however many steps come after it', () => {
+  test('a burst keeps its height and group when more steps follow', () => {
     const burstAt = 100;
     for (let last = burstAt; last < burstAt + 700; last++) {
       const steps = Array.from({ length: 720 }, (_, at) => (last - 719 + at === burstAt ? 200 : 0));
@@ -83,7 +83,7 @@ describe('KnownRates', () => {
     expect([rates.add(point(25)), rates.series.ok]).toEqual([false, [7, 8]]);
   });
 
-  test('an hour is kept', () => {
+  test('one hour is stored', () => {
     const rates = new RecentRates();
     rates.read({ step: 600, ends: 0, all: all([1, 2, 3, 4, 5, 6]), crowded: false });
     rates.add(point(600, 7));
@@ -105,9 +105,9 @@ describe('the time axis', () => {
     ['?a=b&range=15m', '15m'],
     ['?range=1h', '1h'],
     ['?range=2d', 'start'],
-  ])('of the address %j is %s', (query, name) => expect(rangeOf(query).name).toBe(name));
+  ])('in the URL %j is %s', (query, name) => expect(rangeOf(query).name).toBe(name));
 
-  test('is kept in the address, but for the default', () => {
+  test('is stored in the URL, except for the default', () => {
     expect(queryWith('?a=b', rangeOf('?range=5m'))).toBe('?a=b&range=5m');
     expect(queryWith('?range=5m', rangeOf(''))).toBe('');
   });
@@ -120,7 +120,7 @@ describe('the time axis', () => {
     ['start', 40, 40],
     ['start', 720, 720],
     ['start', 1000, 720],
-  ])('%s shows, of %d steps that are known, %d', (name, known, slots) => {
+  ])('%s with %d known steps shows %d', (name, known, slots) => {
     expect(slotsOf(rangeOf(`?range=${name}`), 5, known)).toBe(slots);
     expect(slotsOf(rangeOf(`?range=${name}`), 0, known)).toBe(2);
   });

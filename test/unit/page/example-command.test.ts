@@ -21,7 +21,7 @@ const asked = (known: DumpedPolicies) => {
   return { json, question: JSON.parse(json) as { domain: string; descriptors: { entries: unknown }[] } };
 };
 
-describe('the command that asks weir', () => {
+describe('the example command', () => {
   test.each<readonly [string, readonly string[], readonly string[], string?]>([
     ['customer', ['customer'], ['customer=example']],
     ['path=/v1/users', ['path'], ['path=/v1/users']],
@@ -32,7 +32,7 @@ describe('the command that asks weir', () => {
     ['plan[2]', ['plan'], ['plan=example']],
     ['a=x/y/b=z', ['a', 'b'], ['a=x/y', 'b=z']],
     ["who=o'neil", ['who'], ["who=o'neil"]],
-  ])('meets the rule %s', (path, keys, wanted, name = '') => {
+  ])('matches the rule %s', (path, keys, wanted, name = '') => {
     const entries = wanted.map((one) => ({ key: one.split('=')[0], value: one.slice(one.indexOf('=') + 1) }));
     expect(asked(policies('shop', dumpedRule(path, keys, { name }))).question).toEqual({
       domain: 'shop',
@@ -45,7 +45,7 @@ describe('the command that asks weir', () => {
     ['a wildcard', dumpedRule('customer=vip-*', ['customer'])],
     ['no limit', dumpedRule('free', ['free'], { limit: { unlimited: true } })],
     ['a candidate', dumpedRule('tried', ['tried'], { candidate: true })],
-  ])('passes over a rule with %s', (_what, one) => {
+  ])('skips a rule with %s', (_what, one) => {
     const entries = [{ key: 'plan', value: 'example' }];
     expect(asked(policies('shop', one, dumpedRule('plan', ['plan']))).question.descriptors).toEqual([
       { entries },
@@ -54,7 +54,7 @@ describe('the command that asks weir', () => {
     expect(asked(policies('shop', one)).question.descriptors).toEqual([{ entries: example }]);
   });
 
-  test('holds nothing that is not seen, and asks for it all the same', () => {
+  test('contains no invisible characters, but still matches the rule', () => {
     const [domain, key] = ['sh\u202eop\u2066', 'cust\u{e0001}omer'];
     const { json, question } = asked(policies(domain, dumpedRule(key, [key])));
     expect(json).not.toMatch(/[^\x20-\x7e]/);
@@ -62,7 +62,7 @@ describe('the command that asks weir', () => {
     expect(question).toEqual({ domain, descriptors: [{ entries: [{ key, value: 'example' }] }] });
   });
 
-  test('is none without a domain in force', () => {
+  test('does not exist without a domain in effect', () => {
     expect(exampleCommand(undefined)).toBeUndefined();
     expect(
       exampleCommand({ version: 'v', domains: [{ domain: 'bad', state: 'absent', files: [] }] }),

@@ -22,7 +22,7 @@ describe('levelsOfPath', () => {
 });
 
 describe('ruleTree', () => {
-  test('puts rules below each other, in their order, and counts them', () => {
+  test('nests rules in their order, and counts them', () => {
     const rules = [
       rule('tenant', ['tenant']),
       rule('tenant/group=b', ['tenant', 'group']),
@@ -39,7 +39,7 @@ describe('ruleTree', () => {
   });
 });
 
-test('rules are found by their place and their name', () => {
+test('rules are found by path and name', () => {
   const rules = [rule('tenant/group=a', ['tenant', 'group'], 'Chats'), rule('plan', ['plan'])];
   expect(filteredRules(rules, '')).toHaveLength(2);
   expect(filteredRules(rules, ' CHATS ')).toEqual([rules[0]]);
@@ -47,6 +47,6 @@ test('rules are found by their place and their name', () => {
   expect(filteredRules(rules, 'none')).toEqual([]);
 });
 
-test('no two rules have one key', () => {
+test('all rules have different keys', () => {
   expect(ruleKey('a b', 'c')).not.toBe(ruleKey('a', 'b c'));
 });

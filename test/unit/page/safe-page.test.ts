@@ -30,7 +30,7 @@ test('texts never become markup or code', () => {
   expect(found(/\.ts$/, /\beval\b|new Function\b|setTimeout\(\s*['"`]|javascript:|\.style\b/)).toEqual([]);
 });
 
-test('nothing is written into the document that its policy of content forbids', () => {
+test('the document contains nothing that its content security policy forbids', () => {
   expect(found(/\.html$/, /\sstyle=|\son[a-z]+=|<iframe|<base|<object|<embed/)).toEqual([]);
   // The server inserts exactly one style and one script.
   const page = readFileSync(join(ROOM, 'page.html'), 'utf8');
@@ -40,12 +40,12 @@ test('nothing is written into the document that its policy of content forbids', 
   expect(page).toContain('<script type="module"></script>');
 });
 
-test('nothing comes from elsewhere', () => {
+test('the page loads nothing from other servers', () => {
   expect(found(/\.(html|css)$/, /https?:(?!\/\/www\.w3\.org\/2000\/svg)|@import|url\(/)).toEqual([]);
   expect(found(/\.ts$/, /https?:\/\/(?!www\.w3\.org\/2000\/svg)/)).toEqual([]);
 });
 
-test('what callers are named stays out of addresses and out of what the browser keeps', () => {
+test('names of callers are neither in URLs nor in browser storage', () => {
   expect(found(/\.ts$/, /localStorage|document\.cookie|indexedDB|history\.(push|replace)State/)).toEqual([
     // The only stored value is the range of charts, which is one of four names.
     expect.stringMatching(

@@ -40,7 +40,7 @@ describe('SseParser', () => {
     expect(parse(...text)).toEqual(events);
   });
 
-  test('cuts change nothing, wherever they are', () => {
+  test('the result does not depend on chunk sizes', () => {
     const event = fc.record({
       type: fc.stringMatching(/^[a-z]{1,5}$/),
       data: fc.array(fc.stringMatching(/^[^\r\n]{0,20}$/), { minLength: 1, maxLength: 3 }),
@@ -61,7 +61,7 @@ describe('SseParser', () => {
     );
   });
 
-  test('what never ends is given up', () => {
+  test('an endless event is given up', () => {
     const parser = new SseParser();
     const piece = 'x'.repeat(1024 * 1024);
     expect(() => {

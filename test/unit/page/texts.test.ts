@@ -70,14 +70,14 @@ describe('times', () => {
   });
 });
 
-describe('texts of others', () => {
-  test('nothing in them is unseen', () => {
+describe('texts from callers', () => {
+  test('invisible characters are escaped', () => {
     expect(visibleText('a\nb\t\u0000\u202ec\u2066\u200b')).toBe('a\\nb\\t\\u{0}\\u{202e}c\\u{2066}\\u{200b}');
     expect(visibleText('héllo שלום 👩‍👩‍👧 <b>')).toBe('héllo שלום 👩‍👩‍👧 <b>');
     expect(visibleText('\ud800')).toBe('\\u{d800}');
   });
 
-  test('long ones are cut, and no character in two', () => {
+  test('long texts are truncated between characters', () => {
     expect(cutText('abcdef', 6)).toBe('abcdef');
     expect(cutText('abcdefg', 6)).toBe('abcde…');
     expect(cutText('abcd😀fg', 6)).toBe('abcd…');
@@ -86,7 +86,7 @@ describe('texts of others', () => {
 });
 
 describe('entries', () => {
-  test('are read from lines', () => {
+  test('are parsed from lines', () => {
     expect(entriesOfLines('tenant=acme\r\n\n path=/a=b ')).toEqual([
       { key: 'tenant', value: 'acme' },
       { key: 'path', value: '/a=b ' },
@@ -95,7 +95,7 @@ describe('entries', () => {
     expect(entriesOfLines(' \n')).toBe('Enter at least one line of the form key=value.');
   });
 
-  test('that are secret or cut name no bucket', () => {
+  test('that are secret or truncated do not identify a bucket', () => {
     expect(noLookupReason([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
     expect(noLookupReason([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(/contains a secret/);
     expect(noLookupReason([{ key: 'k', value: 'xxx…' }])).toMatch(/only the beginning of long values/);
@@ -122,7 +122,7 @@ describe('limits and phases in words', () => {
     ],
   ])('%j', (limit, words) => expect(limitWords(limit)).toBe(words));
 
-  test('a schedule says what is to come', () => {
+  test('a schedule shows future phases', () => {
     const phase = {
       now: 'monitoring',
       grace_period: '2026-12-01T00:00:00.000Z',
@@ -137,7 +137,7 @@ describe('limits and phases in words', () => {
     expect(futureSwitches({ now: 'active' }, now)).toEqual([]);
   });
 
-  test('the next switch is the first one of all domains and rules that is to come', () => {
+  test('the next change is the earliest future change of all domains and rules', () => {
     const policies = (ofDomain: string, ofRule: string) => {
       const rules = [{ phase: { now: 'active' } }, { phase: { now: 'grace_period', active: ofRule } }];
       const policy = { phase: { now: 'monitoring', active: ofDomain }, rules };
@@ -151,7 +151,7 @@ describe('limits and phases in words', () => {
     expect(nextSwitchAt(policies(early, late), at + 86_400)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('marks tell what else is special', () => {
+  test('labels show other properties', () => {
     const plain = {
       shadow_mode: false,
       quota_mode: false,
@@ -178,6 +178,6 @@ describe('limits and phases in words', () => {
   });
 });
 
-test('whether a limit is enforced is said in the words of weir bucket', () => {
+test('enforcement is shown with the words of weir bucket', () => {
   expect(ENFORCED).toEqual(ENFORCED_WORDS);
 });

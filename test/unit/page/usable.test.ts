@@ -34,7 +34,7 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
     shown = JSON.parse(JSON.stringify(await bench.ask({ action: 'show', ...acme })));
   });
 
-  test('are usable, whatever was asked', async () => {
+  test('are usable for any request', async () => {
     const questions = [
       { action: 'show', ...acme },
       { action: 'show', domain: 'd', entries: entriesOf('nobody=x') },
@@ -67,7 +67,7 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
     expect(isUsable('buckets', withOther(shown, path, value))).toBe(false);
   });
 
-  test.each([[{}], [null], [[]], ['<html>']])('%j is none', (answer) => {
+  test.each([[{}], [null], [[]], ['<html>']])('%j is invalid', (answer) => {
     expect(isUsable('buckets', answer)).toBe(false);
   });
 });
@@ -83,7 +83,7 @@ describe('the policies', () => {
   );
   const PATH = 'rlconfig?format=json';
 
-  test('are usable, in force or not', () => {
+  test('are usable, in effect or not', () => {
     expect(isUsable(PATH, dumped)).toBe(true);
     expect(isUsable(PATH, JSON.parse([...dumpJson(undefined, [], [], 0)].join('')))).toBe(true);
   });

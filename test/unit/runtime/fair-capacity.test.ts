@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { FairCapacity } from '../../../src/runtime/fair-capacity.js';
 
-test('a connection has no more of the upper half than is left free, and others always find room', () => {
+test('a connection has at most the free amount of the upper half, and others always get some', () => {
   const room = new FairCapacity(1024);
   const scarce = new Map<string, number>();
   const fill = (connection: string): number => {
@@ -29,7 +29,7 @@ test('a connection has no more of the upper half than is left free, and others a
   expect(room.canAcquire(200, 'one')).toBe(true);
 });
 
-test('however many connections take all they can get, one that holds nothing and asks little finds room', () => {
+test('a small request of a new connection fits, however many connections use all they can', () => {
   const room = new FairCapacity(1024 * 1024);
   const fill = (connection: number): void => {
     for (let amount = 256 * 1024; amount > 2048; amount /= 2) {
@@ -43,7 +43,7 @@ test('however many connections take all they can get, one that holds nothing and
   expect(room.canAcquire(2048, 'modest')).toBe(false);
 });
 
-test('whoever comes first may have more than there is', () => {
+test('the first request may exceed the capacity', () => {
   const room = new FairCapacity(10);
   expect(room.canAcquire(100, 'one')).toBe(true);
   room.acquire(100, 'one');

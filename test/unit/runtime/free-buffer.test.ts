@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { freeBuffer } from '../../../src/runtime/free-buffer.js';
 
-test('frees what has its memory for itself, however often it is told to', () => {
+test('frees a buffer with its own memory, even if called repeatedly', () => {
   const bytes = Buffer.allocUnsafeSlow(1000);
   const { buffer } = bytes;
   freeBuffer(bytes);
@@ -9,7 +9,7 @@ test('frees what has its memory for itself, however often it is told to', () => 
   expect([bytes.length, buffer.byteLength]).toEqual([0, 0]);
 });
 
-test('leaves memory alone that others use, and what is empty', () => {
+test('does not free shared or empty memory', () => {
   const whole = Buffer.allocUnsafeSlow(1000);
   const part = whole.subarray(0, 999);
   const pooled = Buffer.from('a slice of the pool');

@@ -5,7 +5,7 @@ import { TakeBatch } from '../../../src/storage/redis/take-batch.js';
 
 const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros: 0 });
 
-test('keeps what is in it in the order in which they were added, whichever leave', () => {
+test('keeps items in the order in which they were added, whichever are removed', () => {
   const list = new LinkedList<TakeBatch>();
   const [a, b, c, d] = [call(), call(), call(), call()];
   for (const one of [a, b, c, d]) list.add(one);
@@ -22,7 +22,7 @@ test('keeps what is in it in the order in which they were added, whichever leave
   expect([[...list], list.first, list.size]).toEqual([[], undefined, 0]);
 });
 
-test('gives up what is added elsewhere, and nothing that has left refers to others', () => {
+test('loses items that are added to another list, and removed items refer to no others', () => {
   const [one, other] = [new LinkedList<TakeBatch>(), new LinkedList<TakeBatch>()];
   const [a, b, c] = [call(), call(), call()];
   for (const each of [a, b, c]) one.add(each);
@@ -33,7 +33,7 @@ test('gives up what is added elsewhere, and nothing that has left refers to othe
   expect(b.list).toBeUndefined();
 });
 
-test('what is looked at may be taken out meanwhile, and added again', () => {
+test('an item may be removed and added again during an iteration', () => {
   const list = new LinkedList<TakeBatch>();
   const [a, b, c] = [call(), call(), call()];
   for (const each of [a, b, c]) list.add(each);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Signal } from '../../../src/runtime/signal.js';
 import { throttledLog } from '../../../src/runtime/throttled-log.js';
 
-test('listeners are told in the order in which they began to listen', () => {
+test('listeners are called in the order of registration', () => {
   const heard: unknown[] = [];
   const signal = new Signal<string, number>();
   signal.add((text, number) => heard.push(['first', text, number]));
@@ -14,7 +14,7 @@ test('listeners are told in the order in which they began to listen', () => {
   ]);
 });
 
-test('something may be said once in ten seconds', () => {
+test('a throttled function runs at most once in ten seconds', () => {
   let nowMs = 0;
   const mayTell = throttledLog(() => nowMs);
   const told = [0, 1, 9999, 10_000, 10_001, 19_999, 25_000].filter((at) => {

@@ -30,7 +30,7 @@ describe('turns of the event loop', () => {
     return turns;
   }
 
-  test('serve as many as the budget is for, in the order in which they came', () => {
+  test('serve as many jobs as the budget allows, in their order', () => {
     const turns = turnsOf(2);
     for (const waiter of ['a', 'b', 'c', 'b', 'd', 'e']) turns.wait(waiter);
     expect(turns.cancel('c')).toBe(true);
@@ -40,13 +40,13 @@ describe('turns of the event loop', () => {
     expect([turns.size, ends.length]).toEqual([0, 0]);
   });
 
-  test('serve one that waits anew behind the others, and not twice in a turn', () => {
+  test('serve a job that waits again after the others, and not twice in a turn', () => {
     const turns = turnsOf(3, new Set(['a']));
     for (const waiter of ['a', 'b', 'c', 'd']) turns.wait(waiter);
     expect([turn(), turn(), turn()]).toEqual([['a', 'b', 'c'], ['d', 'a'], ['a']]);
   });
 
-  test('count what is done between them, and give the budget back with the next', () => {
+  test('count work between jobs, and restore the budget in the next turn', () => {
     const turns = turnsOf(2);
     turns.spend(1.5);
     turns.spend(1);
@@ -59,7 +59,7 @@ describe('turns of the event loop', () => {
   });
 });
 
-test('what does not come in time is not waited for, and what fails in time fails', async () => {
+test('a late promise is not awaited, and an early rejection rejects', async () => {
   const never = new Promise<string>(() => {});
   expect(await withTimeout(1, never, () => 'late')).toBe('late');
   expect(await withTimeout(1e6, Promise.resolve('in time'), () => 'late')).toBe('in time');

@@ -44,8 +44,8 @@ const TOLD: ChangeSummary = {
   more: 0,
 };
 
-describe('the log of what reloads change', () => {
-  test('tells each change, and how many are left out', async () => {
+describe('the log of changes by reloads', () => {
+  test('lists each change, and the number of omitted changes', async () => {
     const { lines, reload, end } = open(setOf('a'));
     reload(setOf('b'));
     await end({ ...TOLD, more: 7 });
@@ -59,7 +59,7 @@ describe('the log of what reloads change', () => {
     ]);
   });
 
-  test('compares one pair at a time, and passes over what is replaced meanwhile', async () => {
+  test('compares one pair at a time, and skips policies that are replaced meanwhile', async () => {
     const { diffs, reload, end } = open(setOf('a'));
     for (const version of ['b', 'c', 'd']) reload(setOf(version));
     expect(diffs.map(({ of }) => of)).toEqual(['a b']);
@@ -78,7 +78,7 @@ describe('the log of what reloads change', () => {
     expect(diffs).toEqual([]);
   });
 
-  test('says when it cannot tell, and goes on', async () => {
+  test('reports that the comparison failed, and continues', async () => {
     const { lines, diffs, reload, end } = open(setOf('a'));
     reload(setOf('b'));
     await end(new Error('the comparison took longer than 20 s'));
@@ -94,7 +94,7 @@ describe('the log of what reloads change', () => {
     expect(diffs.at(-1)?.of).toBe('b c');
   });
 
-  test('says nothing once it is closed', async () => {
+  test('logs nothing after it is closed', async () => {
     const { log, lines, reload, end } = open(setOf('a'));
     reload(setOf('b'));
     log.close();

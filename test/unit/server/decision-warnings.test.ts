@@ -4,7 +4,7 @@ import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 
-test('a rule that requests can never pass is named once, at most one in ten seconds, and none that denies all', () => {
+test('requests that can never pass are reported once for each rule, except for limits of 0', () => {
   let nowMs = 0;
   let text = '';
   const write = (bytes: Uint8Array): number => {

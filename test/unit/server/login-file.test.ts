@@ -6,7 +6,7 @@ import { TempDir } from '../../support/process/temp-dir.js';
 const folder = new TempDir();
 afterEach(() => folder.remove());
 
-test('connections hear of a new login even if somebody who connects reads it first', async () => {
+test('connections get a new login even if a new connection reads it first', async () => {
   const path = folder.write('login', 'first');
   const source = new LoginFile('REDIS_AUTH_FILE', path);
   const told: RedisLogin[] = [];

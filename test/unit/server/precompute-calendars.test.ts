@@ -9,7 +9,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-test('what requests will ask is computed before they do, until it is ended', async () => {
+test('windows are computed before requests need them, until it is stopped', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] });
   const clock = new FakeClock();
   const end = precomputeCalendars(clock);

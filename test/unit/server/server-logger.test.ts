@@ -5,7 +5,7 @@ import type { Logger } from '../../../src/telemetry/logger.js';
 import type { Metrics } from '../../../src/telemetry/metrics.js';
 
 describe('tellBrokenInvariants', () => {
-  test('counts every one, tells the first, and lets the process go on', () => {
+  test('counts every broken invariant, logs the first, and continues', () => {
     const told: unknown[] = [];
     let counted = 0;
     const log = { error: (fields: { err: Error }) => told.push(fields.err.message) };

@@ -10,7 +10,7 @@ const policies = (...nodes: string[]) =>
   setOf(`domain: d\ndescriptors:\n${nodes.map((node) => `  - ${node}\n`).join('')}`);
 const node = (more: string, limit = LIMIT) => `{ key: k, ${more} rate_limit: { ${limit} } }`;
 
-describe('the store is needed', () => {
+describe('the need for the store', () => {
   test.each([
     ['by a rule in force', node(''), -Infinity],
     ['by a share of one', node('enforce_percent: 1,'), -Infinity],
@@ -36,7 +36,7 @@ describe('the store is needed', () => {
     expect(storeNeededFrom(policies(text), true)).toBe(Infinity);
   });
 
-  test('by the first of several rules, and without policies never', () => {
+  test('exists if one of several rules needs it, and not without policies', () => {
     const soon = node("phase: { active: '2023-11-14T22:14:20Z' },");
     const late = node("phase: { active: '2030-01-01T00:00:00Z' },").replace('key: k', 'key: l');
     expect(storeNeededFrom(policies(late, soon), false)).toBe(START + 60_000_000);
@@ -62,7 +62,7 @@ describe('a schedule', () => {
     jest.useRealTimers();
   });
 
-  test('is followed: what needs the store later says so then, once', () => {
+  test('is followed: a later need is reported once', () => {
     expect(need.update(policies(node("phase: { active: '2023-11-14T22:43:20Z' },")))).toBe(false);
     jest.advanceTimersByTime(1_799_999);
     expect(told).toEqual([]);
@@ -72,14 +72,14 @@ describe('a schedule', () => {
     expect(told).toEqual([true]);
   });
 
-  test('is followed when the wall clock steps', () => {
+  test('is followed after a step of the wall clock', () => {
     need.update(policies(node("phase: { active: '2030-01-01T00:00:00Z' },")));
     stepMicros = 10 * 365 * 86_400 * 1_000_000;
     jest.advanceTimersByTime(60_000);
     expect(told).toEqual([true]);
   });
 
-  test('of policies that are gone is forgotten', () => {
+  test('of replaced policies is dropped', () => {
     need.update(policies(node("phase: { active: '2023-11-14T22:14:20Z' },")));
     expect(need.update(policies(node('phase: monitoring,')))).toBe(false);
     jest.advanceTimersByTime(600_000);

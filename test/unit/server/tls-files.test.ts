@@ -32,11 +32,11 @@ function open(environment: Record<string, string>): TlsFiles | undefined {
 const TLS = { GRPC_SERVER_USE_TLS: 'true' };
 
 describe('TLS settings', () => {
-  test('clear text without any', () => {
+  test('without settings, clear text', () => {
     expect(open({})).toBeUndefined();
   });
 
-  test('files that are named but not used are no error, as in the reference', () => {
+  test('unused files are not an error, as in the reference', () => {
     const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
     expect(open(pair)).toBeUndefined();
   });
@@ -117,7 +117,7 @@ describe('TLS settings', () => {
     expect((error as StartError).lines).toEqual(lines.map((line) => expect.stringMatching(line)));
   });
 
-  test('files behind links are followed by their links', () => {
+  test('files behind links are watched through the links', () => {
     symlinkSync('tls.crt', folder.join('link.crt'));
     const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
     expect(
@@ -137,7 +137,7 @@ describe('TLS of the debug port', () => {
     DEBUG_SERVER_TLS_KEY: files['GRPC_SERVER_TLS_KEY'] as string,
   });
 
-  test('clear text without its files, whatever the gRPC port speaks', () => {
+  test('without its files, clear text, even if the gRPC port uses TLS', () => {
     expect(openDebug({ ...TLS, ...files })).toBeUndefined();
   });
 
@@ -148,7 +148,7 @@ describe('TLS of the debug port', () => {
     });
   });
 
-  test('a bad file is named with its variable, and the remedy', () => {
+  test('an invalid file is reported with its variable and the remedy', () => {
     const { DEBUG_SERVER_TLS_CERT } = named();
     const swapped = () => openDebug({ DEBUG_SERVER_TLS_CERT, DEBUG_SERVER_TLS_KEY: DEBUG_SERVER_TLS_CERT });
     expect(swapped).toThrow(StartError);

@@ -42,7 +42,7 @@ function open(policies: PolicySet = SHOP, maxSeries = 10_000) {
 }
 
 describe('a descriptor that no rule matches', () => {
-  test('is told of once, with its keys and the nearest ones, never with a value', () => {
+  test('is reported once with its keys and the nearest keys, never with a value', () => {
     const { lines, observer } = open();
     for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries(`tenat=secret${i}`), false);
     expect(lines).toEqual([
@@ -55,7 +55,7 @@ describe('a descriptor that no rule matches', () => {
     ]);
   });
 
-  test('is shown as derive made it', () => {
+  test('is shown after derive', () => {
     const derived = setOf(
       `domain: shop\nderive: [{ entry: tenant, from: [api_key], sha256: {} }]\ndescriptors: [{ key: plan, ${RULE} }]\n`,
     );
@@ -66,7 +66,7 @@ describe('a descriptor that no rule matches', () => {
     );
   });
 
-  test('is told of with its count every hour, while there are more', () => {
+  test('is reported again with the count every hour if more occur', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries('a=b', 'c d=e'), false);
     lines.length = 0;
@@ -81,7 +81,7 @@ describe('a descriptor that no rule matches', () => {
     expect(lines.length).toBe(1);
   });
 
-  test('is not told of where the policy says that it is meant', () => {
+  test('is not reported with on_unmatched: ignore', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 10; i++) observer.unmatched('shop', entries('free=x'), true);
     warnings.logCounts();
@@ -93,7 +93,7 @@ describe('a descriptor that no rule matches', () => {
     expect(lines.map(([{ count }]) => count)).toEqual([undefined, 1]);
   });
 
-  test('is told of anew once the policy is another', () => {
+  test('is reported again after a policy change', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 3; i++) {
       for (let n = 0; n < 3; n++) observer.unmatched('shop', entries('a=b'), false);
@@ -102,7 +102,7 @@ describe('a descriptor that no rule matches', () => {
     expect(lines.length).toBe(3);
   });
 
-  test('shows no more keys than anybody reads', () => {
+  test('shows a limited number of keys', () => {
     const { lines, observer } = open();
     const many = Array.from({ length: 500 }, (_, i) => `${'k'.repeat(500)}${i}=v`);
     observer.unmatched('shop', entries(...many), false);
@@ -111,7 +111,7 @@ describe('a descriptor that no rule matches', () => {
     expect(text.length).toBeLessThan(400);
   });
 
-  test('is shown in a line of bounded length, whatever the keys are made of', () => {
+  test('is shown in a line of bounded length for any keys', () => {
     const odd = '\ud800\u0007'.repeat(100);
     const { lines, observer } = open();
     observer.unmatched('shop', entries(...Array.from({ length: 20 }, (_, i) => `${odd}${i}=v`)), false);
@@ -143,14 +143,14 @@ describe('a domain that no policy has', () => {
     ]);
   });
 
-  test('is shown as a shell reads it, whatever it holds', () => {
+  test('is quoted for a shell, whatever it contains', () => {
     const { lines, observer } = open();
     observer.unknownDomain('a\n{"level":"error"}', 1);
     expect(lines[0]?.[0]).toEqual({ domain: '$\'a\\U0000000a{"level":"error"}\'' });
   });
 });
 
-describe('whatever callers make up, lines are bounded', () => {
+describe('the number of lines is bounded for any requests', () => {
   test('with one policy', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 3000; i++) {
@@ -171,7 +171,7 @@ describe('whatever callers make up, lines are bounded', () => {
     ]);
   });
 
-  test('where no series are left', () => {
+  test('without free series', () => {
     const { lines, observer, warnings } = open(SHOP, 10);
     for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries(`made-up-${i}=x`), false);
     expect(lines.length).toBe(11);
@@ -192,7 +192,7 @@ describe('whatever callers make up, lines are bounded', () => {
   });
 });
 
-test('a reload that changes nothing tells nothing anew', async () => {
+test('a reload without changes repeats no warning', async () => {
   const { log, lines } = keepingLog();
   let current = SHOP;
   const listeners: ((success: boolean) => void)[] = [];

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { DurationHistogram } from '../../../src/telemetry/duration-histogram.js';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
 
-test('a histogram counts into the bucket whose end is not below, and shows sums from below', async () => {
+test('counts a value in the first bucket that contains it, and shows cumulative counts', async () => {
   const histogram = new DurationHistogram('h', 'help', [0.1, 1]);
   for (const seconds of [0.05, 0.1, 0.5, 3]) histogram.observe(seconds);
   const registry = new FamilyRegistry();
@@ -21,7 +21,7 @@ test('a histogram counts into the bucket whose end is not below, and shows sums 
   );
 });
 
-test('a family whose name is taken is left out', async () => {
+test('omits a family with an existing name', async () => {
   const registry = new FamilyRegistry();
   registry.addFamily(new DurationHistogram('h', 'first', [1]));
   registry.addSource(function* () {

@@ -21,7 +21,7 @@ const number = fc.oneof(
 );
 
 describe('the text of metrics', () => {
-  test('is what the Prometheus client writes, byte by byte', async () => {
+  test('equals the output of the Prometheus client', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(oddText, oddText, number), { maxLength: 5 }),
@@ -56,7 +56,7 @@ describe('the text of metrics', () => {
     );
   });
 
-  test('of what is read or counted by us is what the Prometheus client writes of the same numbers', async () => {
+  test('for own gauges and counters equals the output of the Prometheus client for the same numbers', async () => {
     const anyEvents = fc.array(fc.tuple(oddText, fc.nat()), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(anyEvents, number, oddText, async (events, alone, help) => {
@@ -87,7 +87,7 @@ describe('the text of metrics', () => {
     );
   });
 
-  test('of counted series is what the Prometheus client writes of the same numbers', async () => {
+  test('for counted series equals the output of the Prometheus client for the same numbers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(oddText, oddText, fc.nat()), { maxLength: 8 }), async (events) => {
         const theirs = new Registry();
@@ -125,7 +125,7 @@ describe('the text of metrics', () => {
   });
 });
 
-describe('what no series is left for', () => {
+describe('values above the maximum number of series', () => {
   const create = (most: number) => {
     const counts = new BoundedCounters(new SeriesBudget(most), 1);
     const count = (one: string, other: string): void => {
@@ -135,7 +135,7 @@ describe('what no series is left for', () => {
     return { counts, count };
   };
 
-  test('stands in a series of its own', () => {
+  test('count in a separate series', () => {
     const { counts, count } = create(1);
     for (const name of ['a', 'b', 'c']) count(name, 'x');
     expect([...counts.entries()]).toEqual([
@@ -144,14 +144,14 @@ describe('what no series is left for', () => {
     ]);
   });
 
-  test('or in the one that is called so, and never twice', () => {
+  test('or in the series with that name, and never twice', () => {
     const { counts, count } = create(1);
     for (const name of ['other', 'b', 'c']) count(name, 'other');
     expect([...counts.entries()]).toEqual([['other', 'other', [3]]]);
   });
 });
 
-test('a series that comes while the text is made does not end it, nor stand in it twice', () => {
+test('a series that is added during rendering does not end the text, and occurs once', () => {
   const counts = new BoundedCounters(new SeriesBudget(100), 1);
   counts.series('a', 'x');
   counts.series('b', 'x');
@@ -174,7 +174,7 @@ test('a series that comes while the text is made does not end it, nor stand in i
   for (const name of ['a', 'b']) expect(text).toContain(`c{one="${name}",other="x"} 0\n`);
 });
 
-test('many series that show nothing are looked at with pauses between', () => {
+test('many empty series are processed with pauses', () => {
   const counts = new BoundedCounters(new SeriesBudget(1000), 1);
   for (let name = 0; name < 1000; name++) counts.series('a', String(name));
   let looked = 0;

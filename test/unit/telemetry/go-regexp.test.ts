@@ -61,7 +61,7 @@ describe('a pattern', () => {
     },
   );
 
-  test('that is hostile with some texts matches others, short and long', () => {
+  test('that is expensive for some texts still matches other texts', () => {
     const pattern = new GoRegExp('^(?P<first>.*)\\.(.*)\\.(.*)\\.(.*)\\.(.*)\\.total_hits$');
     for (const part of ['a', 'b'.repeat(200), '.'.repeat(5000)]) {
       const found = pattern.exec(`${part}.1.2.3.4.total_hits`);
@@ -71,7 +71,7 @@ describe('a pattern', () => {
   });
 });
 
-test('mogrifiers and mappings go on to the next rule behind one that is hostile', () => {
+test('mogrifiers and mappings continue with the rule after an expensive one', () => {
   const pattern = new GoRegExp('^(.*)\\.(.*)\\.(.*)\\.(.*)\\.(.*)\\.(.*)\\.none$');
   const next = new GoRegExp('^ratelimit');
   const hostile = PREFIX + '.'.repeat(512);

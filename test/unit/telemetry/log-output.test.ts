@@ -31,7 +31,7 @@ function create(room: number, maxWaitingBytes = 1000) {
 }
 
 describe('a log that is read', () => {
-  test('has each line as soon as it was written', () => {
+  test('gets each line immediately', () => {
     const { output, written, timers } = create(Infinity);
     output.write('one\n');
     expect(written()).toBe('one\n');
@@ -41,8 +41,8 @@ describe('a log that is read', () => {
   });
 });
 
-describe('a log that nobody reads', () => {
-  test('keeps lines up to the bound, drops the rest, and says so at the right place', () => {
+describe('a log without a reader', () => {
+  test('keeps lines up to the bound, drops the rest, and marks the gap', () => {
     const { output, pipe, written, pass } = create(2, 12);
     output.onGap = (lines) => output.write(`${lines} missing\n`);
     for (const line of ['one\n', 'two\n', '3\n', 'four too long\n', '5\n']) output.write(line);
@@ -60,7 +60,7 @@ describe('a log that nobody reads', () => {
     expect(output.dropped).toBe(2);
   });
 
-  test('a line that is longer than the bound is dropped, and told of', () => {
+  test('a line above the bound is dropped and reported', () => {
     const { output, written, pass } = create(Infinity, 12);
     output.onGap = (lines) => output.write(`${lines} missing\n`);
     output.write(`${'x'.repeat(20)}\n`);
@@ -68,7 +68,7 @@ describe('a log that nobody reads', () => {
     expect(written()).toBe('1 missing\n');
   });
 
-  test('loses what cannot be written for another reason, and counts it', () => {
+  test('drops and counts lines that cannot be written for another reason', () => {
     const { output, pipe, written } = create(Infinity);
     pipe.error = 'ENOSPC';
     output.write('one\n');
@@ -78,7 +78,7 @@ describe('a log that nobody reads', () => {
     expect([written(), output.dropped]).toEqual(['three\n', 2]);
   });
 
-  test('ends the line of which a part was written when the disk was full, and tells once of each', () => {
+  test('completes a partly written line after a full disk, and reports each full disk once', () => {
     const { output, pipe, written, pass } = create(6);
     const told: (string | undefined)[] = [];
     output.onFailure = (error) => told.push(error?.code);
@@ -96,7 +96,7 @@ describe('a log that nobody reads', () => {
     expect(told).toEqual(['ENOSPC', undefined]);
   });
 
-  test('is written at the end as far as somebody reads, and not waited for longer', () => {
+  test('is written at the end as far as the reader accepts it, without a longer wait', () => {
     const { output, pipe, written } = create(0);
     for (const line of ['one\n', 'two\n']) output.write(line);
     let now = 0;
@@ -113,7 +113,7 @@ describe('a log that nobody reads', () => {
   });
 });
 
-test('the line about dropped ones has the form of the others', () => {
+test('the line about dropped lines has the normal format', () => {
   const { output, pipe, written, pass } = create(0, 300);
   const log = createLogger({ level: 'info', format: 'json', colour: false }, output);
   for (let line = 0; line < 10; line++) log.info({ line }, 'hello');
@@ -133,7 +133,7 @@ test('the line about dropped ones has the form of the others', () => {
   expect(lines.length - 1 + dropped).toBe(10);
 });
 
-test('text for people has a line for each call', () => {
+test('the text format has a line for each call', () => {
   const { output, written } = create(Infinity);
   const log = createLogger({ level: 'info', format: 'text', colour: false, worker: 3 }, output);
   log.info({ a: 1 }, 'hello');

@@ -7,7 +7,7 @@ const linesOf = async (metrics: Metrics, family: string) =>
   (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(`${family}{`));
 
 describe('candidates', () => {
-  test('are counted by what was answered and what they would have answered', async () => {
+  test('are counted by the actual answer and their own answer', async () => {
     const metrics = open();
     metrics.candidate('d', 'k', false, false);
     metrics.candidate('d', 'k', false, true);
@@ -35,7 +35,7 @@ describe('candidates', () => {
   });
 });
 
-test('forgiven hits are added up by rule, and rules without any have no series', async () => {
+test('forgiven hits are added up for each rule, and rules without any have no series', async () => {
   const metrics = open();
   metrics.decided('d', 'k', false, false);
   metrics.decided('d', 'l', false, false);

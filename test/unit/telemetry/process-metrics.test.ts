@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
 import { exposeProcess } from '../../../src/telemetry/process-metrics.js';
 
-test('process_* and nodejs_* have the names that dashboards know, and no others', async () => {
+test('process_* and nodejs_* have the usual names for dashboards, and no others', async () => {
   const registry = new FamilyRegistry();
   exposeProcess(registry);
   const names = [...(await registry.metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);

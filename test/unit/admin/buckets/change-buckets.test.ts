@@ -43,7 +43,7 @@ const left = async (entries: string) => {
 };
 
 describe('reset', () => {
-  test('fills a bucket, and tells before, after and all caches', async () => {
+  test('fills a bucket, returns the values before and after, and notifies all caches', async () => {
     bench.take('tenant=acme', 60);
     const { buckets, dry_run: dryRun } = await change('reset', 'tenant=acme');
     expect(dryRun).toBe(false);
@@ -58,7 +58,7 @@ describe('reset', () => {
     expect(bench.counted).toEqual(['reset ok', 'show ok']);
   });
 
-  test('changes every limit of a list, or one that is named', async () => {
+  test('changes every limit of a list, or only the limit in the request', async () => {
     bench.take('tenant=acme,list=', 4);
     await change('reset', 'tenant=acme,list=', { rule: 'minute' });
     expect(await left('tenant=acme,list=')).toEqual([10, 996]);
@@ -80,7 +80,7 @@ describe('reset', () => {
     ]);
   });
 
-  test('of a part of a descriptor changes the buckets that are known', async () => {
+  test('for part of a descriptor changes the known buckets', async () => {
     bench.take('region=eu,zone=a', 3);
     bench.take('region=eu,zone=b', 3);
     const { buckets, more } = await change('reset', 'region=eu');
@@ -94,7 +94,7 @@ describe('reset', () => {
   });
 });
 
-test('a part without a known bucket is refused', async () => {
+test('for a part without a known bucket is refused', async () => {
   expect(await bench.refused({ action: 'reset', entries: entriesOf('user=bob') })).toBe(
     '400 these entries do not identify a bucket; also specify the value of "tenant"',
   );
@@ -107,7 +107,7 @@ test('a part without a known bucket is refused', async () => {
 });
 
 describe('grant', () => {
-  test('gives tokens up to full, and says what had no room', async () => {
+  test('adds tokens until the bucket is full, and reports the rest', async () => {
     bench.take('tenant=acme', 60);
     const first = await change('grant', 'tenant=acme', { tokens: 25 });
     expect(first.buckets).toMatchObject([
@@ -146,14 +146,14 @@ describe('grant', () => {
     },
   );
 
-  test('of a window that denied hits were counted in gives those back, too', async () => {
+  test('for a window also gives back counted denied hits', async () => {
     bench.take('tenant=acme,user=bob', 10);
     bench.take('tenant=acme,user=bob', 5);
     const { buckets } = await change('grant', 'tenant=acme,user=bob', { tokens: 3 });
     expect(buckets[0]).toMatchObject({ before: { left: 0 }, now: { left: 3 } });
   });
 
-  test('past full holds what the arithmetic of the limit can, and no more', async () => {
+  test('with a surplus adds at most as many tokens as the limit can represent', async () => {
     for (const entries of ['tenant=acme', 'tenant=acme,user=bob']) {
       const first = await change('grant', entries, { tokens: 50, over: true });
       expect(first.notes.at(-1)).toMatch(/^A bucket above its capacity does not refill/);
@@ -188,7 +188,7 @@ test('a dry run changes nothing', async () => {
   expect(bench.counted).toEqual(['reset dry_run', 'show ok']);
 });
 
-test('a change leaves one line in the log, without secrets', async () => {
+test('each change has one log line without secrets', async () => {
   bench.take('api_key=hunter2', 4);
   await change('grant', 'api_key=hunter2', { tokens: 2 });
   await bench.refused({ action: 'reset', domain: 'other', entries: entriesOf('api_key=hunter2') });
@@ -217,7 +217,7 @@ test('a change leaves one line in the log, without secrets', async () => {
   expect(JSON.stringify(bench.logged)).not.toContain('hunter2');
 });
 
-test('says whether a change may have been made that the store did not answer', async () => {
+test('reports that a change may have been made if the store did not answer', async () => {
   const question = { action: 'grant', entries: entriesOf('tenant=acme'), tokens: 5 };
   bench.broken = new StorageError('timeout', 'no answer within 20ms');
   expect(await bench.refused(question)).toBe(

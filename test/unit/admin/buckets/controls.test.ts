@@ -30,7 +30,7 @@ const ask = (action: BucketAction, entries: string, more: Partial<BucketQuestion
   bench.ask({ action, domain: 'd', entries: entriesOf(entries), ...more });
 const blocks = async () => (await bench.ask({ action: 'blocks' })).controls;
 
-test('a block is made, shown, listed and ended', async () => {
+test('a block can be created, shown, listed and ended', async () => {
   const made = await ask('block', 'tenant=acme', { for: '10m', reason: 'abuse' });
   const control = {
     id: expect.stringMatching(/^[0-9a-f]{16}$/),
@@ -54,7 +54,7 @@ test('a block is made, shown, listed and ended', async () => {
   expect(bench.counted.filter((one) => !/^(show|blocks)/.test(one))).toEqual(['block ok', 'unblock ok']);
 });
 
-test('ends by itself', async () => {
+test('expires', async () => {
   await ask('allow', 'tenant=acme', { for: '10m' });
   bench.clock.advance(600_000_000 - 1);
   expect(await blocks()).toHaveLength(1);
@@ -62,7 +62,7 @@ test('ends by itself', async () => {
   expect(await blocks()).toEqual([]);
 });
 
-test('takes the place of the same one; the block wins', async () => {
+test('replaces an equal one, and a block overrides an exemption', async () => {
   await ask('block', 'tenant=acme', { for: '10m' });
   const again = await ask('block', 'tenant=acme', { for: '1h' });
   expect(again.notes.at(-1)).toMatch(
@@ -73,7 +73,7 @@ test('takes the place of the same one; the block wins', async () => {
   expect(allowed.notes.join()).toContain('takes precedence');
 });
 
-test('entries may be given before derive, and no secret is kept or shown', async () => {
+test('accepts entries before derive, and neither stores nor shows secrets', async () => {
   await ask('block', 'api_key=hunter2', { for: '1h' });
   await ask('block', 'authorization=swordfish', { for: '1h' });
   const shown = await blocks();
@@ -83,7 +83,7 @@ test('entries may be given before derive, and no secret is kept or shown', async
 });
 
 describe('a dry run', () => {
-  test('makes and ends nothing', async () => {
+  test('changes nothing', async () => {
     const dry = await ask('block', 'tenant=acme', { for: '10m', dry_run: true });
     expect(dry).toMatchObject({ dry_run: true, controls: [{ id: '', ends_in: 600 }] });
     expect(await blocks()).toEqual([]);
@@ -97,7 +97,7 @@ describe('a dry run', () => {
   });
 });
 
-test('is ended by its id, whatever domain and policy', async () => {
+test('can be ended by its id, with any domain and policy', async () => {
   const [{ id } = { id: '' }] = (await ask('block', 'tenant=acme', { for: '10m' })).controls;
   expect(await bench.refused({ action: 'disallow', id })).toBe(
     `404 no exemption has the id "${id}"; use unblock for this id`,
@@ -110,7 +110,7 @@ test('is ended by its id, whatever domain and policy', async () => {
   );
 });
 
-test('is ended by exactly its entries only', async () => {
+test('can be ended only by exactly its entries', async () => {
   await ask('block', 'tenant=acme', { for: '10m' });
   const refused = (action: string, entries: string, domain = 'd') =>
     bench.refused({ action, domain, entries: entriesOf(entries) });
@@ -119,7 +119,7 @@ test('is ended by exactly its entries only', async () => {
   expect(await refused('disallow', 'tenant=acme')).toMatch(/^404 no exemption has/);
 });
 
-test('says that nothing is concerned, and names the sources of derive', async () => {
+test('reports that no rule is affected, and lists the sources of derive', async () => {
   const { notes } = await ask('allow', 'path=/x', { for: '1m' });
   expect(notes).toEqual([
     MEMORY,
@@ -128,7 +128,7 @@ test('says that nothing is concerned, and names the sources of derive', async ()
   ]);
 });
 
-test('refuses what cannot be kept, and says so where the index is full or does not answer', async () => {
+test('reports that a control cannot be stored, or that the index is full or does not answer', async () => {
   const question = { action: 'block', domain: 'd', for: '1m' };
   const long = [{ key: 'tenant', value: 'a'.repeat(1025) }];
   expect(await bench.refused({ ...question, entries: long })).toBe(
@@ -162,7 +162,7 @@ test('refuses what cannot be kept, and says so where the index is full or does n
   expect(bench.logged).toMatchObject([{ fields: { action: 'block', result: 'failed' } }]);
 });
 
-test('a control that another process has just made can be ended at once', async () => {
+test('a control that another process has just created can be ended immediately', async () => {
   const book = new MemoryControlBook(() => bench.clock.monotonicMicros());
   bench = new AdminBench(POLICY, true, {
     isPersistent: true,
@@ -234,7 +234,7 @@ test.each([1, 9])(
   },
 );
 
-test('what cannot be read from Redis now is not said to be none', async () => {
+test('an unreadable list is not reported as empty', async () => {
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
     isPersistent: true,
@@ -255,7 +255,7 @@ test('what cannot be read from Redis now is not said to be none', async () => {
   );
 });
 
-test('lists the most that an answer holds, and counts the rest', async () => {
+test('lists controls up to the maximum of an answer, and counts the rest', async () => {
   for (let i = 0; i < 1005; i++) {
     await bench.book.put({
       id: `c${i}`,

@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 const show = (entries: string) => bench.ask({ action: 'show', entries: entriesOf(entries) });
 
-test('shows what is left of a token bucket, and when it is full', async () => {
+test('shows the remaining tokens, and when the bucket is full', async () => {
   bench.take('tenant=acme', 35);
   bench.clock.advance(500_000);
   const answer = await show('tenant=acme');
@@ -48,7 +48,7 @@ test('shows what is left of a token bucket, and when it is full', async () => {
   expect(bench.counted).toEqual(['show ok']);
 });
 
-test('shows each limit of a list, windows with their end', async () => {
+test('shows each limit of a list, and the ends of windows', async () => {
   bench.clock.wall = 1_700_000_040_000_000 - 20_000_000;
   bench.take('tenant=acme,group=files1', 4);
   const { buckets } = await show('tenant=acme,group=files1');
@@ -75,7 +75,7 @@ test('shows a Redis key and its slot', async () => {
   expect(buckets[0]?.redis_slot).toBeGreaterThanOrEqual(0);
 });
 
-test('of a part of a descriptor lists what could apply, and the buckets that are known', async () => {
+test('for part of a descriptor lists possible limits and known buckets', async () => {
   const tenant = await show('user=bob');
   expect(tenant.meets).toBe('part');
   expect(tenant.buckets).toMatchObject([
@@ -89,32 +89,32 @@ test('of a part of a descriptor lists what could apply, and the buckets that are
   expect(await show('nobody=knows')).toMatchObject({ meets: 'nothing', buckets: [] });
 });
 
-test('says that a rule is unlimited', async () => {
+test('shows that a rule is unlimited', async () => {
   const answer = await show('tenant=free');
   expect(answer).toMatchObject({ meets: 'descriptor', buckets: [] });
   expect(answer.notes).toEqual(['The rule is unlimited: weir counts no hits and denies no requests.']);
 });
 
-test('shows the pattern of values that have one bucket', async () => {
+test('shows the pattern of values that share a bucket', async () => {
   bench.take('path=/files/a', 2);
   const { buckets, entries } = await show('path=/files/b');
   expect(entries).toEqual(entriesOf('path=/files/b'));
   expect(buckets).toMatchObject([{ entries: entriesOf('path=/files/*'), now: { left: 3 } }]);
 });
 
-test('says that descriptors with further entries meet other limits', async () => {
+test('reports that other limits apply to descriptors with more entries', async () => {
   const { notes } = await show('tenant=acme');
   expect(notes).toEqual(['3 more limits apply to descriptors with additional entries.']);
 });
 
-test('repeats no long value beside each limit', async () => {
+test('does not repeat a long value with each limit', async () => {
   const { buckets, entries } = await show(`tenant=${'a'.repeat(60_000)}`);
   expect(entries[0]?.value).toHaveLength(60_000);
   expect(buckets[0]?.entries[0]?.value.length).toBeLessThan(300);
   expect(buckets[0]?.now).toMatchObject({ left: 100 });
 });
 
-test('takes names that are as long as policies have them, up to a bound', async () => {
+test('accepts long names, up to a bound', async () => {
   const domain = 'd'.repeat(4096);
   bench = new AdminBench(POLICY.replace('domain: d', `domain: ${domain}`));
   expect(await show('tenant=acme')).toMatchObject({ domain, meets: 'descriptor' });
@@ -122,7 +122,7 @@ test('takes names that are as long as policies have them, up to a bound', async 
   expect(await bench.refused(longer)).toBe('400 domain must have at most 8192 characters');
 });
 
-test('lists the most that an answer holds, and counts the rest', async () => {
+test('lists limits up to the maximum of an answer, and counts the rest', async () => {
   const rules = Array.from(
     { length: 1000 },
     (_, i) => `{ key: t, descriptors: [] , value: v${i}, rate_limit: { unit: hour, requests_per_unit: 1 } }`,
@@ -148,14 +148,14 @@ test('changes nothing', async () => {
   expect(bench.memory.size).toBe(1);
 });
 
-test('says that the store cannot be asked', async () => {
+test('reports that the store is unavailable', async () => {
   bench.broken = new StorageError('disconnected', 'Redis is not connected');
   const question = { action: 'show', entries: entriesOf('tenant=acme') };
   expect(await bench.refused(question)).toBe('503 The store could not be read: Redis is not connected.');
   expect(bench.counted).toEqual(['show failed']);
 });
 
-test('refuses what is no question, naming the field', async () => {
+test('refuses an invalid request with the name of the field', async () => {
   const entries = entriesOf('tenant=acme');
   const refused = async (question: unknown) => (await bench.refused(question)).replace(/^400 /, '');
   expect(await refused([])).toMatch(/^the body must be a JSON object/);

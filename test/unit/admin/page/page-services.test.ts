@@ -27,7 +27,7 @@ describe('/history', () => {
   const ask = async (question: unknown): Promise<AdminAnswer> =>
     service.answer(question, CALLER, undefined as never);
 
-  test('tells rates of all rules and sums of each, those with most denials first', async () => {
+  test('returns the rates of all rules, and the sums of each rule in the order of denials', async () => {
     const { status, body } = await ask({});
     expect(status).toBe(200);
     const { all, sums, ends, step, crowded } = body as HistoryAnswer;
@@ -46,7 +46,7 @@ describe('/history', () => {
     expect(Math.abs(ends - Date.now() / 1000)).toBeLessThan(60);
   });
 
-  test('tells the series of rules that are named', async () => {
+  test('returns the series of the requested rules', async () => {
     const rules = [
       { domain: 'd', rule: 'a' },
       { domain: 'd', rule: '__proto__' },
@@ -68,7 +68,7 @@ describe('/history', () => {
     expect(await ask(question)).toEqual({ status: 400, body: { error: expect.stringMatching(error) } });
   });
 
-  test('lets questions about rules wait, so many at once', async () => {
+  test('queues requests for rules, up to a maximum', async () => {
     const question = { rules: [{ domain: 'd', rule: 'a' }] };
     const answers = await Promise.all(Array.from({ length: MAX_HISTORY_WAITING + 2 }, () => ask(question)));
     const refused = answers.filter(({ status }) => status === 503);
@@ -76,7 +76,7 @@ describe('/history', () => {
     expect(await ask(question)).toMatchObject({ status: 200, body: { series: [{ ok: [2] }] } });
   });
 
-  test('puts together once for all who ask what all of them are told of a step', async () => {
+  test('builds the answer for a step once for all clients', async () => {
     const answers = await Promise.all(Array.from({ length: 500 }, () => ask({})));
     expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
     history.add({ domain: 'd', rule: 'a', ok: 100, denied: 0, would: 0 });
@@ -143,7 +143,7 @@ describe('/overview', () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   };
 
-  test('is told once with who asks', () => {
+  test('is returned once, with the name of the caller', () => {
     const answer = open().answer({}, CALLER);
     const caller = { by: 'ops', right: 'read' };
     expect(answer).toEqual({ status: 200, body: { ...OVERVIEW, caller, point: POINT } });
@@ -152,7 +152,7 @@ describe('/overview', () => {
       expect(open().feed(question, CALLER)).toMatchObject({ status: 400 });
   });
 
-  test('is told again when something has changed, and each step', async () => {
+  test('is sent again after each change and each step', async () => {
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'performance'] });
     overview = OVERVIEW;
     const service = open();
@@ -179,7 +179,7 @@ describe('/overview', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('is told of latencies alone every five seconds', async () => {
+  test('contains only latencies every five seconds', async () => {
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'performance'] });
     const node = { redis: 'main', node: 'a:1', up: 1, of: 1, latency_ms: 0 } as const;
     const withLatency = (latency: number): Overview => ({
@@ -201,7 +201,7 @@ describe('/overview', () => {
     reader.stop();
   });
 
-  test('has so many readers, and none once it is closed', () => {
+  test('has a maximum number of readers, and none after it is closed', () => {
     const service = open();
     const readers = Array.from({ length: MAX_SUBSCRIBERS }, () => follow(service));
     expect(service.feed({}, CALLER)).toMatchObject({ status: 503 });

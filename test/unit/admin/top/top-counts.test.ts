@@ -48,7 +48,7 @@ class Bench {
   }
 }
 
-test('each limit counts the hits that it let through, and the requests that it denied', () => {
+test('each limit counts the hits that it allowed, and the requests that it denied', () => {
   const bench = new Bench();
   bench.ask(['tenant=acme'], 6);
   expect(bench.shown('denied')).toEqual(['tenant[burst] 2 4']);
@@ -63,7 +63,7 @@ test('each limit counts the hits that it let through, and the requests that it d
   });
 });
 
-test('hits count as many, peeks and refunds count nothing', () => {
+test('every hit counts, and peeks and refunds do not', () => {
   const bench = new Bench();
   bench.ask(['tenant=acme'], 1, { hitsAddend: 3 });
   bench.ask(['tenant=acme'], 1, { hitsAddend: 0 });
@@ -72,7 +72,7 @@ test('hits count as many, peeks and refunds count nothing', () => {
   expect(bench.rows('denied')).toEqual([]);
 });
 
-test('what a request asks of other limits is not let through where one denies it', () => {
+test('if one limit denies a request, the hits for its other limits do not count as used', () => {
   const bench = new Bench();
   bench.ask(['api_key=k'], 2);
   bench.decider.answer([descriptor(['api_key=k']), descriptor(['tenant=acme'])]);
@@ -82,14 +82,14 @@ test('what a request asks of other limits is not let through where one denies it
 test.each([
   ['by its rule', {}, 'seen=x', 'seen 0 3'],
   ['by SHADOW_MODE', { answers: { shadowMode: true } }, 'api_key=k', 'api_key 0 3'],
-])('what is only observed %s is let through', (_how, options, text, shown) => {
+])('requests over a limit that is not enforced %s count as used', (_how, options, text, shown) => {
   const bench = new Bench(options);
   bench.ask([text], 3);
   expect(bench.shown('used')).toEqual([shown]);
   expect(bench.rows('denied')).toEqual([]);
 });
 
-test('candidates, and what has no bucket, do not count; a limit of the caller does', () => {
+test('candidates and unlimited rules do not count, but limit overrides do', () => {
   const bench = new Bench();
   bench.ask(['free=x'], 2);
   bench.ask(['unknown=x'], 2);
@@ -102,21 +102,21 @@ test.each([
   ['tenant=acme', 2, '2/minute'],
   ['tenant=!9/day', 0, '0/minute'],
   [`tenant=${'x'.repeat(1000)}`, 4_294_967_295, '4294967295/minute'],
-])('the limit that a caller brings is kept with %s', (text, requestsPerUnit, limit) => {
+])('a limit override is stored with %s', (text, requestsPerUnit, limit) => {
   const bench = new Bench();
   bench.ask([text], 1, { limit: { requestsPerUnit, unit: 2 } });
   const by = requestsPerUnit === 0 ? 'denied' : 'used';
   expect(bench.rows(by).map(({ about }) => [about?.rule, about?.limit])).toEqual([['override', limit]]);
 });
 
-test('a rule keeps no such limit, whatever its callers are called', () => {
+test('a rule has no such limit, whatever the names of its callers', () => {
   const bench = new Bench();
   bench.ask(['api_key=!9/day'], 1);
   bench.ask(['tried=!9/day'], 1);
   expect(bench.rows('used').map(({ about }) => about?.limit)).toEqual([undefined, undefined]);
 });
 
-test('secrets are never kept, also where the policy alone knows them', () => {
+test('secrets are never stored, including secrets that only the policy declares', () => {
   const bench = new Bench();
   bench.ask(['api_key=sk-very-secret'], 3);
   const [row] = bench.rows('denied');
@@ -126,7 +126,7 @@ test('secrets are never kept, also where the policy alone knows them', () => {
   expect(JSON.stringify(row)).not.toContain('very');
 });
 
-test('blocked requests count as denied, each descriptor by itself', () => {
+test('blocked requests count as denied for each descriptor', () => {
   const bench = new Bench();
   const policy = policyOf(POLICY);
   const block = (text: string): void => {
@@ -139,7 +139,7 @@ test('blocked requests count as denied, each descriptor by itself', () => {
   expect(JSON.stringify(bench.rows('denied'))).not.toContain('very');
 });
 
-test('long texts and long lists are cut', () => {
+test('long texts and long lists are truncated', () => {
   const bench = new Bench();
   const policy = policyOf(POLICY);
   const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);
@@ -164,7 +164,7 @@ describe('weir_bucket_used_ratio', () => {
     return text.split('\n').filter((line) => line.startsWith('weir_'));
   }
 
-  test('shows the buckets that most is asked of, and no secrets', async () => {
+  test('shows the most requested buckets, without secrets', async () => {
     const bench = new Bench();
     bench.ask(['api_key=sk-very-secret'], 5);
     bench.ask(['tenant=a "b"'], 3);
@@ -182,14 +182,14 @@ describe('weir_bucket_used_ratio', () => {
     expect(await series(bench.top, 0)).toEqual([]);
   });
 
-  test('hides what has become a secret since it was counted', async () => {
+  test('hides values that became secrets after they were counted', async () => {
     const bench = new Bench();
     bench.ask(['tried=sk-very-secret'], 1);
     const [line] = await series(bench.top, 100, new Set(['tried']));
     expect(line).toMatch(/bucket="tried=\[redacted sha256:[0-9a-f]{8}\]"/);
   });
 
-  test('has one series for what looks alike, the fullest', async () => {
+  test('has one series for buckets with the same labels, with the highest ratio', async () => {
     const bench = new Bench();
     bench.ask([`tried=${'x'.repeat(200)}1`], 2);
     bench.ask([`tried=${'x'.repeat(200)}2`], 5);

@@ -79,7 +79,7 @@ function filledTop(): TopBuckets {
   return top;
 }
 
-test('callers who never come again, with as long values as they like, fill no more than is said', async () => {
+test('callers with changing long values use no more memory than documented', async () => {
   const before = await heapUsed();
   let top: TopBuckets | undefined = filledTop();
   expect(top.about('hour').error.denied).toBeGreaterThan(0);

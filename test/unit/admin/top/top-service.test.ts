@@ -76,7 +76,7 @@ async function answered(processes: readonly Counting[], question: object): Promi
   return body as TopAnswer;
 }
 
-test('one process tells all that it knows', async () => {
+test('a single process returns all its buckets', async () => {
   const counting = new Counting();
   counting.micros = 5_000_000;
   counting.count('denied', 'acme', 3);
@@ -118,7 +118,7 @@ test('one process tells all that it knows', async () => {
   expect(lines(await answered([counting], { by: 'used', rule: 'override' }))).toEqual([]);
 });
 
-test('several processes are added up, also what none of them has among its first', async () => {
+test('adds up several processes, including buckets that are at the top in none of them', async () => {
   const processes = [new Counting(), new Counting(), new Counting()];
   for (const [at, counting] of processes.entries()) {
     for (let tenant = 0; tenant < 95; tenant++) counting.count('used', `own ${at} ${tenant}`, 100 + tenant);
@@ -130,7 +130,7 @@ test('several processes are added up, also what none of them has among its first
   expect(answer.top[0]?.used_ratio).toBeCloseTo(0.3);
 });
 
-test('errors of several processes are added up', async () => {
+test('adds up the errors of several processes', async () => {
   const processes = [new Counting(10), new Counting(10)];
   const random = seededRandom(2);
   const exact = new Map<string, number>();
@@ -151,7 +151,7 @@ test('errors of several processes are added up', async () => {
   }
 });
 
-test('what has become a secret since is not shown', async () => {
+test('does not show values that became secrets later', async () => {
   const counting = new Counting();
   counting.count('denied', 'sk-very-secret', 1);
   const { body } = await service([counting], 100, ['tenant']).answer({}, CALLER, CALL);
@@ -159,7 +159,7 @@ test('what has become a secret since is not shown', async () => {
   expect(JSON.stringify(body)).toContain('[redacted sha256:');
 });
 
-describe('says what is wrong:', () => {
+describe('reports an error:', () => {
   test.each([
     [[], 'must be a JSON object'],
     [null, 'must be a JSON object'],
@@ -188,7 +188,7 @@ describe('says what is wrong:', () => {
     ],
     [{ domain: 'shop', rule: 'tenent' }, 'has the rule "tenent" in the domain "shop"; weir explain shows'],
     [{ rule: 'tenent' }, 'no policy in effect has the rule "tenent"; weir explain shows'],
-  ])('%j, which nothing was counted of', async (question, part) => {
+  ])('%j, which has no counts', async (question, part) => {
     const { status, body } = await service([new Counting()]).answer(question, CALLER, CALL);
     expect([status, (body as { error: string }).error]).toEqual([400, expect.stringContaining(part)]);
   });
@@ -197,7 +197,7 @@ describe('says what is wrong:', () => {
     [{ domain: 'nope' }, 400],
     [{ rule: 'tenant' }, 400],
     [{}, 200],
-  ])('%j of a server that has no policy yet', async (question, expected) => {
+  ])('%j for a server without a policy', async (question, expected) => {
     const nothing = { domains: new Map(), version: '' };
     for (const policies of [nothing, null]) {
       const { status } = await service([new Counting()], 100, [], policies).answer(question, CALLER, CALL);
@@ -213,7 +213,7 @@ describe('says what is wrong:', () => {
     { rule: 'override' },
     // This domain was in the policies an hour ago.
     { domain: 'd' },
-  ])('%j is known', async (question) => {
+  ])('accepts %j', async (question) => {
     const counting = new Counting();
     counting.count('denied', 'acme', 1);
     expect(await service([counting]).answer(question, CALLER, CALL)).toMatchObject({ status: 200 });
@@ -231,7 +231,7 @@ describe('says what is wrong:', () => {
   });
 });
 
-test('questions are answered one at a time, and a bounded number of them waits', async () => {
+test('answers one request at a time, and queues a bounded number', async () => {
   const slices = new ViewSlices();
   const { top } = new Counting();
   let asking = 0;
@@ -262,7 +262,7 @@ test('questions are answered one at a time, and a bounded number of them waits',
 });
 
 describe('workers', () => {
-  test('tell in parts, and whoever tells nothing is left out', async () => {
+  test('send their counts in parts, and a silent worker is omitted', async () => {
     const calls = new CallClient({ partTimeoutMs: 300 });
     const counting = new Counting(500);
     for (let at = 0; at < 3 * ROWS_PER_PART; at++) counting.count('used', `t${at}`, 1);

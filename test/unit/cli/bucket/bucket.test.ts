@@ -56,7 +56,7 @@ function bucketCommand(...words: string[]): Promise<CommandOutput> {
   return outputOf(runBucket, [...words, '--address', port.address]);
 }
 
-describe('what is asked', () => {
+describe('the request', () => {
   test.each<[line: string, question: object]>([
     ['show a=b', { action: 'show', entries: [{ key: 'a', value: 'b' }] }],
     [
@@ -115,20 +115,20 @@ describe('what is asked', () => {
     ['show a=b --adress h:1', 'unknown option --adress (did you mean --address?)'],
     ['show a=b --address localhost', 'is not of the form host:port'],
     ['show a=b --timeout 5', '--timeout "5" is not a duration'],
-  ])('%j makes no sense', async (line, sentence) => {
+  ])('%j is invalid', async (line, sentence) => {
     const { code, out, err } = await outputOf(runBucket, line.split(' ').filter(Boolean));
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(sentence);
     expect(err).toMatch(/^weir bucket.*\n$/);
   });
 
-  test('no sentence repeats what may be a mistyped secret', async () => {
+  test('no error message repeats a possible secret', async () => {
     const { code, err } = await outputOf(runBucket, ['show', 'shop', 'sekrit']);
     expect([code, err]).toEqual([2, expect.not.stringContaining('sekrit')]);
   });
 });
 
-test('entries of a file come before those of the command line', async () => {
+test('entries in a file precede entries on the command line', async () => {
   port.answer = () => ({ body: answer });
   const file = folder.write('entries', 'api_key=a=b\r\n\nuser= ann\n');
   await bucketCommand('show', 'shop', 'path=/', '--entries', file);
@@ -142,8 +142,8 @@ test('entries of a file come before those of the command line', async () => {
   });
 });
 
-describe('what is printed', () => {
-  test('a limit with what is left of it', async () => {
+describe('the output', () => {
+  test('a limit with its remaining tokens', async () => {
     port.answer = () => ({ body: answer });
     expect((await bucketCommand('show', 'tenant=acme')).out).toBe(`\
 domain   open-api
@@ -157,7 +157,7 @@ LEFT  LIMIT  DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
 `);
   });
 
-  test('a change, before and after, whom it concerns, and notes', async () => {
+  test('a change with the values before and after, the affected callers, and notes', async () => {
     const changed: BucketAnswer = {
       ...answer,
       action: 'grant',
@@ -227,12 +227,12 @@ The bucket is in memory.
     ['show of what no limit meets', { meets: 'nothing', buckets: [] }, 1],
     ['reset of nothing', { action: 'reset', meets: 'nothing', buckets: [] }, 1],
     ['blocks that are not there', { action: 'blocks', meets: 'none', buckets: [] }, 0],
-  ])('the exit code of %s', async (_what, body, code) => {
+  ])('the exit code for %s', async (_what, body, code) => {
     port.answer = () => ({ body: { ...answer, ...body } });
     expect((await bucketCommand('show', 'a=b')).code).toBe(code);
   });
 
-  test('--json is the answer of the server; with --watch a line each, until nobody reads it', async () => {
+  test('--json prints the answer of the server; with --watch, one line each until the pipe closes', async () => {
     port.answer = () => ({ body: answer });
     const once = await bucketCommand('show', 'a=b', '--json');
     expect(JSON.parse(once.out)).toEqual(answer);
@@ -248,7 +248,7 @@ The bucket is in memory.
   });
 });
 
-describe('what goes wrong', () => {
+describe('errors', () => {
   test.each<[status: number, body: unknown, sentence: RegExp]>([
     [400, { error: 'tokens: must be whole.' }, /:\d+: tokens: must be whole\n$/],
     [
@@ -268,7 +268,7 @@ describe('what goes wrong', () => {
     [200, 'null', /the answer to \/buckets does not come from weir/],
     [302, '', /HTTP status 302/],
     [503, { error: 'a\u001b[31m\nb' }, /: a\\u001b\[31m\\u000ab\n$/],
-  ])('HTTP status %d with %j is a sentence', async (status, body, sentence) => {
+  ])('HTTP status %d with %j causes an error message', async (status, body, sentence) => {
     port.answer = () => ({ status, body });
     const { code, out, err } = await bucketCommand('show', 'a=b');
     expect([code, out]).toEqual([1, '']);
@@ -316,13 +316,13 @@ describe('what goes wrong', () => {
     ['reset', true],
     ['reset --dry-run', false],
     ['show', false],
-  ])('%s whose answer is lost: whether it was done', async (line, open) => {
+  ])('%s whose answer is lost: reports an unknown result', async (line, open) => {
     const { code, err } = await bucketCommand(...line.split(' '), 'a=b');
     expect([code, err.includes('the server may have made the change')]).toEqual([1, open]);
     expect(err).toMatch(/no answer from http:/);
   });
 
-  test('an environment that names no server', async () => {
+  test('an environment without a server', async () => {
     const named = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
     expect(named).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT: "abc" is not a port') });
     const free = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
@@ -330,7 +330,7 @@ describe('what goes wrong', () => {
   });
 });
 
-describe('whom is asked, as whom', () => {
+describe('the server and the token', () => {
   test('the server of the environment, on loopback if it listens everywhere', async () => {
     port.answer = () => ({ body: answer });
     const environment = { DEBUG_HOST: '0.0.0.0', DEBUG_PORT: port.address.split(':')[1] };
@@ -339,7 +339,7 @@ describe('whom is asked, as whom', () => {
     expect(url).toMatchObject({ code: 0 });
   });
 
-  test('a token comes from a file, else from the variable', async () => {
+  test('the token is read from a file, otherwise from the variable', async () => {
     port.answer = () => ({ body: answer });
     const file = folder.write('token', 'from-file\n');
     await outputOf(runBucket, ['show', 'a=b', '--address', port.address], { WEIR_ADMIN_TOKEN: 'variable' });
@@ -361,7 +361,7 @@ describe('whom is asked, as whom', () => {
     expect(port.asked).toEqual([]);
   });
 
-  test('a server in clear text that is asked over TLS, and one that speaks no HTTP', async () => {
+  test('a plain-text server that is called over TLS, and a server without HTTP', async () => {
     const { code, err } = await outputOf(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
     expect([code, err]).toEqual([1, expect.stringContaining('connected with TLS; write http://')]);
   });

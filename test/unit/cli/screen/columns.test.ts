@@ -11,7 +11,7 @@ test.each([
   ['\u65e5\u672c', 4],
   ['\ud83d\ude80', 2],
   ['a\u200bb', 2],
-])('%j takes %d columns', (text, columns) => expect(columnsOf(text)).toBe(columns));
+])('%j is %d columns wide', (text, columns) => expect(columnsOf(text)).toBe(columns));
 
 test.each([
   ['acme', 4, 'acme'],
@@ -59,7 +59,7 @@ test.each([
   [266_400, '3d02h'],
 ])('%d seconds are %s', (seconds, text) => expect(secondsText(seconds)).toBe(text));
 
-test('what others wrote steers no terminal, and a redaction stays what it is', () => {
+test('text from other sources contains no control characters, and redactions stay readable', () => {
   expect(
     entriesText([
       { key: 'api_key', value: '[redacted sha256:0123abcd]' },
@@ -69,7 +69,7 @@ test('what others wrote steers no terminal, and a redaction stays what it is', (
   ).toBe("api_key=[redacted sha256:0123abcd] user='o'\\''neil' x=$'\\U0000001b'");
 });
 
-test('JSON is the same value without a character that steers a terminal', () => {
+test('JSON keeps its value without control characters', () => {
   const value = { 'k\u009b31m': 'a\u001b[31m\u009b\u007f\u202e\u2028\n\ud83d\ude80\u{e0001}\u00e9' };
   const text = printableJson(value, 2);
   expect(text).toBe(
@@ -86,7 +86,7 @@ test.each([
   [30, 'LEFT  DEBT  RULE'],
   [15, 'LEFT  RULE'],
   [5, 'LEFT  RULE'],
-])('on %d columns those yield for which there is no room', (most, heading) => {
+])('on %d columns, columns without space are omitted', (most, heading) => {
   const columns = [
     { heading: 'LEFT', side: 'right' },
     { heading: 'DEBT', side: 'right', yields: true },

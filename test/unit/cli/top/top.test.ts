@@ -66,7 +66,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect(port.asked).toMatchObject([{ path: '/top', body: { by: 'denied', of: 'minute', limit: 20 } }]);
   });
 
-  test('asks for what the options say; --json is the answer', async () => {
+  test('sends the options; --json prints the answer', async () => {
     const [port] = ports as [FakeDebugPort];
     port.answer = () => ({ body: answerOf() });
     const words = '--by used --of hour --domain d --rule r --limit 1000 --json'.split(' ');
@@ -78,7 +78,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     );
   });
 
-  test('says how far the numbers can be trusted', async () => {
+  test('shows the errors of the numbers', async () => {
     const [port] = ports as [FakeDebugPort];
     const exact = { ...answerOf(), error: { denied: 0, used: 0 } };
     port.answer = () => ({ body: exact });
@@ -89,7 +89,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     );
   });
 
-  test('--all adds up what all replicas say, and names those that do not answer', async () => {
+  test('--all adds up all replicas, and lists replicas that do not answer', async () => {
     const [one, two] = ports as [FakeDebugPort, FakeDebugPort];
     one.answer = () => ({ body: answerOf(bucket('acme', 5, 10, { used_ratio: 0.9 }), bucket('b', 6, 0)) });
     two.answer = () => ({ body: answerOf(bucket('acme', 2, 1)) });
@@ -101,7 +101,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect(one.asked[0]?.body).toMatchObject({ limit: 1000 });
   });
 
-  test('--all counts a server once that has two addresses', async () => {
+  test('--all counts a server with two addresses once', async () => {
     const [one, two] = ports as [FakeDebugPort, FakeDebugPort];
     one.answer = () => ({ body: { ...answerOf(bucket('acme', 5, 10)), server: 'a' } });
     two.answer = one.answer;
@@ -121,7 +121,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     ['--all a', '"a" is not of the form host:port'],
     ['--all dns:a', '"a" is not of the form host:port'],
     ['--rul r', 'did you mean --rule'],
-  ])('%s makes no sense', async (line, sentence) => {
+  ])('%s is invalid', async (line, sentence) => {
     const { code, out, err } = await topCommand(...line.split(' '));
     expect([code, out, err]).toEqual([2, '', expect.stringContaining(sentence)]);
   });
@@ -138,7 +138,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
 });
 
 describe('replicas', () => {
-  test('spaces and commas too many are nothing', () => {
+  test('additional spaces and commas are ignored', () => {
     expect(readReplicas(' a:1, b:2 ,', false)).toEqual(readReplicas('a:1,b:2', false));
     expect(readReplicas(' ,', false)).toMatch(/^--all contains no address/);
   });
@@ -199,7 +199,7 @@ describe('replicas', () => {
     expect(merged).toMatchObject({ by: 'used', of: 'hour', top: [{ used: 1 }, { used: 1 }] });
   });
 
-  test('limits that requests bring are buckets by themselves', () => {
+  test('limit overrides are separate buckets', () => {
     const brought = (limit: string) => bucket('a', 1, 1, { rule: 'override', limit });
     const merged = mergeTop([answerOf(brought('3/day'), brought('4/day')), answerOf(brought('3/day'))], {
       by: 'used',
@@ -295,7 +295,7 @@ describe('the screen', () => {
     expect(lines(pressing('?')).join('\n')).toContain('q         quit');
   });
 
-  test('an error stands over the last answer, and whole in the help', () => {
+  test('an error is shown above the last answer, and completely in the help', () => {
     const failed = {
       ...state,
       asked: { ...state.asked, answered: 0, problems: ['one\u001b failed', 'two'] },

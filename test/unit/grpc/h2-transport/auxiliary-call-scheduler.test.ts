@@ -24,7 +24,7 @@ describe('AuxiliaryCallScheduler', () => {
     return log;
   }
 
-  test('serves one message of a connection in a turn', () => {
+  test('handles one message of a connection in a turn', () => {
     const connection = { id: 1 };
     for (let message = 0; message < 3; message++) serve(connection);
     expect(log).toEqual([1]);
@@ -33,7 +33,7 @@ describe('AuxiliaryCallScheduler', () => {
     expect(ends).toEqual([]);
   });
 
-  test('serves a few of all, in turns: none waits for all that another asks', () => {
+  test('handles a few messages of all connections in turns', () => {
     const connections = Array.from({ length: 10 }, (_, id) => ({ id }));
     for (const connection of connections) for (let message = 0; message < 50; message++) serve(connection);
     const late = { id: 99 };
@@ -44,7 +44,7 @@ describe('AuxiliaryCallScheduler', () => {
     expect(new Set(first).size).toBe(8);
   });
 
-  test('a message that is not wanted any more costs its connection no turn', () => {
+  test('a canceled message does not use a turn of its connection', () => {
     const connection = { id: 1 };
     serve(connection);
     turns.wait(connection, () => {});

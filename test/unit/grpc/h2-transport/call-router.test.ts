@@ -79,7 +79,7 @@ describe('CallRouter', () => {
   const settle = (): Promise<void> => setImmediate();
 
   describe('a unary call', () => {
-    test('is answered while its only frame is read, from the bytes where they lie', () => {
+    test('is answered while its only frame is read, without copying the bytes', () => {
       const stream = open();
       const message = prefixed(Buffer.from('hello'));
       const chunk = Buffer.concat([Buffer.from('before'), message, Buffer.from('after')]);
@@ -93,7 +93,7 @@ describe('CallRouter', () => {
       expect(context.deadlines.size).toBe(0);
     });
 
-    test('is the same however its frames are cut, with the end in a frame of its own or not', () => {
+    test('does not depend on the division into frames, with or without a separate end frame', () => {
       const message = prefixed(Buffer.from('hello'));
       for (let cut = 0; cut <= message.length; cut++) {
         const stream = open();
@@ -122,7 +122,7 @@ describe('CallRouter', () => {
       expect(call(head).headers[0]?.['content-type']).toBe('application/grpc+proto');
     });
 
-    test('tells heads apart also when they come by turns', () => {
+    test('distinguishes alternating request headers', () => {
       const heads = Array.from({ length: 20 }, (_unused, index) =>
         grpcRequestHead(index % 2 === 0 ? ECHO : `/t.T/${index}`),
       );
@@ -135,7 +135,7 @@ describe('CallRouter', () => {
       }
     });
 
-    test('hides what a handler throws after its caller has gone, but reports it', async () => {
+    test('reports an error of a handler after the caller has disconnected', async () => {
       const stream = call(grpcRequestHead(HOLD));
       router.onReset(stream);
       const error = new Error('secret');
@@ -146,7 +146,7 @@ describe('CallRouter', () => {
       expect(context.running).toBe(0);
     });
 
-    test('sends the error of a promise', async () => {
+    test('sends the error of a rejected promise', async () => {
       const stream = call(grpcRequestHead(HOLD));
       held[0]?.reject(new GrpcError(STATUS.UNAVAILABLE, 'no store'));
       await settle();
@@ -173,7 +173,7 @@ describe('CallRouter', () => {
       ['3S', 3_000_000],
       ['2M', 120_000_000],
       ['1H', 3_600_000_000],
-    ])('of %s is %d microseconds from when the call came', (timeout, micros) => {
+    ])('of %s is %d microseconds after the arrival of the call', (timeout, micros) => {
       call(withTimeout(HOLD, timeout));
       expect(held[0]?.info.deadlineMicros).toBe(timers.nowMs() * 1000 + micros);
     });
@@ -184,7 +184,7 @@ describe('CallRouter', () => {
       expect(stream.grpcMessage).toBe(`Invalid grpc-timeout value "${timeout}"`);
     });
 
-    test('ends a call whose handler is late, whose answer then counts for nothing', async () => {
+    test('ends a call with a late handler, whose answer is ignored', async () => {
       const stream = call(withTimeout(HOLD, '20m'));
       expect(held[0]?.info.cancelled()).toBe(false);
       timers.advance(19);
@@ -198,7 +198,7 @@ describe('CallRouter', () => {
       expect(context.running).toBe(0);
     });
 
-    test('counts from the head of a request that comes in parts', async () => {
+    test('is measured from the headers of a request that arrives in parts', async () => {
       const stream = open(withTimeout(HOLD, '100m'));
       await settle();
       const cameMicros = timers.nowMs() * 1000;
@@ -211,7 +211,7 @@ describe('CallRouter', () => {
       expect(stream.grpcStatus).toBe('4');
     });
 
-    test('ends a half-sent request, and frees what it held', async () => {
+    test('ends an incomplete request, and frees its memory', async () => {
       const stream = open(withTimeout(ECHO, '100m'));
       send(stream, prefixed(Buffer.alloc(10_000)).subarray(0, 6000));
       expect(context.budgetOf(stream).bytes).toBeGreaterThan(0);
@@ -221,7 +221,7 @@ describe('CallRouter', () => {
       send(stream, Buffer.alloc(4005), true);
     });
 
-    test('does not outlive its call', async () => {
+    test('ends with its call', async () => {
       for (let i = 0; i < 3; i++) {
         const stream = call(withTimeout(HOLD, '20m'));
         if (i === 0) router.onReset(stream);
@@ -232,7 +232,7 @@ describe('CallRouter', () => {
     });
   });
 
-  describe('a request that does not come to its end', () => {
+  describe('an incomplete request', () => {
     test.each([
       ['has sent nothing', Buffer.alloc(0)],
       ['has sent half a message', prefixed(Buffer.alloc(100)).subarray(0, 50)],
@@ -248,7 +248,7 @@ describe('CallRouter', () => {
       expect(context.budgetOf(stream).bytes).toBe(0);
     });
 
-    test('has no such limit once its handler runs', async () => {
+    test('has no such limit while its handler runs', async () => {
       const stream = open(grpcRequestHead(HOLD));
       await settle();
       send(stream, prefixed(Buffer.alloc(0)), true);
@@ -267,7 +267,7 @@ describe('CallRouter', () => {
       expect(context.deadlines.size).toBe(0);
     });
 
-    test('gets RESOURCE_EXHAUSTED when those of its connection hold too much together', () => {
+    test('gets RESOURCE_EXHAUSTED if the incomplete requests of its connection use too much memory', () => {
       const connection = newFakeConnection();
       const half = prefixed(Buffer.alloc(4 * MIB)).subarray(0, 3 * MIB);
       const streams = [1, 2, 3, 4].map(() => open(grpcRequestHead(ECHO), connection));
@@ -295,18 +295,18 @@ describe('CallRouter', () => {
     test.each([
       ['identity', '13'],
       ['br', '12'],
-    ])('is not what comes with grpc-encoding %s', (encoding, status) => {
+    ])('does not apply to grpc-encoding %s', (encoding, status) => {
       const stream = call(grpcRequestHead(ECHO, 'grpc-encoding', encoding), gzipped(Buffer.of(1)));
       expect(stream.grpcStatus).toBe(status);
       const accepted = stream.headers[0]?.['grpc-accept-encoding'];
       expect(accepted).toBe(status === '12' ? 'identity,gzip' : undefined);
     });
 
-    test('needs no flag: a plain message may come beside it', () => {
+    test('does not require the flag: uncompressed messages are accepted', () => {
       expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'gzip')).grpcStatus).toBe('0');
     });
 
-    test('is inflated, and its caller may go meanwhile', async () => {
+    test('is decompressed, even if the caller disconnects meanwhile', async () => {
       const head = grpcRequestHead(ECHO, 'grpc-encoding', 'gzip');
       // Compresses to more than a hundredth of its size, and inflates to less than 256 KiB.
       const message = Buffer.concat([randomBytes(3000), Buffer.alloc(250_000, 3)]);
@@ -319,7 +319,7 @@ describe('CallRouter', () => {
     });
   });
 
-  describe('what is no gRPC call', () => {
+  describe('a request that is not a gRPC call', () => {
     const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
     const text = /^This port accepts only gRPC.*\n$/;
 
@@ -336,7 +336,7 @@ describe('CallRouter', () => {
       expect(context.deadlines.size).toBe(0);
     });
 
-    test('is answered before its end when that does not come, or is far away', () => {
+    test('is answered early if its end is late or missing', () => {
       const slow = open(plain);
       timers.advance(60_001);
       expect(slow.ended).toBe(true);
@@ -348,7 +348,7 @@ describe('CallRouter', () => {
       expect(context.deadlines.size).toBe(0);
     });
 
-    test('gets no body if it is HEAD', () => {
+    test('gets no body for HEAD', () => {
       const stream = new FakeServerStream({ ...plain, method: 'HEAD' });
       router.onRequest(stream, true);
       expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });

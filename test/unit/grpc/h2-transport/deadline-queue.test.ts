@@ -20,7 +20,7 @@ class Entry implements Expiring {
 }
 
 describe('DeadlineQueue', () => {
-  test('lets each entry expire within a millisecond of its time, unless it was removed before', () => {
+  test('expires each entry within a millisecond of its time, unless it was removed', () => {
     const step = fc.record({ delayMs: fc.integer({ min: 0, max: 500 }), keep: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 0, max: 400 }), (steps, pauseMs) => {
@@ -48,7 +48,7 @@ describe('DeadlineQueue', () => {
     );
   });
 
-  test('lets many that are due at once expire in several turns of the event loop', () => {
+  test('expires many simultaneous entries in several turns of the event loop', () => {
     const timers = new FakeTimerSource();
     const queue = new DeadlineQueue(timers);
     const expired: number[] = [];
@@ -85,7 +85,7 @@ describe('DeadlineQueue', () => {
     expect(entry.expiredMs).toBeDefined();
   });
 
-  test('sets one timer for a thousand entries that come and go', () => {
+  test('sets one timer for a thousand entries that are added and removed', () => {
     const timers = new FakeTimerSource();
     const queue = new DeadlineQueue(timers);
     for (let i = 0; i < 1000; i++) {
@@ -96,7 +96,7 @@ describe('DeadlineQueue', () => {
     expect(timers.timersSet).toBe(1);
   });
 
-  test('waits for times beyond the longest timer', () => {
+  test('supports times beyond the longest timer', () => {
     const timers = new FakeTimerSource();
     const queue = new DeadlineQueue(timers);
     const entry = new Entry(timers);
@@ -107,7 +107,7 @@ describe('DeadlineQueue', () => {
     expect(entry.expiredMs).toBeDefined();
   });
 
-  test('removing what is not in does nothing', () => {
+  test('removing an unknown entry has no effect', () => {
     const timers = new FakeTimerSource();
     const queue = new DeadlineQueue(timers);
     queue.remove(new Entry(timers));

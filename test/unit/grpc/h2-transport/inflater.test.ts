@@ -63,15 +63,15 @@ describe('Inflater', () => {
     ['cut off', gzipSync('hello').subarray(0, 12)],
     ['nothing at all', Buffer.alloc(0)],
     ['damaged, and long', Buffer.concat([gzipSync(noise(20_000)).subarray(0, 15_000), Buffer.alloc(5000)])],
-  ])('refuses what is %s', async (_name, bytes) => {
+  ])('refuses %s', async (_name, bytes) => {
     expect(await inflate(bytes)).toMatchObject({ code: 13 });
   });
 
-  test('takes no compressed message where no encoding was named', async () => {
+  test('refuses a compressed message without a grpc-encoding', async () => {
     expect(await inflate(gzipSync('x'), 'identity')).toMatchObject({ code: 13 });
   });
 
-  test('drops what nobody waits for any more', async () => {
+  test('drops messages whose callers have disconnected', async () => {
     const inflater = new Inflater(LIMITS);
     const told: unknown[] = [];
     const compressed = held(gzipSync(noise(20_000)));
@@ -85,7 +85,7 @@ describe('Inflater', () => {
     expect(told).toEqual([]);
   });
 
-  test('keeps nothing of a message whose owner has dropped it, however many are before it', async () => {
+  test('frees a dropped message even if many messages are queued before it', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const inflater = new Inflater(LIMITS);
@@ -111,7 +111,7 @@ describe('Inflater', () => {
     await Promise.all(before);
   });
 
-  test('gets through many long messages', async () => {
+  test('decompresses many long messages', async () => {
     const inflater = new Inflater(LIMITS);
     const message = noise(20_000);
     const compressed = gzipSync(message);

@@ -7,7 +7,7 @@ import { prefixed } from '../../../support/h2/http2-client.js';
 const bytes = fc.uint8Array({ maxLength: 9000 });
 
 describe('MessageReader', () => {
-  test('reads the same messages however they are cut, and gives all memory back', () => {
+  test('reads the same messages for any chunk sizes, and returns all memory', () => {
     fc.assert(
       fc.property(
         fc.array(bytes, { maxLength: 4 }),
@@ -34,14 +34,14 @@ describe('MessageReader', () => {
     );
   });
 
-  test('knows of bytes that are given back twice', () => {
+  test('detects bytes that are returned twice', () => {
     const budget = new ReceiveBudget(1000);
     budget.take(10);
     budget.release(10);
     expect(() => budget.release(10)).toThrow('no more memory is released than was reserved');
   });
 
-  test('refuses on the announced length, before it holds a byte', () => {
+  test('refuses a message by its announced length, before it stores a byte', () => {
     const budget = new ReceiveBudget(1_000_000);
     const reader = new MessageReader(1000, budget);
     expect(reader.read(prefixed(Buffer.alloc(1001)), 0, 5)).toBe('too large');
@@ -49,7 +49,7 @@ describe('MessageReader', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test('holds memory for what has come, not for what was announced', () => {
+  test('allocates memory for received bytes, not for announced bytes', () => {
     const budget = new ReceiveBudget(10_000_000);
     const reader = new MessageReader(4_000_000, budget);
     reader.read(Buffer.concat([Buffer.of(0, 0, 0x3d, 0x09, 0), Buffer.alloc(10)]), 0, 15);
@@ -58,7 +58,7 @@ describe('MessageReader', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test('frees what it drops, but neither what was taken nor what was lent', () => {
+  test('frees dropped messages, but not messages in use', () => {
     const message = prefixed(Buffer.alloc(100_000, 'x'));
     const read = (): MessageReader => {
       const reader = new MessageReader(100_000, new ReceiveBudget(1_000_000));
@@ -84,7 +84,7 @@ describe('MessageReader', () => {
     expect(second.read(message, 5, 5)).toBe('more');
   });
 
-  test('knows no compressed flag but 0 and 1', () => {
+  test('accepts only the compressed flags 0 and 1', () => {
     const reader = new MessageReader(10, new ReceiveBudget(10));
     expect(reader.read(Buffer.of(2, 0, 0, 0, 0), 0, 5)).toBe('bad flag');
   });

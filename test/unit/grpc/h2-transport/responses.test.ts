@@ -12,11 +12,11 @@ describe('percentEncode', () => {
     ['ä€😀', '%C3%A4%E2%82%AC%F0%9F%98%80'],
     ['half \ud800.', 'half %EF%BF%BD.'],
     ['', ''],
-  ])('writes %j as %s', (message, encoded) => {
+  ])('encodes %j as %s', (message, encoded) => {
     expect(percentEncode(message)).toBe(encoded);
   });
 
-  test('writes printable ASCII that any decoder turns into the text again', () => {
+  test('encodes to printable ASCII that any decoder can decode', () => {
     fc.assert(
       fc.property(anyText(), (message) => {
         const encoded = percentEncode(message);
@@ -29,7 +29,7 @@ describe('percentEncode', () => {
 });
 
 describe('statusFields', () => {
-  test('leaves out an empty message, and keeps no other error for a repeated one', () => {
+  test('omits an empty message, and caches only repeated errors', () => {
     expect(statusFields(5, '')).toMatchObject([{ name: 'grpc-status', value: '5' }]);
     const first = statusFields(14, 'down');
     expect(statusFields(14, 'down')).toBe(first);

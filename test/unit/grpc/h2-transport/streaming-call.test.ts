@@ -57,7 +57,7 @@ describe('StreamingCall', () => {
     for (let turn = 0; turn < 3; turn++) await setImmediate();
   }
 
-  test('counts the message of a call that goes on, until it is over', async () => {
+  test('counts the message of an open call until the call ends', async () => {
     const [first, second, third, fourth] = [open(WATCH), open(WATCH), open(WATCH), open(WATCH)] as const;
     await send(first, 4 * MIB, true);
     await send(second, 3 * MIB, true);
@@ -70,7 +70,7 @@ describe('StreamingCall', () => {
     for (const stream of [second, fourth]) router.onReset(stream);
   });
 
-  test('counts the last message of streams of requests whose answers are not read', async () => {
+  test('counts the last message of streams with unread answers', async () => {
     for (let call = 0; call < 2; call++) {
       const deaf = open(TALK);
       await send(deaf, 3 * MIB, false);
@@ -83,7 +83,7 @@ describe('StreamingCall', () => {
     expect(other.grpcStatus).toBe(String(STATUS.RESOURCE_EXHAUSTED));
   });
 
-  test('lets a stream whose answers are read go on for ever', async () => {
+  test('allows unlimited messages on a stream whose answers are read', async () => {
     const talk = open(TALK);
     for (let message = 0; message < 10; message++) await send(talk, 2 * MIB, false);
     expect(talk.data).toHaveLength(10);

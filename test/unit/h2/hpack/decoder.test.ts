@@ -18,12 +18,12 @@ describe('HpackDecoder', () => {
     expect(decode(newDecoder(), '')).toMatchObject({ fields: [], size: 0, tooLarge: false });
   });
 
-  test('decodes only what lies between start and end', () => {
+  test('decodes only the bytes between start and end', () => {
     const bytes = bytesOf('ff 82 86 ff');
     expect(newDecoder().decode(bytes, 1, 3)?.fields).toEqual([':method', 'GET', ':scheme', 'http']);
   });
 
-  test('counts name, value and 32 for each field', () => {
+  test('counts the name, the value and 32 bytes for each field', () => {
     expect(decode(newDecoder(), `82 86 ${entryOf(3, 'v')}`)?.size).toBe(10 + 32 + 11 + 32 + 4 + 32);
   });
 
@@ -86,7 +86,7 @@ describe('HpackDecoder', () => {
     expect(decoder.failure).toBe(reason);
   });
 
-  test('every padding of up to seven ones is good', () => {
+  test('padding of up to seven ones is valid', () => {
     // '&' has 8 bits, '0' has 5, 'a' has 5, so that strings of all lengths modulo 8 occur.
     const encoder = new HpackJsEncoder();
     const decoder = newDecoder();
@@ -123,7 +123,7 @@ describe('table sizes', () => {
     expect(decode(decoder, 'bf')).toBeUndefined();
   });
 
-  test('a field larger than the table empties it and is no error', () => {
+  test('a field larger than the table empties the table without an error', () => {
     const decoder = newDecoder();
     expect(decode(decoder, `3f09${entryOf(7, 'a')}${entryOf(8, 'b')}`)?.fields).toEqual([
       'n',
@@ -149,7 +149,7 @@ describe('table sizes', () => {
     expect(decode(decoder, 'bf')).toBeUndefined();
   });
 
-  test('an entry may be named after one that evicts it', () => {
+  test('an entry may use the name of an entry that it evicts', () => {
     const decoder = newDecoder();
     // Refers to the name of the only entry, which is evicted for the new one (RFC 7541 section 4.4).
     decode(decoder, `3f09${entryOf(7, 'a')}`);
@@ -157,7 +157,7 @@ describe('table sizes', () => {
     expect(decode(decoder, 'be')?.fields).toEqual(['n', 'bbb']);
   });
 
-  test('a limit above 4096 must be asked for by the peer, and then holds', () => {
+  test('a limit above 4096 applies only after a size update of the peer', () => {
     const decoder = newDecoder({ maxTableBytes: 8192, maxListBytes: 1_000_000 });
     const entry = entryOf(95, 'v'); // 128 bytes: 32 fill 4096
     decode(decoder, entry.repeat(40));
@@ -169,7 +169,7 @@ describe('table sizes', () => {
     expect(decode(larger, 'fe')).toBeUndefined();
   });
 
-  test('a limit below 4096 is what an update may ask for', () => {
+  test('a limit below 4096 is the maximum of a size update', () => {
     expect(decode(newDecoder({ maxTableBytes: 100 }), '3f45')).toBeDefined();
     expect(decode(newDecoder({ maxTableBytes: 100 }), '3f46')).toBeUndefined();
   });
@@ -189,7 +189,7 @@ describe('table sizes', () => {
 });
 
 describe('lists over the limit', () => {
-  test('a list of exactly the limit is whole, one byte more cuts it', () => {
+  test('a list of exactly the limit is complete, and one more byte truncates the list', () => {
     expect(decode(newDecoder({ maxListBytes: 85 }), '8286')).toMatchObject({ tooLarge: false, size: 85 });
     expect(decode(newDecoder({ maxListBytes: 84 }), '8286')).toMatchObject({
       tooLarge: true,
@@ -198,12 +198,12 @@ describe('lists over the limit', () => {
     });
   });
 
-  test('no field is given after the first that was too much', () => {
+  test('no field is returned after the first field above the limit', () => {
     const list = decode(newDecoder({ maxListBytes: 100 }), `82${entryOf(80, 'v')}86`);
     expect(list).toMatchObject({ tooLarge: true, fields: [':method', 'GET'] });
   });
 
-  test('the table stays in step with what was cut', () => {
+  test('omitted fields also update the table', () => {
     const decoder = newDecoder({ maxListBytes: 40 });
     expect(decode(decoder, entryOf(20, 'a') + entryOf(5, 'b'))?.tooLarge).toBe(true);
     expect(decode(decoder, 'be')).toMatchObject({ tooLarge: false, fields: ['n', 'bbbbb'] });
@@ -211,7 +211,7 @@ describe('lists over the limit', () => {
     expect(decode(decoder, 'c0')).toBeUndefined();
   });
 
-  test('what is cut must be well formed all the same', () => {
+  test('omitted fields must also be well-formed', () => {
     expect(decode(newDecoder({ maxListBytes: 0 }), '820482f8ff')).toBeUndefined();
   });
 
@@ -238,7 +238,7 @@ describe('lists over the limit', () => {
   });
 });
 
-describe('blocks that come again', () => {
+describe('repeated blocks', () => {
   test('the same bytes on the same table give the same list', () => {
     const decoder = newDecoder();
     const first = decode(decoder, '82860401 2f');
@@ -246,7 +246,7 @@ describe('blocks that come again', () => {
     expect(decode(decoder, '8286 0401 2e')).not.toBe(first);
   });
 
-  test('the last four blocks are known', () => {
+  test('the last four blocks are cached', () => {
     const decoder = newDecoder();
     const blocks = ['82', '83', '8286', '8287'];
     const lists = blocks.map((block) => decode(decoder, block));
@@ -259,7 +259,7 @@ describe('blocks that come again', () => {
     expect(lists.map((list) => list?.fields.length)).toEqual([2, 2, 4, 4]);
   });
 
-  test('the same bytes mean something else once the table has moved', () => {
+  test('the same bytes have another meaning after the table has changed', () => {
     const decoder = newDecoder();
     decode(decoder, entryOf(1, 'a'));
     const before = decode(decoder, 'be');
@@ -270,14 +270,14 @@ describe('blocks that come again', () => {
     expect(decode(decoder, 'be')).toBeUndefined();
   });
 
-  test('a block that moves the table is decoded each time', () => {
+  test('a block that changes the table is decoded each time', () => {
     const decoder = newDecoder();
     const block = entryOf(1, 'a');
     for (let i = 0; i < 3; i++) decode(decoder, block);
     expect(decode(decoder, 'c0')?.fields).toEqual(['n', 'a']);
   });
 
-  test('a size update that changes nothing is no reason to forget, nor is it skipped', () => {
+  test('a size update without effect keeps the cache, and is not skipped', () => {
     const decoder = newDecoder();
     decode(decoder, entryOf(1, 'a'));
     expect(decode(decoder, '3fe11fbe')?.fields).toEqual(['n', 'a']);
@@ -286,7 +286,7 @@ describe('blocks that come again', () => {
     expect(decode(decoder, '3fe11fbe')).toBeUndefined();
   });
 
-  test('a list keeps what its user derived from it', () => {
+  test('a cached list keeps derived data', () => {
     const decoder = newDecoder();
     const list = decode(decoder, '82') as HeaderList;
     expect(list.derived).toBeUndefined();
@@ -305,7 +305,7 @@ describe('blocks that come again', () => {
     expect(decode(decoder, longer)).not.toBe(list);
   });
 
-  test('a block is known by what it was, not by what its buffer holds later', () => {
+  test('the cache uses the bytes of a block, not later content of its buffer', () => {
     const decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 1000 });
     const bytes = bytesOf('82');
     const get = decoder.decode(bytes, 0, 1);

@@ -8,7 +8,7 @@ const CONTENT_TYPE = new HeaderField('content-type', 'application/grpc', true);
 const GRPC_OK = new HeaderField('grpc-status', '0', true);
 
 describe('HpackEncoder', () => {
-  test('names constant fields in one byte each once they were sent', () => {
+  test('encodes repeated constant fields in one byte each', () => {
     const encoder = new HpackEncoder();
     encode(encoder, [OK, CONTENT_TYPE]);
     encode(encoder, [GRPC_OK]);
@@ -25,7 +25,7 @@ describe('HpackEncoder', () => {
     expect(encode(new HpackEncoder(), fields).toString('hex')).toBe('88908d');
   });
 
-  test('keeps fields of unlike identity apart, even of equal text', () => {
+  test('distinguishes different field objects with equal text', () => {
     const encoder = new HpackEncoder();
     const decoder = newDecoder();
     const twin = new HeaderField('grpc-status', '0', true);
@@ -34,7 +34,7 @@ describe('HpackEncoder', () => {
     }
   });
 
-  test('writes names and values that are long, empty, or hold any byte', () => {
+  test('encodes names and values that are long or empty, with any byte', () => {
     const everyByte = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
     const fields = [
       new HeaderField('grpc-message', ''),
@@ -63,7 +63,7 @@ describe('HpackEncoder', () => {
     }
   });
 
-  test('says nothing about a larger table, of which it uses 4096 bytes', () => {
+  test('uses only 4096 bytes of a larger table, without an announcement', () => {
     const encoder = new HpackEncoder();
     encoder.setPeerTableBytes(65_536);
     expect(encode(encoder, [OK]).toString('hex')).toBe('88');
@@ -71,7 +71,7 @@ describe('HpackEncoder', () => {
     expect(encode(encoder, [OK]).toString('hex')).toBe('88');
   });
 
-  test('a table that shrank and grew between two blocks is announced by its least and its last size', () => {
+  test('announces the smallest and the last size of a table that shrank and grew between two blocks', () => {
     const encoder = new HpackEncoder();
     encode(encoder, [CONTENT_TYPE, GRPC_OK]);
     encoder.setPeerTableBytes(100);
@@ -84,7 +84,7 @@ describe('HpackEncoder', () => {
     expect(encode(encoder, []).toString('hex')).toBe('3fe11f');
   });
 
-  test('a shrink evicts the oldest fields, which enter again when there is room', () => {
+  test('a smaller table evicts the oldest fields, which are added again later', () => {
     const encoder = new HpackEncoder();
     const decoder = newDecoder();
     const both = [CONTENT_TYPE, GRPC_OK];
@@ -109,7 +109,7 @@ describe('HpackEncoder', () => {
     expect(encode(encoder, [GRPC_OK]).toString('hex')).toBe(hex);
   });
 
-  test('evicts nothing to make room for another field', () => {
+  test('does not evict fields for another field', () => {
     const encoder = new HpackEncoder();
     const decoder = newDecoder();
     const many = Array.from({ length: 300 }, (_, i) => new HeaderField('x-number', String(i), true));

@@ -4,7 +4,7 @@ import { LiteralCache } from '../../../../src/h2/hpack/literal-cache.js';
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 
 describe('LiteralCache', () => {
-  test('finds a string by its bytes, wherever they lie', () => {
+  test('finds a string by its bytes, at any position', () => {
     const cache = new LiteralCache();
     cache.keep(bytes('-/path-'), 1, 6, false, '/path');
     expect(cache.find(bytes('/path'), 0, 5, false)).toBe('/path');
@@ -19,7 +19,7 @@ describe('LiteralCache', () => {
     expect(cache.find(bytes('ab'), 0, 2, true)).toBe('decoded');
   });
 
-  test('strings that would share a place are not taken for each other', () => {
+  test('strings with the same slot are distinguished', () => {
     const cache = new LiteralCache();
     // Equal length, and equal first, middle and last bytes.
     cache.keep(bytes('abcde'), 0, 5, false, 'abcde');
@@ -29,7 +29,7 @@ describe('LiteralCache', () => {
     expect(cache.find(bytes('abcde'), 0, 5, false)).toBeUndefined();
   });
 
-  test('keeps strings of 1 to 64 bytes', () => {
+  test('caches strings of 1 to 64 bytes', () => {
     const cache = new LiteralCache();
     for (const [length, kept] of [
       [0, false],
@@ -43,7 +43,7 @@ describe('LiteralCache', () => {
     }
   });
 
-  test('knows nothing at first', () => {
+  test('is empty at first', () => {
     expect(new LiteralCache().find(Buffer.alloc(1), 0, 1, false)).toBeUndefined();
   });
 });

@@ -32,7 +32,7 @@ function* letters(text: string): Generator<string> {
   yield* text;
 }
 
-test('views that come and go use the same memory again', async () => {
+test('repeated views reuse the same memory', async () => {
   const memory = new PageBufferPool();
   const used = new Set<ArrayBufferLike>();
   for (let answer = 0; answer < 25; answer++) {
@@ -70,7 +70,7 @@ describe('slices of views', () => {
     expect(order).toBe('abcabcabc');
   });
 
-  test('wait for promises, leave pauses out, and hand on what is thrown', async () => {
+  test('wait for promises, skip pauses, and rethrow errors', async () => {
     const { slices } = countedSlices(1);
     function* steps() {
       yield '' as const;
@@ -91,7 +91,7 @@ describe('slices of views', () => {
 });
 
 describe('a text view', () => {
-  test('is made once for all who ask while one is made, and anew for them', async () => {
+  test('is rendered once for all clients that wait during a rendering', async () => {
     let version = 0;
     const view = new TextView(new ViewSlices(), () => letters(`v${version}`));
     const first = view.text();
@@ -106,7 +106,7 @@ describe('a text view', () => {
     expect(view.renderings).toBe(3);
   });
 
-  test('comes in pages that together are the text', async () => {
+  test('is sent in pages that together form the text', async () => {
     const text = 'ü€x\n'.repeat(20_000);
     const view = new TextView(new ViewSlices(), () => letters(text));
     const { pages, bytes } = await view.text();
@@ -116,7 +116,7 @@ describe('a text view', () => {
     expect(bytes).toBe(Buffer.byteLength(text));
   });
 
-  test('uses the memory of a text again once nobody reads it', async () => {
+  test('reuses the memory of a text when all clients have read it', async () => {
     let version = 'a';
     const view = new TextView(new ViewSlices(), () => letters(version.repeat(100_000)));
     const memory = ({ pages }: TextPages) => new Set(pages.map(({ buffer }) => buffer));
@@ -138,7 +138,7 @@ describe('a text view', () => {
     expect(Buffer.concat([...third.pages]).toString()).toBe('c'.repeat(100_000));
   });
 
-  test('that breaks breaks for those who asked, not for those who ask next', async () => {
+  test('with an error fails for current clients, but not for later ones', async () => {
     let breaks = true;
     const view = new TextView(new ViewSlices(), () => {
       if (breaks) throw new Error('broken');
@@ -154,7 +154,7 @@ describe('a text view', () => {
 describe('held texts', () => {
   const textOfBytes = (bytes: number) => ({ pages: [], bytes });
 
-  test('cut those who read the oldest when all together are too much', () => {
+  test('close the readers of the oldest text above the bound', () => {
     const held = new OutgoingTexts(10);
     const cut: string[] = [];
     const [old, middle, next] = [textOfBytes(4), textOfBytes(4), textOfBytes(4)];
@@ -166,7 +166,7 @@ describe('held texts', () => {
     expect(cut).toEqual(['old 1', 'old 2']);
   });
 
-  test('forget what nobody reads any more; a single one may be longer', () => {
+  test('are freed when all clients have read them; a single text may be longer', () => {
     const held = new OutgoingTexts(10);
     const cut: string[] = [];
     const release = held.hold(textOfBytes(8), () => cut.push('first'));
@@ -179,7 +179,7 @@ describe('held texts', () => {
   });
 });
 
-test('sorting in slices is sorting', () => {
+test('sorting in slices has the same result', () => {
   const name = fc.oneof(anyText({ maxLength: 4 }), fc.constantFrom('a.', 'a.b.', 'a.b'));
   fc.assert(
     fc.property(fc.array(name, { minLength: 0, maxLength: 1500, size: 'max' }), (names) => {
@@ -200,7 +200,7 @@ test('sorting in slices is sorting', () => {
   );
 });
 
-test('lazy JSON is what JSON.stringify writes', () => {
+test('lazy JSON equals the output of JSON.stringify', () => {
   const lazy = (value: unknown): unknown => {
     if (Array.isArray(value)) {
       return new LazyList(

@@ -8,7 +8,7 @@ const textsOf = (limit: string, writtenFor: 'compose' | 'kubernetes', options?: 
 };
 const BOUND = '--max-old-space-size=160';
 
-test('docker compose counts in powers of 1024, Kubernetes only where an i says so', () => {
+test('docker compose uses powers of 1024, and Kubernetes only with an i in the unit', () => {
   for (const limit of ['256M', '256m', '256mb', '0.25g', '262144k', '268435456', '268435456b'])
     expect({ limit, texts: textsOf(limit, 'compose', BOUND) }).toEqual({ limit, texts: [] });
   for (const limit of ['256Mi', '262144Ki', '0.25Gi', '269M', '268435456'])
@@ -19,7 +19,7 @@ test('docker compose counts in powers of 1024, Kubernetes only where an i says s
   ]);
 });
 
-test('what is to be set where memory is little', () => {
+test('settings for small containers', () => {
   expect(textsOf('128m', 'compose')).toEqual([
     'has a memory limit of 128m, but weir uses about 100 MB before its first call; raise the limit to ' +
       '256m and set NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
@@ -29,7 +29,7 @@ test('what is to be set where memory is little', () => {
   ]);
 });
 
-test('from 256 MiB on only the heap needs a bound, and from 512 MiB on nothing does', () => {
+test('with 256 MiB, only the heap needs a limit, and with 512 MiB nothing does', () => {
   const heap = [
     'has a memory limit of 256Mi, but the heap of Node.js alone can grow to 256 MiB; set ' +
       'NODE_OPTIONS=--max-old-space-size=160, or raise the limit to 512Mi.',
@@ -41,7 +41,7 @@ test('from 256 MiB on only the heap needs a bound, and from 512 MiB on nothing d
   for (const limit of ['512m', '1g']) expect(textsOf(limit, 'compose')).toEqual([]);
 });
 
-test('nothing is said of what is no limit, or not known', () => {
+test('there is no note for an invalid or unknown limit', () => {
   for (const limit of ['', '$\x7bMEMORY}', '1e6', '12 parsecs', 'lots'])
     expect({ limit, texts: textsOf(limit, 'compose') }).toEqual({ limit, texts: [] });
 });

@@ -20,11 +20,11 @@ test.each<[Record<string, string>, string]>([
   [{ b3: 'nonsense', 'x-b3-traceid': ID.toUpperCase() }, ID],
   [{ traceparent: `00-${ID}-${SPAN}-01`, b3: `${OTHER}-${SPAN}-1` }, OTHER],
   [{ traceparent: `00-${ID}-${SPAN}-01`, b3: 'd' }, ID],
-])('%j names the trace %j', (headers, id) => {
+])('%j contains the trace ID %j', (headers, id) => {
   expect(traceIdOf(headerLookup(headers))).toBe(id);
 });
 
-test('only what names a trace or a request is handed on, and nothing too long', () => {
+test('only headers with trace or request IDs are passed on, and no long values', () => {
   expect(traceHeaders({ authorization: 'secret', 'x-other': '1' })).toBeUndefined();
   const headers = { b3: ID, baggage: 'x'.repeat(9000), cookie: 'secret', 'x-request-id': ['a', 'b'] };
   expect(traceHeaders(headers)).toEqual({ b3: ID, 'x-request-id': 'a,b' });

@@ -68,7 +68,7 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
   };
 }
 
-test('texts of callers steer no terminal, and stay what they are', () => {
+test('texts from callers are escaped, and keep their value as JSON', () => {
   const hostile = 'a\u202eb\u009b31mc\u200bd\u007fe\ue000';
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   decider.answer([descriptor([`free=${hostile}`])]);
@@ -80,7 +80,7 @@ test('texts of callers steer no terminal, and stay what they are', () => {
   ]);
 });
 
-test('a line tells all that a request asked and got, secrets redacted, in the format of the schema', () => {
+test('a line contains the whole request and its answer in the format of the schema, without secrets', () => {
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   decider.answer([descriptor(['api_key=b']), descriptor(['seen=x'], { hitsAddend: 3 })], 2);
   decider.answer([descriptor(['tenant=acme'], { isNegativeHits: true }), descriptor(['free=1'])]);
@@ -158,7 +158,7 @@ test('a line tells all that a request asked and got, secrets redacted, in the fo
   expect(texts.join()).not.toContain('hidden');
 });
 
-test('a line names the block or exemption that decided, and the rule that did not', () => {
+test('a line contains the block or exemption that decided, and the matching rule', () => {
   const { decider, lines } = logging({ denied: 1, ok: 1 });
   const allow = control('allow', ['free=1'], { id: 'a1' });
   decider.controls.apply({ isReset: true, set: [allow], ended: [], granted: [] });
@@ -179,7 +179,7 @@ test('a line names the block or exemption that decided, and the rule that did no
   ]);
 });
 
-test('denied requests and all others are sampled apart, and a share of 0 asks for no number', () => {
+test('denied and other requests are sampled separately, and a share of 0 draws no random number', () => {
   const { decider, lines } = logging({ denied: 0.5, ok: 0.2 }, [0.3, 0.1, 0.49, 0.5]);
   // The OK decisions draw 0.3, which is not below 0.2, and 0.1, which is. The denied ones draw 0.49, which is below
   // 0.5, and 0.5, which is not.
@@ -193,7 +193,7 @@ test('denied requests and all others are sampled apart, and a share of 0 asks fo
   expect(denials.lines()).toMatchObject([{ code: 'OVER_LIMIT' }]);
 });
 
-test('however large a request is, its line is bounded, and says that it is cut', async () => {
+test('the line of a large request is truncated and marked', async () => {
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   const ask = async (descriptors: readonly Descriptor[]) =>
     decider.service.decide({ domain: 'd', descriptors, hitsAddend: 1 });
@@ -214,7 +214,7 @@ test('however large a request is, its line is bounded, and says that it is cut',
   for (const text of texts) expect(text.length).toBeLessThan(MAX_LINE_CHARACTERS + 1000);
 });
 
-test('nothing is opened where no share is above 0', () => {
+test('no file is opened if all shares are 0', () => {
   const { texts, decider } = logging({ denied: 0, ok: 0 });
   decider.answer([descriptor(['tenant=t'])]);
   expect(texts).toEqual([]);

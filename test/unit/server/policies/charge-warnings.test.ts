@@ -21,7 +21,7 @@ function open() {
 }
 
 describe('a rule with allow_debt whose requests all have 1 hit', () => {
-  test('is named once, with what to do', () => {
+  test('is reported once, with the remedy', () => {
     const { warned, ask } = open();
     for (let again = 0; again < 10; again++) ask('tenant', 1);
     ask('user', 1);
@@ -37,7 +37,7 @@ describe('a rule with allow_debt whose requests all have 1 hit', () => {
     ]);
   });
 
-  test('is not named before there were 20 requests in a minute or more', () => {
+  test('is not reported before 20 requests and a minute', () => {
     const { warned, warnings, clock } = open();
     for (let request = 0; request < 1000; request++) warnings.asked('llm', 'tenant', 1, false);
     expect(warned).toEqual([]);
@@ -49,7 +49,7 @@ describe('a rule with allow_debt whose requests all have 1 hit', () => {
     expect(warned).toHaveLength(1);
   });
 
-  test('is not named once there was a charge or a refund, nor for peeks alone', () => {
+  test('is not reported after a charge or a refund, or for peeks only', () => {
     const { warned, warnings, ask } = open();
     warnings.asked('llm', 'charged', 2, false);
     ask('charged', 1);
@@ -60,7 +60,7 @@ describe('a rule with allow_debt whose requests all have 1 hit', () => {
     expect(warned).toEqual([]);
   });
 
-  test('is not looked at beyond the first 1,000', () => {
+  test('is not observed after the first 1,000 rules', () => {
     const { warned, warnings, ask } = open();
     for (let rule = 0; rule < 1000; rule++) warnings.asked('llm', `rule-${rule}`, 1, false);
     ask('one more', 1);
@@ -70,7 +70,7 @@ describe('a rule with allow_debt whose requests all have 1 hit', () => {
   });
 });
 
-test('the observer is told of rules with allow_debt alone', () => {
+test('the observer is notified only of rules with allow_debt', () => {
   const decider = new Decider(`
 domain: d
 descriptors:

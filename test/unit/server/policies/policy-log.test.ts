@@ -34,7 +34,7 @@ const SHADOWED =
   'listener: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
   'descriptor; add "rate_limit" or "rate_limits", or remove it (the first of 20 such warnings)';
 
-describe('warnings of policies', () => {
+describe('policy warnings', () => {
   test('a kind of warning is logged once for each policy version, with a count, however many pushes there are', () => {
     const { log, warned } = open();
     const { accepted, rejected } = xdsLog(log, 'xds:1');
@@ -46,7 +46,7 @@ describe('warnings of policies', () => {
     expect(warned).toEqual([SHADOWED, SHADOWED]);
   });
 
-  test('kinds are told apart by the field and by what is said of it', () => {
+  test('kinds differ by field and message', () => {
     const { log, warned } = open();
     const at = (path: string, message: string) => ({ file: 'a.yaml', line: 1, column: 1, path, message });
     const problems = [
@@ -67,14 +67,14 @@ describe('warnings of policies', () => {
     ]);
   });
 
-  test('no more than 20 kinds are kept', () => {
+  test('at most 20 kinds are stored', () => {
     const { log, warned } = open();
     const warnings = new ConfigWarnings(log);
     for (let kind = 0; kind < 1000; kind++) warnings.logOnce('v', `kind ${kind}`, 'text');
     expect(warned).toHaveLength(20);
   });
 
-  test('what comes with each push of the management server is logged once', () => {
+  test('a message that each push of the management server causes is logged once', () => {
     const { log, warned } = open();
     const { accepted, ignored } = xdsLog(log, 'xds:1');
     const none = loadUpdate([], codec, { mergeDomains: false });

@@ -3,7 +3,7 @@ import type { JsonCodec } from '../../../../src/codec/json/json-codec.js';
 import { jsonEndpoint } from '../../../../src/server/ports/json-endpoint.js';
 import { TurnQueue } from '../../../../src/service/turn-queue.js';
 
-test('a decision is told even while no more may wait for turns, as it was counted', async () => {
+test('a decision is answered even if the queue of turns is full, because it was counted', async () => {
   const codec: JsonCodec = {
     *requestToWire() {
       yield;

@@ -28,7 +28,7 @@ afterEach(() => {
 const logs = (pattern: RegExp) =>
   waitFor(String(pattern), () => logged.some((line) => pattern.test(line)) || undefined);
 
-test('follows a Secret that is swapped; a bad one leaves the tokens in force, and is told once', async () => {
+test('reloads a swapped Secret; an invalid file keeps the current tokens, and is reported once', async () => {
   const version = (name: string, text: string): void => {
     folder.write(`${name}/tokens`, text);
     symlinkSync(name, folder.join('..data_tmp'));
@@ -52,14 +52,14 @@ test('follows a Secret that is swapped; a bad one leaves the tokens in force, an
   expect(logged.join()).not.toContain(two.token);
 });
 
-test('a file that is gone leaves the tokens in force', async () => {
+test('a removed file keeps the current tokens', async () => {
   tokens = new TokensFile(folder.write('tokens', one.line), log);
   rmSync(folder.join('tokens'));
   await logs(/the file does not exist; correct the path; the previous tokens stay in effect$/);
   expect(tokens.find(one.token)?.name).toBe('one');
 });
 
-test('a file that everybody may write is warned of', () => {
+test('a world-writable file causes a warning', () => {
   const file = folder.write('tokens', one.line);
   chmodSync(file, 0o666);
   tokens = new TokensFile(file, log);
@@ -75,7 +75,7 @@ test.each([
     /^ADMIN_TOKENS_FILE: cannot read .*the file does not exist; correct the path$/,
   ],
   ['a bad line', 'x', /^ADMIN_TOKENS_FILE: .*tokens:1: the line does not have three words/],
-])('%s ends the start', (_, text, message) => {
+])('%s prevents the start', (_, text, message) => {
   const file = text === '' ? folder.join('none') : folder.write('tokens', text);
   expect(() => new TokensFile(file, log)).toThrow(message);
 });
@@ -84,7 +84,7 @@ test.each([
   [{ DEBUG_HOST: '0.0.0.0' }, 1],
   [{ DEBUG_HOST: '::1' }, 0],
   [{ DEBUG_HOST: '0.0.0.0', DEBUG_SERVER_TLS_CERT: 'a', DEBUG_SERVER_TLS_KEY: 'b' }, 0],
-])('tokens in clear text over a network are warned of: %j', (environment, warnings) => {
+])('tokens in clear text over a network cause a warning: %j', (environment, warnings) => {
   const read = readSettings({ ADMIN_TOKENS_FILE: folder.write('tokens', one.line), ...environment });
   if (!read.ok) throw new Error(read.errors.join());
   tokens = openTokensFile(read.settings, log);

@@ -33,13 +33,13 @@ const NOT_ANY = ['-1', '-1s', 'yes', 'ten', '1 s', '10 seconds', '1,5', '0.5.5',
 describe.each(SETTINGS.map((setting) => [setting.name, setting] as const))(
   '%s',
   (name, { type, max, default: value }) => {
-    test('takes as text what weir takes', () => {
+    test('accepts the same text as weir', () => {
       const refused = [value, ...TEXTS].filter((text) => text === '' || parseValue(type, text, max).ok);
       expect(refused.filter((text) => !accepts(name, text))).toEqual([]);
       expect(accepts(name, null)).toBe(true);
     });
 
-    test('takes numbers and booleans of YAML only where weir takes their text', () => {
+    test('accepts YAML numbers and booleans only if weir accepts their text', () => {
       for (const one of [true, false, 0, 1, 8081, 0.5, -1, 70_000, 2 ** 60]) {
         if (accepts(name, one)) expect([one, parseValue(type, String(one), max).ok]).toEqual([one, true]);
       }

@@ -6,7 +6,7 @@ test.each([
   [' ok : .5 ', { denied: 0, ok: 0.5 }],
   ['denied=1.', { denied: 1, ok: 0 }],
   ['', undefined],
-])('%j are shares', (text, value) => {
+])('%j are valid', (text, value) => {
   expect(parseValue('decision_sample', text)).toEqual({ ok: true, value });
 });
 
@@ -20,7 +20,7 @@ test.each([['denied'], ['1'], ['denied=-1'], ['denied=1,denied=1'], ['allowed=1'
   },
 );
 
-test('a share above 1 is named', () => {
+test('a share above 1 is reported', () => {
   expect(parseValue('decision_sample', 'ok=2')).toMatchObject({
     expected: expect.stringContaining('ok is more than 1'),
   });

@@ -269,18 +269,18 @@ function notesAbout(name: string, environment: Environment): readonly string[] {
   return read.notes.filter((note) => note.startsWith(`${name} `));
 }
 
-test('a share above 1 is told of as all of it', () => {
+test('a share above 1 is reported to mean 1', () => {
   expect(notesAbout('TRACING_SAMPLING_RATE=50', { ...TRACING, TRACING_SAMPLING_RATE: '50' })).toEqual([
     'TRACING_SAMPLING_RATE=50 counts as 1 (all traces), as in envoyproxy/ratelimit; set a fraction from 0 to 1.',
   ]);
 });
 
-test('every setting has its case', () => {
+test('every setting has a test case', () => {
   expect(Object.keys(CASES).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
 });
 
 describe.each(Object.entries(CASES))('%s', (name, [value, effective = {}, ...idle]) => {
-  test('is not told of where it changes something', () => {
+  test('is not reported if it has an effect', () => {
     expect(notesAbout(name, { ...effective, [name]: value })).toEqual([]);
   });
 
@@ -295,7 +295,7 @@ describe.each(Object.entries(CASES))('%s', (name, [value, effective = {}, ...idl
   }
 });
 
-test('a switch that is off anyway asks for nothing, so it is not told of', () => {
+test('a switch that is off is not reported', () => {
   const off = {
     REDIS_TLS: 'false',
     REDIS_PERSECOND_TLS: '0',
@@ -306,7 +306,7 @@ test('a switch that is off anyway asks for nothing, so it is not told of', () =>
   expect(readSettings(off)).toMatchObject({ ok: true, notes: [] });
 });
 
-describe('a variable that is not ours but nearly is', () => {
+describe('a variable that is similar to a setting', () => {
   test.each([
     ['CONFIG_PTH', 'CONFIG_PATH'],
     ['CONFIGPATH', 'CONFIG_PATH'],
@@ -329,7 +329,7 @@ describe('a variable that is not ours but nearly is', () => {
     expect(readSettings({ [name]: '' })).toMatchObject({ notes: [] });
   });
 
-  test('is told of where the one that may be meant is set, too, if it has one mistake only', () => {
+  test('is reported even if the similar setting is also set, if they differ in one place', () => {
     expect(readSettings({ GRPC_PORTT: '1', GRPC_PORT: '8081' })).toMatchObject({
       notes: ['GRPC_PORTT is not a weir setting, so it has no effect. Did you mean GRPC_PORT?'],
     });
@@ -356,11 +356,11 @@ describe('a variable that is not ours but nearly is', () => {
     'HTTP_PROXY',
     'npm_config_port',
     'x'.repeat(100_000),
-  ])('not so %.40s', (name) => {
+  ])('is not reported: %.40s', (name) => {
     expect(readSettings({ [name]: 'x' })).toMatchObject({ ok: true, notes: [] });
   });
 
-  test('is named as a shell reads it, and no more than twenty are', () => {
+  test('is quoted for a shell, for at most twenty variables', () => {
     const many = Object.fromEntries(
       Array.from({ length: 1000 }, (_, i) => [`config${'_'.repeat(i)}path`, 'x']),
     );

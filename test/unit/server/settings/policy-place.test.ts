@@ -22,7 +22,7 @@ const LAYOUT = {
   ignoreDotFiles: false,
 };
 
-test('nothing set: the bundled policy', () => {
+test('without settings, the bundled policy is used', () => {
   expect(policyPlace(UNSET)).toBe(assetPath(BUNDLED_POLICY));
 });
 
@@ -50,7 +50,7 @@ test('RUNTIME_WATCH_ROOT=false and RUNTIME_IGNOREDOTFILES=true', () => {
   });
 });
 
-describe('policies in the default place of the reference', () => {
+describe('policies in the default directory of the reference', () => {
   const notes = (
     environment: Record<string, string>,
     exists: (path: string) => boolean = (path) => path === '/srv/runtime_data/current',
@@ -60,7 +60,7 @@ describe('policies in the default place of the reference', () => {
     return overlookedPolicies(read.settings, exists);
   };
 
-  test('are told of when nothing names them: a limit that is gone is gone in silence', () => {
+  test('are reported if no setting uses them', () => {
     expect(notes({})).toEqual([
       expect.stringMatching(
         /does not read \/srv\/runtime_data\/current; set RUNTIME_ROOT=\/srv\/runtime_data\/current/,
@@ -73,9 +73,9 @@ describe('policies in the default place of the reference', () => {
     { RUNTIME_SUBDIRECTORY: 'ratelimit' },
     { CONFIG_PATH: '/etc/weir' },
     { CONFIG_TYPE: 'GRPC_XDS_SOTW' },
-  ])('%j: nothing to tell', (environment) => expect(notes(environment)).toEqual([]));
+  ])('%j: no report', (environment) => expect(notes(environment)).toEqual([]));
 
-  test('nothing to tell where there are none', () => expect(notes({}, () => false)).toEqual([]));
+  test('are not reported if they do not exist', () => expect(notes({}, () => false)).toEqual([]));
 });
 
 test.each([
@@ -83,7 +83,7 @@ test.each([
   [{ CONFIG_PATH: '/etc/weir' }, '/etc/weir'],
   [{ RUNTIME_ROOT: '/data', RUNTIME_SUBDIRECTORY: 'ratelimit' }, '/data/ratelimit/config'],
   [{ CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'xds:18000' }, 'management server xds:18000'],
-])('%j: the log names %s as source', (environment: Record<string, string>, source) => {
+])('%j: the log shows the source %s', (environment: Record<string, string>, source) => {
   const read = readSettings(environment);
   expect(read.ok && policySource(read.settings)).toBe(source);
 });

@@ -12,7 +12,7 @@ function startupOf(environment: Record<string, string>) {
   return mainRedis(read.settings).startup;
 }
 
-test('pauses until Redis was reached are those of the settings, and fit a timer', () => {
+test('pauses before the first connection follow the settings, and fit into a timer', () => {
   expect(
     startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '1s', REDIS_STARTUP_MAX_INTERVAL: '30s' }),
   ).toMatchObject({ initialMs: 1000, maxMs: 30_000 });

@@ -214,7 +214,7 @@ test.each<[Record<string, string>]>([
   [{ CONFIG_PATH: '/a', RUNTIME_ROOT: '' }],
   [{ ...REDIS, REDIS_AWS_IAM_AUTH: 'false', REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR: 'true' }],
   [{ USE_STATSD: 'true', USE_PROMETHEUS: 'true', USE_DOG_STATSD: 'true' }],
-])('%j is served', (environment) => {
+])('%j is accepted', (environment) => {
   expect(errorsOf(environment)).toEqual([]);
 });
 
@@ -224,7 +224,7 @@ function notesOf(environment: Record<string, string>): readonly string[] {
   return read.ok ? read.notes : read.errors;
 }
 
-test('a variable that changes nothing is told of, with the reason, if it is set', () => {
+test('a variable without effect is reported with the reason', () => {
   expect(notesOf({ ...REDIS, REDIS_POOL_SIZE: '20', MEMCACHE_SRV: 'x', LOG_LEVEL: 'warn' })).toEqual([
     'REDIS_POOL_SIZE has no effect: weir uses one connection instead of a pool.',
     'MEMCACHE_SRV has no effect: weir does not support BACKEND_TYPE=memcache.',
@@ -232,7 +232,7 @@ test('a variable that changes nothing is told of, with the reason, if it is set'
   expect(notesOf({})).toEqual([]);
 });
 
-test('a setting that was removed is accepted with any value, and told of as variable and as flag', () => {
+test('a removed setting is accepted with any value, and reported as a variable and as a flag', () => {
   const notes = ['RLS_CODEC has no effect: weir always uses its own codec; unset this variable.'];
   for (const value of ['fast', 'reference', 'slow']) {
     expect(readSettings({ RLS_CODEC: value })).toMatchObject({ ok: true, notes });
@@ -263,7 +263,7 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
   },
 );
 
-test('a flag is told of as its variable is', () => {
+test('a flag is reported like its variable', () => {
   const read = readSettings(REDIS, { REDIS_PERSECOND_PIPELINE_LIMIT: '8' });
   expect(read).toMatchObject({
     ok: true,
@@ -290,7 +290,7 @@ test.each([
   },
 );
 
-describe('a variable about what is on in the reference, and off here unless it is set', () => {
+describe('a variable for a feature that is on by default only in the reference', () => {
   test.each<[environment: Record<string, string>, names: string[], remedy: RegExp]>([
     [
       { RUNTIME_WATCH_ROOT: 'false', RUNTIME_IGNOREDOTFILES: 'true' },
@@ -308,7 +308,7 @@ describe('a variable about what is on in the reference, and off here unless it i
       ['STATSD_HOST', 'STATSD_PORT'],
       /set USE_STATSD=true\.$/,
     ],
-  ])('%j: told of', (environment, names, remedy) => {
+  ])('%j: is reported', (environment, names, remedy) => {
     const notes = notesOf(environment);
     expect(notes.map((note) => note.split(' ')[0]).sort()).toEqual([...names].sort());
     for (const note of notes) expect(note).toMatch(remedy);
@@ -318,7 +318,7 @@ describe('a variable about what is on in the reference, and off here unless it i
     [{ RUNTIME_ROOT: '/a', RUNTIME_WATCH_ROOT: 'false' }],
     [{ ...REDIS, REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a', REDIS_SOCKET_TYPE: 'tcp' }],
     [{ STATSD_HOST: 'statsd', USE_DOG_STATSD: 'true' }],
-  ])('%j: nothing to tell', (environment) => expect(notesOf(environment)).toEqual([]));
+  ])('%j: is not reported', (environment) => expect(notesOf(environment)).toEqual([]));
 });
 
 test("a port that holds Kubernetes' link to a Service of that name counts as unset, and is told of", () => {
@@ -363,7 +363,7 @@ test.each([
   ['0x_ff', 255],
   ['+7', 7],
   ['-0', 0],
-])('a whole number is read as Go reads it: %s', (text, value) => {
+])('a whole number is parsed as in Go: %s', (text, value) => {
   expect(readSettings({ PORT: text })).toMatchObject({ ok: true, settings: { port: value } });
 });
 
@@ -397,7 +397,7 @@ test(
   },
 );
 
-test('headers for the management server may hold a token: no message repeats them', () => {
+test('no message repeats the headers for the management server, which may contain a token', () => {
   expect(errorsOf({ CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization Bearer geheim' })).toEqual([
     'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value is not a list such as name:value,name:value',
   ]);
@@ -425,7 +425,7 @@ test.each([
   ['MEMORY_MAX_BYTES', '1 GiB', 'a whole number of at least 1; write 1073741824'],
   ['LOCAL_CACHE_SIZE_IN_BYTES', '64k', 'a whole number of at least 0; write 65536'],
   ['MEMORY_MAX_BYTES', 'much', 'a whole number of at least 1'],
-])('%s=%s says what to write', (name, value, expected) => {
+])('%s=%s causes an error with a valid example', (name, value, expected) => {
   expect(errorsOf({ [name]: value })).toEqual([`${name}: ${JSON.stringify(value)} is not ${expected}`]);
 });
 

@@ -36,7 +36,7 @@ describe('added metrics', () => {
     expect(text).toContain('buckets 30\n');
   });
 
-  test('or what else the metric says: least, most, mean, the first, nothing', async () => {
+  test('or the minimum, maximum, mean or first value, or are omitted, as the metric specifies', async () => {
     const text = await textOfSum(new AggregatedMetrics(slices), [
       await metricsOf(1, 10),
       await metricsOf(1, 40),
@@ -45,7 +45,7 @@ describe('added metrics', () => {
     expect(text).not.toContain('own');
   });
 
-  test('go on counting what ended processes counted, but not what they held', async () => {
+  test('keep the counters of ended processes, but not their gauges', async () => {
     const added = new AggregatedMetrics(slices);
     await added.keep(await metricsOf(3, 10));
     await added.keep(await metricsOf(5, 10));
@@ -55,7 +55,7 @@ describe('added metrics', () => {
     expect(text).toContain('buckets 2\n');
   });
 
-  test('lose nothing of processes that end at once, at no moment', async () => {
+  test('lose no counts of processes that end', async () => {
     const added = new AggregatedMetrics(slices);
     const [one, two] = [await metricsOf(3, 10), await metricsOf(5, 10)];
     const kept = [added.keep(one), added.keep(two)];

@@ -58,7 +58,7 @@ function handed(count: number) {
 }
 
 describe('a connection', () => {
-  test('goes to the worker whose turn it is, once that has answered', () => {
+  test('goes to the next worker after it has answered', () => {
     const { one, two, answer } = handed(2);
     const handle = one.connect();
     expect(one.questions).toBe(1);
@@ -71,7 +71,7 @@ describe('a connection', () => {
     expect(one.sent).toEqual([handle]);
   });
 
-  test('goes to another when that does not answer, and to nobody twice', async () => {
+  test('goes to another worker if that worker does not answer, and to only one worker', async () => {
     const { one, two, answer } = handed(2);
     const handle = one.connect();
     await waitFor('the other to be asked', () => two.questions === 1);
@@ -86,7 +86,7 @@ describe('a connection', () => {
     expect(one.sent).toEqual([]);
   });
 
-  test('goes to no worker that does not listen yet, unless it is its turn', async () => {
+  test('goes to a worker that does not listen yet only if it is the next one', async () => {
     const { connections, one, two, answer } = handed(2);
     two.listens = false;
     const third = new Worker();
@@ -101,7 +101,7 @@ describe('a connection', () => {
     expect(two.sent).toEqual([own]);
   });
 
-  test('that waits for a worker that ends goes to another, and is closed when there is none', () => {
+  test('goes to another worker if its worker ends, and is closed without one', () => {
     const { one, two, answer } = handed(2);
     const handle = one.connect();
     one.end();
@@ -112,7 +112,7 @@ describe('a connection', () => {
     expect(last.fd).toBe(-1);
   });
 
-  test('that a worker was given and never took is ended for its caller, and closed when the worker ends', () => {
+  test('that a worker never accepted is closed when the worker ends', () => {
     const { connections, ended, one, answer } = handed(1);
     const taken = one.connect();
     answer(one);
@@ -127,7 +127,7 @@ describe('a connection', () => {
   });
 });
 
-test('other messages go to the worker as they are', () => {
+test('other messages go to the worker unchanged', () => {
   const { one } = handed(1);
   const listener = new Handle();
   one.process.send({ cmd: 'NODE_CLUSTER', ack: 1 }, listener);

@@ -57,7 +57,7 @@ const message = Buffer.from('request');
 const response = Buffer.from('response');
 
 describe('decisions that workers make for the primary process', () => {
-  test('go to the workers in turn, and come back to who asked', async () => {
+  test('go to the workers in turn, and their answers to the caller', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const workers = [new Worker(), new Worker()];
     const asked = Array.from({ length: 4 }, () => decisions.ask(() => workers, message, 5000));
@@ -71,7 +71,7 @@ describe('decisions that workers make for the primary process', () => {
     expect(workers[0]?.asked[0]?.ask.timeoutMicros).toBeLessThanOrEqual(5000);
   });
 
-  test('say which came by one connection', () => {
+  test('identify the connection', () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const worker = new Worker();
     const [one, other] = [{}, {}];
@@ -83,7 +83,7 @@ describe('decisions that workers make for the primary process', () => {
     return Promise.all(asked);
   });
 
-  test('come back as refusals', async () => {
+  test('may be refused', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const worker = new Worker();
     const asked = decisions.ask(() => [worker], message, Infinity);
@@ -119,7 +119,7 @@ describe('decisions that workers make for the primary process', () => {
     decisions.lost(worker);
   });
 
-  test('go round a worker that hangs, and do not pile up before it', async () => {
+  test('avoid a worker that hangs', async () => {
     const decisions = new Decisions({ longestMs: 1, marginMs: 0, maxPending: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
     const tooLate = new Refusal('unavailable', 'no answer in time');
@@ -141,7 +141,7 @@ describe('decisions that workers make for the primary process', () => {
   test.each([
     ['its caller waits for ever', 5, Infinity],
     ['its caller waits a moment', 60_000, 5000],
-  ])('are given up when %s and the worker says nothing', async (_name, longestMs, timeoutMicros) => {
+  ])('are given up when %s and the worker does not answer', async (_name, longestMs, timeoutMicros) => {
     const decisions = new Decisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
     const late = await decisions.ask(() => [worker], message, timeoutMicros);
@@ -168,7 +168,7 @@ describe('decisions that workers make for the primary process', () => {
     test.each([
       ['reads it too late', true],
       ['refuses it', false],
-    ])('are given to another, in what is left of the time, if it %s', async (_how, isLate) => {
+    ])('go to another worker, within the remaining time, if it %s', async (_how, isLate) => {
       const { decisions, hanging, well, asked, answer } = await hang(5e6);
       await waitFor('the other to be asked', () => well.asked.length === 1);
       expect(well.asked[0]?.ask).toMatchObject({ message });
@@ -181,7 +181,7 @@ describe('decisions that workers make for the primary process', () => {
       expect(await asked).toBe(response);
     });
 
-    test('are given to another at once when it ends', async () => {
+    test('go to another worker immediately when it ends', async () => {
       const { decisions, hanging, well, asked, answer } = await hang(Infinity);
       decisions.lost(hanging);
       expect(well.asked).toHaveLength(1);
@@ -189,14 +189,14 @@ describe('decisions that workers make for the primary process', () => {
       expect(await asked).toBe(response);
     });
 
-    test('are not given to another when the caller has had an answer', async () => {
+    test('do not go to another worker after an answer', async () => {
       const { decisions, hanging, well, asked } = await hang(1000);
       expect(await asked).toMatchObject({ message: 'no answer in time' });
       decisions.lost(hanging);
       expect(well.asked).toHaveLength(0);
     });
 
-    test('are waited for when it says that it is there', async () => {
+    test('are awaited after a sign of life', async () => {
       const { hanging, well, asked, answer } = await hang(Infinity);
       hanging.isThere = true;
       await waitFor('a look at the first', () => hanging.looks === 1);

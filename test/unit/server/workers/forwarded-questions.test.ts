@@ -57,7 +57,7 @@ class Questions {
 const questions = (times = {}) => new Questions(times);
 const answer = (asked: Questions, { asked: [first] }: Worker): void => asked.answered(first?.id ?? 0, DONE);
 
-test('a question goes to one worker, always the first, and its answer comes back', async () => {
+test('a request goes to one worker, always the first, and returns its answer', async () => {
   const asked = questions();
   const workers = [new Worker(), new Worker()];
   const answers = [asked.ask(() => workers, QUESTION), asked.ask(() => workers, QUESTION)];
@@ -72,7 +72,7 @@ test('a question goes to one worker, always the first, and its answer comes back
   expect(unanswered).toEqual([]);
 });
 
-test('a change that a worker was asked for that ends or hangs is not asked again, and its asker is told', async () => {
+test('a change is not repeated if its worker ends or hangs, and the caller gets an error', async () => {
   const asked = questions({ longestMs: 5 });
   const [ends, hangs, other] = [new Worker(), new Worker(), new Worker()];
   const lost = asked.ask(() => [ends, other], QUESTION);
@@ -97,7 +97,7 @@ test('a change that a worker was asked for that ends or hangs is not asked again
   expect(unanswered).toHaveLength(2);
 });
 
-test('without a worker nothing is asked; no more than so many are unanswered', async () => {
+test('without a worker no request is sent, and unanswered requests are limited', async () => {
   const asked = questions();
   const worker = new Worker();
   expect(await asked.ask(() => [], QUESTION)).toEqual({
@@ -115,8 +115,8 @@ test('without a worker nothing is asked; no more than so many are unanswered', a
   expect(await Promise.all(answers)).toHaveLength(CALL_BOUNDS.administer.maxPending);
 });
 
-describe.each(READING)('%j, which only reads', (question) => {
-  test('is asked of another worker when the first one hangs, and either answer will do', async () => {
+describe.each(READING)('the read-only request %j', (question) => {
+  test('is sent to another worker if the first one hangs, and the first answer counts', async () => {
     for (const whose of [0, 1]) {
       const asked = questions({ switchAfterMs: 1 });
       const workers = [new Worker(true), new Worker()] as const;
@@ -128,7 +128,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     expect(unanswered).toEqual([]);
   });
 
-  test('is asked of another worker when the first one ends', async () => {
+  test('is sent to another worker if the first one ends', async () => {
     const asked = questions();
     const [ends, other] = [new Worker(), new Worker()];
     let workers = [ends, other];
@@ -139,7 +139,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     expect(await told).toEqual(DONE);
   });
 
-  test('waits for a busy worker where there is no other, and is given up when none answers', async () => {
+  test('waits for a busy worker without another one, and is given up without an answer', async () => {
     const asked = questions({ switchAfterMs: 1 });
     const [busy, hangs] = [new Worker(true), new Worker(true)];
     let workers = [busy];
@@ -158,7 +158,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     });
   });
 
-  test('is given up in the end, where a worker that is heard of never answers', async () => {
+  test('is given up if a live worker never answers', async () => {
     const asked = questions({ switchAfterMs: 1, longestMs: 5 });
     expect(await asked.ask(() => [new Worker()], question)).toMatchObject({
       status: 503,

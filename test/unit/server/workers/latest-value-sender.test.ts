@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LatestValueSender } from '../../../../src/server/workers/latest-value-sender.js';
 
-test('only the latest value under each key waits for the message under way', async () => {
+test('only the latest value of each key waits for the current message', async () => {
   const sent: (readonly string[])[] = [];
   let arrive: () => void = () => {};
   const values = new LatestValueSender<string>((some) => {

@@ -20,7 +20,7 @@ function policies(version: string): PolicySet {
 }
 
 describe('policies for workers', () => {
-  test('are sent no faster than these take them', async () => {
+  test('are sent no faster than the workers accept them', async () => {
     const next = policies('next');
     let current: PolicySet | undefined;
     const sent: ToWorker['kind'][] = [];

@@ -45,7 +45,7 @@ function watched(...workers: Worker[]) {
 }
 
 describe('a worker', () => {
-  test('that answers is left alone, and asked twice a second', () => {
+  test('that answers is kept, and checked twice a second', () => {
     const worker = new Worker();
     const { pass } = watched(worker, new Worker());
     expect(pass(10_000)).toEqual([]);
@@ -53,7 +53,7 @@ describe('a worker', () => {
     expect(worker.heartbeat.silentMs).toBe(0);
   });
 
-  test('that hangs is silent at first, and replaced after that', () => {
+  test('that hangs is first marked silent, and then replaced', () => {
     const [hung, well] = [new Worker(), new Worker()];
     const { pass } = watched(hung, well);
     hung.hangs = true;
@@ -65,7 +65,7 @@ describe('a worker', () => {
     expect(hung.questions).toBe(1);
   });
 
-  test('that goes on before it is replaced, is not', () => {
+  test('that continues in time is not replaced', () => {
     const hung = new Worker();
     const { pass } = watched(hung, new Worker());
     hung.hangs = true;
@@ -76,7 +76,7 @@ describe('a worker', () => {
     expect(hung.heartbeat.silent).toBe(false);
   });
 
-  test('that says anything is there', () => {
+  test('that sends any message is alive', () => {
     const worker = new Worker();
     const { pass } = watched(worker, new Worker());
     worker.hangs = true;
@@ -86,7 +86,7 @@ describe('a worker', () => {
     }
   });
 
-  test('that starts has longer', () => {
+  test('that starts has more time', () => {
     const starting = new Worker();
     const { pass } = watched(starting, new Worker());
     starting.listens = false;
@@ -110,14 +110,14 @@ describe('several workers that hang', () => {
     expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['1 replaced']);
   });
 
-  test('do not wait for ever for a replacement that does not come', () => {
+  test('do not wait forever for a replacement', () => {
     const workers = [new Worker(), new Worker(), new Worker()];
     const { pass } = watched(...workers);
     for (const worker of workers.slice(0, 2)) worker.hangs = true;
     expect(pass(60_000).filter((event) => event.endsWith('replaced')).length).toBe(2);
   });
 
-  test('all of them have longer: the machine may be the cause', () => {
+  test('have more time if all hang, because the machine may be the cause', () => {
     const workers = [new Worker(), new Worker()];
     const { watch, pass } = watched(...workers);
     for (const worker of workers) worker.hangs = true;
@@ -131,7 +131,7 @@ describe('several workers that hang', () => {
 });
 
 describe('a question', () => {
-  test('is late after a moment, and sent once', () => {
+  test('is late after a short time, and sent once', () => {
     let nowMs = 1000;
     let sent = 0;
     const heartbeat = new Heartbeat({ send: () => sent++, now: () => nowMs });

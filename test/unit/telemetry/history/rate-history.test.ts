@@ -18,7 +18,7 @@ const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') =
 const sums = (history: RateHistory) => [...history.sums()].filter((one) => one !== '');
 
 describe('a history', () => {
-  test('tells what was counted, step by step, of all rules and of each', () => {
+  test('returns the counts of each step, for all rules and for each rule', () => {
     const history = new RateHistory(10);
     history.add(counts('a', 5, 2, 1));
     history.add(counts('b', 1));
@@ -48,7 +48,7 @@ describe('a history', () => {
     ]);
   });
 
-  test('keeps what was answered without a decision, of all rules together', () => {
+  test('keeps answers without a decision for all rules together', () => {
     const history = new RateHistory(10);
     history.add(counts('a', 3, 1));
     history.addFailures({ errors: 87, failure_allow: 2, failure_deny: 1, failure_local: 5 });
@@ -70,7 +70,7 @@ describe('a history', () => {
     expect(Math.max(...history.allRows().errors)).toBe(0);
   });
 
-  test('keeps an hour, and a minute apart', () => {
+  test('keeps an hour, and a minute separately', () => {
     const history = new RateHistory(10);
     for (let step = 0; step < 3 * STEPS; step++) {
       history.add(counts('a', step));
@@ -83,7 +83,7 @@ describe('a history', () => {
     expect(sums(history)).toMatchObject([{ minute: { ok: sum(-12) }, hour: { ok: sum(0) } }]);
   });
 
-  test('has steps without counts after a time in which nobody counted', () => {
+  test('has empty steps for a time without counts', () => {
     const history = new RateHistory(10);
     history.add(counts('a', 4));
     history.end(3);
@@ -98,7 +98,7 @@ describe('a history', () => {
     expect(sums(history)).toMatchObject([{ hour: { ok: 3 } }]);
   });
 
-  test('keeps so many rules; one that was idle for an hour makes room', () => {
+  test('keeps a limited number of rules, and replaces rules that were idle for an hour', () => {
     const history = new RateHistory(2);
     for (const rule of ['a', 'b', 'c']) history.add(counts(rule, 1));
     history.end();
@@ -117,7 +117,7 @@ describe('a history', () => {
     expect(history.rows({ domain: 'd', rule: 'a' })?.ok.at(-2)).toBe(1);
   });
 
-  test('forgets the rule that is idle longest for one that comes, but none that was asked of late', () => {
+  test('replaces the rule that was idle longest, but not a recently active one', () => {
     const history = new RateHistory(2);
     const step = (...rules: string[]): void => {
       for (const rule of rules) history.add(counts(rule, 1));
@@ -134,14 +134,14 @@ describe('a history', () => {
     expect(history.hadTooManyRules).toBe(true);
   });
 
-  test('keeps all rules together only where none is asked for', () => {
+  test('keeps only the total with HISTORY_RULES=0', () => {
     const history = new RateHistory(0);
     history.add(counts('a', 1));
     history.end();
     expect([history.allRows().ok, sums(history)]).toEqual([[1], []]);
   });
 
-  test('takes as much memory for a rule as the help of HISTORY_RULES says', () => {
+  test('uses the memory for each rule that the help of HISTORY_RULES gives', () => {
     expect(RING_BYTES).toBeLessThan(9000);
   });
 });
@@ -154,7 +154,7 @@ describe('new counts', () => {
     values[at] = (values[at] as number) + by;
   };
 
-  test('are told once, those beyond the bound as other', () => {
+  test('are returned once, and rules beyond the bound as other', () => {
     const counters = new BoundedCounters(new SeriesBudget(2), 6);
     count(counters, 'a', 0, 3);
     count(counters, 'a', 2);
@@ -173,7 +173,7 @@ describe('new counts', () => {
   });
 });
 
-test('new failures are told once, an error of on_store_failure as that of its call', () => {
+test('new failures are returned once, and an error of on_store_failure as the error of its call', () => {
   const failures = new FailureCounter();
   for (const answer of ['error', 'allow', 'deny', 'deny', 'local'] as const) failures.answered(answer);
   failures.refused();

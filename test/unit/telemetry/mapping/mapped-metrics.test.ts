@@ -47,7 +47,7 @@ function create(
 
 const mappingOf = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yaml)).mapping;
 
-test('rules with one key and with two stand in one family, deeper ones together', async () => {
+test('rules with one and with two keys are in one family, and deeper rules in another', async () => {
   const { stats, registry } = create();
   for (const stat of ['d.k', 'd.k.s', 'd.k.s.deep', 'd.k.s.deeper']) {
     stats.counted(stat, false, TAKE, OK, false);
@@ -77,7 +77,7 @@ test('a second reading shows the sum, not twice the sum', async () => {
   );
 });
 
-test('what is gone from the statistics is gone from the metrics', async () => {
+test('removed statistics are removed from the metrics', async () => {
   const { stats, registry } = create();
   let active = true;
   stats.setSources({
@@ -91,7 +91,7 @@ test('what is gone from the statistics is gone from the metrics', async () => {
   expect(await registry.metrics()).toContain('ratelimit_redis_pool_cx_active 1');
 });
 
-test('durations become a histogram in seconds, extra tags labels', async () => {
+test('durations become a histogram in seconds, and extra tags become labels', async () => {
   const { stats, registry } = create(defaultMapping(false), [['my-zone', 'eu']]);
   stats.durations('ShouldRateLimit').ended(7000);
   stats.durations('ShouldRateLimit').ended(300);
@@ -125,7 +125,7 @@ test('durations without a rule become a summary of the last ten minutes', async 
   expect(old).toContain('ratelimit_server_M_response_time_count 101');
 });
 
-test('a name that two types want belongs to the first; scales and dropped ones are heeded', async () => {
+test('a name of two types belongs to the first type; scales and drops apply', async () => {
   const { stats, registry } = create(
     mappingOf(`
 mappings:
@@ -146,7 +146,7 @@ mappings:
   expect(text).not.toContain('gone');
 });
 
-test('families of several processes add up, whatever their labels', async () => {
+test('families of several processes are added up, with any labels', async () => {
   const [one, other] = [create(), create()];
   one.stats.counted('d.k', false, TAKE, OK, false);
   other.stats.counted('d.k', false, TAKE, OK, false);

@@ -138,7 +138,7 @@ describe('the default mapping', () => {
     expect(shown(mapper, name)).toBe(metric);
   });
 
-  test('shows response times in seconds, or as they are', () => {
+  test('shows response times in seconds or milliseconds', () => {
     const name = 'ratelimit_server.ShouldRateLimit.response_time';
     const metric = 'ratelimit_service_response_time_seconds';
     expect(mapper.map(name, 'observer')).toMatchObject({

@@ -37,7 +37,7 @@ mappings: # for statsd exporter >= v0.6.0
     ]);
   });
 
-  test('says how durations are shown: type and options, of the rule or by default', () => {
+  test('sets the type and options of durations, by rule or by default', () => {
     expect(observerOf(rule('help: h'))).toMatchObject({ kind: 'summary', quantiles: [0.5, 0.9, 0.99] });
     expect(observerOf(rule('buckets: [.1, 1e0, 2]\n  timer_type: histogram'))).toEqual({
       kind: 'histogram',
@@ -108,7 +108,7 @@ mappings: # for statsd exporter >= v0.6.0
     ['a quantile above 1', rule('quantiles: [{ quantile: 5, error: 0 }]'), /from 0 to 1/],
     ['a list', '- a\n', /must be a mapping with the key "mappings"/],
     ['no YAML', 'mappings: [', /not valid YAML/],
-  ])('with %s is refused, with line and sentence', (_what, yaml, sentence) => {
+  ])('with %s is refused with a line number and an error message', (_what, yaml, sentence) => {
     const [first = '', ...rest] = read(yaml).errors.map(formatProblem);
     expect(first).toMatch(sentence);
     expect(rest).toEqual([]);

@@ -55,7 +55,7 @@ describe('a window of 10 (near beyond 8)', () => {
     expect(countsOf(item(window(10), hits), outcome(used, limited))).toEqual(counts);
   });
 
-  test('a remembered denial counts as over, all of it, and as one of the local cache', () => {
+  test('a cached denial counts all hits as over the limit, and once for the local cache', () => {
     expect(countsOf(item(window(10), 4), outcome(0, true, true))).toEqual({
       total_hits: 4,
       over_limit: 4,
@@ -63,7 +63,7 @@ describe('a window of 10 (near beyond 8)', () => {
     });
   });
 
-  test('shadow_mode counts what is over', () => {
+  test('shadow_mode counts hits over the limit', () => {
     const shadowed = { shadowed: true };
     expect(countsOf(item(window(10), 3), outcome(12, true), shadowed)).toMatchObject({ shadow_mode: 2 });
     expect(countsOf(item(window(10), 3), outcome(13, true), shadowed)).toMatchObject({ shadow_mode: 3 });
@@ -71,15 +71,15 @@ describe('a window of 10 (near beyond 8)', () => {
     expect(countsOf(item(window(10), 3), outcome(5, false), shadowed)).not.toHaveProperty('shadow_mode');
   });
 
-  test('nothing decided: only the hits count', () => {
+  test('without a decision, only the hits count', () => {
     expect(countsOf(item(window(10), 3), undefined)).toEqual({ total_hits: 3 });
   });
 
-  test('a refund is counted apart', () => {
+  test('a refund is counted separately', () => {
     expect(countsOf(item(window(10), 3, true), outcome(2, false))).toEqual({ total_negative_hits: 3 });
   });
 
-  test('where denied hits do not count, the same figures come out', () => {
+  test('if denied hits do not count, the statistics are the same', () => {
     const rules = { ...RULES, deniedHitsCount: false };
     const asked = item(window(10), 7);
     expect(countsOf(asked, outcome(5, true), { rules })).toEqual(countsOf(asked, outcome(12, true)));
@@ -89,11 +89,11 @@ describe('a window of 10 (near beyond 8)', () => {
     });
   });
 
-  test('an item of a request that another descriptor denied may not be in the count', () => {
+  test('an item of a request that another descriptor denied may not be counted', () => {
     expect(countsOf(item(window(10), 5), outcome(2, false))).toEqual({ total_hits: 5, within_limit: 5 });
   });
 
-  test('on_store_failure: deny knows no count', () => {
+  test('on_store_failure: deny has no count', () => {
     expect(countsOf(item(window(10), 5), outcome(0, true))).toEqual({ total_hits: 5, over_limit: 5 });
   });
 });
@@ -129,7 +129,7 @@ describe('near thresholds', () => {
   });
 });
 
-test('a series of takes counts what the reference counts', () => {
+test('a series of takes has the same counts as the reference', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 30 }),
@@ -158,7 +158,7 @@ test('a series of takes counts what the reference counts', () => {
   );
 });
 
-test('hostile hits never spoil a counter: it goes on counting one by one', () => {
+test('extreme hits do not corrupt a counter', () => {
   const values = RULE_COUNTERS.map(() => 0);
   const most = Number.MAX_SAFE_INTEGER;
   for (let call = 0; call < 3; call++) {

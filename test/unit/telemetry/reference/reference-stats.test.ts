@@ -51,7 +51,7 @@ describe('names', () => {
 });
 
 describe('the statistics of the reference', () => {
-  test('have its names', () => {
+  test('have the names of the reference', () => {
     const { stats } = create(10, ['d.k']);
     stats.counted('d.k', false, TAKE, OK, false);
     stats.unknownDomain('who', 2);
@@ -84,7 +84,7 @@ describe('the statistics of the reference', () => {
     ]);
   });
 
-  test('tell what changed, once', () => {
+  test('return each change once', () => {
     const { stats } = create(10, ['d.k']);
     const deltas = () => {
       const told: Record<string, number> = {};
@@ -108,7 +108,7 @@ describe('the statistics of the reference', () => {
     expect(deltas()).toEqual({ 'ratelimit.service.rate_limit.d.k.total_hits': 1 });
   });
 
-  test('100,000 values and 10,000 unknown domains make no more series than allowed, and lose no hit', () => {
+  test('100,000 values and 10,000 unknown domains create no more series than allowed, and lose no hits', () => {
     const { stats, byCaller } = create(1000, ['d.k']);
     for (let value = 0; value < 100_000; value++) {
       stats.counted(`d.k_${value}`, value % 2 === 0, TAKE, OK, false);
@@ -128,7 +128,7 @@ describe('the statistics of the reference', () => {
     expect(byCaller.refused).toBe(100_000 - 1000 + 10_000);
   });
 
-  test('rules have a budget of their own, and the names of the policy in force are rules', () => {
+  test('rules have a separate budget, and the names in the current policy are rules', () => {
     const { stats } = create(2, ['d.a', 'd.b', 'd.c']);
     for (const name of ['d.a', 'd.b', 'd.c', 'x.1', 'x.2', 'x.3']) {
       stats.counted(name, false, TAKE, OK, false);
@@ -142,7 +142,7 @@ describe('the statistics of the reference', () => {
     ]);
   });
 
-  test('rules that are no more make room for new ones, and what they counted last is still told', () => {
+  test('removed rules make space for new rules, and their last counts are still returned', () => {
     const { stats } = create(2, ['d.a', 'd.b']);
     stats.counted('d.a', false, TAKE, OK, false);
     stats.counted('d.b', false, TAKE, OK, false);
@@ -161,7 +161,7 @@ describe('the statistics of the reference', () => {
     expect(hits(told)).toContain('ratelimit.service.rate_limit.d.a.total_hits');
   });
 
-  test('names that callers make very long count as other', () => {
+  test('very long names from callers count as other', () => {
     const { stats } = create(10);
     stats.counted(`d.${'x'.repeat(10_000)}`, true, TAKE, OK, false);
     stats.unknownDomain('y'.repeat(10_000), 1);
@@ -169,7 +169,7 @@ describe('the statistics of the reference', () => {
   });
 });
 
-test('a counter that wraps tells the right delta', () => {
+test('a counter that wraps returns the correct delta', () => {
   const series = new StatSeries('p.', ['a']);
   const deltas: number[] = [];
   series.values[0] = 2 ** 53 - 2;
@@ -180,7 +180,7 @@ test('a counter that wraps tells the right delta', () => {
 });
 
 describe('durations', () => {
-  test('are sampled only once somebody asks, in milliseconds', () => {
+  test('are sampled only after the first query, in milliseconds', () => {
     const durations = new DurationStats('M');
     durations.ended(1500);
     expect(durations.takeSamples()).toEqual({ samples: [], count: 0 });
@@ -191,7 +191,7 @@ describe('durations', () => {
     expect(durations.takeSamples()).toEqual({ samples: [], count: 0 });
   });
 
-  test('of a busy interval are a bounded sample of all of it', () => {
+  test('in a busy interval are a bounded sample of the whole interval', () => {
     let seed = 1;
     const durations = new DurationStats('M', () => {
       seed = (seed * 48_271) % 2_147_483_647;

@@ -15,7 +15,7 @@ function read(names: readonly string[], environment: Readonly<Record<string, str
 }
 
 describe('mogrifiers', () => {
-  test('take a name apart', () => {
+  test('parse a name', () => {
     expect(mogrify(read(['HITS'], HITS), 'ratelimit.service.rate_limit.d.a_b.c.total_hits')).toEqual({
       name: 'ratelimit.service.rate_limit.total_hits',
       tags: [
@@ -25,11 +25,11 @@ describe('mogrifiers', () => {
     });
   });
 
-  test('leave a name that none matches', () => {
+  test('do not change a name without a match', () => {
     expect(mogrify(read(['HITS'], HITS), 'other')).toEqual({ name: 'other', tags: [] });
   });
 
-  test('keep the number of a group that is not there', () => {
+  test('keep the reference to a missing group', () => {
     const more = { ...HITS, DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a:$1,b:$9,c:fixed,d:$0' };
     const { tags } = mogrify(read(['hits'], more), 'ratelimit.service.rate_limit.d.k.x');
     expect(Object.fromEntries(tags)).toEqual({
@@ -40,7 +40,7 @@ describe('mogrifiers', () => {
     });
   });
 
-  test('the first that matches wins', () => {
+  test('use the first match', () => {
     const mogrifiers = read(['ONE', 'HITS'], {
       ...HITS,
       DOG_STATSD_MOGRIFIER_ONE_PATTERN: '\\.one$',
@@ -80,7 +80,7 @@ describe('mogrifiers', () => {
     expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining(sentence)]);
   });
 
-  test('the plural that the documentation of others has is told of', () => {
+  test('the plural form in other documentation is reported', () => {
     const result = readMogrifiers(['X'], {
       DOG_STATSD_MOGRIFIERS_X_PATTERN: 'a',
       DOG_STATSD_MOGRIFIER_X_NAME: 'b',

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { extraTags } from '../../../../src/telemetry/statsd/stats-sink.js';
 
-test('tags hold nothing that ends a name or a line', () => {
+test('tags contain no separators or line breaks', () => {
   const tags = new Map([
     ['z', 'a.b:c|d'],
     ['a b|c=', 'two words\nand\ta line'],

@@ -45,7 +45,7 @@ const told = (from: number, to: number): void => {
   for (let i = from; i < to; i++) sink.counter(nameOf(i), 1);
 };
 
-test('megabytes of lines come in order, and what no flush released waits', async () => {
+test('megabytes of lines arrive in order, and lines wait for a flush', async () => {
   told(0, 1);
   sink.flush();
   await waitFor('the first line', () => received !== '');
@@ -60,7 +60,7 @@ test('megabytes of lines come in order, and what no flush released waits', async
   expect(sink.dropped).toBe(0);
 });
 
-test('a collector that goes after the first of them gets the last of them when it is back', async () => {
+test('a collector that disconnects after the first lines gets the last lines later', async () => {
   closes = true;
   told(0, LINES);
   sink.flush();
@@ -69,7 +69,7 @@ test('a collector that goes after the first of them gets the last of them when i
   expect(received.split('\n').length).toBeGreaterThan(LINES / 2);
 });
 
-test('what waits is sent before the end', async () => {
+test('waiting lines are sent before the end', async () => {
   await waitFor('a connection', () => connections.length > 0);
   told(0, LINES);
   await sink.close();
@@ -77,7 +77,7 @@ test('what waits is sent before the end', async () => {
   expect(received.split('\n')).toHaveLength(LINES + 1);
 });
 
-test('a collector that sends and sends is left, and called again', async () => {
+test('a collector that sends endless data is disconnected, and reconnected later', async () => {
   await waitFor('a connection', () => connections.length > 0);
   const flood = (): void => {
     const [first] = connections as [Socket];

@@ -78,18 +78,18 @@ test.each([0.8, 1, 1.3])(
   },
 );
 
-test('on flat traffic errors stay in their bound', () => {
+test('errors stay within the bound for uniform traffic', () => {
   const random = seededRandom(12);
   expectKept(counted(50_000, () => [`key ${Math.floor(random() * 5000)}`, 1]));
 });
 
-test('keys that never come again, and all at once, leave those that do', () => {
+test('keys that occur once do not remove frequent keys', () => {
   expectKept(counted(30_000, (call) => [call % 40 === 0 ? 'steady' : `once ${call}`, 1]));
   const { sketch } = counted(30_000, (call) => [call % 40 === 0 ? 'steady' : `once ${call}`, 1]);
   expect(sketch.kept.has('steady')).toBe(true);
 });
 
-test('errors stay in their bound whatever the counts', () => {
+test('errors stay within the bound for any counts', () => {
   const random = seededRandom(13);
   for (let round = 0; round < 20; round++) {
     const keys = 1 + Math.floor(random() * 400);
@@ -99,7 +99,7 @@ test('errors stay in their bound whatever the counts', () => {
   }
 });
 
-test('trimmed, it keeps as many keys as its capacity, those with most', () => {
+test('trimming keeps the keys with the highest counts, up to the capacity', () => {
   const { sketch, exact, total } = counted(5000, (call) => [`key ${call % 80}`, 1 + (call % 80)]);
   sketch.trim();
   expect(sketch.kept.size).toBeLessThanOrEqual(CAPACITY);

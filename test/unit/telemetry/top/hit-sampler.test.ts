@@ -15,7 +15,7 @@ function second(sampler: HitSampler, calls: number, hits = 1): { looked: number;
   return { looked, counted };
 }
 
-test('a thousand calls a second are all counted, with the hits that they bring', () => {
+test('a thousand calls per second are all counted, with their hits', () => {
   const sampler = new HitSampler(seededRandom(1));
   for (const hits of [1, 2, 7, 1000, 4_294_967_295, Number.MAX_SAFE_INTEGER]) {
     expect(sampler.take(hits)).toBe(hits);
@@ -25,7 +25,7 @@ test('a thousand calls a second are all counted, with the hits that they bring',
   expect(sampler.hitsPerSample).toBe(1);
 });
 
-test('of more calls it looks at about a thousand a second, at once and for as long as it takes', () => {
+test('samples about a thousand calls per second under higher load, immediately and permanently', () => {
   const sampler = new HitSampler(seededRandom(2));
   // The sampler adapts to the rate within the first second.
   expect(second(sampler, 1_000_000).looked).toBeLessThan(12_000);
@@ -38,7 +38,7 @@ test('of more calls it looks at about a thousand a second, at once and for as lo
   expect(sampler.hitsPerSample).toBeGreaterThanOrEqual(512);
 });
 
-test('it looks at everything again within seconds once there are few calls', () => {
+test('counts every call again within seconds when the load falls', () => {
   const sampler = new HitSampler(seededRandom(3));
   second(sampler, 1_000_000);
   for (let at = 0; at < 3; at++) second(sampler, 10);
@@ -46,7 +46,7 @@ test('it looks at everything again within seconds once there are few calls', () 
   expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
 });
 
-test('a flood of calls with as many hits as there can be is looked at no more than others', () => {
+test('a flood of calls with the maximum hits is not sampled more often than others', () => {
   const sampler = new HitSampler(seededRandom(9));
   second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
   second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
@@ -59,7 +59,7 @@ test('a flood of calls with as many hits as there can be is looked at no more th
   expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
 });
 
-test('a second that took longer has as many more calls', () => {
+test('a longer second has proportionally more calls', () => {
   const sampler = new HitSampler(seededRandom(4));
   for (let call = 0; call < 1900; call++) sampler.take(1);
   sampler.adapt(1.9);
@@ -69,7 +69,7 @@ test('a second that took longer has as many more calls', () => {
   expect(sampler.hitsPerSample).toBe(2);
 });
 
-test('callers that come in a fixed rhythm are counted alike', () => {
+test('callers with a fixed rhythm are counted equally', () => {
   const sampler = new HitSampler(seededRandom(5));
   const counted = [0, 0, 0, 0];
   const seen = 400_000;
@@ -84,7 +84,7 @@ test('callers that come in a fixed rhythm are counted alike', () => {
   for (const count of counted) expect(Math.abs(count - seen / 4)).toBeLessThan(most);
 });
 
-test('few calls of many hits are counted as well as many calls of few', () => {
+test('few calls with many hits are counted as exactly as many calls with few hits', () => {
   const sampler = new HitSampler(seededRandom(6));
   const hitsPerSample: number[] = [];
   let large = 0;
@@ -103,7 +103,7 @@ test('few calls of many hits are counted as well as many calls of few', () => {
   expect(Math.abs(large - 500_000)).toBeLessThanOrEqual(10 * 2 * step);
 });
 
-test('no hit is counted twice or left out on average, whatever the sizes of calls', () => {
+test('on average, each hit is counted once, for any sizes of calls', () => {
   const random = seededRandom(7);
   const sampler = new HitSampler(seededRandom(8));
   // Enough calls for stretches of at least 64 hits.

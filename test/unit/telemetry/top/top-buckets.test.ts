@@ -72,7 +72,7 @@ test('the most denied and the most used buckets come first, with both numbers', 
   expect(bench.top.about('minute')).toEqual({ error: { denied: 0, used: 0 }, coversMicros: 0, sampled: 1 });
 });
 
-test('a minute and an hour later what was counted is gone, not before', () => {
+test('counts disappear after a minute and an hour, and not earlier', () => {
   const bench = new Bench(10);
   bench.count('denied', 'a:x');
   bench.pass(60);
@@ -90,7 +90,7 @@ test('a minute and an hour later what was counted is gone, not before', () => {
   expect(bench.top.about('hour').coversMicros).toBeLessThan(4_300_000_000);
 });
 
-test('a process that was stopped for long shows nothing older than the span', () => {
+test('a process that was stopped shows no older counts than the time span', () => {
   const bench = new Bench(10);
   bench.count('denied', 'a:x');
   bench.micros += 3_000_000_000;
@@ -99,7 +99,7 @@ test('a process that was stopped for long shows nothing older than the span', ()
   expect(bench.rank('denied', 'hour')).toEqual([['a:x', 1, 0]]);
 });
 
-test('estimates over several slices stay within the errors that are told', () => {
+test('estimates over several slices stay within the reported errors', () => {
   const bench = new Bench(20);
   const random = seededRandom(3);
   const exact = new Map<string, number>();
@@ -134,32 +134,35 @@ test('estimates over several slices stay within the errors that are told', () =>
   expect(rows.slice(0, 3).map(({ key }) => key)).toEqual(exactly.map(([key]) => key));
 });
 
-test.each(['skewed', 'flat'])('of many %s decisions a second, sampled, the estimates are near', (kind) => {
-  const bench = new Bench(500);
-  const random = seededRandom(4);
-  const exact = new Map<string, number>();
-  const tenants = 200;
-  for (let second = 0; second < 8; second++) {
-    for (let at = 0; at < 20_000; at++) {
-      const key = `a:${Math.floor((kind === 'flat' ? random() : random() ** 3) * tenants)}`;
-      bench.count('denied', key);
-      exact.set(key, (exact.get(key) ?? 0) + 1);
+test.each(['skewed', 'flat'])(
+  'estimates of many %s decisions per second, which are sampled, are close',
+  (kind) => {
+    const bench = new Bench(500);
+    const random = seededRandom(4);
+    const exact = new Map<string, number>();
+    const tenants = 200;
+    for (let second = 0; second < 8; second++) {
+      for (let at = 0; at < 20_000; at++) {
+        const key = `a:${Math.floor((kind === 'flat' ? random() : random() ** 3) * tenants)}`;
+        bench.count('denied', key);
+        exact.set(key, (exact.get(key) ?? 0) + 1);
+      }
+      bench.pass(1);
     }
-    bench.pass(1);
-  }
-  const { sampled } = bench.top.about('minute');
-  expect(sampled).toBeGreaterThan(8);
-  const rows = bench.rank('denied', 'minute', 1000);
-  expect(rows).toHaveLength(tenants);
-  // Five standard deviations at the reported sampling rate.
-  const wrong = rows.filter(([key, denied]) => {
-    const truth = exact.get(key) ?? 0;
-    return Math.abs(denied - truth) > 5 * Math.sqrt(truth * sampled);
-  });
-  expect(wrong).toEqual([]);
-});
+    const { sampled } = bench.top.about('minute');
+    expect(sampled).toBeGreaterThan(8);
+    const rows = bench.rank('denied', 'minute', 1000);
+    expect(rows).toHaveLength(tenants);
+    // Five standard deviations at the reported sampling rate.
+    const wrong = rows.filter(([key, denied]) => {
+      const truth = exact.get(key) ?? 0;
+      return Math.abs(denied - truth) > 5 * Math.sqrt(truth * sampled);
+    });
+    expect(wrong).toEqual([]);
+  },
+);
 
-test('what is kept is bounded, and ranking it takes many short steps', () => {
+test('memory is bounded, and ranking takes many short steps', () => {
   const bench = new Bench(100);
   for (let second = 0; second < 70; second++) {
     for (let at = 0; at < 300; at++) bench.count('used', `a:${second} ${at}`);
