@@ -22,7 +22,7 @@ const COMPLETE = {
 const decide = (variables: Record<string, string>) =>
   findInVariables({ ...COMPLETE, ...variables }).decide.map(({ about, text }) => `${about}: ${text}`);
 
-test('knows what the image sets', () => {
+test('contains the variables of the image', () => {
   const { NODE_ENV: _, ...ofImage } = environmentOf(
     parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8')).at(-1) ?? {
       base: '',
@@ -36,7 +36,7 @@ test('knows what the image sets', () => {
   }
 });
 
-test('an installation that sets everything that differs needs no decision', () => {
+test('an installation that sets all variables with different defaults needs no decision', () => {
   const { same, better, decide: undecided, keep } = findInVariables(COMPLETE);
   expect(undecided).toEqual([]);
   expect(keep).toEqual({});
@@ -51,7 +51,7 @@ test('an installation that sets everything that differs needs no decision', () =
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
 });
 
-test('with nothing set, says which defaults differ and how to keep them', () => {
+test('without variables, lists different defaults and how to keep them', () => {
   const { decide: undecided, keep } = findInVariables({});
   expect(keep).toEqual({
     RUNTIME_ROOT: '/srv/runtime_data/current',
@@ -66,7 +66,7 @@ test('with nothing set, says which defaults differ and how to keep them', () => 
   expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT', 'REDIS_TYPE']);
 });
 
-test('says what is no longer needed, and what nobody reads', () => {
+test('lists unneeded and unused variables', () => {
   const { same, better, unused } = findInVariables({
     ...COMPLETE,
     REDIS_POOL_SIZE: '5',
@@ -100,7 +100,7 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
 });
 
-test('variables of OpenTelemetry mean the same where traces are recorded', () => {
+test('variables of OpenTelemetry have the same meaning if tracing is on', () => {
   const variables = {
     ...COMPLETE,
     TRACING_ENABLED: 'true',
@@ -113,7 +113,7 @@ test('variables of OpenTelemetry mean the same where traces are recorded', () =>
   });
 });
 
-test('what Node.js reads is not said to change nothing', () => {
+test('variables of Node.js are not reported as unused', () => {
   const { advice, unused } = findInVariables(
     { ...COMPLETE, NODE_OPTIONS: '--max-old-space-size=160', NODE_NAME: 'a' },
     new Set(),
@@ -150,7 +150,7 @@ describe('needs a decision', () => {
     expect(lines.join()).not.toContain('s3cret');
   });
 
-  test('everything at once, however much is wrong', () => {
+  test('all problems together', () => {
     const lines = decide({
       BACKEND_TYPE: 'memcache',
       GRPC_PORT: 'x',
@@ -172,13 +172,13 @@ describe('needs a decision', () => {
     { CONFIG_TYPE: 'GRPC_XDS_SOTW' },
   ])('not: %j', (variables) => expect(decide(variables as Record<string, string>)).toEqual([]));
 
-  test('not what is set to something unknown: that is said of its line', () => {
+  test('not a variable with an unknown value, which is reported for its line', () => {
     const { LOG_LEVEL: _, ...others } = COMPLETE;
     expect(findInVariables(others, new Set(['LOG_LEVEL'])).decide).toEqual([]);
   });
 });
 
-test('mogrifiers that lack something are one thing to decide', () => {
+test('incomplete mogrifiers are one decision', () => {
   const lines = decide({ USE_DOG_STATSD: 'true', USE_DOG_STATSD_MOGRIFIERS: 'TAG' });
   expect(lines).toEqual([
     expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: not set, /),
@@ -196,7 +196,7 @@ test('mogrifiers that lack something are one thing to decide', () => {
   ]);
 });
 
-test('what a start refuses is not called the same: an address that is none, and nothing follows from that', () => {
+test('a variable that weir refuses is not listed as the same, for example an invalid address', () => {
   const variables = { ...COMPLETE, REDIS_URL: 'master,geheim:1', REDIS_AUTH: 'geheim', REDIS_TLS: 'true' };
   const { same, decide: undecided } = findInVariables(variables);
   expect(undecided).toEqual([
@@ -211,13 +211,13 @@ test('what a start refuses is not called the same: an address that is none, and 
 test.each([
   [{ BACKEND_TYPE: 'memcache', MEMCACHE_SRV: 'x' }, 'BACKEND_TYPE'],
   [{ REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_CACHE_NAME: 'c' }, 'REDIS_AWS_IAM_AUTH'],
-])('%j: what goes with a refused variable is no gain', (variables, refused) => {
+])('%j: a refused variable is not listed as an improvement', (variables, refused) => {
   const { better, decide: undecided } = findInVariables({ ...COMPLETE, ...variables });
   expect(undecided.map(({ about }) => about)).toEqual([refused]);
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
 });
 
-test('what is doubled in both is good to know, and no decision', () => {
+test('a variable that both services duplicate needs no decision', () => {
   const doubled = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' };
   const { advice, decide: undecided } = findInVariables({ ...COMPLETE, ...doubled });
   expect(advice).toEqual([
@@ -229,23 +229,23 @@ test('what is doubled in both is good to know, and no decision', () => {
 test.each([
   ['true', ['STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', 'Redis']],
   ['false', ['Redis']],
-])('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s is better only where it is on', (value, abouts) => {
+])('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s is an improvement only if it is on', (value, abouts) => {
   const { better } = findInVariables({ ...COMPLETE, STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: value });
   expect(better.map(({ about }) => about)).toEqual(abouts);
 });
 
-test('what needs a decision is not called the same', () => {
+test('a variable that needs a decision is not listed as the same', () => {
   const { same } = findInVariables({ ...COMPLETE, CACHE_KEY_PREFIX: 'a_' });
   expect(same.map(({ about }) => about).join()).not.toContain('CACHE_KEY_PREFIX');
 });
 
-test('statsd is not turned on where envoyproxy/ratelimit would not start with it', () => {
+test('statsd is not turned on if envoyproxy/ratelimit would not start with it', () => {
   const { USE_STATSD: _, ...others } = COMPLETE;
   expect(findInVariables({ ...others, USE_PROMETHEUS: 'true' }).keep).toEqual({});
   expect(findInVariables(others).keep).toEqual({ USE_STATSD: 'true' });
 });
 
-test('every sentence names the program that it is about', () => {
+test('every sentence contains the name of its program', () => {
   const {
     decide: undecided,
     advice,
@@ -262,7 +262,7 @@ test('every sentence names the program that it is about', () => {
     expect(text).not.toMatch(/\b(?:there|here|sinks?)\b(?! is)/);
 });
 
-test("variables of Go's runtime change nothing, those of its issuers need a decision", () => {
+test("variables of Go's runtime have no effect, and its CA variables need a decision", () => {
   const { unused, decide: undecided } = findInVariables({
     ...COMPLETE,
     GOMAXPROCS: '2',

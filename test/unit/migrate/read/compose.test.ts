@@ -46,7 +46,7 @@ describe('extends', () => {
     expect(environment).toMatchObject({ variables: { LOG_LEVEL: 'debug', PORT: '2' }, decide: [] });
   });
 
-  test('within a file both services run, so one is to be named', () => {
+  test('requires the name of one of two services in the same file', () => {
     const own = { 'c.yaml': `${BASE}  ratelimit: { extends: base, environment: { PORT: 2 } }\n` };
     expect(files.read(own)).toMatch(/^several services may be the rate limit service; /);
     expect(files.good(own, 'ratelimit').environment.variables).toEqual({ LOG_LEVEL: 'debug', PORT: '2' });
@@ -78,7 +78,7 @@ test.each<[string, Texts, string]>([
     'are not supported',
   ],
   ['an env file that is not there', { 'c.yaml': composeFile(`${IMAGE}\nenv_file: gone.env`) }, 'gone.env'],
-])('nothing is taken for unset under %s', (_name, texts, said) => {
+])('no variable counts as unset under %s', (_name, texts, said) => {
   const { environment } = files.good(texts);
   expect(environment.decide.map(({ about, text }) => `${about}: ${text}`)).toEqual([
     expect.stringContaining(said),
@@ -86,7 +86,7 @@ test.each<[string, Texts, string]>([
   expect(findInVariables(environment.variables, environment.unknown).keep).toEqual({});
 });
 
-test('an env file that is not there outranks those before it, and not the variables of the service', () => {
+test('a missing env file overrides earlier env files, but not the variables of the service', () => {
   const service = `${IMAGE}\nenv_file: [unnamed.env, gone.env]\nenvironment: [LOG_LEVEL=debug]`;
   const { variables, unknown } = files.good({
     'unnamed.env': 'PORT=1\n',
@@ -116,7 +116,7 @@ describe('override files', () => {
     });
   });
 
-  test('one that nobody named is loaded, and said', () => {
+  test('an override file next to the compose file is loaded and reported', () => {
     const folder = files.folderOf({ 'compose.yaml': MAIN, 'compose.override.yml': OVER });
     const found = readInstallation([`${folder}/compose.yaml`], [], undefined);
     expect(found).toMatchObject({
@@ -180,7 +180,7 @@ test.each([
   expect(decide[0]?.text).toContain('Run `weir health` instead');
 });
 
-test('a Redis that throws counters away is to be decided', () => {
+test('a Redis that evicts counters needs a decision', () => {
   const redis = '  redis: { image: redis, command: redis-server --maxmemory-policy volatile-ttl }\n';
   const { decide } = files.good({ 'c.yaml': composeFile(IMAGE) + redis });
   expect(decide).toEqual([{ about: 'service redis', text: expect.stringContaining('volatile-ttl') }]);
@@ -188,7 +188,7 @@ test('a Redis that throws counters away is to be decided', () => {
   expect(files.good({ 'c.yaml': composeFile(IMAGE) + kept }).decide).toEqual([]);
 });
 
-test('a directory with a compose file is not taken for one with policies', () => {
+test('a directory with a compose file does not count as a policy directory', () => {
   const folder = files.folderOf({ 'compose.yaml': composeFile(IMAGE) });
   expect(readInstallation([folder], [], undefined)).toContain(`weir migrate ${folder}/compose.yaml`);
 });

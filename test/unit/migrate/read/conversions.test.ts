@@ -20,8 +20,8 @@ function convert(name: string, text: string) {
 const limit = (fields: string) => `- { namespace: shop, max_value: 10, seconds: 60, ${fields} }\n`;
 const NOT_CONVERTED = 'this limit was not converted: ';
 
-describe('limits of Limitador', () => {
-  test('conditions and variables are nodes, in their order; seconds are a window', () => {
+describe('Limitador limits', () => {
+  test('conditions and variables become nodes in their order, and seconds become a window', () => {
     const text = `
 - namespace: shop
   max_value: 50000
@@ -48,7 +48,7 @@ descriptors:
     });
   });
 
-  test('several windows of the same entries are a list; the limits of a Limitador are read, too', () => {
+  test('several windows with the same entries become a list; a Limitador resource is also read', () => {
     const text = `apiVersion: limitador.kuadrant.io/v1alpha1
 kind: Limitador
 metadata: { name: l }
@@ -99,7 +99,7 @@ descriptors:
     expect(decide[0]).toContain(said);
   });
 
-  test('limits with different entries need a descriptor each', () => {
+  test('limits with different entries need separate descriptors', () => {
     const { decide } = convert('limits.yaml', limit('variables: [a]') + limit('variables: [a, b]'));
     expect(decide).toEqual([
       expect.stringContaining('limits.yaml: namespace shop: its limits have different entries: [a], [a, b].'),
@@ -109,7 +109,7 @@ descriptors:
     expect(convert('limits.yaml', values).decide).toEqual([]);
   });
 
-  test('keys in another order are the same entries, and a condition that is written twice is one', () => {
+  test('keys in another order are the same entries, and a duplicate condition counts once', () => {
     const first = limit('conditions: ["a == \'1\'", "b == \'2\'", "a == \'1\'"], variables: [c, c]');
     const second =
       '- { namespace: shop, max_value: 9, seconds: 3600, conditions: ["b == \'2\'", a == "1"], variables: [c] }\n';
@@ -130,7 +130,7 @@ descriptors:
 `);
   });
 
-  test('texts with line ends and control characters of YAML are written so that they are read again', () => {
+  test('texts with line breaks and YAML control characters are written in a readable form', () => {
     const odd = '"a\\x85\\u2028\\u2029\\x7f\\x9f\\ufeffb"';
     const name = `name: ${odd}, conditions: [${JSON.stringify(`a == '${odd.slice(1, -1)}'`).replaceAll('\\\\', '\\')}]`;
     const { policies, decide } = convert('limits.yaml', limit(name));
@@ -138,7 +138,7 @@ descriptors:
     expect(policies['policies/shop.yaml']).toContain(String.raw`"a\u0085\u2028\u2029\u007f\u009f\ufeffb"`);
   });
 
-  test('a file of many limits is converted in a time that its length bounds', () => {
+  test('the conversion time is proportional to the length of the file', () => {
     const many = Array.from({ length: 5000 }, (_, i) =>
       limit(`conditions: ["a == '${i}'"], variables: [b${i}]`),
     );
@@ -146,12 +146,12 @@ descriptors:
   });
 });
 
-describe('RateLimits of Emissary', () => {
+describe('Emissary RateLimits', () => {
   const rateLimit = (limits: string, domain = 'ambassador') =>
     'apiVersion: getambassador.io/v3alpha1\nkind: RateLimit\nmetadata: { name: x }\n' +
     `spec: { domain: ${domain}, limits: [${limits}] }\n`;
 
-  test('items of a pattern are nodes; LogOnly is shadow_mode', () => {
+  test('items of a pattern become nodes, and LogOnly becomes shadow_mode', () => {
     const text = rateLimit(
       '{ name: user, pattern: [{ generic_key: foo }, { remote_address: "*" }], rate: 5, unit: Minute }, ' +
         '{ action: LogOnly, pattern: [{ user: "" }], rate: 100, unit: day }',
@@ -173,7 +173,7 @@ descriptors:
     });
   });
 
-  test('a domain names a file in the folder, whatever it holds', () => {
+  test('each domain has a file in the folder, for any name', () => {
     const one = '{ pattern: [{ a: b }], rate: 1, unit: day }';
     const text = [rateLimit(one, '../evil'), rateLimit(one, '"..*evil"'), rateLimit(one, '"a\\nb"')].join(
       '---\n',
@@ -213,13 +213,13 @@ descriptors:
 test.each([
   'apiVersion: limitador.kuadrant.io/v1alpha1\nkind: Limitador\nspec: { limits: { namespace: a } }\n',
   'apiVersion: getambassador.io/v2\nkind: RateLimit\nspec: { domain: a, limits: { rate: 1 } }\n',
-])('limits that are not a list are refused by name: %j', (text) => {
+])('limits that are not a list are refused: %j', (text) => {
   const { policies, decide } = convert('limits.yaml', text);
   expect(policies).toEqual({});
   expect(decide).toEqual([expect.stringContaining(NOT_CONVERTED)]);
 });
 
-describe('what is neither an installation nor converted is named', () => {
+describe('other input is reported', () => {
   const CHART = 'apiVersion: v2\nname: limits\nversion: 0.1.0\n';
 
   test.each([
@@ -247,7 +247,7 @@ describe('what is neither an installation nor converted is named', () => {
     expect(installations.read(files as Record<string, string>)).toContain(said);
   });
 
-  test('the templates of a chart, as a directory and as a file that is YAML as it is', () => {
+  test('chart templates, as a directory and as a valid YAML file', () => {
     const folder = installations.folderOf({
       'Chart.yaml': CHART,
       'templates/policy.yaml': 'apiVersion: v1\nkind: ConfigMap\ndata: { a: "domain: {{ .Values.x }}" }\n',
@@ -257,7 +257,7 @@ describe('what is neither an installation nor converted is named', () => {
       expect(readInstallation([path], [], undefined)).toContain(said);
   });
 
-  test('the directory of a chart', () => {
+  test('a chart directory', () => {
     const folder = installations.folderOf({
       'Chart.yaml': CHART,
       'templates/policy.yaml': 'domain: {{ .x }}\n',

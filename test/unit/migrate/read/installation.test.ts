@@ -76,7 +76,7 @@ describe('variables of compose', () => {
     ['a missing env file', 'env_file: gone.env', 'this file in "env_file" cannot be read'],
     ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" refers to the service'],
     ['little memory', 'mem_limit: 64m', 'has a memory'],
-  ])('to be decided: %s', (_name, service, text) => {
+  ])('needs a decision: %s', (_name, service, text) => {
     const { environment, decide } = files.good({ 'c.yaml': composeFile(service) });
     expect([...environment.decide, ...decide]).toEqual([
       { about: expect.anything(), text: expect.stringContaining(text) },
@@ -93,7 +93,7 @@ describe('variables of Kubernetes', () => {
 - { name: TOKEN, value: x$(REDIS_AUTH) }
 - { name: POD_IP, valueFrom: { fieldRef: { fieldPath: status.podIP } } }`;
 
-  test('those of a container, with references that stay references', () => {
+  test('contain the variables of a container, and keep references', () => {
     const { environment, pick } = files.good({ 'k.yaml': deployment(ENV) });
     expect(pick).toMatchObject({
       workload: {
@@ -123,7 +123,7 @@ describe('variables of Kubernetes', () => {
     'envFrom:\n- configMapRef: { name: base }\n- secretRef: { name: hidden }\n' +
     'env:\n- name: PORT\n  valueFrom: { configMapKeyRef: { name: base, key: port } }';
 
-  test('those of ConfigMaps and Secrets that are named, too; what a Secret holds is never told', () => {
+  test('include referenced ConfigMaps and Secrets, without the values of Secrets', () => {
     const found = files.good({
       'k.yaml': deployment(FROM) + configMap('base', 'LOG_LEVEL: debug\nport: "99"') + SECRET,
     });
@@ -135,7 +135,7 @@ describe('variables of Kubernetes', () => {
     expect(JSON.stringify(found.environment)).not.toContain('geheim');
   });
 
-  test('of those that are not named nothing is taken for unset', () => {
+  test('from missing ConfigMaps do not count as unset', () => {
     const { environment } = files.good({ 'k.yaml': deployment(FROM) });
     expect(environment.decide.map(({ about }) => about)).toEqual(['ConfigMap base', 'Secret hidden', 'PORT']);
     expect(findInVariables(environment.variables, environment.unknown).keep).toEqual({});
@@ -150,7 +150,7 @@ describe('variables of Kubernetes', () => {
   });
 });
 
-describe('which service it is', () => {
+describe('the selected service', () => {
   const two = (a: string, b: string) => `services:\n  a: ${a}\n  b: ${b}\n`;
   test.each([
     [
@@ -175,14 +175,14 @@ describe('which service it is', () => {
     expect(pick).toMatchObject({ workload: { names: ['b'] }, because: expect.stringContaining(because) });
   });
 
-  test('the name, where nothing else says it', () => {
+  test('is found by its name, if nothing else identifies it', () => {
     expect(files.good({ 'c.yaml': composeFile('build: .') }).pick?.because).toBe(
       'its name suggests a rate limit service',
     );
   });
 
   const TWINS = two('{ image: envoyproxy/ratelimit }', '{ image: envoyproxy/ratelimit }');
-  test('is asked for where several may be it, and taken from --service', () => {
+  test('must be given with --service if there are several candidates', () => {
     expect(files.read({ 'c.yaml': TWINS })).toBe(
       'several services may be the rate limit service; set --service to one of a (service a in c.yaml), ' +
         'b (service b in c.yaml)',
@@ -235,7 +235,7 @@ describe('Envoy Gateway', () => {
     expect(decide).toEqual([]);
   });
 
-  test('without Redis there is nothing to move; a patch is to be looked at', () => {
+  test('without Redis, no migration is needed; patches must be reviewed', () => {
     const patch = 'provider: { kubernetes: { rateLimitDeployment: { patch: {} } } }\n';
     const text = FILE.replace(/rateLimit: .*/, '') + patch;
     expect(files.good({ 'g.yaml': text }).decide.map(({ text: said }) => said)).toEqual([
@@ -256,7 +256,7 @@ describe.each(['__proto__', 'constructor', 'toString'])('a variable called %s', 
     ['an env file', { 'rl.env': `${name}=b\n` }],
     ['a container', { 'k.yaml': deployment(item) }],
     ['a chart', { 'values.yaml': chart }],
-  ])('of %s is found, written, and said to be unknown', (_name, texts) => {
+  ])('in %s is found, written, and reported as unknown', (_name, texts) => {
     const found = files.good(texts);
     const { variables, unknown } = found.environment;
     expect(Object.entries(variables)).toContainEqual([name, 'b']);
@@ -271,7 +271,7 @@ describe.each(['__proto__', 'constructor', 'toString'])('a variable called %s', 
   });
 });
 
-describe('values of charts', () => {
+describe('chart values', () => {
   test.each([
     [
       'image with repository',
@@ -301,7 +301,7 @@ test.each([
   ['an empty file', { 'a.yaml': '# nothing\n' }, '"a.yaml" is empty'],
   ['no YAML', { 'a.yaml': 'services: [\n' }, 'a.yaml:1:11: this is not valid YAML'],
   ['no such file', {}, ''],
-])('a sentence for %s', (_name, texts, start) => {
+])('an error message for %s', (_name, texts, start) => {
   const found =
     start === ''
       ? readInstallation(['/nowhere/a.yaml'], [], undefined)

@@ -14,7 +14,7 @@ import {
 const files = new Installations();
 afterAll(() => files.remove());
 
-describe('where the policies are', () => {
+describe('the location of the policies', () => {
   const ROOT = 'RUNTIME_ROOT: /data, RUNTIME_SUBDIRECTORY: ratelimit';
   const locate = (texts: Readonly<Record<string, string>>) => {
     const { inputs, pick, environment } = files.good(texts);
@@ -114,7 +114,7 @@ describe('where the policies are', () => {
     expect(found).toEqual(['m.yaml ConfigMap limits', 'm.yaml data["shop"]', '']);
   });
 
-  test('a ConfigMap that is not there is asked for', () => {
+  test('a missing ConfigMap is requested', () => {
     const [text] = locate({
       'k.yaml': deployment(mounts('{ name: v, mountPath: /data/ratelimit/config }'), VOLUMES),
     });

@@ -21,7 +21,7 @@ test.each([
   of('{ key: k, metadata: { any: [1] }, rate_limit: }'),
   of(`{ key: k, ${LIMIT}, descriptors: [{ key: k, ${LIMIT} }] }, { key: k, value: v }`),
   'domain: a\ndescriptors:\n',
-])('%s is taken', (text) => expect(judge([text])).toEqual(['taken']));
+])('%s is accepted', (text) => expect(judge([text])).toEqual(['taken']));
 
 test.each([
   'descriptors: []',
@@ -42,7 +42,7 @@ test.each([
   of('{ key: k, descriptors: [{ key: l }, { key: l }] }'),
 ])('%s is refused', (text) => expect(judge([text])).toEqual(['refused']));
 
-test('a domain may come twice only where files are merged, and then not with the same descriptor', () => {
+test('a domain may occur twice only if files are merged, and only with different descriptors', () => {
   const texts = [of('{ key: k }'), of('{ key: l }'), of('{ key: k }'), of('{ key: k }', 'b')];
   expect(judge(texts)).toEqual(['taken', 'refused', 'refused', 'taken']);
   expect(judge(texts, true)).toEqual(['taken', 'taken', 'refused', 'taken']);

@@ -131,7 +131,7 @@ test.each<[Readonly<Record<string, string>>, (readonly [string, string])[], stri
   expect(migrate).toEqual(files);
 });
 
-test('what lies beside the directory counts as well where that directory is a mount of its own', () => {
+test('files next to the directory also count if the directory is a separate mount', () => {
   // In the container, the second mount hides `config` of the first one, so only files next to it are visible.
   const { migrate } = both(LAYOUT, [
     ['rl', '/data/ratelimit'],
@@ -146,7 +146,7 @@ test('what lies beside the directory counts as well where that directory is a mo
   ]);
 });
 
-test('a directory that is named may hold files beside the one of the policies, too', () => {
+test('a given directory may contain files next to the policy directory', () => {
   const { settings } = findInVariables(LAYOUT);
   const located = (files: Readonly<Record<string, string>>) => {
     const root = installations.folderOf(files);
@@ -158,7 +158,7 @@ test('a directory that is named may hold files beside the one of the policies, t
   expect(located({ 'config.yml': 'a', 'other.yml': 'b' })).toEqual(['a', 'b']);
 });
 
-test('files that do not count are not taken, and the sentence says which would', () => {
+test('unused files are skipped, and the message lists the files that count', () => {
   const { inputs, pick, environment } = installations.good({
     'c.yaml': composeFile(
       'environment: { RUNTIME_ROOT: /data, RUNTIME_SUBDIRECTORY: ratelimit }\n' +
@@ -188,7 +188,7 @@ describe('ConfigMaps', () => {
     return place.kind === 'parts' ? place.parts.slice(1).map(({ name }) => name.replace(/^.*\//, '')) : place;
   };
 
-  test('keys count where they are mounted', () => {
+  test('keys count at their mount paths', () => {
     expect(found('mountPath: /data/ratelimit/config')).toEqual([
       'm.yaml data["config.yaml"]',
       'm.yaml data["other.yaml"]',

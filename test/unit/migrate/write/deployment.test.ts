@@ -17,7 +17,7 @@ function written(texts: Readonly<Record<string, string>>, service?: string): Rec
   return Object.fromEntries(made.files.map(({ path, content }) => [path, String(content)]));
 }
 
-test('what is put over compose files holds no list, to which docker compose would only add', () => {
+test('the override file contains no lists, because docker compose would append them', () => {
   const texts = {
     'a.yaml': composeFile(`${IMAGE}\nbuild: .\nports: ["18080:8080"]\nenvironment: [A=b]`),
     'b.yaml': composeFile('environment: { C: d }'),
@@ -60,7 +60,7 @@ describe('compose', () => {
     expect(written({ 'c.yaml': text }, 'ratelimit')).toEqual({ 'compose.weir.yaml': OVERLAY });
   });
 
-  test('a build is taken away, as compose would give its image the new name', () => {
+  test('removes a build, because compose would give its image the new name', () => {
     const texts = {
       'a.yaml': composeFile(`${IMAGE}\nbuild: .`),
       'b.yaml': composeFile('environment: [A=b]'),
@@ -69,7 +69,7 @@ describe('compose', () => {
   });
 });
 
-test('of what a cluster says nothing but image and variables is changed', () => {
+test('changes only the image and variables of exported manifests', () => {
   const text = deployment('').replace('name: limits', 'name: limits, resourceVersion: "9", uid: u');
   expect(written({ 'k.yaml': text + configMap('other', 'a: b') })).toEqual({
     'patch.yaml':
@@ -78,7 +78,7 @@ test('of what a cluster says nothing but image and variables is changed', () => 
   });
 });
 
-test('variables are written as docker takes them', () => {
+test('writes variables in the syntax of docker', () => {
   const text = `# mine\nexport A="b c"\nD = e # why\n\nF='g'\nH=$\x7bI}\n`;
   expect(written({ 'rl.env': text })['rl.env']).toMatch(
     /^# mine\nA=b c\nD=e\n\nF=g\nH=\$\{I\}\n#.*\nDEBUG_HOST=0\.0\.0\.0\n$/,

@@ -85,7 +85,7 @@ test.each([
   ],
 ])('%s', (_name, text, expected) => expect(edited(text)).toBe(expected));
 
-test('values of a chart have repository and tag apart', () => {
+test('chart values have a separate repository and tag', () => {
   expect(edited(`image:\n  repository: envoyproxy/ratelimit\n  tag: a\n`, {})).toBe(
     'image:\n  repository: host:5000/weir\n  tag: "0.1.0"\n',
   );
@@ -95,7 +95,7 @@ test('values of a chart have repository and tag apart', () => {
   );
 });
 
-describe('left to people', () => {
+describe('changes for the user', () => {
   test.each([
     [
       'variables of several services',

@@ -66,7 +66,7 @@ test.each([
   ['always', true],
   ['build', true],
   ['missing', false],
-])('pull_policy: %s is said beside the image: %p', async (policy, isSaid) => {
+])('pull_policy: %s is mentioned with the image: %p', async (policy, isSaid) => {
   const folder = files.folderOf({ 'c.yaml': composeFile(`${IMAGE}\npull_policy: ${policy}`) });
   await runMigrate([`${folder}/c.yaml`, '--write', `${folder}/out`], {
     out: () => undefined,
@@ -76,12 +76,12 @@ test.each([
   expect(page.includes(`\`pull_policy: ${policy}\``)).toBe(isSaid);
 });
 
-test('of several files the ports add up', async () => {
+test('the ports of several files are combined', async () => {
   const texts = { 'a.yaml': composeFile(IMAGE), 'b.yaml': composeFile('ports: ["18080:8080"]') };
   expect(CURL.exec((await stepFor(texts)) ?? '')?.[1]).toBe('http://127.0.0.1:18080/healthcheck');
 });
 
-test('without a compose file the ports of its variables are published', async () => {
+test('without a compose file, the ports in the variables are published', async () => {
   const folder = files.folderOf({ 'rl.env': 'PORT=9090\nGRPC_PORT=9091\n', 'config/shop': POLICY });
   await runMigrate([`${folder}/rl.env`, folder, '--write', `${folder}/out`], {
     out: () => undefined,
