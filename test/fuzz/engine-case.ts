@@ -111,7 +111,7 @@ class Run {
   }
 
   /** Passes the chunks in order. In between, makes random calls that an owner may make. */
-  feedAmidst(chunks: readonly Buffer[], random: Random): void {
+  feedWithEvents(chunks: readonly Buffer[], random: Random): void {
     for (const chunk of chunks) {
       if (random.oneIn(4)) this.nowMs += random.length(5000);
       if (random.oneIn(3)) this.handler.answerLater();
@@ -131,9 +131,9 @@ class Run {
 
   private receive(chunk: Buffer): void {
     // The engine must not keep a reference to the chunk, so it is overwritten after the call.
-    const lent = Buffer.from(chunk);
-    this.connection.receive(lent);
-    lent.fill(0xaa);
+    const chunkCopy = Buffer.from(chunk);
+    this.connection.receive(chunkCopy);
+    chunkCopy.fill(0xaa);
     this.outputWaits = false;
     this.check();
   }
@@ -181,7 +181,7 @@ export function runEngineCase(seed: number, record: FuzzRecord): number {
   const input = Buffer.concat(parts);
   if (random.oneIn(2)) {
     const run = new Run(seed, limits, { slow: random.oneIn(4), answersLater: true });
-    run.feedAmidst(cut(input, random), random);
+    run.feedWithEvents(cut(input, random), random);
     checkOutput(run.sink.output(), input);
     return parts.length;
   }

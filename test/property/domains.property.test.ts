@@ -36,7 +36,7 @@ function textOf(file: Content): string | undefined {
 
 /** A direct implementation of the rules in the README. */
 class Model {
-  private inForce = new Map<string, number>();
+  private inEffect = new Map<string, number>();
   private lastGave = new Map<FileName, string>();
 
   load(files: Readonly<Record<FileName, Content>>): string[] {
@@ -50,18 +50,18 @@ class Model {
       gave.set(name, given);
       named.set(given, [...(named.get(given) ?? []), file]);
     }
-    const before = this.inForce;
-    this.inForce = new Map();
+    const before = this.inEffect;
+    this.inEffect = new Map();
     this.lastGave = gave;
     return [...named.keys()].sort().map((name) => {
       const [file, ...others] = named.get(name) as Content[];
       const kept = before.get(name);
       if (file?.kind === 'good' && others.length === 0) {
-        this.inForce.set(name, file.requests);
+        this.inEffect.set(name, file.requests);
         return `${name}: ok ${file.requests}`;
       }
       if (kept === undefined) return `${name}: absent`;
-      this.inForce.set(name, kept);
+      this.inEffect.set(name, kept);
       return `${name}: kept ${kept}`;
     });
   }
@@ -86,10 +86,10 @@ test('each domain has the expected state after any changes to the files', () => 
           const twice = loaded.domains.some((status) => status.files.length > 1);
           expectSame(loaded.errors.length > 0, bad || twice);
           // A version must never identify two different states.
-          const inForce = [...loaded.policySet.domains.values()].map(({ rules }) => JSON.stringify(rules));
+          const inEffect = [...loaded.policySet.domains.values()].map(({ rules }) => JSON.stringify(rules));
           const { version } = loaded.policySet;
-          const known = versions.get(version) ?? inForce.sort().join();
-          expectSame(inForce.sort().join(), known);
+          const known = versions.get(version) ?? inEffect.sort().join();
+          expectSame(inEffect.sort().join(), known);
           versions.set(version, known);
         }
       } finally {

@@ -79,7 +79,7 @@ function arbitraryWindow(): fc.Arbitrary<WindowRate> {
 }
 
 /** Rates that fill a bucket in a second, with different fractions of a microsecond. Several of them use one bucket. */
-const OF_A_SECOND: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map((tokens) =>
+const ONE_SECOND_RATES: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map((tokens) =>
   tokenBucketRate(tokens, tokens, UNIT_MICROS.second),
 );
 
@@ -97,7 +97,7 @@ function bucketOf({ key, rate }: TakeItem, place: string): string {
 }
 
 /** Gives a candidate a separate bucket. */
-function named({ key, ...rest }: TakeItem): TakeItem {
+function withCandidateKey({ key, ...rest }: TakeItem): TakeItem {
   const own = rest.enforcement === 'candidate' ? `${key}~c` : key;
   return { ...rest, key: own, tagLength: own.length };
 }
@@ -131,11 +131,11 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
       return rest.refund && over ? { ...item, allowSurplus: over } : item;
     })
-    .map(named);
+    .map(withCandidateKey);
 }
 
 /** Adds the current time to the mark of a refund that undoes a take; see {@link arbitraryItem}. */
-function dated(item: TakeItem, clock: FakeClock): TakeItem {
+function withCurrentMark(item: TakeItem, clock: FakeClock): TakeItem {
   const { rate, undoMark } = item;
   if (undoMark === undefined) return item;
   const now = clock.wallMicros();
@@ -149,7 +149,7 @@ function dated(item: TakeItem, clock: FakeClock): TakeItem {
 function arbitraryItem(): fc.Arbitrary<TakeItem> {
   const rates = fc.oneof(
     fc.constantFrom(...AWKWARD_RATES, ...OWING_BUCKETS, tokenBucketRate(5, 1, 1_000_000)),
-    fc.constantFrom(...OF_A_SECOND),
+    fc.constantFrom(...ONE_SECOND_RATES),
     arbitraryRate(),
   );
   const tokens = rates.chain((rate) =>
@@ -170,13 +170,13 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
           undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
         };
       })
-      .map(named),
+      .map(withCandidateKey),
   );
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }
 
 /** Equal requests, so that they share a step of a call, together with other requests on the same few buckets. */
-const crowd = fc
+const equalRequests = fc
   .array(
     fc.record({
       items: fc.oneof(
@@ -210,7 +210,7 @@ const turn = fc.record({
     }),
     // A large request waits until small ones are sent.
     fc.array(arbitraryItem(), { minLength: MAX_SMALL_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
-    crowd,
+    equalRequests,
   ),
 });
 
@@ -245,7 +245,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
               bench.clock.advance(wait);
               const asked = asRequests(requests).map((items, place) =>
                 items.map((item) => ({
-                  ...dated(item, bench.clock),
+                  ...withCurrentMark(item, bench.clock),
                   ...ofRun(bucketOf(item, `${turn}.${place}`)),
                 })),
               );
@@ -285,7 +285,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
             for (const { jump, requests } of steps) {
               bench.clock.stepWall(jump);
               const asked = asRequests(requests).map((items) =>
-                items.map((item) => ({ ...dated(item, bench.clock), ...ofRun(item.key) })),
+                items.map((item) => ({ ...withCurrentMark(item, bench.clock), ...ofRun(item.key) })),
               );
               const expected = asked.map((items) => memory.take(items));
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
@@ -343,21 +343,23 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
       await fc.assert(
         fc.asyncProperty(fc.array(request, { minLength: 10, maxLength: 40 }), async (requests) => {
           run++;
-          const named = requests.map((items) =>
+          const withCandidateKey = requests.map((items) =>
             items.map(({ key, hits }) => ({ ...takeItem(key, rate, { hits }), ...ofRun(key) })),
           );
-          const results = await Promise.all(named.map((items, i) => takeFrom(stores[i % 2]!, ...items)));
+          const results = await Promise.all(
+            withCandidateKey.map((items, i) => takeFrom(stores[i % 2]!, ...items)),
+          );
           const left = new Map(TOKEN_KEYS.map((key) => [ofRun(key).key, rate.maxTokens]));
           results.forEach((outcomes, i) => {
             if (outcomes.some(({ limited }) => limited)) return;
-            for (const { key, hits } of named[i]!) left.set(key, left.get(key)! - hits);
+            for (const { key, hits } of withCandidateKey[i]!) left.set(key, left.get(key)! - hits);
           });
           for (const [key, remaining] of left) {
             const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };
-            const look = async () => (await takeFrom(stores[0]!, item))[0]!.remaining;
+            const peek = async () => (await takeFrom(stores[0]!, item))[0]!.remaining;
             // The hits of a denied request are given back a moment later.
-            if (!isOneCall) await waitFor('what was denied', async () => (await look()) === remaining);
-            expectSame(await look(), remaining);
+            if (!isOneCall) await waitFor('what was denied', async () => (await peek()) === remaining);
+            expectSame(await peek(), remaining);
           }
         }),
         runs(Math.ceil(15 * share)),

@@ -75,8 +75,8 @@ test(
         const here = buildPolicy(spec, SECRETS);
         const expected = shown(here, descriptors);
         expectEqual(shown(across(specItems(spec, SECRETS)), descriptors), expected);
-        const inForce = buildPolicy(spec, SECRETS);
-        expectEqual(shown(across(policyItems(setOf(inForce))), descriptors), expected);
+        const inEffect = buildPolicy(spec, SECRETS);
+        expectEqual(shown(across(policyItems(setOf(inEffect))), descriptors), expected);
       }),
       runs(100),
     );

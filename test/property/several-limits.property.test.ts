@@ -55,11 +55,11 @@ function rateOf(limit: Limit): Rate {
 
 /** Creates a decider for a list of limits. Its windows do not count the hits of denied requests. */
 function listOf(limits: readonly Limit[]): Decider {
-  const late: { store?: MemoryStore } = {};
+  const lateBound: { store?: MemoryStore } = {};
   const decider = new Decider(policyOf(limits), {
-    store: { take: (items) => (late.store as MemoryStore).take(items), close: async () => {} },
+    store: { take: (items) => (lateBound.store as MemoryStore).take(items), close: async () => {} },
   });
-  late.store = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
+  lateBound.store = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
   return decider;
 }
 
@@ -71,15 +71,15 @@ test('a list of limits allows the requests that each limit allows, and only thes
     fc.property(limits, steps, (list, requests) => {
       const decider = listOf(list);
       // Each limit in a separate bucket, which counts only the requests that the list allows.
-      const alone = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
+      const separateLimits = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
       for (const { wait, hits } of requests) {
         decider.clock.advance(wait);
         const items = list.map((limit, i) => takeItem(String(i), rateOf(limit), { hits }));
-        const fits = items.map((item) => alone.take([item, NEVER])[0]?.limited === false);
+        const fits = items.map((item) => separateLimits.take([item, NEVER])[0]?.limited === false);
         const { overallCode, statuses } = decider.answer([descriptor(['k=x'])], hits);
         const passes = fits.every(Boolean);
         expectSame(overallCode, passes ? CODE.OK : CODE.OVER_LIMIT);
-        const outcomes = items.map((item) => alone.take(passes ? [item] : [item, NEVER])[0]);
+        const outcomes = items.map((item) => separateLimits.take(passes ? [item] : [item, NEVER])[0]);
         if (passes) {
           const least = Math.min(...outcomes.map((outcome) => outcome?.remaining ?? 0));
           expectSame(statuses[0]?.limitRemaining, least);
@@ -91,8 +91,8 @@ test('a list of limits allows the requests that each limit allows, and only thes
           return limited ? [{ never: hits > rate.reportedLimit, seconds }] : [];
         });
         // If some limits can never allow the hits, only these limits determine the reset.
-        const told = resets.some(({ never }) => never) ? resets.filter(({ never }) => never) : resets;
-        const longest = Math.max(...told.map(({ seconds }) => seconds));
+        const relevant = resets.some(({ never }) => never) ? resets.filter(({ never }) => never) : resets;
+        const longest = Math.max(...relevant.map(({ seconds }) => seconds));
         expectSame(statuses[0]?.durationUntilResetSeconds, longest);
       }
     }),

@@ -43,7 +43,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Ledger {
   connection = 65_535;
   initial = 65_535;
-  readonly streams = new Map<number, { window: number; got: number; wanted: number; ended: boolean }>();
+  readonly streams = new Map<number, { window: number; received: number; wanted: number; ended: boolean }>();
 
   /** Records received frames. Fails if the windows did not allow the DATA frames. */
   book(lines: readonly string[]): void {
@@ -58,7 +58,7 @@ class Ledger {
       if (octets > 0) expectAtMost(octets, Math.min(this.connection, stream.window));
       this.connection -= octets;
       stream.window -= octets;
-      stream.got += octets;
+      stream.received += octets;
     }
   }
 }
@@ -78,7 +78,7 @@ function take(step: Step, peer: H2Peer, ledger: Ledger): void {
   switch (step.kind) {
     case 'request': {
       const id = 1 + 2 * ledger.streams.size;
-      ledger.streams.set(id, { window: ledger.initial, got: 0, wanted: step.body, ended: false });
+      ledger.streams.set(id, { window: ledger.initial, received: 0, wanted: step.body, ended: false });
       peer.handler.onComplete = (stream) => respond(stream, step.body, step.way);
       peer.send(request(id), data(id, 'q', END_STREAM));
       break;
@@ -103,7 +103,7 @@ function take(step: Step, peer: H2Peer, ledger: Ledger): void {
       peer.send(rst(id, 8));
       ledger.book(peer.received());
       ledger.streams.delete(id);
-      ledger.streams.set(-id, { window: 0, got: 0, wanted: 0, ended: true });
+      ledger.streams.set(-id, { window: 0, received: 0, wanted: 0, ended: true });
       break;
     }
     default:
@@ -126,7 +126,7 @@ describe('the flow-control windows of the peer', () => {
         take({ kind: 'window', stream: 0, increment: 1_000_000_000 }, peer, ledger);
         for (const stream of ledger.streams.values()) {
           expectSame(stream.ended, true);
-          expectSame(stream.got, stream.wanted);
+          expectSame(stream.received, stream.wanted);
         }
         expectSame(peer.connection.openStreams, 0);
         expectSame(peer.connection.unconsumedBytes, 0);

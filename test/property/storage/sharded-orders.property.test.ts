@@ -43,9 +43,9 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [...'abcd'].fla
 
 interface World {
   /** Calls are lost, connections break, and servers lose their buckets. */
-  readonly loses: boolean;
+  readonly isLossy: boolean;
   /** Whether time advances while calls are in flight; otherwise, it stops until all calls are settled. */
-  readonly timeGoesOn: boolean;
+  readonly timeAdvances: boolean;
   readonly refunds: boolean;
 }
 
@@ -61,7 +61,7 @@ interface Found {
   readonly used: number;
   readonly atMicros: number;
   /** Whether its server had lost the bucket before, so that no further hits were given back. */
-  readonly isGone: boolean;
+  readonly isLost: boolean;
 }
 
 /** The result of one order, for the totals. */
@@ -88,7 +88,7 @@ class Order {
   readonly #stores: readonly ShardedStore[];
   readonly #countDeniedHits: boolean;
   readonly #requests: Request[] = [];
-  readonly #gone: Found[] = [];
+  readonly #lostBuckets: Found[] = [];
   readonly #tally: Tally;
 
   constructor(seed: number, world: World, tally: Tally) {
@@ -135,18 +135,18 @@ class Order {
 
   #step(): void {
     const calls = [...this.#pending];
-    const { loses, timeGoesOn } = this.#world;
+    const { isLossy, timeAdvances } = this.#world;
     const kind = this.#draw(20);
-    const mayAsk = this.#requests.length < REQUESTS;
-    if (kind < 2 && (timeGoesOn || calls.length === 0)) this.#clock.advance(this.#draw(1_500_000));
-    else if (kind === 2 && loses) this.#break();
-    else if (mayAsk && (kind < 8 || calls.length === 0)) this.#ask();
-    else if (calls.length > 0) this.#goOn(this.#one(calls));
+    const canRequest = this.#requests.length < REQUESTS;
+    if (kind < 2 && (timeAdvances || calls.length === 0)) this.#clock.advance(this.#draw(1_500_000));
+    else if (kind === 2 && isLossy) this.#break();
+    else if (canRequest && (kind < 8 || calls.length === 0)) this.#ask();
+    else if (calls.length > 0) this.#advanceCall(this.#one(calls));
   }
 
   /** Executes, answers or loses a call. It may be lost before, together with or after its execution. */
-  #goOn(call: ControlledCall): void {
-    const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
+  #advanceCall(call: ControlledCall): void {
+    const isLost = this.#world.isLossy && !call.isAnswered && this.#draw(8) === 0;
     if (isLost) call.lose(this.#draw(2) === 0);
     else if (call.mayBeExecuted) call.execute();
     else if (!call.isAnswered) call.answer();
@@ -161,7 +161,7 @@ class Order {
   }
 
   #kill(server: ControlledServer): void {
-    this.#gone.push(...this.#found(server, true));
+    this.#lostBuckets.push(...this.#found(server, true));
     server.restartEmpty();
     for (const { links } of this.#maps) {
       for (const link of links) if (link.server === server) link.cut();
@@ -201,9 +201,9 @@ class Order {
     }
   }
 
-  #found(server: ControlledServer, isGone: boolean): Found[] {
+  #found(server: ControlledServer, isLost: boolean): Found[] {
     return [...server.ledgers].map(([key, ledger]) => ({
-      ...{ key, ledger, isGone, used: server.used(key, ledger) },
+      ...{ key, ledger, isLost, used: server.used(key, ledger) },
       atMicros: ledger.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros(),
     }));
   }
@@ -212,7 +212,10 @@ class Order {
     const calls = this.#maps.flatMap(({ links }) => links.flatMap(({ takes }) => takes));
     const callOf = new Map(calls.flatMap((call) => call.entries.map(({ entry }) => [entry, call] as const)));
     for (const request of this.#requests) this.#checkRequest(request, calls);
-    for (const found of [...this.#gone, ...this.#servers.flatMap((server) => this.#found(server, false))]) {
+    for (const found of [
+      ...this.#lostBuckets,
+      ...this.#servers.flatMap((server) => this.#found(server, false)),
+    ]) {
       const { key, ledger, used, atMicros } = found;
       this.#tally.lost += ledger.check(atMicros, used, (entry) =>
         key.endsWith('~c') ? 'admitted' : this.#fateOf(entry, callOf.get(entry) as ControlledCall, found),
@@ -240,7 +243,7 @@ class Order {
     }
   }
 
-  #fateOf(entry: Entry, call: ControlledCall, { ledger, isGone }: Found): FinalState {
+  #fateOf(entry: Entry, call: ControlledCall, { ledger, isLost }: Found): FinalState {
     const { items, result } = call.take.connection as Request;
     const isAdmitted =
       !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
@@ -251,24 +254,24 @@ class Order {
     if (isAdmitted) return 'admitted';
     if (ledger.rate.countsDenied(this.#countDeniedHits)) return 'kept';
     const { isTaken, isSkipped, reversedBy } = call;
-    const isExcused = isGone || !isTaken || isSkipped || (reversedBy !== undefined && !reversedBy.isExecuted);
+    const isExcused = isLost || !isTaken || isSkipped || (reversedBy !== undefined && !reversedBy.isExecuted);
     if (!isExcused) throw new Error('what was taken was not given back');
     return 'lost';
   }
 }
 
 const WORLDS: readonly (readonly [name: string, World])[] = [
-  ['nothing is lost', { loses: false, timeGoesOn: false, refunds: false }],
-  ['nothing is lost, and callers give back', { loses: false, timeGoesOn: false, refunds: true }],
-  ['nothing is lost while time advances', { loses: false, timeGoesOn: true, refunds: false }],
+  ['nothing is lost', { isLossy: false, timeAdvances: false, refunds: false }],
+  ['nothing is lost, and callers give back', { isLossy: false, timeAdvances: false, refunds: true }],
+  ['nothing is lost while time advances', { isLossy: false, timeAdvances: true, refunds: false }],
   [
     'nothing is lost while time advances, and callers give back',
-    { loses: false, timeGoesOn: true, refunds: true },
+    { isLossy: false, timeAdvances: true, refunds: true },
   ],
-  ['calls are lost', { loses: true, timeGoesOn: false, refunds: false }],
+  ['calls are lost', { isLossy: true, timeAdvances: false, refunds: false }],
   [
     'calls are lost while time advances, and callers give back',
-    { loses: true, timeGoesOn: true, refunds: true },
+    { isLossy: true, timeAdvances: true, refunds: true },
   ],
 ];
 
@@ -283,5 +286,5 @@ test.each(WORLDS)('no limit is exceeded if %s', async (_, world) => {
   }
   // Each possible event must have occurred.
   expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
-  expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.loses));
+  expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.isLossy));
 });

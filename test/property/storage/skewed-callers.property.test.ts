@@ -28,10 +28,10 @@ const RATES: readonly TokenBucketRate[] = [
   tokenBucketRate(10, 3, minute),
 ];
 /** Maximum difference between the clocks of callers, in microseconds; MAX_STEP in take.lua. */
-const APART = second;
+const MAX_SKEW = second;
 
 /** Clocks of callers, in microseconds ahead of the slowest clock. */
-const skews = fc.array(fc.integer({ min: 0, max: APART }), { minLength: 2, maxLength: 3 });
+const skews = fc.array(fc.integer({ min: 0, max: MAX_SKEW }), { minLength: 2, maxLength: 3 });
 const step = fc.record({
   caller: fc.nat(),
   /** Wait before the step, in microseconds. */
@@ -61,27 +61,27 @@ describe('callers with different clocks', () => {
   afterAll(() => bench.stop());
 
   /** Runs the steps on one bucket. Returns the allowed hits. */
-  async function admitted(
+  async function allowedHits(
     of: Parameters<typeof takeItem>[1],
     clocks: readonly number[],
     all: readonly (typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never)[],
   ): Promise<number> {
     ahead = clocks;
     // Starts later than any of the previous clocks.
-    bench.clock.advance(2 * APART);
+    bench.clock.advance(2 * MAX_SKEW);
     const key = `skewed${++run}`;
     let sum = 0;
     for (const { caller, wait, hits, grouped } of all) {
       bench.clock.advance(wait);
       const store = stores[caller % clocks.length] as SingleRedisStore;
       const item = takeItem(key, of, { hits });
-      const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
-      const [outcome] = await takeFrom(store, item, ...beside);
+      const otherItems = grouped ? [takeItem(`${key}other`, OTHER_RATE, { hits: 0 })] : [];
+      const [outcome] = await takeFrom(store, item, ...otherItems);
       if (outcome?.limited === false) sum += hits;
     }
     return sum;
   }
-  const BESIDE = tokenBucketRate(10, 10, second);
+  const OTHER_RATE = tokenBucketRate(10, 10, second);
   const passing = (all: readonly { readonly wait: number }[]): number =>
     all.slice(1).reduce((sum, { wait }) => sum + wait, 0);
 
@@ -90,7 +90,7 @@ describe('callers with different clocks', () => {
       fc.asyncProperty(fc.constantFrom(...RATES), skews, steps, async (rate, clocks, all) => {
         const skew = Math.max(...clocks) - Math.min(...clocks);
         const filled = ((passing(all) + skew) * rate.q) / rate.p;
-        expectAtMost(await admitted(rate, clocks, all), rate.maxTokens + filled);
+        expectAtMost(await allowedHits(rate, clocks, all), rate.maxTokens + filled);
       }),
       runs(300),
     );
@@ -100,26 +100,26 @@ describe('callers with different clocks', () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(second, minute), skews, steps, async (length, clocks, all) => {
         const rate = windowRate(length === second ? 'second' : 'minute', 10);
-        const began = bench.clock.wallMicros() + 2 * APART + (all[0]?.wait ?? 0);
+        const began = bench.clock.wallMicros() + 2 * MAX_SKEW + (all[0]?.wait ?? 0);
         const windowOf = (time: number): number => Math.floor(time / length);
         const first = windowOf(began + Math.min(...clocks));
         const last = windowOf(began + passing(all) + Math.max(...clocks));
-        expectAtMost(await admitted(rate, clocks, all), 10 * (last - first + 1));
+        expectAtMost(await allowedHits(rate, clocks, all), 10 * (last - first + 1));
       }),
       runs(300),
     );
   });
 
   test.each([false, true])('use the window of the other clock (in a group: %s)', async (grouped) => {
-    ahead = [0, APART / 2];
-    bench.clock.advance(2 * APART);
+    ahead = [0, MAX_SKEW / 2];
+    bench.clock.advance(2 * MAX_SKEW);
     const toNext = minute - (bench.clock.wallMicros() % minute);
-    bench.clock.advance(toNext + minute - APART / 4);
+    bench.clock.advance(toNext + minute - MAX_SKEW / 4);
     const [slow, fast] = stores as [SingleRedisStore, SingleRedisStore];
     const key = `window${grouped}`;
     await takeFrom(fast, takeItem(key, windowRate('minute', 10), { hits: 10 }));
-    const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
-    const [outcome] = await takeFrom(slow, takeItem(key, windowRate('minute', 10)), ...beside);
+    const otherItems = grouped ? [takeItem(`${key}other`, OTHER_RATE, { hits: 0 })] : [];
+    const [outcome] = await takeFrom(slow, takeItem(key, windowRate('minute', 10)), ...otherItems);
     // The window that the fast clock has started lasts a whole minute.
     expect(outcome).toMatchObject({ limited: true, remaining: 0, waitMicros: minute });
   });

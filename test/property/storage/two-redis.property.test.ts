@@ -98,7 +98,7 @@ const disturbed = fc.record({
   wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
   items: fc.array(someItem, { minLength: 2, maxLength: 6 }),
   /** Hits of other requests on `s` and `t` before the last step; undefined if that step fails. */
-  rival: fc.option(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 5 })), {
+  otherHits: fc.option(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 5 })), {
     nil: undefined,
   }),
 });
@@ -118,17 +118,17 @@ test('a last step that is late or fails leaves the main store in the state of a 
         timeoutMicros: 1_000_000,
         monotonicMicros: () => clock.monotonicMicros(),
       });
-      for (const { wait, items: drawn, rival } of requests) {
+      for (const { wait, items: drawn, otherHits } of requests) {
         clock.advance(wait);
         const items = withDeepDebt(drawn);
         if (reordered(items, false)) continue;
         let isDisturbed = false;
         const others = [s, t].map((bucket, i) =>
-          takeItem(bucket!.key, bucket!.rate, { hits: rival?.[i] ?? 0, enforcement: 'observe' }),
+          takeItem(bucket!.key, bucket!.rate, { hits: otherHits?.[i] ?? 0, enforcement: 'observe' }),
         );
         perSecond.next(() => {
           isDisturbed = true;
-          if (rival === undefined) return new StorageError('timeout', 'late');
+          if (otherHits === undefined) return new StorageError('timeout', 'late');
           perSecond.inner.take(others);
           return undefined;
         });

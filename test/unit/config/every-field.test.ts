@@ -32,7 +32,7 @@ type Mapping = keyof Mappings;
 type Change = readonly [before: string, after: string];
 
 /** Returns a policy that contains the fields in the given mapping. */
-const AROUND: Readonly<Record<Mapping, (fields: string) => string>> = {
+const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   file: (fields) =>
     [
       /^domain/.test(fields) ? '' : 'domain: d',
@@ -202,7 +202,7 @@ const json = (set: PolicySet): string =>
     ),
   );
 const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
-/** Returns the output of weir explain, as text and JSON, for descriptors that match the policies of {@link AROUND}. */
+/** Returns the output of weir explain, as text and JSON, for the policies of {@link POLICY_WITH}. */
 const explained = (set: PolicySet): string => {
   const asked = ['k=v', 'k=10.0.0.1', 'k=aaa', 'first=v', 'k=v,k=v', 'm=GET', 'm=a'];
   return asked
@@ -228,19 +228,19 @@ const FIELDS = Object.entries(CHANGES).flatMap(([mapping, changes]) =>
 
 describe('every field of the policy format', () => {
   test.each(FIELDS)('$name is shown, compared and transferred', ({ name, mapping, change }) => {
-    const [before, after] = change.map((fields) => setOf(policyOf(AROUND[mapping](fields), FILES))) as [
+    const [before, after] = change.map((fields) => setOf(policyOf(POLICY_WITH[mapping](fields), FILES))) as [
       PolicySet,
       PolicySet,
     ];
     const there = transferredPolicies(policyItems(after), after.version);
-    const knows: Readonly<Record<string, boolean>> = {
+    const handles: Readonly<Record<string, boolean>> = {
       'src/config/show/dump-json.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),
       'src/config/show/explain': explained(before) !== explained(after),
       'src/config/diff': diffPolicies(before, after, NOW).length > 0,
       'src/config/threads/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
     };
-    const missing = Object.keys(knows).filter((file) => knows[file] !== !LEFT_OUT[file]?.includes(name));
+    const missing = Object.keys(handles).filter((file) => handles[file] !== !LEFT_OUT[file]?.includes(name));
     expect(missing).toEqual([]);
   });
 });

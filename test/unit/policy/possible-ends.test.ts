@@ -63,14 +63,14 @@ describe('possibleEnds', () => {
     const random = seededRandom(1);
     const values = ['acme', 'b', 'root', '/a', '/files/x', '10.0.0.1', '11.0.0.1'];
     const keys = ['tenant', 'user', 'path', 'ip'];
-    let met = 0;
+    let matched = 0;
     for (let i = 0; i < 3000; i++) {
       const some = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
       const count = 1 + Math.floor(random() * 2);
       const descriptor = Array.from({ length: count }, () => ({ key: some(keys), value: some(values) }));
       const match = POLICY.match(descriptor);
       if (match.rules.length === 0) continue;
-      met++;
+      matched++;
       const pairs = descriptor.filter(() => random() < 0.6);
       const found = endsOf(pairs).ends.filter(({ node }) => node.rules === match.rules);
       expect(found).not.toEqual([]);
@@ -81,7 +81,7 @@ describe('possibleEnds', () => {
         expect(POLICY.matchAt(node, naming).keys).toEqual(match.keys);
       }
     }
-    expect(met).toBeGreaterThan(100);
+    expect(matched).toBeGreaterThan(100);
   });
 
   test('ends even if keys repeat below each other', () => {

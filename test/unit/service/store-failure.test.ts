@@ -70,7 +70,7 @@ describe('without the store', () => {
 });
 
 describe('a rule that cannot deny never fails a call without the store', () => {
-  const LOOKS = `
+  const NON_DENYING_POLICY = `
 domain: d
 response_headers: [x-ratelimit]
 descriptors:
@@ -94,7 +94,7 @@ descriptors:
 `;
   const UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
   const decider = (random = 0, answers = {}) =>
-    new Decider(LOOKS, { store: new UnavailableStore(), random: () => random, answers });
+    new Decider(NON_DENYING_POLICY, { store: new UnavailableStore(), random: () => random, answers });
 
   test.each(['monitoring', 'grace', 'later', 'shadow', 'none', 'quota-shadow', 'candidate', 'list'])(
     '%s',

@@ -245,11 +245,11 @@ test.each([1, 2, 3])(
       for (let i = 0; i < 10; i++) {
         asked++;
         let isGone = false;
-        const goesAt = random() < 0.3 ? turns.micros + 50 * random() : Number.POSITIVE_INFINITY;
+        const abandonMicros = random() < 0.3 ? turns.micros + 50 * random() : Number.POSITIVE_INFINITY;
         const run = turns.queue.run(work(1 + Math.floor(6 * random()), random() < 0.1), {
           connection: connections[Math.floor(random() ** 2 * connections.length)],
           cancelled: () => {
-            isGone ||= turns.micros >= goesAt;
+            isGone ||= turns.micros >= abandonMicros;
             return isGone;
           },
           deadlineMicros: random() < 0.5 ? turns.micros + 200 * random() : Number.POSITIVE_INFINITY,

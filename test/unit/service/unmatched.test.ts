@@ -3,7 +3,7 @@ import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const RULE = 'rate_limit: { unit: day, requests_per_unit: 5 }';
 
-function toldOf(top: string, ...words: readonly string[]): readonly string[] {
+function reportedFor(top: string, ...words: readonly string[]): readonly string[] {
   const decider = new Decider(`domain: d
 ${top}
 descriptors:
@@ -31,7 +31,7 @@ describe('on_unmatched', () => {
     [['path=/private', 'other=y'], ['unmatched d path,other']],
     [['path=/private'], ['unmatched d path']],
   ])('%j', (words, told) => {
-    expect(toldOf('', ...words)).toEqual(told);
+    expect(reportedFor('', ...words)).toEqual(told);
   });
 
   test.each([
@@ -39,6 +39,6 @@ describe('on_unmatched', () => {
     [['other=x'], ['unmatched d other as meant']],
     [['path=/private'], ['unmatched d path']],
   ])('of the file: %j', (words, told) => {
-    expect(toldOf('on_unmatched: ignore', ...words)).toEqual(told);
+    expect(reportedFor('on_unmatched: ignore', ...words)).toEqual(told);
   });
 });

@@ -43,7 +43,7 @@ const hits = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: count 
 describe('cached denials of windows', () => {
   const MINUTE = windowRate('minute', 5);
   const window = (count: number, limit = 5) => takeItem('w', windowRate('minute', limit), { hits: count });
-  const left = () => 60 * SECOND - (clock.wallMicros() % (60 * SECOND));
+  const untilWindowEnd = () => 60 * SECOND - (clock.wallMicros() % (60 * SECOND));
   beforeEach(() => open(1000, { windows: true }));
 
   test('deny a window over its limit until it ends, for any hits', async () => {
@@ -51,10 +51,10 @@ describe('cached denials of windows', () => {
     expect(await take(window(1))).toMatchObject([{ limited: true, used: 6, cached: false }]);
     for (const count of [0, 1, Number.MAX_SAFE_INTEGER]) {
       expect(cache.take([window(count)], Infinity)).toMatchObject([
-        { limited: true, remaining: 0, used: 6, waitMicros: left(), cached: true },
+        { limited: true, remaining: 0, used: 6, waitMicros: untilWindowEnd(), cached: true },
       ]);
     }
-    clock.advance(left() - 1);
+    clock.advance(untilWindowEnd() - 1);
     expect(known(window(1))).toBe(true);
     clock.advance(1);
     expect(known(window(1))).toBe(false);
@@ -119,7 +119,7 @@ describe('cached denials of windows', () => {
     await take(window(6));
     known(window(1));
     known(window(1), hits(1));
-    clock.advance(left());
+    clock.advance(untilWindowEnd());
     await take(window(6));
     await take(window(6, 100));
     expect(cache.stats).toEqual({

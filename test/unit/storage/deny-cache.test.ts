@@ -182,7 +182,7 @@ describe('the cache stores', () => {
 describe('a request with many limits', () => {
   const MANY = 4000;
   /** Number of reads of an item's key. */
-  let looks = 0;
+  let keyReads = 0;
 
   /** Items of used-up buckets. */
   function many(rate: Rate = HUNDRED, count = MANY): TakeItem[] {
@@ -191,7 +191,7 @@ describe('a request with many limits', () => {
       return Object.defineProperty(item, 'key', {
         enumerable: true,
         get: () => {
-          looks++;
+          keyReads++;
           return `k${n}`;
         },
       });
@@ -221,7 +221,7 @@ describe('a request with many limits', () => {
   }
 
   beforeEach(() => {
-    looks = 0;
+    keyReads = 0;
   });
 
   test.each<[string, Rate, Partial<DenyCacheOptions>]>([
@@ -233,7 +233,7 @@ describe('a request with many limits', () => {
     const over = denying(options);
     await over.take(many(rate), Infinity);
     for (let turns = 0; turns < MANY / 100; turns++) await turn();
-    expect(looks).toBeLessThan(10 * MANY);
+    expect(keyReads).toBeLessThan(10 * MANY);
   });
 
   test('stores its denials in the following turns, a few hundred in each', async () => {

@@ -6,7 +6,7 @@ import { setOf } from '../../../support/policy/policies.js';
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
 const LIMIT = 'rate_limit: { unit: minute, requests_per_unit: 10 }';
-const BELOW = `descriptors: [{ key: below, phase: active, ${LIMIT} }]`;
+const CHILD = `descriptors: [{ key: below, phase: active, ${LIMIT} }]`;
 
 const nodes = (descriptors: string) => setOf(`domain: d\ndescriptors: [${descriptors}]\n`);
 const linesOf = (before: string, after: string): readonly string[] =>
@@ -17,8 +17,8 @@ const linesOf = (before: string, after: string): readonly string[] =>
 test.each<[what: string, before: string, after: string, line: string]>([
   [
     'of a node without limits',
-    `{ key: a, phase: monitoring, ${BELOW} }`,
-    `{ key: a, ${BELOW} }`,
+    `{ key: a, phase: monitoring, ${CHILD} }`,
+    `{ key: a, ${CHILD} }`,
     'a: tightens !: phase: monitoring becomes active; applies to limits that callers send',
   ],
   [

@@ -423,11 +423,11 @@ describe('the node that matches a value', () => {
     expect(linesOf(file(wide), file(`${wide}, ${block('10.1.0.0/16', MINUTE)}`))).toEqual([
       'k in 10.1.0.0/16: appears !: 10 per minute; its values had unlimited (k in 10.0.0.0/8)',
     ]);
-    const grown = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
-    expect(linesOf(file(`${wide}, ${any}`), file(`${grown}, ${any}`))).toEqual([
+    const extended = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
+    expect(linesOf(file(`${wide}, ${any}`), file(`${extended}, ${any}`))).toEqual([
       'k in 10.0.0.0/8,…: loosens: now also matches 192.168.0.0/16; these values had 10 per minute (k)',
     ]);
-    expect(linesOf(file(`${grown}, ${any}`), file(`${wide}, ${any}`))).toEqual([
+    expect(linesOf(file(`${extended}, ${any}`), file(`${wide}, ${any}`))).toEqual([
       'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; these values now have 10 per minute (k)',
     ]);
   });

@@ -36,9 +36,9 @@ describe('an invalid domain', () => {
     const broken = policies.load({ 'keys.yaml': 'not a digest: acme\n' });
     expect(statesOf(broken)).toEqual(['d: kept']);
     expect(broken.policySet.version).toBe(version);
-    const mended = policies.load({ 'keys.yaml': `${digest}: other\n` });
-    expect(statesOf(mended)).toEqual(['d: ok']);
-    expect(mended.policySet.version).not.toBe(version);
+    const repaired = policies.load({ 'keys.yaml': `${digest}: other\n` });
+    expect(statesOf(repaired)).toEqual(['d: ok']);
+    expect(repaired.policySet.version).not.toBe(version);
   });
 });
 

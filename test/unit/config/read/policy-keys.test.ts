@@ -21,7 +21,7 @@ const page = readFileSync(join(repositoryRoot, 'docs/policy/format.md'), 'utf8')
 const rows = [...page.matchAll(/^\| (`[^|]*) \| ([^|]*) \| /gm)].flatMap(([, keys = '', places = '']) =>
   [...keys.matchAll(/`(\w+)`/g)].map(([, key = '']) => ({ key, places: places.split(', ') })),
 );
-const standingIn = (place: string): readonly string[] =>
+const keysIn = (place: string): readonly string[] =>
   rows
     .filter(({ places }) => places.includes(place))
     .map(({ key }) => key)
@@ -40,7 +40,7 @@ describe("the manual's table of policy keys", () => {
     // Items may have the keys of a `rate_limit`. The table lists only their additional keys.
     ['item of `rate_limits`', LIMIT_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))],
   ])('lists the keys of %s', (place, keys) => {
-    expect(standingIn(place)).toEqual([...keys].sort());
+    expect(keysIn(place)).toEqual([...keys].sort());
   });
 
   test('lists the keys of a rate_limit for a candidate, and no others', () => {

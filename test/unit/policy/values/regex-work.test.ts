@@ -16,7 +16,7 @@ function listOf(patterns: readonly string[]): RegexList<string> {
   return list;
 }
 
-const STRETCH = 200_000;
+const SLICE_STEPS = 200_000;
 
 /** Searches in slices until the value is decided. Returns the steps taken and the steps charged. */
 function search(list: RegexList<string>, value: string, most = Number.POSITIVE_INFINITY) {
@@ -25,14 +25,14 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
   let charged = 0;
   let stretches = 0;
   for (;;) {
-    work.remaining = STRETCH;
+    work.remaining = SLICE_STEPS;
     work.exempt = 0;
     const found = list.find(value, work);
     stretches++;
     // Exceeds a slice by at most one or two states.
-    expect(STRETCH - work.remaining).toBeLessThan(1.5 * STRETCH);
-    taken += STRETCH - work.remaining;
-    charged += STRETCH - work.remaining - work.exempt;
+    expect(SLICE_STEPS - work.remaining).toBeLessThan(1.5 * SLICE_STEPS);
+    taken += SLICE_STEPS - work.remaining;
+    charged += SLICE_STEPS - work.remaining - work.exempt;
     if (found !== EXCEEDED || taken > most) return { found, taken, charged, stretches };
   }
 }

@@ -311,10 +311,10 @@ describe('an exemption', () => {
 describe('a request that is not matched completely', () => {
   const SHADOWED = { answers: { shadowMode: true } };
   /** A policy in which no rule can deny. */
-  const WATCHED =
+  const NON_DENYING_POLICY =
     'domain: d\nphase: monitoring\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]\n';
   const late = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 0 };
-  const stuffed = (): Descriptor =>
+  const withManyEntries = (): Descriptor =>
     descriptor(Array.from({ length: 400 }, (_, n) => [`a=${n % 200}`, `b=${n}`]).flat());
   const grid = (kind: 'block' | 'allow') =>
     Array.from({ length: 400 }, (_, n) => control(kind, [`a=${n}`, `b=x${n}`]));
@@ -333,20 +333,22 @@ describe('a request that is not matched completely', () => {
   test.each<DeciderOptions>([{}, SHADOWED])(
     'is denied while a block of its domain is active (%j)',
     async (options) => {
-      const decider = deciding([block('tenant=acme')], options, WATCHED);
+      const decider = deciding([block('tenant=acme')], options, NON_DENYING_POLICY);
       expect(await decide(decider, many, late)).toBe(OVER_LIMIT);
       const free = deciding(
         [allow('tenant=acme'), { ...block('tenant=acme'), domain: 'other' }],
         options,
-        WATCHED,
+        NON_DENYING_POLICY,
       );
       expect(await decide(free, many, late)).toBe(OK);
     },
   );
 
   test('is denied if the check for blocks exceeds the budget', async () => {
-    expect(await decide(deciding(grid('block'), SHADOWED, WATCHED), [stuffed()])).toBe(OVER_LIMIT);
-    expect(await decide(deciding(grid('allow'), SHADOWED, WATCHED), [stuffed()])).toBe(OK);
+    expect(await decide(deciding(grid('block'), SHADOWED, NON_DENYING_POLICY), [withManyEntries()])).toBe(
+      OVER_LIMIT,
+    );
+    expect(await decide(deciding(grid('allow'), SHADOWED, NON_DENYING_POLICY), [withManyEntries()])).toBe(OK);
   });
 });
 

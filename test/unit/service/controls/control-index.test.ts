@@ -8,14 +8,14 @@ import { control } from '../../../support/policy/controls.js';
 import { entries } from '../../../support/policy/policies.js';
 
 const none = { isReset: false, set: [], ended: [], granted: [] };
-const LOTS = 1_000_000;
+const UNLIMITED_STEPS = 1_000_000;
 
 function indexOf(...set: LiveControl[]): ControlIndex {
   const index = new ControlIndex(() => 0);
   index.apply({ ...none, set });
   return index;
 }
-function find(index: ControlIndex, texts: readonly string[], steps = LOTS) {
+function find(index: ControlIndex, texts: readonly string[], steps = UNLIMITED_STEPS) {
   return index.of('d')?.find(entries(...texts), new MatchWork(steps));
 }
 
@@ -28,9 +28,9 @@ test('a domain has space for a limited number of key sets, and for any number of
 
 /** Returns the steps of a lookup. */
 function cost(index: ControlIndex, texts: readonly string[]): number {
-  const work = new MatchWork(LOTS);
+  const work = new MatchWork(UNLIMITED_STEPS);
   index.of('d')?.find(entries(...texts), work);
-  return LOTS - work.remaining;
+  return UNLIMITED_STEPS - work.remaining;
 }
 
 test('the cost of a lookup does not grow with the number of controls', () => {

@@ -11,13 +11,13 @@ const SECOND = 1_000_000;
 
 let clock: FakeClock;
 let book: MemoryControlBook;
-let heard: RecordedControls;
+let recorded: RecordedControls;
 
 beforeEach(() => {
   clock = new FakeClock();
   book = new MemoryControlBook(() => clock.monotonicMicros());
-  heard = new RecordedControls();
-  book.onChange(heard.listener);
+  recorded = new RecordedControls();
+  book.onChange(recorded.listener);
 });
 afterEach(() => book.close());
 
@@ -25,7 +25,7 @@ describe('a control book in memory', () => {
   test('reports a new control at once, with its end', async () => {
     const one = control('acme', { durationMicros: 5 * SECOND });
     expect(await book.put(one)).toBe('done');
-    expect(heard.controls.get(one.id)).toEqual({ ...one, expiresAtMicros: clock.monotonic + 5 * SECOND });
+    expect(recorded.controls.get(one.id)).toEqual({ ...one, expiresAtMicros: clock.monotonic + 5 * SECOND });
     expect(book.isPersistent).toBe(false);
   });
 
@@ -33,7 +33,7 @@ describe('a control book in memory', () => {
     const [first, second] = [control('acme'), control('acme', { reason: 'again' })];
     const other = control('acme', { kind: 'allow' });
     for (const one of [first, other, second]) await book.put(one);
-    expect(heard.ids).toEqual([second.id, other.id].sort());
+    expect(recorded.ids).toEqual([second.id, other.id].sort());
   });
 
   test('ends controls by their ids, and ignores unknown ids', async () => {
@@ -41,8 +41,8 @@ describe('a control book in memory', () => {
     await book.put(one);
     await book.put(other);
     expect(await book.end(['unknown', one.id, one.id])).toBe('done');
-    expect(heard.ids).toEqual([other.id]);
-    expect(heard.changes.at(-1)?.ended).toEqual([one.id]);
+    expect(recorded.ids).toEqual([other.id]);
+    expect(recorded.changes.at(-1)?.ended).toEqual([one.id]);
   });
 
   test('ends a control when it expires, which makes space for another one', async () => {
@@ -53,8 +53,8 @@ describe('a control book in memory', () => {
     await book.put(short);
     await book.put(long);
     clock.advance(SECOND);
-    await waitFor('the control to be ended', async () => heard.ids.length === 1);
-    expect(heard.ids).toEqual([long.id]);
+    await waitFor('the control to be ended', async () => recorded.ids.length === 1);
+    expect(recorded.ids).toEqual([long.id]);
   });
 
   test('reports all active controls to a later listener', async () => {
@@ -71,7 +71,7 @@ describe('a control book in memory', () => {
 
   test('reports buckets that got tokens', async () => {
     await book.announceGrants(['k1', 'k2']);
-    expect(heard.touched).toEqual(['k1', 'k2']);
+    expect(recorded.touched).toEqual(['k1', 'k2']);
   });
 
   test('limits the number of controls, but still replaces existing ones', async () => {
@@ -82,10 +82,10 @@ describe('a control book in memory', () => {
     book.onChange(later.listener);
     // The changes arrive in several groups, and in order with later changes.
     expect(later.ids).toHaveLength(MAX_CHANGES_PER_NOTICE);
-    await book.end([heard.ids[0] as string]);
-    while (later.controls.size < MAX_CONTROLS - 1 || heard.controls.size >= MAX_CONTROLS) await turn();
+    await book.end([recorded.ids[0] as string]);
+    while (later.controls.size < MAX_CONTROLS - 1 || recorded.controls.size >= MAX_CONTROLS) await turn();
     await turn();
-    expect(later.ids).toEqual(heard.ids);
+    expect(later.ids).toEqual(recorded.ids);
     for (const { set } of later.changes) expect(set.length).toBeLessThanOrEqual(MAX_CHANGES_PER_NOTICE);
     expect(await book.put(control('one more'))).toBe('done');
   });

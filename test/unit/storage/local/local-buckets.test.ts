@@ -30,11 +30,11 @@ class BackStore implements BucketStore {
   readonly memory: MemoryStore;
   readonly asked: TakeItem[] = [];
   /** Maximum number of concurrent takes. */
-  most = 0;
+  maxConcurrent = 0;
   #waiting = 0;
   failing: StorageError | undefined;
   /** Whether the store decides, but reports a failure. */
-  mute = false;
+  reportsFailure = false;
   /** Whether the store never replies. */
   silent = false;
 
@@ -47,12 +47,12 @@ class BackStore implements BucketStore {
     if (this.silent) return new Promise(() => {});
     if (this.failing !== undefined) return Promise.resolve(this.failing);
     const outcomes = this.memory.take(items);
-    const { mute } = this;
-    this.most = Math.max(this.most, ++this.#waiting);
+    const { reportsFailure } = this;
+    this.maxConcurrent = Math.max(this.maxConcurrent, ++this.#waiting);
     return new Promise((resolve) => {
       setImmediate(() => {
         this.#waiting--;
-        resolve(mute ? new StorageError('timeout', 'late') : outcomes);
+        resolve(reportsFailure ? new StorageError('timeout', 'late') : outcomes);
       });
     });
   }
@@ -77,7 +77,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   }
 }
 
-function scene(options: Partial<LocalBucketsOptions> = {}) {
+function setUp(options: Partial<LocalBucketsOptions> = {}) {
   const clock = new FakeClock();
   const store = new BackStore(clock);
   const state = { up: false };
@@ -107,7 +107,7 @@ function scene(options: Partial<LocalBucketsOptions> = {}) {
 
 describe('local buckets', () => {
   test('have a share of the limit, divided among the workers, and report the whole limit', () => {
-    const { local } = scene({ workers: 2 });
+    const { local } = setUp({ workers: 2 });
     const take = () => local.take([item('a', {}, { local: 0.5 })])[0];
     expect(take()).toMatchObject({ limited: false, remaining: 1, used: 7 });
     expect(take()).toMatchObject({ limited: false, remaining: 0, used: 8 });
@@ -118,7 +118,7 @@ describe('local buckets', () => {
   });
 
   test('have separate shares of the limits of one request, and are decided together', () => {
-    const { local, back, paid, left } = scene();
+    const { local, back, paid, left } = setUp();
     const both = () => local.take([item('a', {}, { local: 0.25 }), item('b', {}, { local: 0.5 })]);
     expect(both().map(({ limited }) => limited)).toEqual([false, false]);
     expect(both().map(({ limited }) => limited)).toEqual([false, false]);
@@ -134,7 +134,7 @@ describe('local buckets', () => {
 
 describe('after the store is available again', () => {
   test('allowed hits are charged, until the bucket is empty', async () => {
-    const { local, store, back, paid, left, said } = scene();
+    const { local, store, back, paid, left, said } = setUp();
     store.memory.take([takeItem('b', EIGHT, { hits: 6 })]);
     local.take([item('a', { hits: 3 })]);
     local.take([item('a', { hits: 2 })]);
@@ -152,7 +152,7 @@ describe('after the store is available again', () => {
   });
 
   test('refunds and quotas that deny together are not charged', async () => {
-    const { local, back, paid, left } = scene();
+    const { local, back, paid, left } = setUp();
     local.take([item('a', { hits: 3 })]);
     local.take([item('a', { hits: 2, refund: true })]);
     local.take([item('b', { hits: 2, refund: true })]);
@@ -171,7 +171,7 @@ describe('after the store is available again', () => {
   });
 
   test('a bucket that had time to refill is not charged', async () => {
-    const { local, clock, store, back, paid } = scene();
+    const { local, clock, store, back, paid } = setUp();
     local.take([item('a', { hits: 4 })]);
     clock.advance(3 * HOUR);
     back();
@@ -181,7 +181,7 @@ describe('after the store is available again', () => {
   });
 
   test('a window is charged for the hits that it allowed, unless it has ended', async () => {
-    const { local, clock, back, paid, store } = scene();
+    const { local, clock, back, paid, store } = setUp();
     const rate = windowRate('hour', 8);
     local.take([item('old', { hits: 4 }, 'local', rate)]);
     clock.advance(HOUR);
@@ -193,7 +193,7 @@ describe('after the store is available again', () => {
   });
 
   test('a failed charge is repeated, together with the hits allowed since', async () => {
-    const { local, store, state, back, paid, left } = scene();
+    const { local, store, state, back, paid, left } = setUp();
     local.take([item('a', { hits: 2 })]);
     store.failing = new StorageError('disconnected', 'away again');
     back();
@@ -208,28 +208,28 @@ describe('after the store is available again', () => {
   });
 
   test('a charge without a reply is repeated, which may deny more but never allows more', async () => {
-    const { local, store, back, paid, left } = scene();
+    const { local, store, back, paid, left } = setUp();
     local.take([item('a', { hits: 3 })]);
-    store.mute = true;
+    store.reportsFailure = true;
     back();
     await until('an attempt', () => store.asked.length > 0 && local.stats.waiting === 1);
-    store.mute = false;
+    store.reportsFailure = false;
     back();
     await paid();
     expect(left('a')).toBe(2);
   });
 
   test('a few charges run at a time', async () => {
-    const { local, store, back, paid } = scene();
+    const { local, store, back, paid } = setUp();
     for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     back();
     await paid();
-    expect(store.most).toBe(MAX_CONCURRENT_CHARGES);
+    expect(store.maxConcurrent).toBe(MAX_CONCURRENT_CHARGES);
     expect(store.asked).toHaveLength(3 * MAX_CONCURRENT_CHARGES);
   });
 
   test('a store that was only late is charged, too', async () => {
-    const { local, state, paid, left } = scene();
+    const { local, state, paid, left } = setUp();
     state.up = true;
     local.take([item('a', { hits: 3 })]);
     await paid();
@@ -239,7 +239,7 @@ describe('after the store is available again', () => {
 
 describe('bounds', () => {
   test('remove the bucket that has been unused for the longest time', async () => {
-    const { local, back, paid, left } = scene({ maxBuckets: 2 });
+    const { local, back, paid, left } = setUp({ maxBuckets: 2 });
     for (const key of ['a', 'b', 'a', 'c']) local.take([item(key)]);
     expect(local.stats).toMatchObject({ waiting: 2, forgotten: 1 });
     back();
@@ -248,13 +248,13 @@ describe('bounds', () => {
   });
 
   test('limit the bytes, too', () => {
-    const { local } = scene({ maxBytes: 3000 });
+    const { local } = setUp({ maxBytes: 3000 });
     for (let i = 0; i < 10; i++) local.take([item(`${i}`.padEnd(700, 'x'))]);
     expect(local.stats).toMatchObject({ waiting: 2, forgotten: 8 });
   });
 
   test('remove buckets without owed hits first', () => {
-    const { local, clock } = scene({ maxBuckets: 2 });
+    const { local, clock } = setUp({ maxBuckets: 2 });
     for (const key of ['a', 'b']) local.take([item(key)]);
     clock.advance(3 * HOUR);
     for (const key of ['c', 'd']) local.take([item(key)]);
@@ -264,7 +264,7 @@ describe('bounds', () => {
 
 describe('when the process ends', () => {
   test('owed hits are charged without a pause', async () => {
-    const { local, state, left } = scene();
+    const { local, state, left } = setUp();
     for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     state.up = true;
     await local.close();
@@ -273,7 +273,7 @@ describe('when the process ends', () => {
   });
 
   test('weir waits for the current charges', async () => {
-    const { local, store, back, left } = scene();
+    const { local, store, back, left } = setUp();
     local.take([item('a')]);
     back();
     await until('the charge', () => store.asked.length > 0);
@@ -283,7 +283,7 @@ describe('when the process ends', () => {
   });
 
   test('a charge without a reply after half a second counts as forgotten', async () => {
-    const { local, store, back, said } = scene();
+    const { local, store, back, said } = setUp();
     store.silent = true;
     local.take([item('a')]);
     back();
@@ -299,7 +299,7 @@ describe('when the process ends', () => {
   });
 
   test('hits that cannot be charged are given up, counted and logged', async () => {
-    const { local, said } = scene();
+    const { local, said } = setUp();
     local.take([item('a')]);
     await local.close();
     expect(local.stats).toMatchObject({ waiting: 0, forgotten: 1 });

@@ -16,7 +16,7 @@ function open(options: Partial<MemoryStoreOptions> = {}) {
 }
 
 /** Returns the remaining tokens with a peek. */
-function left(store: MemoryStore, key: string): number {
+function remainingTokens(store: MemoryStore, key: string): number {
   return store.take([takeItem(key, HUNDRED, { hits: 0 })])[0]!.remaining;
 }
 
@@ -29,7 +29,7 @@ describe('bounds', () => {
     expect([store.size, store.evictions]).toEqual([3, 0]);
     store.take([takeItem('d', HUNDRED, { hits: 30 })]);
     expect([store.size, store.evictions]).toEqual([3, 1]);
-    expect(['a', 'b', 'c', 'd'].map((key) => left(store, key))).toEqual([50, 100, 10, 70]);
+    expect(['a', 'b', 'c', 'd'].map((key) => remainingTokens(store, key))).toEqual([50, 100, 10, 70]);
   });
 
   test('take later takes and refunds into account', () => {
@@ -38,9 +38,9 @@ describe('bounds', () => {
     store.take([takeItem('a', HUNDRED, { hits: 50 })]);
     store.take([takeItem('c', HUNDRED, { hits: 20, refund: true })]);
     store.take([takeItem('d', HUNDRED, { hits: 95 })]);
-    expect(['a', 'b', 'c', 'd'].map((key) => left(store, key))).toEqual([10, 60, 100, 5]);
+    expect(['a', 'b', 'c', 'd'].map((key) => remainingTokens(store, key))).toEqual([10, 60, 100, 5]);
     store.take([takeItem('e', HUNDRED, { hits: 99 })]);
-    expect(['a', 'b', 'e'].map((key) => left(store, key))).toEqual([10, 100, 1]);
+    expect(['a', 'b', 'e'].map((key) => remainingTokens(store, key))).toEqual([10, 100, 1]);
   });
 
   test('evict windows by their end', () => {
@@ -49,7 +49,7 @@ describe('bounds', () => {
     store.take([takeItem('second', windowRate('second', 9))]);
     store.take([takeItem('a', HUNDRED, { hits: 50 })]);
     expect(store.take([takeItem('day', windowRate('day', 9))])[0]!.remaining).toBe(7);
-    expect(left(store, 'a')).toBe(50);
+    expect(remainingTokens(store, 'a')).toBe(50);
   });
 
   test('limit the bytes, too, with keys of any length', () => {
@@ -57,13 +57,13 @@ describe('bounds', () => {
     const { store } = open({ maxBytes: 3 * bucketBytes(`${long}0`) });
     for (let i = 0; i < 9; i++) store.take([takeItem(`${long}${i}`, HUNDRED, { hits: 10 + i })]);
     expect([store.size, store.evictions, store.bytes]).toEqual([3, 6, 3 * bucketBytes(`${long}0`)]);
-    expect(left(store, `${long}8`)).toBe(82);
+    expect(remainingTokens(store, `${long}8`)).toBe(82);
   });
 
   test('allow one bucket even if it exceeds them', () => {
     const { store } = open({ maxBytes: 1 });
     store.take([takeItem('a', HUNDRED, { hits: 10 })]);
-    expect([store.size, left(store, 'a')]).toEqual([1, 90]);
+    expect([store.size, remainingTokens(store, 'a')]).toEqual([1, 90]);
   });
 
   test('do not prevent a request that exceeds them', () => {
@@ -79,7 +79,7 @@ describe('bounds', () => {
     for (let i = 0; i < 500; i++) store.take([takeItem(`k${i}`, HUNDRED, { hits: 40 })]);
     for (let i = 0; i < 100; i++) store.take([takeItem(`new${i}`, HUNDRED, { hits: 90 })]);
     expect([store.size, store.evictions]).toEqual([500, 100]);
-    for (let i = 0; i < 100; i++) expect(left(store, `new${i}`)).toBe(10);
+    for (let i = 0; i < 100; i++) expect(remainingTokens(store, `new${i}`)).toBe(10);
   });
 });
 
@@ -104,7 +104,7 @@ describe('housekeeping', () => {
 
   test('a peek stores no bucket', () => {
     const { store } = open();
-    expect(left(store, 'a')).toBe(100);
+    expect(remainingTokens(store, 'a')).toBe(100);
     store.take([takeItem('a', HUNDRED, { hits: 101 })]);
     store.take([takeItem('w', windowRate('day', 5), { hits: 0 })]);
     expect(store.size).toBe(0);
@@ -126,7 +126,7 @@ describe('many items in one request', () => {
       items.map((_, i) => 97 - before - (i < 40 ? 0 : 3));
     expect(remaining()).toEqual(expected(0));
     // 20 keys lost 6 tokens each, and 20 lost 3 each.
-    expect(items.map((_, i) => left(store, key(i % 40)))).toEqual(
+    expect(items.map((_, i) => remainingTokens(store, key(i % 40)))).toEqual(
       items.map((_, i) => (i % 40 < 20 ? 94 : 97)),
     );
     const again = store.take([...items.slice(0, 40), takeItem(key(99), HUNDRED, { hits: 1 })]);
@@ -147,8 +147,8 @@ describe('many items in one request', () => {
       expect(outcomes).toHaveLength(12);
       expect(store.size).toBe(10);
       // Each key has its own stored state.
-      const lefts = Array.from({ length: 12 }, (_, i) => left(store, `k${from + i}`));
-      for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(lefts[i]);
+      const remaining = Array.from({ length: 12 }, (_, i) => remainingTokens(store, `k${from + i}`));
+      for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(remaining[i]);
     }
   });
 });

@@ -7,13 +7,16 @@ import { FakeClock } from '../../../support/clock/fake-clock.js';
 const SECOND = 1_000_000;
 
 /** A clock that reads the wall time of a fake clock, by default without delay. */
-function clockOf(machine: FakeClock): { clock: CallerClock; read(there?: number, back?: number): void } {
+function clockOf(machine: FakeClock): {
+  clock: CallerClock;
+  read(requestMicros?: number, replyMicros?: number): void;
+} {
   const clock = new CallerClock(() => machine.monotonicMicros());
-  const read = (there = 0, back = 0): void => {
+  const read = (requestMicros = 0, replyMicros = 0): void => {
     const asked = machine.monotonicMicros();
-    machine.advance(there);
+    machine.advance(requestMicros);
     const time = machine.wallMicros();
-    machine.advance(back);
+    machine.advance(replyMicros);
     clock.read(time, asked, machine.monotonicMicros());
   };
   return { clock, read };
@@ -103,18 +106,18 @@ test('never goes back and is never ahead, for any network and drift', () => {
       const { clock, read } = clockOf(machine);
       read();
       let latest = 0;
-      for (const [pause, there, back] of all) {
+      for (const [pause, requestMicros, replyMicros] of all) {
         machine.advance(pause);
         // Rounded towards zero, because an additional microsecond within a short pause would exceed the maximum drift.
         machine.stepWall(Math.trunc((pause * drift) / 1e6));
         const before = clock.nowMicros();
         expect(before).toBeGreaterThanOrEqual(latest);
-        read(there, back);
+        read(requestMicros, replyMicros);
         latest = clock.nowMicros();
         expect(latest).toBeGreaterThanOrEqual(before);
         expect(latest).toBeLessThanOrEqual(machine.wall);
         // The clock is behind by at most the duration of the reply.
-        expect(machine.wall - latest).toBeLessThanOrEqual(back + 1);
+        expect(machine.wall - latest).toBeLessThanOrEqual(replyMicros + 1);
       }
     }),
     runs(300),

@@ -91,20 +91,20 @@ describe('the work of other processes', () => {
   });
 
   test('is reported when it exceeds the reported work by two milliseconds', () => {
-    const told: number[] = [];
-    const load = new RedisLoad((micros) => told.push(micros));
+    const reported: number[] = [];
+    const load = new RedisLoad((micros) => reported.push(micros));
     // 25 µs for each item of a large request, 10 for each of a small one, 5 for the call.
     load.sent(batchOf(79, 0), 0);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     load.sent(batchOf(1, 0), 0);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     load.sent(batchOf(79, MS), MS);
-    expect(told).toEqual([2 * (79 * 25 + 5) + 15 - 1000]);
+    expect(reported).toEqual([2 * (79 * 25 + 5) + 15 - 1000]);
     load.sent(batchOf(79, MS), MS);
-    expect(told.length).toBe(1);
+    expect(reported.length).toBe(1);
     // The reported work has ended.
     load.sent(batchOf(81, 100 * MS), 100 * MS);
-    expect(told.length).toBe(2);
+    expect(reported.length).toBe(2);
   });
 });
 

@@ -33,10 +33,10 @@ function silentAfter(othersSince: (nowMicros: number) => number): () => number |
 }
 
 test('Redis is silent if it has not replied for the maximum, plus the time of its work for other processes', () => {
-  const alone = silentAfter(() => 0);
+  const withoutOtherWork = silentAfter(() => 0);
   const besides = silentAfter(() => 100 * MS);
   jest.advanceTimersByTime(30);
-  expect(alone()).toBeGreaterThanOrEqual(20);
+  expect(withoutOtherWork()).toBeGreaterThanOrEqual(20);
   expect(besides()).toBeUndefined();
   jest.advanceTimersByTime(120);
   expect(besides()).toBeGreaterThanOrEqual(120);

@@ -9,7 +9,7 @@ import { HUNDRED, type ItemOptions, takeItem } from '../../../support/limiter/ta
 import { MemoryShards } from '../../../support/sharded/memory-shards.js';
 
 const MINUTE = windowRate('minute', 5);
-const AWAY = new StorageError('disconnected', 'away');
+const UNAVAILABLE = new StorageError('disconnected', 'unavailable');
 const TIMEOUT = 1000;
 
 let clock: FakeClock;
@@ -41,7 +41,7 @@ const fill = (...items: TakeItem[]) => {
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const asked = (part: string) => map.of(part).asked.map(({ items }) => items);
-const came = (result: GiveBackResult) => () => Promise.resolve(result);
+const resolvedWith = (result: GiveBackResult) => () => Promise.resolve(result);
 const NONE = { made: 0, failed: 0, skipped: 0 };
 
 describe('a request whose buckets share a partition', () => {
@@ -61,8 +61,8 @@ describe('a request whose buckets share a partition', () => {
   });
 
   test('gets the error of a partition without a server', () => {
-    map.errors.set('a', AWAY);
-    expect(take(tokens('a1'))).toBe(AWAY);
+    map.errors.set('a', UNAVAILABLE);
+    expect(take(tokens('a1'))).toBe(UNAVAILABLE);
   });
 
   test('is large if it has many items, up to any number', async () => {
@@ -211,25 +211,25 @@ describe('denials', () => {
 });
 
 describe('an error', () => {
-  const isAway: [string, () => void][] = [
-    ['without a server', () => map.errors.set('b', AWAY)],
-    ['that refuses', () => (map.of('b').refuses = AWAY)],
+  const unavailableCases: [string, () => void][] = [
+    ['without a server', () => map.errors.set('b', UNAVAILABLE)],
+    ['that refuses', () => (map.of('b').refuses = UNAVAILABLE)],
   ];
 
-  test.each(isAway)(
+  test.each(unavailableCases)(
     'of a partition %s is returned at once if no other partition can deny',
     async (_, goAway) => {
       goAway();
       const watched = tokens('a1', { enforcement: 'observe' });
-      expect(await take(watched, tokens('a2', { refund: true }), tokens('b1'))).toBe(AWAY);
+      expect(await take(watched, tokens('a2', { refund: true }), tokens('b1'))).toBe(UNAVAILABLE);
       expect([asked('a'), asked('b')]).toEqual([[], []]);
     },
   );
 
   test.each([
-    ...isAway,
-    ['that breaks', () => (map.of('b').answer = () => AWAY)],
-    ['that is late', () => (map.of('b').answer = () => Promise.resolve(AWAY))],
+    ...unavailableCases,
+    ['that breaks', () => (map.of('b').answer = () => UNAVAILABLE)],
+    ['that is late', () => (map.of('b').answer = () => Promise.resolve(UNAVAILABLE))],
   ] as const)('of a partition %s cannot be used to get around a limit that is used up', async (_, goAway) => {
     fill(tokens('a1', { hits: 100 }));
     goAway();
@@ -241,14 +241,14 @@ describe('an error', () => {
     await turn();
     expect(used(tokens('c1'))).toBe(0);
     // An observed item cannot deny the request.
-    expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(AWAY);
+    expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(UNAVAILABLE);
   });
 
   test('of a refund is the result of the request, and its hits are given back', async () => {
     fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
-    map.of('b').answer = ({ items }) => (items[0]?.hits === 0 ? undefined : AWAY);
+    map.of('b').answer = ({ items }) => (items[0]?.hits === 0 ? undefined : UNAVAILABLE);
     const refunds = ['a1', 'b1'].map((key) => tokens(key, { hits: 20, refund: true }));
-    expect(await take(...refunds, tokens('a2'), tokens('c1'))).toBe(AWAY);
+    expect(await take(...refunds, tokens('a2'), tokens('c1'))).toBe(UNAVAILABLE);
     await turn();
     expect(['a1', 'a2', 'b1', 'c1'].map((key) => used(tokens(key)))).toEqual([30, 0, 50, 0]);
   });
@@ -291,8 +291,8 @@ describe('giving back', () => {
   });
 
   test('counts a request once, with the worst result of its partitions', async () => {
-    map.of('b').answerReturn = came('failed');
-    map.of('c').answerReturn = came('skipped');
+    map.of('b').answerReturn = resolvedWith('failed');
+    map.of('c').answerReturn = resolvedWith('skipped');
     await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
     await turn();
     expect(store.giveBackStats).toEqual({ ...NONE, failed: 1 });
@@ -308,18 +308,18 @@ describe('a request with many items for many partitions', () => {
 
   test('is divided and sent in slices, with its outcomes in order', async () => {
     let longest = 0;
-    let stretch = 0;
+    let sliceItems = 0;
     let turns = 0;
     let isOver = false;
     const count = (): void => {
-      longest = Math.max(longest, stretch);
-      stretch = 0;
+      longest = Math.max(longest, sliceItems);
+      sliceItems = 0;
       turns++;
       if (!isOver) setImmediate(count);
     };
     for (const { key } of items) {
       map.of(key).answer = () => {
-        stretch++;
+        sliceItems++;
         return undefined;
       };
     }
@@ -332,8 +332,8 @@ describe('a request with many items for many partitions', () => {
   });
 
   test('is sent to the other partitions if one has failed, and gives back in slices', async () => {
-    map.of(items[700]!.key).answer = () => AWAY;
-    expect(await take(...items)).toBe(AWAY);
+    map.of(items[700]!.key).answer = () => UNAVAILABLE;
+    expect(await take(...items)).toBe(UNAVAILABLE);
     await store.close();
     const askedParts = items.filter(({ key }) => map.of(key).asked.length > 0);
     expect(askedParts).toHaveLength(1500);
@@ -347,8 +347,8 @@ test('a take settles once, even if results of its partitions arrive late', async
   map.of('a').answer = () => new Promise((resolve) => late.push(resolve));
   const taking = take(tokens('a1'), tokens('b1'));
   await turn();
-  late[0]?.(AWAY);
-  expect(await taking).toBe(AWAY);
+  late[0]?.(UNAVAILABLE);
+  expect(await taking).toBe(UNAVAILABLE);
   await turn();
   expect(used(tokens('b1'))).toBe(0);
 });

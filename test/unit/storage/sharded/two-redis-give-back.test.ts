@@ -85,7 +85,7 @@ const take = (...items: TakeItem[]) => split.take(items, Infinity);
 const second = takeItem('s', PER_SECOND);
 const minute = takeItem('m', PER_MINUTE);
 const tokens = takeItem('b', HUNDRED);
-const look = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
+const peek = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
 const settled = () => waitFor('the store to have been given back', () => told.length === 2);
 
 /** Other requests use up the one-second window before the last step. */
@@ -112,7 +112,7 @@ describe('a request that finds a one-second window used up in its last step', ()
       { limited: false, remaining: 90, used: 10 },
     ]);
     await settled();
-    expect([look(tokens).used, look(minute).used]).toEqual([10, 2]);
+    expect([peek(tokens).used, peek(minute).used]).toEqual([10, 2]);
     expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
     expect(main.asked).toHaveLength(2);
   });
@@ -120,17 +120,17 @@ describe('a request that finds a one-second window used up in its last step', ()
   test('gets a charge back, unless the charge reached the maximum debt of a bucket', async () => {
     loseRace();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
-    const roomy = takeItem('r', owing, { hits: 120 });
-    const beyond = takeItem('d', owing, { hits: 200 });
+    const smallCharge = takeItem('r', owing, { hits: 120 });
+    const largeCharge = takeItem('d', owing, { hits: 200 });
     const window = takeItem('w', windowRate('minute', 5, { maxDebt: 5 }), { hits: 12 });
-    expect(await take(second, roomy, beyond, window)).toMatchObject([
+    expect(await take(second, smallCharge, largeCharge, window)).toMatchObject([
       { limited: true },
       { remaining: 100, waitMicros: 0, forgiven: 0 },
       { remaining: 0, forgiven: 0 },
       { remaining: 5, used: 0, forgiven: 0 },
     ]);
     await settled();
-    expect([look(roomy).used, look(beyond).used, look(window).used]).toEqual([0, 100, 0]);
+    expect([peek(smallCharge).used, peek(largeCharge).used, peek(window).used]).toEqual([0, 100, 0]);
   });
 
   test('reports the debt of a bucket that was in debt before', async () => {
@@ -142,7 +142,7 @@ describe('a request that finds a one-second window used up in its last step', ()
       { remaining: 0, waitMicros: 1_100_000 },
     ]);
     await settled();
-    expect(look(takeItem('d', owing)).waitMicros).toBe(1_100_000);
+    expect(peek(takeItem('d', owing)).waitMicros).toBe(1_100_000);
   });
 
   test('is allowed if only quotas were used up and the main store has an unused one', async () => {
@@ -156,7 +156,7 @@ describe('a request that finds a one-second window used up in its last step', ()
       { limited: false, used: 1 },
     ]);
     expect(perSecond.inner.take([takeItem('t', PER_SECOND, { hits: 0 })])[0]).toMatchObject({ used: 1 });
-    expect(look(minute).used).toBe(1);
+    expect(peek(minute).used).toBe(1);
   });
 
   test('is denied if all quotas are used up by then', async () => {
@@ -165,7 +165,7 @@ describe('a request that finds a one-second window used up in its last step', ()
     const quotas = [second, minute].map((item) => ({ ...item, enforcement: 'quota' as const }));
     expect(await take(...quotas, tokens)).toMatchObject([{ limited: true }, { limited: true }, {}]);
     await settled();
-    expect(look(tokens).used).toBe(0);
+    expect(peek(tokens).used).toBe(0);
   });
 });
 
@@ -174,7 +174,7 @@ describe('a last step that fails', () => {
     fail();
     main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
     expect(await take(second, takeItem('b', HUNDRED, { hits: 20, refund: true }))).toBe(AWAY);
-    expect(look(tokens).used).toBe(50);
+    expect(peek(tokens).used).toBe(50);
   });
 });
 
@@ -190,7 +190,7 @@ describe('a refund to the main store', () => {
       ['b0', 'm1'],
       ['b20'],
     ]);
-    expect(look(tokens).used).toBe(30);
+    expect(peek(tokens).used).toBe(30);
   });
 
   test('is the error of the request if it gets no reply, and the hits of the request are given back', async () => {
@@ -198,7 +198,7 @@ describe('a refund to the main store', () => {
     expect(await take(refund, second, minute)).toBe(AWAY);
     // The one-second window as well.
     await waitFor('both stores to have been given back', () => told.length === 4);
-    expect([look(tokens).used, look(minute).used]).toEqual([50, 0]);
+    expect([peek(tokens).used, peek(minute).used]).toEqual([50, 0]);
     expect(perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 0 })])).toMatchObject([{ used: 0 }]);
   });
 });
@@ -235,7 +235,7 @@ describe('giving back', () => {
     expect(await take(second, tokens)).toBe(AWAY);
     await split.close();
     expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
-    expect([main.asked.length, look(tokens).used]).toEqual([1, 1]);
+    expect([main.asked.length, peek(tokens).used]).toEqual([1, 1]);
   });
 
   test('removes denials from a deny cache that it stored in the meantime', async () => {

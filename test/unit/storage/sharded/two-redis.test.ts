@@ -120,22 +120,22 @@ test('windows of several seconds, or with debt, are in the main store', async ()
 });
 
 describe('an error', () => {
-  const away = new StorageError('disconnected', 'away');
+  const unavailable = new StorageError('disconnected', 'unavailable');
 
   test('of the first store is the error of the request, and no tokens are taken from the other store', async () => {
-    perSecond.failure = away;
-    expect(await take(second, tokens)).toBe(away);
+    perSecond.failure = unavailable;
+    expect(await take(second, tokens)).toBe(unavailable);
     expect(await take({ ...tokens, hits: 0 })).toMatchObject([{ limited: false, used: 0 }]);
   });
 
   test('of either store cannot be used to get around a limit of the other store', async () => {
     await take({ ...tokens, hits: 100 });
-    perSecond.failure = away;
+    perSecond.failure = unavailable;
     expect(await take(second, tokens)).toMatchObject([{ limited: false }, { limited: true, remaining: 0 }]);
-    expect(await take(second, { ...tokens, enforcement: 'observe' })).toBe(away);
+    expect(await take(second, { ...tokens, enforcement: 'observe' })).toBe(unavailable);
     perSecond.failure = undefined;
     for (let i = 0; i < 10; i++) await take(second);
-    main.failure = away;
+    main.failure = unavailable;
     expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 0 }]);
   });
 });

@@ -27,7 +27,7 @@ async function setUp(onOpen = (): void => {}) {
   const places: ClusterNodeOptions[] = [];
   // Nothing listens on port 1.
   const store = new RedisStore({ ...REDIS, address: parseRedisUrl('127.0.0.1:1') });
-  let doubts = 0;
+  let staleReports = 0;
   const nodes = new ClusterNodes({
     slots: new BucketSlots(keys),
     monotonicMicros: () => 0,
@@ -37,7 +37,7 @@ async function setUp(onOpen = (): void => {}) {
       return store;
     },
     takeAgain: () => [],
-    onStaleSlots: () => doubts++,
+    onStaleSlots: () => staleReports++,
   });
   const master = { host: '127.0.0.1', port: 1 };
   const view = { from: '', epoch: 1, slots: 16_384, ids: new Set(['a']) };
@@ -49,7 +49,7 @@ async function setUp(onOpen = (): void => {}) {
   };
   const refuse = (message: string): string =>
     (places[0] as ClusterNodeOptions).redirect(batch(), new RedisReplyError(message));
-  return { nodes, places, refuse, doubts: () => doubts };
+  return { nodes, places, refuse, staleReports: () => staleReports };
 }
 
 test('a view of thousands of masters is applied in many turns of the event loop', async () => {
@@ -95,9 +95,9 @@ test.each([
   'MOVED 0',
   'CLUSTERDOWN Hash slot not served',
 ])('calls wait for a new view if a redirect contains no node: %s', async (message) => {
-  const { nodes, places, refuse, doubts } = await setUp();
+  const { nodes, places, refuse, staleReports } = await setUp();
   expect(refuse(message)).toBe('held');
-  expect([places.length, doubts()]).toEqual([1, 1]);
+  expect([places.length, staleReports()]).toEqual([1, 1]);
   await nodes.close();
 });
 

@@ -20,7 +20,7 @@ async function asked(answer: (socket: Socket, chunk: string) => void): Promise<s
   return clients.ask(
     { endpoint: { host: '127.0.0.1', port }, tls: undefined, login: {} },
     async (client) => String(await client.call('CLUSTER', 'SLOTS')),
-    (_, said) => said,
+    (_, result) => result,
   );
 }
 
@@ -37,11 +37,11 @@ test('an endless reply ends the connection, and is not kept in memory', async ()
     else socket.once('drain', () => flood(socket));
   };
   let began = false;
-  const said = asked((socket) => {
+  const result = asked((socket) => {
     if (began) return;
     began = true;
     socket.write('$4000000000\r\n');
     flood(socket);
   });
-  await expect(said).rejects.toThrow('the server sent more data than requested');
+  await expect(result).rejects.toThrow('the server sent more data than requested');
 });
