@@ -166,7 +166,7 @@ test.each(['1', '2'])(
     await waitFor('all of them', async () => (await metric(server, 'weir_controls{kind="block"}')) === 3);
     expect(await metric(server, 'weir_controls_lost_total{kind="block"}')).toBe(0);
     await redisCommand(redis, 'flushall');
-    const warnings = () => server.log().filter(({ msg }) => /^Redis has lost blocks/.test(String(msg)));
+    const warnings = () => server.log().filter(({ msg }) => /^Redis lost blocks/.test(String(msg)));
     await waitFor('their end', async () => (await metric(server, 'weir_controls{kind="block"}')) === 0);
     await waitFor('the warning', () => warnings().length > 0);
     expect(warnings()).toMatchObject([{ blocks: 3, exemptions: 0 }]);
