@@ -3,9 +3,9 @@
  * docs/internals/testing.md, "Chaos". `npm run chaos` runs longer.
  */
 import { expect, test } from '@jest/globals';
-import { SUITES } from './all-faults.js';
 import { textTable } from './report/table.js';
 import { SHORT_SCALE } from './short-scale.js';
+import { SUITES } from './suites.js';
 
 /**
  * The seed is fixed, so faults and their order are always the same. `npm run chaos` chooses a new seed for each run.

@@ -2,10 +2,10 @@
 import { parseArgs } from 'node:util';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
-import { SUITES, type Suite } from './all-faults.js';
 import { textTable, writeFaults } from './report/table.js';
 import type { RunResult } from './run-faults.js';
 import { SHORT_SCALE } from './short-scale.js';
+import { SUITES, type Suite } from './suites.js';
 
 const HELP = `Usage: npm run chaos [-- options]
 
