@@ -113,14 +113,14 @@ async function compareMicro(
   for (const bench of microBenches()) {
     const folders = checkouts.map(({ folder }) => join(folder, 'build/test/bench'));
     if (!folders.every((folder) => existsSync(join(folder, 'micro', `${bench}.bench.js`)))) continue;
-    const whole = filters.length === 0 || matchesFilter(bench, filters);
+    const allCases = filters.length === 0 || matchesFilter(bench, filters);
     const found = [new Map<string, number[]>(), new Map<string, number[]>()];
     for (let round = 0; round < options.rounds; round++) {
       for (const [side, folder] of folders.entries()) {
         printProgress(`micro ${bench}: round ${round + 1} of ${options.rounds}, ${checkouts[side]?.name}`);
         for (const { name, value, unit } of await runMicro(
           bench,
-          whole ? [] : filters,
+          allCases ? [] : filters,
           options.quick,
           folder,
         )) {

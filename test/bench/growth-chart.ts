@@ -13,8 +13,8 @@ const PANELS = [
   { from: 60, to: 330, title: 'against bytes, 1,000 rules', x: 'bytes' },
   { from: 400, to: 620, title: 'against rules, 64 bytes', x: 'rules' },
 ] as const;
-const LEGEND = 640;
-const COLOURS = [
+const LEGEND_X = 640;
+const COLORS = [
   '#0969da',
   '#bf3989',
   '#1a7f37',
@@ -85,8 +85,8 @@ export function growthChart(points: readonly MeasuredPoint[], caption: string): 
   }
   matchers.forEach((matcher, i) => {
     const y = TOP + i * 18;
-    parts.push(`<path class="line" ${strokeOf(i)} d="M${LEGEND} ${y}h24"/>`);
-    parts.push(`<text x="${LEGEND + 30}" y="${y + 4}">${escaped(matcher)}</text>`);
+    parts.push(`<path class="line" ${strokeOf(i)} d="M${LEGEND_X} ${y}h24"/>`);
+    parts.push(`<text x="${LEGEND_X + 30}" y="${y + 4}">${escaped(matcher)}</text>`);
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">
   <title>CPU time of matching one value</title>
@@ -106,6 +106,6 @@ export function growthChart(points: readonly MeasuredPoint[], caption: string): 
 }
 
 function strokeOf(i: number): string {
-  const dash = DASHES[Math.floor(i / COLOURS.length) % DASHES.length] as string;
-  return `stroke="${COLOURS[i % COLOURS.length]}"${dash === '' ? '' : ` stroke-dasharray="${dash}"`}`;
+  const dash = DASHES[Math.floor(i / COLORS.length) % DASHES.length] as string;
+  return `stroke="${COLORS[i % COLORS.length]}"${dash === '' ? '' : ` stroke-dasharray="${dash}"`}`;
 }

@@ -41,10 +41,10 @@ export async function printMicro(
   const all: Measurement[] = [];
   console.log(HEADING);
   for (const name of microBenches()) {
-    const whole = filters.length === 0 || filters.some((part) => name.includes(part));
+    const allCases = filters.length === 0 || filters.some((part) => name.includes(part));
     // A filter may select cases of this file instead. The file's name is printed only if the file has such cases.
-    if (whole) printProgress(`micro: ${name}`);
-    const measurements = await runMicro(name, whole ? [] : filters, quick);
+    if (allCases) printProgress(`micro: ${name}`);
+    const measurements = await runMicro(name, allCases ? [] : filters, quick);
     all.push(...measurements);
     if (measurements.length > 0)
       console.log(

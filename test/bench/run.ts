@@ -1,6 +1,6 @@
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, optionalToolPath } from '../support/process/tools.js';
-import { type BenchCase, CASES, isPlain } from './load/cases.js';
+import { type BenchCase, CASES, supportsExternalServer } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
@@ -24,7 +24,7 @@ async function runLoad(options: BenchOptions): Promise<Row[]> {
   const targetOptions = { transports: options.transports, external: options.target, checkouts: [] };
   const rows: Row[] = [];
   const wanted = selectCases(CASES, options.filters).filter(
-    (bench) => options.target === undefined || isPlain(bench),
+    (bench) => options.target === undefined || supportsExternalServer(bench),
   );
   if (wanted.length === 0) return rows;
   fetchTools([...new Set(wanted.flatMap(requiredTools))]);

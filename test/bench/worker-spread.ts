@@ -13,7 +13,11 @@ import { startWeir } from '../support/weir/weir.js';
 const WORKERS = 4;
 const POLICY = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';
 
-async function spread(scheduling: string, connections: number, redisPort: number): Promise<string> {
+async function connectionsPerWorker(
+  scheduling: string,
+  connections: number,
+  redisPort: number,
+): Promise<string> {
   const server = await startWeir({
     policy: POLICY,
     env: {
@@ -42,7 +46,7 @@ async function main(): Promise<void> {
   for (const scheduling of ['round-robin', 'kernel', 'reuse-port']) {
     for (const connections of [8, 64]) {
       const tries: string[] = [];
-      for (let i = 0; i < 3; i++) tries.push(await spread(scheduling, connections, redis.port));
+      for (let i = 0; i < 3; i++) tries.push(await connectionsPerWorker(scheduling, connections, redis.port));
       console.log(
         `${scheduling.padEnd(12)} ${String(connections).padStart(3)} connections: ${tries.join('   ')}`,
       );

@@ -30,8 +30,8 @@ test('titles of the table are separated', () => {
   expect(textHeading().trim().split(/ {2,}/)).toEqual([...TITLES]);
 });
 
-/** Checks only that the figures exist; the figures of a quick run have no meaning. */
-test('npm run bench measures weir and the yardstick, and prints a table', async () => {
+/** Checks only that the results exist. The results of a quick run have no meaning. */
+test('npm run bench measures weir and the baseline, and prints a table', async () => {
   const args = [RUN, 'load', '--quick', 'all denied, 1,000 tenants'];
   const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 100_000 });
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
@@ -50,7 +50,7 @@ test('npm run bench measures weir and the yardstick, and prints a table', async 
   }
 });
 
-test('micro benchmarks print their figures', async () => {
+test('micro benchmarks print their results', async () => {
   const args = [RUN, 'micro', '--quick', 'take, 1 bucket'];
   const { code, stdout } = await runToEnd(process.execPath, args);
   expect(code).toBe(0);

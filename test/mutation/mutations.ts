@@ -27,10 +27,10 @@ interface Node {
 
 type Change = Pick<Mutation, 'change' | 'start' | 'end' | 'replacement'>;
 
-const BOUNDARIES: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
-const SUMS: Readonly<Record<string, string>> = { '+': '-', '-': '+', '+=': '-=', '-=': '+=' };
-const LOGICAL: Readonly<Record<string, string>> = { '??': '&&', '&&': '||', '||': '&&' };
-const CONDITIONAL = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement'];
+const COMPARISONS: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
+const ARITHMETIC: Readonly<Record<string, string>> = { '+': '-', '-': '+', '+=': '-=', '-=': '+=' };
+const LOGICAL_OPERATORS: Readonly<Record<string, string>> = { '??': '&&', '&&': '||', '||': '&&' };
+const CONDITIONAL_TYPES = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement'];
 /** Type syntax that contains an expression. All other type syntax is not mutated. */
 const TYPED_EXPRESSIONS = ['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression'];
 
@@ -82,14 +82,15 @@ function changesOf(source: string, node: Node): readonly Change[] {
   const operator = node['operator'] as string;
   if (type === 'BinaryExpression' || type === 'AssignmentExpression') {
     const to =
-      BOUNDARIES[operator] ?? (isText(node['right'] as Node) || isText(node) ? undefined : SUMS[operator]);
+      COMPARISONS[operator] ??
+      (isText(node['right'] as Node) || isText(node) ? undefined : ARITHMETIC[operator]);
     return to === undefined ? [] : [operatorChange(source, node, to)];
   }
   if (type === 'LogicalExpression') {
-    const to = LOGICAL[operator];
+    const to = LOGICAL_OPERATORS[operator];
     return to === undefined ? [] : [logicalChange(source, node, to)];
   }
-  if (CONDITIONAL.includes(type)) {
+  if (CONDITIONAL_TYPES.includes(type)) {
     const { start: from, end: until } = node['test'] as Node;
     const replacement = `!(${source.slice(from, until)})`;
     return [{ change: 'negate the condition', start: from, end: until, replacement }];

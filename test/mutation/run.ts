@@ -34,8 +34,8 @@ function readTexts(): Map<string, string> {
       join(top, one),
     ),
   );
-  const wanted = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('src/page/'));
-  return new Map(wanted.map((path) => [path, readFileSync(join(repositoryRoot, path), 'utf8')]));
+  const selected = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('src/page/'));
+  return new Map(selected.map((path) => [path, readFileSync(join(repositoryRoot, path), 'utf8')]));
 }
 
 /** Returns the mutations of the earlier results, found by their identity, or draws a sample. */
@@ -139,19 +139,22 @@ async function main(options: MutationOptions): Promise<void> {
     mutation,
     number: index + 1,
   }));
-  const wanted = numbered.filter(({ number }) => options.only === undefined || options.only === number);
-  if (wanted.length === 0)
+  const selected = numbered.filter(({ number }) => options.only === undefined || options.only === number);
+  if (selected.length === 0)
     throw new Error(
       `--only: there is no mutation ${options.only}; the sample has ${numbered.length} mutations`,
     );
   if (options.list) {
-    for (const { mutation, number } of wanted)
+    for (const { mutation, number } of selected)
       print(`${number} ${mutation.path}:${mutation.line}: ${mutation.change} in "${mutation.text}"`);
     return;
   }
   const tests = new TestsOfRooms(texts);
-  const testsOf = new Map(wanted.map(({ mutation: { path } }) => [path, tests.of(path)]));
-  const workspaces = Array.from({ length: Math.min(options.workers, wanted.length) }, () => new Workspace());
+  const testsOf = new Map(selected.map(({ mutation: { path } }) => [path, tests.of(path)]));
+  const workspaces = Array.from(
+    { length: Math.min(options.workers, selected.length) },
+    () => new Workspace(),
+  );
   const removeAll = () => {
     for (const workspace of workspaces) workspace.remove();
   };
@@ -173,7 +176,7 @@ async function main(options: MutationOptions): Promise<void> {
   );
   const results = new Map<number, MutationResult>();
   const slow = new Set<string>();
-  const inOrder = () => [...results].sort(([a], [b]) => a - b).map(([, one]) => one);
+  const sortedResults = () => [...results].sort(([a], [b]) => a - b).map(([, one]) => one);
   const write = () => {
     const minutes = Math.round((performance.now() - startedMs) / 60_000);
     const all: MutationResults = {
@@ -181,11 +184,11 @@ async function main(options: MutationOptions): Promise<void> {
       minutes,
       failing,
       slow: [...slow].sort(),
-      mutations: inOrder(),
+      mutations: sortedResults(),
     };
     if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(all, undefined, 2)}\n`);
   };
-  const queue = wanted[Symbol.iterator]();
+  const queue = selected[Symbol.iterator]();
   await Promise.all(
     workspaces.map(async (workspace) => {
       for (const { mutation, number } of queue) {
@@ -202,16 +205,16 @@ async function main(options: MutationOptions): Promise<void> {
         );
         results.set(number, result);
         print(describeResult(number, result));
-        printProgress(`${results.size} of ${wanted.length} mutations`);
+        printProgress(`${results.size} of ${selected.length} mutations`);
         write();
       }
     }),
   );
   if (slow.size > 0)
     print(`\nNot run for some mutations, because they are too slow: ${[...slow].sort().join(', ')}`);
-  print(`\n${tableOf(inOrder())}`);
+  print(`\n${tableOf(sortedResults())}`);
   if (earlier === undefined) return;
-  const survivors = newSurvivors(earlier.mutations, inOrder());
+  const survivors = newSurvivors(earlier.mutations, sortedResults());
   print(`New survivors: ${survivors.length}`);
   for (const { path, line, change, text } of survivors) print(`  ${path}:${line}: ${change} in "${text}"`);
   process.exitCode = survivors.length > 0 ? 1 : 0;

@@ -16,7 +16,7 @@ import { repositoryRoot } from '../support/process/tools.js';
 import type { FileResult } from './reporter.js';
 
 /** Folders that are linked instead of copied, because no test changes them. */
-const LINKED = ['node_modules', '.tools'];
+const LINKED_FOLDERS = ['node_modules', '.tools'];
 /** Heap limit of a run of jest, because a mutated loop may allocate memory without end. */
 const HEAP_MB = 1536;
 const MAX_RESIDENT_BYTES = 3 * 2 ** 30;
@@ -46,7 +46,7 @@ export class Workspace {
 
   constructor() {
     for (const name of readdirSync(repositoryRoot)) {
-      if (LINKED.includes(name)) symlinkSync(join(repositoryRoot, name), join(this.folder, name));
+      if (LINKED_FOLDERS.includes(name)) symlinkSync(join(repositoryRoot, name), join(this.folder, name));
       else if (name !== '.git')
         cpSync(join(repositoryRoot, name), join(this.folder, name), { recursive: true });
     }

@@ -110,6 +110,6 @@ export const CASES: readonly BenchCase[] = [
 ];
 
 /** Returns whether the case supports an external server, which has its own limits for tenant and resource_group. */
-export function isPlain({ tls, limits, rules, bucketKind }: BenchCase): boolean {
+export function supportsExternalServer({ tls, limits, rules, bucketKind }: BenchCase): boolean {
   return !tls && limits.length === 1 && rules === BASE.rules && bucketKind !== 'denied';
 }

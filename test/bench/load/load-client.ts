@@ -66,7 +66,7 @@ class Load implements CallObserver {
     const result = new Promise<LoadResult>((resolve) => {
       this.finished = resolve;
     });
-    if (this.options.rate !== undefined) this.keepPace(this.options.rate);
+    if (this.options.rate !== undefined) this.sendDueCalls(this.options.rate);
     else {
       for (const connection of this.connections) {
         this.chunkRead(connection);
@@ -109,7 +109,7 @@ class Load implements CallObserver {
   }
 
   /** Sends the due calls, and then sleeps, because setTimeout supports only whole milliseconds. */
-  private keepPace(rate: number): void {
+  private sendDueCalls(rate: number): void {
     const { requests } = this.options;
     const microsPerCall = 1e6 / rate;
     const due = Math.min(requests, Math.floor((nowMicros() - this.startMicros) / microsPerCall) + 1);
@@ -123,7 +123,7 @@ class Load implements CallObserver {
     for (const connection of this.connections) connection.flush();
     if (this.done === requests) return;
     Atomics.wait(this.sleeper, 0, 0, SLEEP_MS);
-    setImmediate(() => this.keepPace(rate));
+    setImmediate(() => this.sendDueCalls(rate));
   }
 
   private tenant(call: number): number {

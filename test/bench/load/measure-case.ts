@@ -101,7 +101,7 @@ function redisMicros({ redisPids }: BenchTarget): number {
 }
 
 /** Throws an error if weir gave unexpected answers, because the results would then be wrong. */
-function check(bench: BenchCase, target: BenchTarget, { overLimit, requests }: Round): void {
+function checkAnswers(bench: BenchCase, target: BenchTarget, { overLimit, requests }: Round): void {
   if (overLimit === undefined || !target.name.startsWith('weir')) return;
   const unexpected = bench.bucketKind === 'denied' ? requests - overLimit : overLimit;
   if (unexpected > 0)
@@ -110,7 +110,7 @@ function check(bench: BenchCase, target: BenchTarget, { overLimit, requests }: R
     );
 }
 
-function toRow(
+function summarizeRounds(
   bench: BenchCase,
   target: BenchTarget,
   rounds: readonly Round[],
@@ -138,7 +138,7 @@ function toRow(
 }
 
 /** Warms up a target. Resolves with the plan for each of its rounds. */
-async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOptions): Promise<RunPlan> {
+async function warmUp(bench: BenchCase, target: BenchTarget, options: MeasureOptions): Promise<RunPlan> {
   const tenants = bench.tenants === 'many' ? options.many : bench.tenants;
   const closed = { tenants: Math.min(tenants, 1000), firstTenant: 0, rate: undefined };
   const warm = Math.max(WARM_UP_REQUESTS * Math.min(1, options.seconds), closed.tenants, MIN_REQUESTS);
@@ -181,7 +181,7 @@ export async function measureCase(
   const states: { target: BenchTarget; plan: RunPlan; before: number; rounds: Round[] }[] = [];
   for (const target of targets) {
     printProgress(`${bench.name}: warming up ${target.name}`);
-    const plan = await prepare(bench, target, options);
+    const plan = await warmUp(bench, target, options);
     states.push({ target, plan, before: residentBytes(target.pid), rounds: [] });
   }
   // A second round would have no new tenants.
@@ -191,15 +191,15 @@ export async function measureCase(
     for (const { target, plan, rounds } of index % 2 === 0 ? states : states.toReversed()) {
       printProgress(`${bench.name}: round ${index + 1} of ${count}, ${target.name}`);
       const round = await run(bench, target, plan);
-      check(bench, target, round);
+      checkAnswers(bench, target, round);
       rounds.push(round);
     }
   }
   const rows = states.map(({ target, plan, before, rounds }, index) => {
     // The first target is the baseline, which has no tenants.
-    if (bench.load !== 'arrivals' || index === 0) return toRow(bench, target, rounds);
+    if (bench.load !== 'arrivals' || index === 0) return summarizeRounds(bench, target, rounds);
     const bytesPerTenant = (residentBytes(target.pid) - before) / plan.requests;
-    return toRow(bench, target, rounds, { bytesPerTenant });
+    return summarizeRounds(bench, target, rounds, { bytesPerTenant });
   });
   const baseline = rows[0]?.serverMicros;
   const single = rows.find(({ target }) => target === SINGLE_REDIS);

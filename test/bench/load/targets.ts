@@ -49,14 +49,14 @@ export interface CaseTargets {
   stop(): Promise<void>;
 }
 
-const PLAIN = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined };
+const TARGET_DEFAULTS = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined };
 
 /** Starts the baseline, an empty handler on @grpc/grpc-js without TLS. */
 async function startBaseline(cleanups: (() => Promise<unknown>)[]): Promise<BenchTarget> {
   const started: StartedProcess = startProcess(process.execPath, [join(__dirname, '../empty-server.js')]);
   cleanups.push(() => started.stop('SIGKILL'));
   const line = await started.waitForLine(/^\d+$/);
-  return { ...PLAIN, name: 'empty grpc-js handler', pid: started.pid, port: Number(line) };
+  return { ...TARGET_DEFAULTS, name: 'empty grpc-js handler', pid: started.pid, port: Number(line) };
 }
 
 /** Creates a certificate for a server on 127.0.0.1. Returns the variables with its paths. */
@@ -154,7 +154,7 @@ async function startWeirs(
       if (bench.limits.length > 1) parts.push(limit);
       if (name !== '') parts.push(name);
       targets.push({
-        ...PLAIN,
+        ...TARGET_DEFAULTS,
         name: parts.join(', '),
         pid: weir.process.pid,
         port: weir.grpcPort,
@@ -176,7 +176,11 @@ export async function startTargets(bench: BenchCase, options: TargetOptions): Pr
     let all: BenchTarget[] = options.checkouts.length > 0 ? [] : [await startBaseline(cleanups)];
     if (options.external === undefined) all.push(...(await startWeirs(bench, options, cleanups)));
     else
-      all.push({ ...PLAIN, ...options.external, name: `${options.external.host}:${options.external.port}` });
+      all.push({
+        ...TARGET_DEFAULTS,
+        ...options.external,
+        name: `${options.external.host}:${options.external.port}`,
+      });
     if (bench.envoy) {
       const proxied: BenchTarget[] = [];
       for (const target of all) proxied.push(await startEnvoyFor(target, cleanups));

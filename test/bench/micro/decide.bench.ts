@@ -92,7 +92,7 @@ function messageOf(domain: string, descriptors: readonly (readonly DescriptorEnt
   });
 }
 
-interface Shape {
+interface CaseOptions {
   readonly rules?: number;
   readonly tenants?: number;
   readonly descriptors?: number;
@@ -110,7 +110,7 @@ function decision({
   limit = NEVER_EMPTY,
   node,
   top = false,
-}: Shape): MicroCase {
+}: CaseOptions): MicroCase {
   return () => {
     const service = serviceOn(policyText(rules, limit, node), top ? newTopCounts() : undefined);
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);

@@ -61,7 +61,7 @@ function answer(stream: ServerStream): void {
   stream.sendResponse(OK_HEADERS, PREFIX, MESSAGE, OK_TRAILERS);
 }
 
-interface Shape {
+interface CaseOptions {
   /** Whether all HEADERS precede all DATA, as in h2load. Otherwise, each DATA follows its HEADERS. */
   readonly split?: boolean;
   /** Whether the requests of a chunk have a field with different values. */
@@ -72,7 +72,7 @@ interface Shape {
   readonly cut?: boolean;
 }
 
-function requests({ split = false, distinct = false, later = false, cut = false }: Shape): MicroCase {
+function requests({ split = false, distinct = false, later = false, cut = false }: CaseOptions): MicroCase {
   return () => {
     const waiting: ServerStream[] = [];
     const handler: RequestHandler = {

@@ -66,12 +66,12 @@ async function measure(
   const redis: number[] = [];
   await run(store, takes, size, DECISIONS / 4);
   for (let round = 0; round < ROUNDS; round++) {
-    const own = process.cpuUsage();
-    const theirs = cpuMicros(pid);
+    const weirCpuBefore = process.cpuUsage();
+    const redisCpuBefore = cpuMicros(pid);
     await run(store, takes, size, DECISIONS);
-    const { user, system } = process.cpuUsage(own);
+    const { user, system } = process.cpuUsage(weirCpuBefore);
     weir.push((user + system) / DECISIONS);
-    redis.push((cpuMicros(pid) - theirs) / DECISIONS);
+    redis.push((cpuMicros(pid) - redisCpuBefore) / DECISIONS);
   }
   return [
     { name: `${name}: weir`, value: median(weir), min: Math.min(...weir), unit: 'µs' },

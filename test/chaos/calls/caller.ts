@@ -96,7 +96,7 @@ export class Caller {
   }
 
   /** Sends the calls that are due. */
-  keepPace(nowMs: number): void {
+  sendDueCalls(nowMs: number): void {
     const { intervalMs, requests, connections } = this.options;
     if (this.nextMs === 0) this.nextMs = nowMs + this.random.below(Math.ceil(intervalMs));
     // After a delay of this process, missed calls are skipped instead of being sent in a burst.

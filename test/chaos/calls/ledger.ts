@@ -14,12 +14,12 @@ interface Loss {
 }
 
 /** Number of tokens that a bucket lacks at a time. */
-interface Level {
+interface MissingTokens {
   readonly tokens: number;
   readonly atMs: number;
 }
 
-const NONE_MISSING: Level = { tokens: 0, atMs: 0 };
+const NONE_MISSING: MissingTokens = { tokens: 0, atMs: 0 };
 /** Maximum number of recorded takes. Older takes do not affect a bucket that fills within seconds. */
 const MAX_TAKES = 400;
 /** Time during which an unanswered call may still take its token, because a paused Redis may have received it. */
@@ -48,9 +48,9 @@ export class Ledger {
   /** Number of calls for the bucket so far. */
   private startedCalls = 0;
   /** Missing tokens, according to the acknowledged takes. */
-  private minMissing: Level = NONE_MISSING;
+  private minMissing: MissingTokens = NONE_MISSING;
   /** Missing tokens, if unanswered calls took their tokens as late as possible. */
-  private maxMissing: Level = NONE_MISSING;
+  private maxMissing: MissingTokens = NONE_MISSING;
 
   constructor(bucket: Bucket) {
     this.bucket = bucket;
@@ -60,7 +60,7 @@ export class Ledger {
   recordAllowed(sentMs: number, endMs: number): number {
     this.takes.push({ sentMs, endMs });
     if (this.takes.length > MAX_TAKES) this.takes.splice(0, MAX_TAKES / 2);
-    this.minMissing = { tokens: this.tokensAt(this.minMissing, endMs) + 1, atMs: endMs };
+    this.minMissing = { tokens: this.missingAt(this.minMissing, endMs) + 1, atMs: endMs };
     this.expireUncertainTakes(endMs);
     this.takeFromMaxMissing(endMs);
     const { maxTokens, perMs } = this.bucket;
@@ -99,7 +99,7 @@ export class Ledger {
       return true;
     this.expireUncertainTakes(nowMs);
     const uncertain = this.uncertainTakes.length + this.callsInProgress + 2;
-    return this.tokensAt(this.maxMissing, nowMs) + uncertain > this.bucket.maxTokens;
+    return this.missingAt(this.maxMissing, nowMs) + uncertain > this.bucket.maxTokens;
   }
 
   /**
@@ -124,7 +124,7 @@ export class Ledger {
   /** Records the missing tokens that a check of Redis found. Returns how many tokens Redis lost. */
   recordLoss(missing: number, nowMs: number): number {
     const fromMs = this.lossStartMs ?? nowMs;
-    const level = this.tokensAt(this.minMissing, nowMs);
+    const level = this.missingAt(this.minMissing, nowMs);
     const tokens = Math.max(0, level - missing);
     // Calls in progress may also have taken from the lost buckets.
     const maxLost = Math.max(0, level + this.callsInProgress - missing);
@@ -177,12 +177,12 @@ export class Ledger {
     );
   }
 
-  private tokensAt({ tokens, atMs }: Level, nowMs: number): number {
+  private missingAt({ tokens, atMs }: MissingTokens, nowMs: number): number {
     return Math.max(0, tokens - this.bucket.perMs * Math.max(0, nowMs - atMs));
   }
 
   private takeFromMaxMissing(atMs: number): void {
-    const tokens = Math.min(this.bucket.maxTokens, this.tokensAt(this.maxMissing, atMs) + 1);
+    const tokens = Math.min(this.bucket.maxTokens, this.missingAt(this.maxMissing, atMs) + 1);
     this.maxMissing = { tokens, atMs: Math.max(atMs, this.maxMissing.atMs) };
   }
 

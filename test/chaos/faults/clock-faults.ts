@@ -1,7 +1,7 @@
 import type { SteppingClockTopology } from '../topology/stepping-clock-topology.js';
 import type { Fault } from './fault.js';
 
-function redisSteps(name: string, fromMs: number, toMs: number): Fault<SteppingClockTopology> {
+function redisClockFault(name: string, fromMs: number, toMs: number): Fault<SteppingClockTopology> {
   return {
     name,
     effect: 'steps that commands noticed',
@@ -20,9 +20,9 @@ function redisSteps(name: string, fromMs: number, toMs: number): Fault<SteppingC
 }
 
 export const CLOCK_FAULTS: readonly Fault<SteppingClockTopology>[] = [
-  redisSteps('the clock of Redis steps forward, and back', 1500, 3_600_000),
-  redisSteps('the clock of Redis steps back, and forward', -1500, -3_600_000),
-  redisSteps('the clock of Redis steps back by less than a second', -600, -900),
+  redisClockFault('the clock of Redis steps forward, and back', 1500, 3_600_000),
+  redisClockFault('the clock of Redis steps back, and forward', -1500, -3_600_000),
+  redisClockFault('the clock of Redis steps back by less than a second', -600, -900),
   {
     name: 'the clock of weir steps',
     effect: 'processes with a stepped clock',

@@ -41,7 +41,7 @@ async function waitForReplacement(context: ClusterContext, { node, bucket, slot 
 }
 
 /** Returns the number of MOVED and ASK answers while `body` ran. */
-async function redirects({ topology }: ClusterContext, body: () => Promise<void>): Promise<number> {
+async function redirectsDuring({ topology }: ClusterContext, body: () => Promise<void>): Promise<number> {
   const count = async (): Promise<number> =>
     (await topology.errors('MOVED')) + (await topology.errors('ASK'));
   const before = await count();
@@ -54,7 +54,7 @@ function failover(name: string, how: 'FORCE' | 'TAKEOVER' | undefined, losesBuck
     name,
     effect: MOVED,
     run: (context) =>
-      redirects(context, async () => {
+      redirectsDuring(context, async () => {
         const { topology } = context;
         const victim = await chooseVictim(context);
         context.limitTo(victim.buckets);
@@ -139,7 +139,7 @@ export const CLUSTER_FAULTS: readonly ClusterFault[] = [
     name: 'the slot of a busy tenant moved back and forth',
     effect: MOVED,
     run: (context) =>
-      redirects(context, async () => {
+      redirectsDuring(context, async () => {
         const { topology, random } = context;
         const { cluster } = topology;
         const { node: home, slot } = await chooseVictim(context);
@@ -180,7 +180,7 @@ export const CLUSTER_FAULTS: readonly ClusterFault[] = [
     name: 'a node added, filled with slots, and removed',
     effect: MOVED,
     run: (context) =>
-      redirects(context, async () => {
+      redirectsDuring(context, async () => {
         const { topology } = context;
         const { cluster } = topology;
         context.limitTo(new Set());
@@ -217,7 +217,7 @@ export const CLUSTER_FAULTS: readonly ClusterFault[] = [
     name: 'slots moved while the other nodes are paused, which then return old slots',
     effect: MOVED,
     run: (context) =>
-      redirects(context, async () => {
+      redirectsDuring(context, async () => {
         const { topology, random } = context;
         const { cluster } = topology;
         const { node: home, buckets } = await chooseVictim(context);

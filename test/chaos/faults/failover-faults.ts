@@ -7,7 +7,7 @@ type SentinelFault = Fault<SentinelTopology>;
 const UNDECIDED = 'calls without a decision from Redis';
 
 /** Restarts a killed master as a replica of its successor. */
-async function bringBack({ topology }: FaultContext<SentinelTopology>, old: RedisNode): Promise<void> {
+async function restartAsReplica({ topology }: FaultContext<SentinelTopology>, old: RedisNode): Promise<void> {
   await old.server.restart();
   await topology.makeReplica(old);
 }
@@ -30,7 +30,7 @@ export const FAILOVER_FAULTS: readonly SentinelFault[] = [
     run: async (context) => {
       const old = await killMaster(context);
       await context.waitForDecisions();
-      await bringBack(context, old);
+      await restartAsReplica(context, old);
       await context.topology.waitUntilHealthy();
       return context.undecidedCalls();
     },
@@ -100,7 +100,7 @@ export const FAILOVER_FAULTS: readonly SentinelFault[] = [
       const old = await killMaster(context);
       await context.waitForDecisions();
       topology.restartSentinel(sentinel);
-      await bringBack(context, old);
+      await restartAsReplica(context, old);
       await topology.waitUntilHealthy();
       return context.undecidedCalls();
     },

@@ -1,7 +1,7 @@
 import type { SingleTopology } from '../topology/single-topology.js';
 import type { Fault, FaultContext } from './fault.js';
 
-type Single = Fault<SingleTopology>;
+type SingleFault = Fault<SingleTopology>;
 
 const UNDECIDED = 'calls without a decision from Redis';
 
@@ -18,11 +18,11 @@ async function errorsDuring(
 }
 
 /** Changes a setting of Redis temporarily, so that it answers calls with an error. */
-function misconfigured(
+function settingFault(
   name: string,
   code: string,
   change: (context: FaultContext<SingleTopology>) => Promise<readonly [set: string[], undo: string[]]>,
-): Single {
+): SingleFault {
   return {
     name,
     effect: `answers ${code} from Redis`,
@@ -46,7 +46,7 @@ function busyLoop(context: FaultContext<SingleTopology>, ms: number): Promise<un
   return context.topology.master.commandWithin(ms + 30_000, 'EVAL', script, '0', String(ms));
 }
 
-export const PROCESS_FAULTS: readonly Single[] = [
+export const PROCESS_FAULTS: readonly SingleFault[] = [
   {
     name: 'Redis killed and restarted with its data',
     effect: UNDECIDED,
@@ -148,15 +148,15 @@ export const PROCESS_FAULTS: readonly Single[] = [
       return before.size;
     },
   },
-  misconfigured('maxmemory reached', 'OOM', async () => [
+  settingFault('maxmemory reached', 'OOM', async () => [
     ['CONFIG', 'SET', 'maxmemory', '1mb'],
     ['CONFIG', 'SET', 'maxmemory', '0'],
   ]),
-  misconfigured('a master without its replicas', 'NOREPLICAS', async () => [
+  settingFault('a master without its replicas', 'NOREPLICAS', async () => [
     ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
     ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
   ]),
-  misconfigured('Redis demoted to a replica, with open connections', 'READONLY', async () => [
+  settingFault('Redis demoted to a replica, with open connections', 'READONLY', async () => [
     ['REPLICAOF', '127.0.0.1', '1'],
     ['REPLICAOF', 'NO', 'ONE'],
   ]),

@@ -18,7 +18,7 @@ const FIRST_CALLS_MS = 1000;
 /** Time at the start during which memory may grow; a fifth of the duration of runs under ten minutes. */
 const WARM_UP_MS = 120_000;
 const MAX_RATE_MS = 4000;
-const SETTLE_MS = 20_000;
+const SETTLE_TIMEOUT_MS = 20_000;
 /** Maximum ratio of the memory in the last third to the memory in the first third, after the warm-up. */
 const MAX_GROWTH = 1.1;
 /** Maximum delay of the event loop in 99 of 100 samples. */
@@ -108,12 +108,12 @@ class Soak {
       await waitFor(
         'the last answers',
         () => (load.sent === load.answers || load.failure !== undefined ? true : undefined),
-        SETTLE_MS,
+        SETTLE_TIMEOUT_MS,
       ).catch(() => failures.push(`${load.sent - load.answers} calls were never answered`));
       await waitFor(
         'closed files',
         () => (this.openFiles() <= filesBefore ? true : undefined),
-        SETTLE_MS,
+        SETTLE_TIMEOUT_MS,
       ).catch(() =>
         failures.push(`${filesBefore} files were open before the faults, and ${this.openFiles()} afterwards`),
       );

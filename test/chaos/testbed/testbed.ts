@@ -13,7 +13,7 @@ import { MonitoredWeir } from './monitored-weir.js';
 const DEADLINES_MS = [20, 250];
 const TICK_MS = 4;
 const READ_EVERY_TICKS = 25;
-const SETTLE_MS = 10_000;
+const SETTLE_TIMEOUT_MS = 10_000;
 /** Time after which weir considers a silent Redis hung. */
 const REDIS_TIMEOUT = '300ms';
 /** Maximum number of listed failures. */
@@ -206,7 +206,7 @@ export class Testbed<T extends Topology = Topology> {
     const names = callers.flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
     // With several Redis nodes, a connection may get decisions from one node while another is still unavailable.
     const buckets = this.topology.isSharded ? callers.flatMap(bucketNamesOf) : [];
-    return this.decisions.waitForAll(sinceMs, names, buckets, SETTLE_MS);
+    return this.decisions.waitForAll(sinceMs, names, buckets, SETTLE_TIMEOUT_MS);
   }
 
   /** Reads the answer times that weir's processes recorded, and checks them against the deadlines. */
@@ -243,7 +243,7 @@ export class Testbed<T extends Topology = Topology> {
       await waitFor(
         'the last answers',
         () => (this.callers.every(({ waiting }) => waiting === 0) ? true : undefined),
-        SETTLE_MS,
+        SETTLE_TIMEOUT_MS,
       );
     } catch {
       const unanswered = this.callers.reduce((sum, { waiting }) => sum + waiting, 0);
@@ -291,7 +291,7 @@ export class Testbed<T extends Topology = Topology> {
     const nowMs = performance.now();
     this.maxTickDelayMs = Math.max(this.maxTickDelayMs, nowMs - this.tickMs - TICK_MS);
     this.tickMs = nowMs;
-    for (const caller of this.callers) caller.keepPace(nowMs);
+    for (const caller of this.callers) caller.sendDueCalls(nowMs);
     if (++this.ticks % READ_EVERY_TICKS === 0) this.readAnswerLogs();
   }
 
