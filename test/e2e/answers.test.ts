@@ -50,8 +50,8 @@ const ask = (path: string, headers: Record<string, string> = {}): Promise<HttpAn
 /** Returns the headers about limits; throws if one of them occurs twice. */
 function limitHeaders(answer: HttpAnswer): Record<string, string> {
   const names = new Set(answer.headers.map(([name]) => name));
-  const ours = [...names].filter((name) => /^x-ratelimit|^ratelimit|^retry-after$/.test(name)).sort();
-  return Object.fromEntries(ours.map((name) => [name, headerOf(answer, name)]));
+  const weirHeaders = [...names].filter((name) => /^x-ratelimit|^ratelimit|^retry-after$/.test(name)).sort();
+  return Object.fromEntries(weirHeaders.map((name) => [name, headerOf(answer, name)]));
 }
 
 /** Allows a few seconds less, because the test itself takes time. */
@@ -190,7 +190,7 @@ describe('the upstream request', () => {
   const SPOOFED = { 'x-ratelimit-remaining': '999', ratelimit: '"chats";r=999' };
 
   /** Returns the headers that the upstream received; its server joins repeated headers with commas. */
-  async function seen(path: string): Promise<Record<string, string>> {
+  async function upstreamHeaders(path: string): Promise<Record<string, string>> {
     const answer = await ask(path, SPOOFED);
     expect(limitHeaders(answer)).toEqual({});
     expect(answer.status).toBe(200);
@@ -199,14 +199,14 @@ describe('the upstream request', () => {
 
   test("carries the headers of weir, and not the client's where Envoy removes them", async () => {
     await start(FILE, { changes: REMOVES });
-    expect(await seen('/chats/1')).toMatchObject({
+    expect(await upstreamHeaders('/chats/1')).toMatchObject({
       'x-ratelimit-limit': '1',
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': expect.stringMatching(/^\d{10}$/),
       'ratelimit-policy': '"chats";q=1;w=36000',
       ratelimit: '"chats";r=0;t=36000',
     });
-    expect(await seen('/watched')).toMatchObject({
+    expect(await upstreamHeaders('/watched')).toMatchObject({
       'x-ratelimit-remaining': '0',
       'x-ratelimit-will-be-throttled': 'true',
     });
@@ -215,7 +215,7 @@ describe('the upstream request', () => {
 
   test("carries the client's headers, too, unless Envoy removes them", async () => {
     await start(FILE);
-    expect(await seen('/chats/1')).toMatchObject({
+    expect(await upstreamHeaders('/chats/1')).toMatchObject({
       'x-ratelimit-remaining': '999, 0',
       ratelimit: '"chats";r=999, "chats";r=0;t=36000',
     });
@@ -225,7 +225,7 @@ describe('the upstream request', () => {
     await start('', {
       weirEnv: { LIMIT_REQUEST_HEADERS_ENABLED: 'true', LIMIT_REQUEST_RESET_HEADER: 'x-quota-reset' },
     });
-    const headers = await seen('/chats/1');
+    const headers = await upstreamHeaders('/chats/1');
     expect(headers).toMatchObject({ 'ratelimit-limit': '1', 'ratelimit-remaining': '0' });
     expectSeconds(headers['x-quota-reset']);
   }, 60_000);

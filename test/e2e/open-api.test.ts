@@ -111,10 +111,10 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(v5).toBe(99);
     // 98, or 99 if a token was refilled in between.
     expect([98, 99]).toContain(v4);
-    const mixed = await Promise.all(
+    const replies = await Promise.all(
       Array.from({ length: 100 }, (_, index) => get(`/open/v${4 + (index % 2)}/user-chats`, tenant)),
     );
-    const left = Math.min(...mixed.map((answer) => numberOf(answer, 'x-ratelimit-remaining')));
+    const left = Math.min(...replies.map((answer) => numberOf(answer, 'x-ratelimit-remaining')));
     expect(left).toBeLessThan(50);
   });
 
@@ -125,9 +125,9 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(other.status).toBe(200);
     expect(numberOf(other, 'x-ratelimit-limit')).toBe(1000);
     expect(numberOf(other, 'x-ratelimit-remaining')).toBe(999);
-    const stranger = await get(CHATS, freshTenant());
-    expect(stranger.status).toBe(200);
-    expect(numberOf(stranger, 'x-ratelimit-remaining')).toBe(99);
+    const newTenant = await get(CHATS, freshTenant());
+    expect(newTenant.status).toBe(200);
+    expect(numberOf(newTenant, 'x-ratelimit-remaining')).toBe(99);
   });
 
   test.each([

@@ -55,7 +55,7 @@ afterEach(async () => {
 });
 
 /** Opens a connection that has sent preface and SETTINGS, followed by `bytes`. */
-function greeted(
+function connectWithPreface(
   bytes: Buffer = Buffer.alloc(0),
   ...pairs: [number, number][]
 ): { socket: ReturnType<TestServer['socket']>; received: Received } {
@@ -133,15 +133,15 @@ describe('slow connections', () => {
     const halfReceived = new Received(half);
     // A record header that announces a ClientHello, which never arrives.
     half.write(Buffer.of(0x16, 3, 1, 1, 0, 1));
-    const shaken = connectTls({
+    const tlsSocket = connectTls({
       socket: server.socket(),
       ca: authority.cert,
       servername: 'localhost',
       ALPNProtocols: ['h2'],
     });
-    shaken.on('error', () => {});
-    shaken.resume();
-    await Promise.all([silent.closed, halfReceived.closed, once(shaken, 'close')]);
+    tlsSocket.on('error', () => {});
+    tlsSocket.resume();
+    await Promise.all([silent.closed, halfReceived.closed, once(tlsSocket, 'close')]);
     await server.untilComplaint(/TLS handshake/);
     await server.untilComplaint(/did not start HTTP\/2/);
   });
@@ -175,7 +175,10 @@ describe('clients that do not read', () => {
   test('a client that leaves its socket full is no longer read, and is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000, connectionWindowBytes: 1_000_000 }));
     // The windows are so large that only the socket holds answers back.
-    const { socket } = greeted(frame(TYPE.WINDOW_UPDATE, 0, 0, words(0x7fff_0000)), [4, 0x7fff_ffff]);
+    const { socket } = connectWithPreface(
+      frame(TYPE.WINDOW_UPDATE, 0, 0, words(0x7fff_0000)),
+      [4, 0x7fff_ffff],
+    );
     socket.pause();
     for (const id of ids(1000)) socket.write(call(id, '/large'));
     await server.untilComplaint(/does not read the responses/);
@@ -183,7 +186,7 @@ describe('clients that do not read', () => {
 
   test('a client that opens no window is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000 }));
-    const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
+    const { received } = connectWithPreface(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
     await server.untilComplaint(/does not read the responses/);
     await waitFor('the end of its streams', () => server.handler.resets > 0);
@@ -191,7 +194,7 @@ describe('clients that do not read', () => {
 
   test('a client that reads byte by byte and then stops is closed by keep-alive', async () => {
     await start({ keepAliveIntervalMs: 500, keepAliveTimeoutMs: 500 });
-    const { socket, received } = greeted(call(1, '/large'), [4, 1]);
+    const { socket, received } = connectWithPreface(call(1, '/large'), [4, 1]);
     socket.write(frame(TYPE.WINDOW_UPDATE, 0, 1, words(1)));
     await received.closed;
     await waitFor('the end of its stream', () => server.handler.resets === 1);
@@ -199,7 +202,7 @@ describe('clients that do not read', () => {
 
   test("PINGs whose answers are not read stay in the sender's buffers, or end the connection", async () => {
     await start(limits({ maxOutputBytes: 200_000, controlBurst: 1e9, controlRefillPerSecond: 1e9 }));
-    const { socket } = greeted();
+    const { socket } = connectWithPreface();
     socket.pause();
     const flood = Buffer.concat(Array.from({ length: 10_000 }, () => ping()));
     await waitFor('the server to stop reading', () => {
@@ -213,7 +216,7 @@ describe('clients that do not read', () => {
 describe('many connections', () => {
   test('a connection above the maximum is closed and counted, and a later one is accepted', async () => {
     await start({ maxConnections: 20 });
-    const others = ids(19).map(() => greeted());
+    const others = ids(19).map(() => connectWithPreface());
     await Promise.all(
       others.map(({ received }) =>
         waitFor('settings', () => received.frames.some(({ type }) => type === TYPE.SETTINGS)),
@@ -224,7 +227,7 @@ describe('many connections', () => {
     expect(server.complaints).toEqual([expect.stringMatching(/closed immediately: 20 are open/)]);
     for (const { socket } of others) socket.destroy();
     await waitFor('a free place', async () => {
-      const { socket, received } = greeted();
+      const { socket, received } = connectWithPreface();
       await waitFor('an answer', () => socket.destroyed || received.frames.length > 0);
       return received.frames.length > 0;
     });
@@ -244,23 +247,23 @@ describe('many connections', () => {
 
   test('only the connection that uses the most memory is closed when all connections use too much', async () => {
     await start({ maxBufferedBytes: 300_000 });
-    const modest = greeted(Buffer.concat(ids(50).map((id) => call(id, '/hold'))));
+    const smallClient = connectWithPreface(Buffer.concat(ids(50).map((id) => call(id, '/hold'))));
     await waitFor('held calls', () => server.handler.held.length === 50);
-    const greedy = greeted(Buffer.concat(ids(400).map((id) => call(id, '/hold'))));
-    expect(await goawayCode(greedy.received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+    const largeClient = connectWithPreface(Buffer.concat(ids(400).map((id) => call(id, '/hold'))));
+    expect(await goawayCode(largeClient.received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
     await server.untilComplaint(
       /was closed: it used the most memory when all connections together used more than 300000 bytes/,
     );
     expect(server.handler.resets).toBeGreaterThan(200);
-    expect(modest.socket.destroyed).toBe(false);
-    const before = modest.received.frames.length;
+    expect(smallClient.socket.destroyed).toBe(false);
+    const before = smallClient.received.frames.length;
     for (const stream of server.handler.held.slice(0, 50)) stream.reset(ERROR_CODE.CANCEL);
-    await waitFor('their end', () => modest.received.frames.length >= before + 50);
+    await waitFor('their end', () => smallClient.received.frames.length >= before + 50);
   });
 
   test('unread answers count, and their connection ends without a GOAWAY', async () => {
     await start({ maxBufferedBytes: 1_000_000, ...limits({ maxOutputBytes: 1e9 }) });
-    const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
+    const { received } = connectWithPreface(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
     await server.untilComplaint(/it used the most/);
   });
@@ -276,7 +279,7 @@ describe('many connections', () => {
       onRequest(stream, endStream);
     };
     const all = Buffer.concat(ids(5000).map((id) => call(id, '/')));
-    const floods = ids(16).map(() => greeted(all));
+    const floods = ids(16).map(() => connectWithPreface(all));
     let most = 0;
     let before = 0;
     await new Promise<void>((resolve) => {
@@ -323,7 +326,7 @@ describe('thousands of streams', () => {
 
   test('half-open streams above the limit are refused', async () => {
     await start(limits({ maxConcurrentStreams: 100 }));
-    const { received } = greeted(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));
+    const { received } = connectWithPreface(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));
     await waitFor(
       'the refusals',
       () => received.frames.filter(({ type }) => type === TYPE.RST_STREAM).length >= 1000,
@@ -335,7 +338,9 @@ describe('thousands of streams', () => {
 
   test('half-open streams on a hundred connections do not affect other clients', async () => {
     await start();
-    const attackers = ids(100).map(() => greeted(Buffer.concat(ids(1000).map((id) => call(id, '/', 0)))));
+    const attackers = ids(100).map(() =>
+      connectWithPreface(Buffer.concat(ids(1000).map((id) => call(id, '/', 0)))),
+    );
     await Promise.all(
       attackers.map(({ received }) =>
         waitFor('settings', () => received.frames.some(({ type }) => type === TYPE.SETTINGS)),
@@ -348,7 +353,7 @@ describe('thousands of streams', () => {
 
   test('a rapid reset ends with ENHANCE_YOUR_CALM (CVE-2023-44487)', async () => {
     await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
-    const { received } = greeted(
+    const { received } = connectWithPreface(
       Buffer.concat(ids(2000).map((id) => Buffer.concat([call(id, '/hold'), rst(id, ERROR_CODE.CANCEL)]))),
     );
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
@@ -360,7 +365,7 @@ describe('thousands of streams', () => {
     await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
     // A WINDOW_UPDATE of 0 is a stream error (RFC 9113 section 6.9).
     const zero = (id: number): Buffer => frame(TYPE.WINDOW_UPDATE, 0, id, words(0));
-    const { received } = greeted(
+    const { received } = connectWithPreface(
       Buffer.concat(ids(2000).map((id) => Buffer.concat([call(id, '/hold'), zero(id)]))),
     );
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
@@ -378,7 +383,9 @@ describe('floods', () => {
   ];
   test.each(floods)('%s ends with ENHANCE_YOUR_CALM', async (_what, one) => {
     await start(limits({ controlBurst: 1000, controlRefillPerSecond: 1 }));
-    const { received } = greeted(Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, one)]));
+    const { received } = connectWithPreface(
+      Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, one)]),
+    );
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
     await server.untilComplaint(/too many frames that do not belong to a request/);
   });
@@ -387,7 +394,9 @@ describe('floods', () => {
     await start();
     const open = frame(TYPE.HEADERS, 0, 1, Buffer.alloc(0));
     const more = frame(TYPE.CONTINUATION, 0, 1, Buffer.alloc(0));
-    const { received } = greeted(Buffer.concat([open, ...Array.from({ length: 1000 }, () => more)]));
+    const { received } = connectWithPreface(
+      Buffer.concat([open, ...Array.from({ length: 1000 }, () => more)]),
+    );
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
   });
 
@@ -397,7 +406,7 @@ describe('floods', () => {
     const value = Buffer.alloc(4000, 'v');
     const field = Buffer.concat([Buffer.of(0x40, 1), Buffer.from('x'), Buffer.of(0x7f, 0xa1, 0x1e), value]);
     const first = frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([headersBlock(), field]));
-    const bombs = ids(50, 3).map((id) =>
+    const hpackBombs = ids(50, 3).map((id) =>
       frame(
         TYPE.HEADERS,
         END_HEADERS | END_STREAM,
@@ -405,7 +414,7 @@ describe('floods', () => {
         Buffer.concat([headersBlock(), Buffer.alloc(10_000, 0xbe)]),
       ),
     );
-    const { socket, received } = greeted(Buffer.concat([first, ...bombs]));
+    const { socket, received } = connectWithPreface(Buffer.concat([first, ...hpackBombs]));
     // Each request is refused, or the connection ends; no handler sees the requests.
     await waitFor('the refusals', () => answered(received) >= 51 || socket.destroyed);
     expect(received.bytes.toString('latin1').split('ok').length - 1).toBeLessThanOrEqual(1);

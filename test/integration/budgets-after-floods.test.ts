@@ -56,7 +56,7 @@ async function gauges(): Promise<Gauges> {
   return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
 }
 
-const ALL_BACK: Gauges = {
+const ALL_RETURNED: Gauges = {
   costly_requests_waiting: 0,
   costly_requests_waiting_bytes: 0,
   costly_requests_waiting_connections: 0,
@@ -69,7 +69,7 @@ const ALL_BACK: Gauges = {
   'grpc_waiting{for="lost"}': 0,
 };
 
-async function untilBack(expected: Gauges = ALL_BACK): Promise<void> {
+async function untilReturned(expected: Gauges = ALL_RETURNED): Promise<void> {
   let seen: Gauges = {};
   await waitFor('every budget to be back', async () => {
     seen = await gauges();
@@ -82,7 +82,7 @@ function sorted(of: Gauges): [string, number][] {
 }
 
 /** Returns bytes that gzip cannot compress. */
-function noise(length: number): Buffer {
+function incompressible(length: number): Buffer {
   let state = 1;
   return Buffer.from(
     Array.from({ length }, () => {
@@ -100,7 +100,7 @@ function framed(message: Uint8Array, flag = 0): Buffer {
 
 const COSTLY = framed(request('d', ...Array.from({ length: 400 }, (_, at) => descriptor(['k', `v${at}`]))));
 /** Too long to inflate at once, and more than the first frames of a window can carry. */
-const COMPRESSED = framed(gzipSync(noise(50_000)), 1);
+const COMPRESSED = framed(gzipSync(incompressible(50_000)), 1);
 
 interface Phase {
   readonly path?: string;
@@ -204,7 +204,7 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
       end(socket);
       socket.resume();
     }
-    await untilBack();
+    await untilReturned();
   });
 
   test('and RST_STREAM all budgets except for connections return to zero', async () => {
@@ -214,9 +214,9 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
       socket.write(resets());
       socket.resume();
     }
-    await untilBack({ ...ALL_BACK, grpc_connections: CONNECTIONS });
+    await untilReturned({ ...ALL_RETURNED, grpc_connections: CONNECTIONS });
     for (const socket of sockets) socket.destroy();
-    await untilBack();
+    await untilReturned();
   });
 });
 
@@ -225,9 +225,9 @@ test('half-received calls leave only their connections behind at their deadline'
   begin(half, 'grpc-timeout: 600m');
   await waitFor('deadlines', async () => ((await gauges())['grpc_waiting{for="deadlines"}'] ?? 0) > 0);
   for (const socket of sockets) socket.resume();
-  await untilBack({ ...ALL_BACK, grpc_connections: CONNECTIONS });
+  await untilReturned({ ...ALL_RETURNED, grpc_connections: CONNECTIONS });
   for (const socket of sockets) socket.destroy();
-  await untilBack();
+  await untilReturned();
 });
 
 test('frames that are truncated anywhere leave only their connections behind', async () => {
@@ -249,7 +249,7 @@ test('frames that are truncated anywhere leave only their connections behind', a
   for (const [index, left] of [1, 8, 200, 600, 1000].entries()) {
     sockets[index]?.resume().write(bytes.subarray(bytes.length - 17 - left));
   }
-  await untilBack({ ...ALL_BACK, grpc_connections: 5 });
+  await untilReturned({ ...ALL_RETURNED, grpc_connections: 5 });
 });
 
 test('truncated bodies of /json free their budget for others', async () => {

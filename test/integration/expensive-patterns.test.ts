@@ -62,10 +62,12 @@ describe('costly requests', () => {
       ),
     );
     let isOver = false;
-    const beside: RlsReply[] = [];
+    const innocentReplies: RlsReply[] = [];
     const others = (async () => {
-      while (!isOver || beside.length === 0) {
-        beside.push(await innocent.ask('d', [descriptor(['tenant=acme'])], { timeoutMs: TIMEOUT_MS }));
+      while (!isOver || innocentReplies.length === 0) {
+        innocentReplies.push(
+          await innocent.ask('d', [descriptor(['tenant=acme'])], { timeoutMs: TIMEOUT_MS }),
+        );
       }
     })();
     const replies = await Promise.all(flood);
@@ -78,7 +80,7 @@ describe('costly requests', () => {
     expect(
       replies.filter(({ response }) => response?.overallCode === CODE.OVER_LIMIT).length,
     ).toBeGreaterThan(replies.length / 2);
-    expect(codesOf(beside)).toEqual(new Set([`${STATUS.OK} ${CODE.OK}`]));
+    expect(codesOf(innocentReplies)).toEqual(new Set([`${STATUS.OK} ${CODE.OK}`]));
   });
 
   test('of the maximum length in Envoy, and messages of the maximum size, are answered in time', async () => {

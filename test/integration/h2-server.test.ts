@@ -188,13 +188,13 @@ describe('age', () => {
     let nowMs = 0;
     let random = 0;
     await start({ maxConnectionAgeMs: 1000, nowMs: () => nowMs, random: () => random });
-    const young = await server.session();
+    const newSession = await server.session();
     random = 0.5;
     const middle = await server.session();
     random = 0.999;
     const old = await server.session();
     nowMs = 901;
-    await once(young, 'goaway');
+    await once(newSession, 'goaway');
     nowMs = 1001;
     // One pass checks all connections.
     await once(middle, 'goaway');

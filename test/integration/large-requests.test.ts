@@ -48,10 +48,15 @@ test('a flood of large requests takes no capacity from others, and bypasses no l
   closers.push(() => server.stop());
   const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
   for (const client of clients) closers.push(() => client.close());
-  const [greedy, modest, narrow, watching] = clients as [RlsClient, RlsClient, RlsClient, RlsClient];
+  const [floodClient, otherClient, smallClient, metricsClient] = clients as [
+    RlsClient,
+    RlsClient,
+    RlsClient,
+    RlsClient,
+  ];
   const wide = (name: string) => Array.from({ length: WIDTH }, (_, i) => descriptor([`many=${name}${i}`]));
   const one = (client: RlsClient): Promise<RlsReply> => client.ask('d', [descriptor(['few=x'])]);
-  expect(codes([await one(narrow), await one(modest), await one(greedy)])).toEqual([
+  expect(codes([await one(smallClient), await one(otherClient), await one(floodClient)])).toEqual([
     CODE.OK,
     CODE.OK,
     CODE.OK,
@@ -60,18 +65,18 @@ test('a flood of large requests takes no capacity from others, and bypasses no l
   // New takes wait until Redis continues.
   redis.pause();
   const watched = Array.from({ length: FLOOD }, () =>
-    watching.ask(
+    metricsClient.ask(
       'd',
       Array.from({ length: WIDTH }, (_, i) => descriptor([`watched=${i}`])),
     ),
   );
-  const flood = Array.from({ length: FLOOD }, (_, n) => greedy.ask('d', wide(`g${n}`)));
+  const flood = Array.from({ length: FLOOD }, (_, n) => floodClient.ask('d', wide(`g${n}`)));
   // Answered immediately, because the queue was full.
   const early: RlsReply[] = [];
   for (const reply of flood) void reply.then((given) => early.push(given));
   await waitFor('the answers for which there is no room', () => early.length >= FLOOD - MOST_WAITING);
-  const beside = modest.ask('d', wide('m'));
-  const calls = Array.from({ length: 30 }, () => one(narrow));
+  const beside = otherClient.ask('d', wide('m'));
+  const calls = Array.from({ length: 30 }, () => one(smallClient));
   redis.resume();
 
   // Two of five tokens were left; a full queue allows no request.
@@ -113,17 +118,17 @@ test('a limit is still enforced while another worker keeps Redis busy', async ()
   }
   const [busy, beside] = [...byWorker.values()] as [RlsClient, RlsClient];
 
-  const askMuch = (): Promise<RlsReply> =>
+  const sendLargeRequest = (): Promise<RlsReply> =>
     busy.ask(
       'd',
       Array.from({ length: 4000 }, (_, i) => descriptor([`many=${i}`])),
     );
   // Code is slow when it runs for the first time.
-  expect(codes([await askMuch()])).toEqual([CODE.OK]);
+  expect(codes([await sendLargeRequest()])).toEqual([CODE.OK]);
   // On a busy machine, the long call can be too late for a deadline of 200 ms; a paused Redis never denies.
   await waitFor('a denial', async () => {
     redis.pause();
-    const wide = askMuch();
+    const wide = sendLargeRequest();
     const late = await ask(beside, 'y', 200);
     redis.resume();
     expect(codes([await wide])).toEqual([CODE.OK]);

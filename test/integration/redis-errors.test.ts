@@ -69,7 +69,7 @@ async function expectOutage(fault: StoreFault, sentence: RegExp): Promise<void> 
   expect(lines[0]).toMatch(sentence);
 }
 
-async function expectBack(): Promise<void> {
+async function expectRecovery(): Promise<void> {
   await waitFor('the return', () => store.connected);
   expect(await take()).toBe('decided');
   expect(log.at(-1)).toMatch(/is up$/);
@@ -125,7 +125,7 @@ test("BUSY: another client's script runs", async () => {
   await killer.script('KILL');
   await script;
   killer.disconnect();
-  await expectBack();
+  await expectRecovery();
 });
 
 test('BUSY: a script that has written, which only the end of Redis stops', async () => {
@@ -135,7 +135,7 @@ test('BUSY: a script that has written, which only the end of Redis stops', async
   await expectOutage('busy', /SCRIPT KILL ends that/);
   await redis.kill();
   await redis.restart();
-  await expectBack();
+  await expectRecovery();
 });
 
 test('MISCONF: Redis cannot write to its disk', async () => {
@@ -153,7 +153,7 @@ test('MISCONF: Redis cannot write to its disk', async () => {
     /cannot save to disk .*; repair the disk, or set stop-writes-on-bgsave-error no \(MISCONF/,
   );
   await admin.config('SET', 'stop-writes-on-bgsave-error', 'no');
-  await expectBack();
+  await expectRecovery();
 });
 
 test('MASTERDOWN and READONLY: a replica', async () => {
@@ -166,7 +166,7 @@ test('MASTERDOWN and READONLY: a replica', async () => {
   expect(faults[0]).toMatch(/^(?:readonly|masterdown)$/);
   expect(log.at(-1)).toMatch(/it is a replica/);
   await admin.replicaof('NO', 'ONE');
-  await expectBack();
+  await expectRecovery();
 });
 
 test('LOADING: Redis loads its data from disk', async () => {
@@ -186,7 +186,7 @@ test('LOADING: Redis loads its data from disk', async () => {
   expect(faults).toContain('loading');
   expect(await take()).toBe('disconnected');
   await ready;
-  await expectBack();
+  await expectRecovery();
 });
 
 test('OOM: a series of failures opens the breaker, because some of the calls could succeed', async () => {
@@ -197,7 +197,7 @@ test('OOM: a series of failures opens the breaker, because some of the calls cou
   expect(new Set(faults)).toEqual(new Set(['oom']));
   expect(log.at(-1)).toMatch(/5 calls failed in a row \(OOM/);
   await admin.config('SET', 'maxmemory', '0');
-  await expectBack();
+  await expectRecovery();
 });
 
 test('NOSCRIPT: Redis forgets the script, weir loads it again, and no call fails', async () => {
@@ -214,5 +214,5 @@ test('NOAUTH: Redis begins to require a password', async () => {
   await waitFor('the log', () => log.some((line) => line.includes('requires a login')));
   expect(faults).toContain('noauth');
   await admin.config('SET', 'requirepass', '');
-  await expectBack();
+  await expectRecovery();
 });

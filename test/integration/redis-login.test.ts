@@ -53,7 +53,7 @@ const expectDecided = async () => {
 };
 
 /** Waits for a log line, and expects that the store is unavailable. */
-async function expectAway(pattern: RegExp): Promise<void> {
+async function expectUnavailable(pattern: RegExp): Promise<void> {
   await waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
   expect(take()).toBeInstanceOf(StorageError);
   expect([store!.connected, store!.everReached]).toEqual([false, false]);
@@ -72,7 +72,7 @@ describe('passwords', () => {
   test('a wrong password makes the store unavailable, and is in no log line', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:wr0ng@127.0.0.1:${redis.port}`);
-    await expectAway(
+    await expectUnavailable(
       /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/,
     );
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
@@ -83,14 +83,16 @@ describe('passwords', () => {
   test('a password that Redis repeats because its AUTH has another name is in no log line', async () => {
     redis = await startRedis({ args: ['--rename-command', 'AUTH', 'ANOTHER'] });
     open(`redis://weir:s3cret@127.0.0.1:${redis.port}`);
-    await expectAway(/does not support AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
+    await expectUnavailable(/does not support AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
     expect(log.join('\n')).not.toContain('s3cret');
   });
 
   test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectAway(/requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/);
+    await expectUnavailable(
+      /requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/,
+    );
   });
 
   test.each<[given: Record<string, string>, words: string]>([
@@ -131,7 +133,7 @@ describe('passwords', () => {
     const admin = new Redis(redis.port, '127.0.0.1');
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
-    await expectAway(
+    await expectUnavailable(
       /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER with .* \+evalsha .* \(NOPERM/,
     );
     admin.disconnect();
@@ -156,7 +158,7 @@ test('a separate database is selected, also after a reconnect', async () => {
 test('a missing database makes the store unavailable, and no other one is used', async () => {
   redis = await startRedis();
   open(`redis://127.0.0.1:${redis.port}/99`);
-  await expectAway(/DB index is out of range/);
+  await expectUnavailable(/DB index is out of range/);
 });
 
 test('a Unix domain socket', async () => {
@@ -218,7 +220,7 @@ describe('TLS', () => {
   test('with an untrusted certificate, the store is unavailable, unless verification is off', async () => {
     const { url } = await startTls();
     open(url);
-    await expectAway(
+    await expectUnavailable(
       /certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate \(self-signed/,
     );
     await store!.close();
@@ -229,7 +231,7 @@ describe('TLS', () => {
   test('with a certificate for another name, the store is unavailable', async () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
-    await expectAway(
+    await expectUnavailable(
       /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
     );
   });
@@ -242,7 +244,7 @@ describe('TLS', () => {
       log = [];
       redis = await startRedis({ args });
       open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
-      await expectAway(
+      await expectUnavailable(
         /the server does not use TLS, but weir connected with TLS; write redis:.* in REDIS_URL, and .*REDIS_TLS$/,
       );
       // No other reason, such as ETIMEDOUT, is logged.
@@ -253,7 +255,7 @@ describe('TLS', () => {
   test('in clear text with a Redis that uses TLS, the store is unavailable', async () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
-    await expectAway(
+    await expectUnavailable(
       /the server uses TLS, but weir connected without TLS; write rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
     );
     expect(log).toHaveLength(1);

@@ -58,7 +58,7 @@ const hit = (store: SingleRedisStore, key = 'a', deadline = Infinity) =>
 const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
 
 /** Makes one call per turn until `stop`, which resolves when all calls have settled. */
-function hammer(store: SingleRedisStore) {
+function callContinuously(store: SingleRedisStore) {
   const reasons: string[] = [];
   let running = true;
   const loop = (async () => {
@@ -88,7 +88,7 @@ const recovery = (store: SingleRedisStore): Promise<unknown> =>
 describe('during calls', () => {
   test('a killed Redis fails the pending calls, and the next Redis decides later ones', async () => {
     const store = await reached({ timeoutMicros: 2_000_000 });
-    const calls = hammer(store);
+    const calls = callContinuously(store);
     await waitFor('decisions', () => calls.reasons.length > 20);
     await redis.kill();
     await waitFor('failures', () => calls.reasons.filter((name) => name === 'disconnected').length > 20);
@@ -106,7 +106,7 @@ describe('during calls', () => {
 
   test('a paused Redis makes calls time out, then fail immediately, and succeed when it continues', async () => {
     const store = await reached();
-    const calls = hammer(store);
+    const calls = callContinuously(store);
     await waitFor('decisions', () => calls.reasons.length > 20);
     redis.pause();
     await waitFor('an open breaker', () => calls.reasons.includes('breaker_open'));
@@ -120,7 +120,7 @@ describe('during calls', () => {
 
   test('a long pause makes weir reconnect, and the service recovers', async () => {
     const store = await reached();
-    const calls = hammer(store);
+    const calls = callContinuously(store);
     redis.pause();
     // After the probes have failed, weir closes the socket, and knows only that there is no connection.
     await waitFor(
@@ -157,14 +157,14 @@ describe('during calls', () => {
   test('closed connections fail the pending calls, and later calls are decided', async () => {
     const store = await reached();
     const admin = new Redis(redis.port, '127.0.0.1');
-    const downs: string[] = [];
-    let ups = 0;
-    store.onDown((why) => downs.push(why));
-    store.onUp(() => ups++);
+    const downReasons: string[] = [];
+    let upCount = 0;
+    store.onDown((why) => downReasons.push(why));
+    store.onUp(() => upCount++);
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await waitFor('the loss to be seen', () => downs.length > 0);
+    await waitFor('the loss to be seen', () => downReasons.length > 0);
     await recovery(store);
-    expect([downs.length, ups]).toEqual([1, 1]);
+    expect([downReasons.length, upCount]).toEqual([1, 1]);
     admin.disconnect();
   });
 });
@@ -194,15 +194,15 @@ describe('deadlines and bounds', () => {
     'a slow Redis is no hung one for as long as REDIS_TIMEOUT says, for those who are more patient than ' +
       'others',
     async () => {
-      const impatient = await reached({ timeoutMicros: 100_000 });
-      const patient = await reached({ timeoutMicros: 600_000_000 });
+      const shortTimeoutStore = await reached({ timeoutMicros: 100_000 });
+      const longTimeoutStore = await reached({ timeoutMicros: 600_000_000 });
       redis.pause();
-      const failed = hit(impatient);
-      const decided = hit(patient);
+      const failed = hit(shortTimeoutStore);
+      const decided = hit(longTimeoutStore);
       expect(reason(await failed)).toBe('timeout');
       // The probes of this store also time out, far later than a second, until it gives up that connection.
-      await waitFor('the connection to be given up', () => impatient.connections.active === 0);
-      expect([patient.connected, patient.connections.closed]).toEqual([true, 0]);
+      await waitFor('the connection to be given up', () => shortTimeoutStore.connections.active === 0);
+      expect([longTimeoutStore.connected, longTimeoutStore.connections.closed]).toEqual([true, 0]);
       redis.resume();
       expect(reason(await decided)).toBe('decided');
     },

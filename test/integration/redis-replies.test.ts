@@ -125,18 +125,18 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
     ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number too large'],
     ['sends a number of 18 digits', '*2\r\n:1\r\n:100000000000000000\r\n', 'a number too large'],
     ['answers twice', '*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n', 'no request was sent'],
-  ])('%s', async (_, lie, reason) => {
+  ])('%s', async (_, wrongReply, reason) => {
     await hit('a');
     let closed = 0;
-    let deceived: Socket | undefined;
+    let brokenSocket: Socket | undefined;
     forward = (to, chunk) => {
-      if (deceived !== undefined) {
-        if (to !== deceived) to.write(chunk);
+      if (brokenSocket !== undefined) {
+        if (to !== brokenSocket) to.write(chunk);
         return;
       }
-      deceived = to;
+      brokenSocket = to;
       to.once('close', () => closed++);
-      to.write(lie);
+      to.write(wrongReply);
       // The replies would continue forever.
       const more = () => {
         while (!to.destroyed && to.write(FLOOD));
@@ -161,22 +161,22 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
     ['announces arrays of thirty million elements', '*30000000\r\n'.repeat(20)],
     ['announces a text of half a gigabyte', '$500000000\r\n'],
     ['sends endless errors', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
-  ])('%s in reply to the login', async (_, lie) => {
+  ])('%s in reply to the login', async (_, wrongReply) => {
     let greeted = 0;
-    const liar = createServer((client) => {
+    const wrongServer = createServer((client) => {
       sockets.add(client);
       client.on('error', () => {});
       client.on('close', () => sockets.delete(client));
       client.once('data', () => {
         greeted++;
-        client.write(lie);
+        client.write(wrongReply);
       });
     });
-    await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => wrongServer.listen(0, '127.0.0.1', resolve));
     const lines: string[] = [];
-    const lied = new SingleRedisStore({
+    const loginStore = new SingleRedisStore({
       ...REDIS,
-      address: parseRedisUrl(`127.0.0.1:${(liar.address() as { port: number }).port}`),
+      address: parseRedisUrl(`127.0.0.1:${(wrongServer.address() as { port: number }).port}`),
       log: (level, message) => lines.push(`${level}: ${message}`),
     });
     const before = process.memoryUsage();
@@ -185,12 +185,12 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
     expect(after.heapUsed + after.external - before.heapUsed - before.external).toBeLessThan(
       64 * 1024 * 1024,
     );
-    expect(lied.connected).toBe(false);
+    expect(loginStore.connected).toBe(false);
     // weir examines the connection for up to two seconds before it logs the reason.
     await waitFor('a line in the log', () => lines.length > 0);
     // An error that answers no call counts as the reason why Redis closes the connection.
     expect(lines).toEqual([expect.stringMatching(/malformed reply: |: ERR x/)]);
-    await lied.close();
-    await new Promise((resolve) => liar.close(resolve));
+    await loginStore.close();
+    await new Promise((resolve) => wrongServer.close(resolve));
   });
 });

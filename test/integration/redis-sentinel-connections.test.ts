@@ -46,7 +46,7 @@ function open(sentinelPort: number, environment: Record<string, string> = {}): S
 }
 
 /** Opens a proxy to a Sentinel; `onListener` is called with each connection that subscribes to announcements. */
-async function wayTo(
+async function openSentinelProxy(
   port: number,
   onListener: (client: Socket) => void,
 ): Promise<{ readonly port: number; readonly accepted: number }> {
@@ -110,7 +110,7 @@ test('a burst of announcements causes one query, however long it is', async () =
   const announced = 'mymaster 127.0.0.1 1 127.0.0.1 2';
   const message = `*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$${announced.length}\r\n${announced}\r\n`;
   let announcements = 0;
-  const way = await wayTo((await sentinel()).port, (client) => {
+  const way = await openSentinelProxy((await sentinel()).port, (client) => {
     const announce = (): void => {
       if (announcements >= 500 || client.destroyed) return;
       announcements++;
@@ -126,7 +126,7 @@ test('a burst of announcements causes one query, however long it is', async () =
 
 test('a Sentinel that closes subscriptions gets new ones after growing pauses', async () => {
   let cuts = 0;
-  const way = await wayTo((await sentinel()).port, (client) => {
+  const way = await openSentinelProxy((await sentinel()).port, (client) => {
     cuts++;
     client.destroy();
   });

@@ -167,9 +167,13 @@ describe('misleading Sentinels', () => {
     const setup = await setUp({ sentinels: 1 });
     const replica = setup.nodes[1] as RedisServer;
     await commandOf(replica.port, {}, ['CONFIG', 'SET', 'replica-read-only', 'no']);
-    const misled = await startSentinel({ masterName: 'mymaster', masterPort: replica.port, quorum: 1 });
-    closers.push(() => misled.stop());
-    open({ REDIS_URL: `mymaster,127.0.0.1:${misled.port}` });
+    const misleadingSentinel = await startSentinel({
+      masterName: 'mymaster',
+      masterPort: replica.port,
+      quorum: 1,
+    });
+    closers.push(() => misleadingSentinel.stop());
+    open({ REDIS_URL: `mymaster,127.0.0.1:${misleadingSentinel.port}` });
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
     const isRefused =

@@ -83,20 +83,20 @@ describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
     open.push({ close: () => rmSync(folder, { recursive: true }) });
     const server = await start({ CONFIG_PATH: folder, HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' });
     const healthcheck = () => httpRequest(server.httpPort, '/healthcheck');
-    const becomes = (status: number) =>
+    const untilStatus = (status: number) =>
       waitFor(`health ${status}`, async () => (await healthcheck()).status === status || undefined);
-    await becomes(500);
+    await untilStatus(500);
     expect((await healthcheck()).body).toMatch(/no policy with a domain/);
     await waitFor('gRPC', async () => !(await grpcHealth(server)).includes(STATUS.UNAVAILABLE) || undefined);
     expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
 
     writeFileSync(join(folder, 'd.yaml'), POLICY);
-    await becomes(200);
+    await untilStatus(200);
     expect((await healthcheck()).body).toBe('OK');
     expect(await grpcHealth(server)).toEqual(['SERVING', 'SERVING', 'SERVING']);
 
     rmSync(join(folder, 'd.yaml'));
-    await becomes(500);
+    await untilStatus(500);
     expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
   });
 });

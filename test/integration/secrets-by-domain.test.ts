@@ -67,10 +67,10 @@ test.each([{ workers: '0' }, { workers: '2' }])(
 
     writeFileSync(dir.join('deriving.yaml'), DERIVING);
     await waitFor('the reload', () => says(/^policy reloaded$/));
-    const [told] = server
+    const [warning] = server
       .log()
       .filter(({ msg }) => /another domain now declares this key as secret/.test(String(msg)));
-    expect(told).toMatchObject({ key: 'token', domains: ['other'] });
+    expect(warning).toMatchObject({ key: 'token', domains: ['other'] });
     // Workers get the policies a little later than the primary; the first calls use another value.
     await waitFor('the new policies to be in force', async () => {
       const { response } = await client.ask('deriving', [descriptor(['token=known'])]);
@@ -98,8 +98,8 @@ test.each([{ workers: '0' }, { workers: '2' }])(
       log,
       ...(await pagesOf(server)),
     };
-    for (const [place, text] of Object.entries(shown)) {
-      expect([place, text.length > 0, text.includes(SECRET)]).toEqual([place, true, false]);
+    for (const [view, text] of Object.entries(shown)) {
+      expect([view, text.length > 0, text.includes(SECRET)]).toEqual([view, true, false]);
     }
     expect(log).toContain('[redacted sha256:');
   },

@@ -113,7 +113,7 @@ describe('while Redis is unavailable', () => {
     expect(await health()).toBe(200);
   }
 
-  async function expectBack(): Promise<void> {
+  async function expectRecovery(): Promise<void> {
     await waitFor('Redis to decide again', async () => (await decidedByRedis()) || undefined);
     // Redis decides again, and is charged for the three hits that were allowed without it.
     await waitFor('the charges', async () => {
@@ -136,7 +136,7 @@ describe('while Redis is unavailable', () => {
     await redis.kill();
     await expectPolicies();
     await redis.restart();
-    await expectBack();
+    await expectRecovery();
     expectAllDecided(await traffic.stop());
   });
 
@@ -145,7 +145,7 @@ describe('while Redis is unavailable', () => {
     redis.pause();
     await expectPolicies();
     redis.resume();
-    await expectBack();
+    await expectRecovery();
     expectAllDecided(await traffic.stop());
   });
 

@@ -174,9 +174,11 @@ test('weir top adds up several replicas, and names one that does not answer', as
       ['--address', addresses[0] ?? ''],
       ['--all', addresses.join(',')],
     ]) {
-      const nope = await weirTop('--domain', 'nope', ...where);
-      expect([nope.code, nope.stdout]).toEqual([1, '']);
-      expect(nope.stderr).toContain('no policy in effect has the domain "nope"; the loaded domains are "d"');
+      const unknownDomain = await weirTop('--domain', 'nope', ...where);
+      expect([unknownDomain.code, unknownDomain.stdout]).toEqual([1, '']);
+      expect(unknownDomain.stderr).toContain(
+        'no policy in effect has the domain "nope"; the loaded domains are "d"',
+      );
     }
     await servers[1]?.stop();
     const rest = await weirTop('--by', 'used', '--all', addresses.join(','));

@@ -221,7 +221,7 @@ describe('a lost connection', () => {
     await store!.reached;
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
     expect(await store!.take(taken, Infinity)).toHaveLength(20);
-    const takenOn = store!.connectionEpoch;
+    const takenEpoch = store!.connectionEpoch;
     proxy.pause('replies');
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
@@ -234,7 +234,7 @@ describe('a lost connection', () => {
     };
     const given = store!.giveBackPartition(
       { ...refunds, connection: undefined, mayWait: true, isLarge: true },
-      takenOn,
+      takenEpoch,
     );
     proxy.disconnect();
     proxy.resume();

@@ -62,7 +62,7 @@ async function left(client: RlsClient, hitsAddend: number, ...texts: readonly st
   const { response, details } = await client.ask('d', descriptors, { timeoutMs: 5000, hitsAddend });
   return response?.statuses.map(({ limitRemaining }) => limitRemaining) ?? [details];
 }
-const leftOfEach = (client: RlsClient): Promise<unknown[]> =>
+const remainingOfEach = (client: RlsClient): Promise<unknown[]> =>
   Promise.all(TENANTS.map(async (tenant) => (await left(client, 1, tenant))[0]));
 
 interface NodeDetail {
@@ -97,7 +97,7 @@ test('operators view and change the buckets of every node, through either worker
       .buckets;
     expect(granted).toMatchObject({ before: { left: 30 }, now: { left: 50 } });
   }
-  expect(await leftOfEach(client)).toEqual(TENANTS.map(() => 49));
+  expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 49));
   const { controls } = await askBuckets(server, {
     action: 'block',
     entries: entriesOf('strict=x'),
@@ -134,7 +134,7 @@ test('tenants of a dead shard are decided locally and charged later, and others 
   });
   expect(await nodesOf(server)).toContainEqual({ redis: 'main', name: dead.address, up: false });
   expect(await Promise.all(others.map(up))).toEqual([1, 1]);
-  const remaining = await leftOfEach(client);
+  const remaining = await remainingOfEach(client);
   const isLocal = remaining.map((count) => count !== 29);
   expect(isLocal.filter(Boolean).length).toBeGreaterThan(0);
   expect(isLocal.filter((is) => !is).length).toBeGreaterThan(0);
@@ -146,7 +146,7 @@ test('tenants of a dead shard are decided locally and charged later, and others 
   });
   expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
   // The level of the buckets is not known, so the charge is large enough for any level.
-  (await leftOfEach(client)).forEach((count, i) => {
+  (await remainingOfEach(client)).forEach((count, i) => {
     if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
     else expect(count).toBe(28);
   });
@@ -166,7 +166,7 @@ test('a denied request over several slots gives back tokens, and its denial is c
   await waitFor('the end of giving back', async () => {
     return (await metric(server, 'weir_redis_give_backs_total{result="made"}')) === 3;
   });
-  expect(await leftOfEach(client)).toEqual(TENANTS.map(() => 39));
+  expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 39));
   await left(client, 1, 'strict=s');
   const before = await metric(server, 'weir_deny_cache_answers_total');
   await left(client, 1, 'strict=s');

@@ -44,7 +44,7 @@ async function refusal(port: number): Promise<{ sentence: string; faults: readon
 }
 
 /** Sends the commands of a store on a new connection, which makes the proxy connect to its servers. */
-async function lookForServers(port: number): Promise<void> {
+async function detectServers(port: number): Promise<void> {
   const stream = connect(port, '127.0.0.1');
   const pipe = new RespPipe(stream, (error) => stream.destroy(error));
   try {
@@ -82,10 +82,10 @@ for (const kind of PROXY_KINDS) {
     });
 
     test('is detected by the places of keys, even if it forwards every command', async () => {
-      await expect(lookForServers(proxy.port)).rejects.toThrow(
+      await expect(detectServers(proxy.port)).rejects.toThrow(
         /^a proxy answers there: a script finds only \d+ of 32 keys$/,
       );
-      await lookForServers(proxyOfOne.port);
+      await detectServers(proxyOfOne.port);
       await redisCommand(servers[0] as RedisServer, 'flushall');
     });
   });

@@ -139,8 +139,8 @@ if (REFERENCE_PROGRAM === undefined) {
     const { code } = await refused.exited;
     bad.remove();
     expect(code).toBeGreaterThan(0);
-    const said = refused.lines().join('\n');
-    expect(FILES.filter((file) => !said.includes(`${slug(file)}.yaml`))).toEqual([]);
+    const output = refused.lines().join('\n');
+    expect(FILES.filter((file) => !output.includes(`${slug(file)}.yaml`))).toEqual([]);
   });
 }
 

@@ -9,12 +9,12 @@ afterEach(() => folder.remove());
 test('connections get a new login even if a new connection reads it first', async () => {
   const path = folder.write('login', 'first');
   const source = new LoginFile('REDIS_AUTH_FILE', path);
-  const told: RedisLogin[] = [];
-  source.follow({ renewed: (login) => told.push(login), failed: () => {} });
+  const logins: RedisLogin[] = [];
+  source.follow({ renewed: (login) => logins.push(login), failed: () => {} });
   folder.write('login', 'second');
   expect(await source.login()).toEqual({ password: 'second' });
-  expect(told).toEqual([{ password: 'second' }]);
+  expect(logins).toEqual([{ password: 'second' }]);
   expect(await source.login()).toEqual({ password: 'second' });
-  expect(told).toHaveLength(1);
+  expect(logins).toHaveLength(1);
   source.close();
 });

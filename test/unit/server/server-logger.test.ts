@@ -6,14 +6,14 @@ import type { Metrics } from '../../../src/telemetry/metrics.js';
 
 describe('tellBrokenInvariants', () => {
   test('counts every broken invariant, logs the first, and continues', () => {
-    const told: unknown[] = [];
+    const logged: unknown[] = [];
     let counted = 0;
-    const log = { error: (fields: { err: Error }) => told.push(fields.err.message) };
+    const log = { error: (fields: { err: Error }) => logged.push(fields.err.message) };
     const metrics = { brokenInvariant: () => counted++ };
     const end = logBrokenInvariants(log as unknown as Logger, metrics as unknown as Metrics);
     for (let broken = 0; broken < 3; broken++) expectState(false, 'this holds');
     end();
-    expect(told).toEqual(['this holds']);
+    expect(logged).toEqual(['this holds']);
     expect(counted).toBe(3);
     expect(() => expectState(false, 'nobody listens')).toThrow('nobody listens');
   });

@@ -46,15 +46,15 @@ describe('the need for the store', () => {
 
 describe('a schedule', () => {
   let stepMicros: number;
-  let told: boolean[];
+  let reports: boolean[];
   let need: StoreNeed;
 
   beforeEach(() => {
     jest.useFakeTimers({ now: START / 1000 });
     stepMicros = 0;
     const clock = { wallMicros: () => Date.now() * 1000 + stepMicros, monotonicMicros: () => 0 };
-    told = [];
-    need = new StoreNeed(clock, false, (needed) => told.push(needed));
+    reports = [];
+    need = new StoreNeed(clock, false, (needed) => reports.push(needed));
   });
   afterEach(() => {
     need.close();
@@ -65,25 +65,25 @@ describe('a schedule', () => {
   test('is followed: a later need is reported once', () => {
     expect(need.update(policies(node("phase: { active: '2023-11-14T22:43:20Z' },")))).toBe(false);
     jest.advanceTimersByTime(1_799_999);
-    expect(told).toEqual([]);
+    expect(reports).toEqual([]);
     jest.advanceTimersByTime(1);
-    expect(told).toEqual([true]);
+    expect(reports).toEqual([true]);
     jest.advanceTimersByTime(600_000);
-    expect(told).toEqual([true]);
+    expect(reports).toEqual([true]);
   });
 
   test('is followed after a step of the wall clock', () => {
     need.update(policies(node("phase: { active: '2030-01-01T00:00:00Z' },")));
     stepMicros = 10 * 365 * 86_400 * 1_000_000;
     jest.advanceTimersByTime(60_000);
-    expect(told).toEqual([true]);
+    expect(reports).toEqual([true]);
   });
 
   test('of replaced policies is dropped', () => {
     need.update(policies(node("phase: { active: '2023-11-14T22:14:20Z' },")));
     expect(need.update(policies(node('phase: monitoring,')))).toBe(false);
     jest.advanceTimersByTime(600_000);
-    expect(told).toEqual([]);
+    expect(reports).toEqual([]);
     expect(need.update(policies(node('')))).toBe(true);
   });
 });

@@ -73,16 +73,16 @@ describe('Inflater', () => {
 
   test('drops messages whose callers have disconnected', async () => {
     const inflater = new Inflater(LIMITS);
-    const told: unknown[] = [];
+    const errors: unknown[] = [];
     const compressed = held(gzipSync(noise(20_000)));
     let gone = false;
     for (let i = 0; i < 10; i++) {
       const leaver = { connection: CONNECTION, cancelled: () => gone };
-      inflater.inflate('gzip', compressed, leaver, (message) => told.push(message));
+      inflater.inflate('gzip', compressed, leaver, (message) => errors.push(message));
     }
     gone = true;
     expect(await inflate(gzipSync(noise(10_000)), 'gzip', inflater)).toHaveLength(10_000);
-    expect(told).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   test('frees a dropped message even if many messages are queued before it', async () => {
