@@ -52,7 +52,7 @@ try {
   requireNode();
   if (
     (await check(total, 'npm packages can be installed', install)) &&
-    (await check(total, 'the sources compile', build))
+    (await check(total, 'the source code compiles', build))
   ) {
     for (const [name, body] of CHECKS) await check(total, name, body);
     if (manifest().scripts.docs !== undefined) {

@@ -55,7 +55,7 @@ const reference = [
     ),
   ...[...inertByReason()].map(([reason, inert]) => `| ${names(inert)} | | | No effect: ${cell(reason)} |`),
   ...inRows(known.filter((setting) => !differs(setting)).map(({ name }) => name)).map(
-    (row) => `| ${names(row)} | | | Nothing differs. |`,
+    (row) => `| ${names(row)} | | | No difference. |`,
   ),
 ].join('\n');
 

@@ -10,14 +10,14 @@ const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
 const PAGES = ['README.md', 'CHANGELOG.md'];
 const HELP = `Usage: npm run prose -- [options] [path…]
 
-Checks the English of Markdown pages, comments and messages. Without a path, it skips
-the paths in .ci/prose/not-yet.txt.
+Checks the English of Markdown pages, comments and messages. Without a path, skips the
+paths in .ci/prose/not-yet.txt.
 
-  --all            check everything, and name lines of .ci/prose/not-yet.txt that can be removed
+  --all            check all files, and list the entries of .ci/prose/not-yet.txt that can be removed
   --kind <kind>    only doc, comment or message
   --rule <name>    only this rule
   --count          print the number of findings for each folder and rule, not the findings
-  --rules          print the rules as JSON, with an example that each finds and one that it does not
+  --rules          print the rules as JSON, each with an example that it flags and one that it does not flag
   --root <folder>  check another project
 `;
 
@@ -120,7 +120,7 @@ function run(options) {
   if (options.all && options.paths.length === 0 && !options.kind && !options.rule)
     printNeedless(findings, exceptions);
   process.stdout.write(
-    findings.length === 0 ? 'prose: no findings\n' : `${findings.length} findings of prose\n`,
+    findings.length === 0 ? 'prose: no findings\n' : `${findings.length} prose findings\n`,
   );
   return findings.length === 0 ? 0 : 1;
 }

@@ -167,7 +167,7 @@ async function release(version, helm) {
 async function showPlan(version) {
   const texts = await changedTexts(version);
   process.stdout.write(`# would change ${[...texts.keys()].sort().join(', ')}\n`);
-  process.stdout.write(`# would commit "Release ${version}", tag v${version} and fill ${DIST}/\n`);
+  process.stdout.write(`# would commit "Release ${version}", tag v${version} and write files to ${DIST}/\n`);
   process.stdout.write(`# release notes for ${version}:\n${unreleasedNotes(read('CHANGELOG.md'))}\n\n`);
 }
 

@@ -280,5 +280,5 @@ for (const one of all)
       `${EXCEPTIONS}: ${one.path}: ${one.rule} reports nothing for this file; remove the exception`,
     );
 for (const finding of findings) process.stdout.write(`${finding}\n`);
-process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} to tidy\n`);
+process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} findings\n`);
 process.exitCode = findings.length === 0 ? 0 : 1;

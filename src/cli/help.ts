@@ -32,7 +32,10 @@ const COMMANDS: readonly CommandHelp[] = [
     usage: 'bucket show|grant|block|… key=value…',
     summary: 'show, refill, block or exempt the buckets of one caller',
   },
-  { usage: 'top [--all <addresses>]', summary: 'show the callers that are denied most, or use most' },
+  {
+    usage: 'top [--all <addresses>]',
+    summary: 'show the callers with the most denied requests or used hits',
+  },
 ];
 
 /** Commands for users of envoyproxy/ratelimit. */
@@ -41,14 +44,14 @@ const REFERENCE_COMMANDS: readonly CommandHelp[] = [
     usage: 'migrate <file or directory>… [--write <folder>]',
     summary: 'convert an installation and report what changes',
   },
-  { usage: 'ratelimit', summary: 'its service: weir serve without flags' },
+  { usage: 'ratelimit', summary: 'the service, like weir serve without flags' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
-    summary: 'its client, with the same flags',
+    summary: 'the client, with the same flags',
   },
   {
     usage: 'ratelimit-config-check -config_dir <directory>',
-    summary: 'its check of policy files, with the same flags',
+    summary: 'the check of policy files, with the same flags',
   },
 ];
 

@@ -222,8 +222,8 @@ function addCombinations(
     decide.push({
       about: destinations.join(', '),
       text:
-        'are all enabled. envoyproxy/ratelimit does not start with more than one of them, but weir sends ' +
-        'its metrics to all of them. Disable the ones that you do not use.',
+        'are all enabled. envoyproxy/ratelimit accepts only one metrics target, but weir sends its ' +
+        'metrics to all of these targets. Disable the targets that you do not use.',
     });
   }
   if (given.has('CACHE_KEY_PREFIX')) {

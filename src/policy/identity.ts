@@ -24,7 +24,7 @@ export function identityOf(policy: DomainPolicy, given: readonly Entry[]): reado
     if (!parts.some((other) => other.key === key && other.value === part.value)) parts.push(part);
   }
   if (parts.length > MAX_IDENTITY_PARTS) {
-    return `too many entries: ${parts.length} different ones, but at most ${MAX_IDENTITY_PARTS} are allowed`;
+    return `too many different entries: ${parts.length}; at most ${MAX_IDENTITY_PARTS} are allowed`;
   }
   return parts.sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value));
 }

@@ -164,7 +164,7 @@ test('--dry-run prints the steps and changes nothing', async () => {
   const before = await state();
   const ended = await release('minor', '--dry-run');
   expect(ended).toMatchObject({ code: 0, stderr: '' });
-  expect(ended.stdout).toContain(`# would commit "Release ${next}", tag v${next} and fill dist/`);
+  expect(ended.stdout).toContain(`# would commit "Release ${next}", tag v${next} and write files to dist/`);
   expect(ended.stdout).toMatch(/^# would change .*CHANGELOG\.md.*package-lock\.json.*package\.json$/m);
   expect(ended.stdout).toContain('- Something that was\n  wrong.');
   expect(ended.stdout).toContain(`git push origin main v${next}`);

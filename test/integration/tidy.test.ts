@@ -21,7 +21,7 @@ function findings(): string[] {
   const { stdout, stderr, status } = spawnSync(process.execPath, [script, folder.path], { encoding: 'utf8' });
   expect(stderr).toBe('');
   const lines = stdout.trimEnd().split('\n');
-  expect([status, lines.pop()]).toEqual(lines.length === 0 ? [0, 'tidy'] : [1, `${lines.length} to tidy`]);
+  expect([status, lines.pop()]).toEqual(lines.length === 0 ? [0, 'tidy'] : [1, `${lines.length} findings`]);
   return lines;
 }
 

@@ -170,7 +170,7 @@ test('a policy that loads without a warning matches the schema', () => {
 test('a policy that matches the schema loads, except for errors that a schema cannot express', () => {
   const BEYOND_SCHEMA = new RegExp(
     '(add|write) algorithm: token_bucket|bits set after|would then never apply|(listed|defined) twice|' +
-      'two limits in this list|own name|100 years|time zone|already defined on this level',
+      'two limits in this list|own name|100 years|time zone|already defined at this level',
   );
   fc.assert(
     fc.property(policy, (value) => {

@@ -3,8 +3,8 @@ import { DEBUG_OPTIONS_HELP } from '../call/debug-options.js';
 /** `weir top --help`. */
 export const TOP_HELP = `Usage: weir top [options]
 
-Shows the callers that were denied most, or used most, in the last minute or hour: rule, entries, denied requests, hits
-used, and how much of the limit was used. On a terminal, the table refreshes every two seconds until q or Ctrl-C.
+Shows the callers with the most denied requests or used hits in the last minute or hour: rule, entries, denied requests,
+used hits, and the used share of the limit. On a terminal, the table refreshes every two seconds until q or Ctrl-C.
 Otherwise it is printed once. API keys are never shown.
 
 The server tracks a limited number of buckets (TOP_BUCKETS), so the numbers are estimates. The second line shows the

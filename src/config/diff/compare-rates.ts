@@ -47,12 +47,12 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
   charges_are_denied: { tightens: 'charges that do not fit are now denied' },
   deeper_debt: { tightens: 'a deeper debt takes longer to pay', loosens: 'a smaller debt is paid sooner' },
   most_in_window: {
-    tightens: 'previously, up to <most> could pass in one such window',
-    loosens: 'up to <most> may now pass in one window of the old length',
+    tightens: 'previously, one such window allowed up to <most> hits',
+    loosens: 'one window of the old length may now allow up to <most> hits',
   },
   most_at_once: {
-    tightens: 'previously, up to <most> could pass at once at the boundary between two windows',
-    loosens: 'up to <most> may now pass at once at the boundary between two windows',
+    tightens: 'previously, the boundary between two windows allowed up to <most> hits at once',
+    loosens: 'the boundary between two windows may now allow up to <most> hits at once',
   },
 };
 

@@ -241,8 +241,8 @@ function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): Lo
 function quotaChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   if (before.quotaMode === after.quotaMode) return undefined;
   const reason = after.quotaMode
-    ? 'it now denies only together with all other quotas'
-    : 'it now denies on its own';
+    ? 'the rule now denies only together with all other quotas'
+    : 'the rule now denies on its own';
   const effect = effectOf(enforced && before.quotaMode, enforced && after.quotaMode);
   return shift('quota_mode', effect, onOff(before.quotaMode), onOff(after.quotaMode), reason);
 }
@@ -253,8 +253,8 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   const is = after.name !== '' && context.replacedAfter.has(after.name);
   const enforced = isEnforced(after, context.nowMicros);
   const reasons = [
-    was && !is ? 'no rule replaces it under the new name' : '',
-    !was && is ? 'other rules replace it under the new name' : '',
+    was && !is ? 'no rule replaces this rule under the new name' : '',
+    !was && is ? 'other rules replace this rule under the new name' : '',
     before.statSuffix === after.statSuffix ? '' : 'its bucket starts over',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');

@@ -41,7 +41,7 @@ export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
 
 /** Such keys for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
-  ['unlimited', 'a candidate is a limit to try out; give it a limit, or remove the candidate'],
+  ['unlimited', 'a candidate is a limit to try out; add a limit, or remove the candidate'],
   ...[
     'replaces',
     'on_store_failure',
@@ -54,7 +54,10 @@ export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
     'enforce_percent',
   ].map(
     (key) =>
-      [key, `a candidate never changes answers, so "${key}" has no effect in it; remove the key`] as const,
+      [
+        key,
+        `a candidate never changes answers, so "${key}" has no effect in a candidate; remove the key`,
+      ] as const,
   ),
 ]);
 

@@ -87,7 +87,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
       document.at,
       '',
       'the file is not a policy, because none of its keys are known; begin it with "domain: <name>", or ' +
-        'move it elsewhere',
+        'move it to another directory',
     );
     const isKeyTable = keys.every((key) => /^[0-9a-f]{64}$/i.test(key));
     return { ...nothing, isNotPolicy: true, isKeyTable };

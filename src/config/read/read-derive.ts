@@ -44,7 +44,8 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       if (!replaced.has(source)) continue;
       reader.error(
         'from',
-        `an earlier item replaces the entry "${source}", so it never reaches this item; remove it from "from"`,
+        `an earlier item replaces the entry "${source}", so the entry never reaches this item; remove ` +
+          'its key from "from"',
       );
     }
     const hasTable = reader.has('sha256') || reader.has('sha256_file');
@@ -101,7 +102,7 @@ function readTableStep(
   const [source] = from;
   if (source === undefined) return undefined;
   if (from.length !== 1) {
-    reader.error('from', 'a SHA-256 table derives from exactly one entry; leave one key in "from"');
+    reader.error('from', 'a SHA-256 table derives from exactly one entry; keep only one key in "from"');
   }
   const table = new Map<string, string>();
   const inline = reader.mapping('sha256');
@@ -185,7 +186,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     if (from.includes('value')) {
       item.error(
         'value',
-        'rules cannot derive from an entry with the key "value"; send it under another key',
+        'rules cannot derive from an entry with the key "value"; send the entry with another key',
       );
       continue;
     }

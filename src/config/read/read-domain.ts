@@ -186,8 +186,10 @@ class TreeReader {
     // An alias repeats a node at the position where it was defined.
     const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
     const message = sameFile
-      ? `"${shown}" is defined twice on this level${isNamed ? `, first in ${place}` : ''}; merge the two, or remove one`
-      : `"${shown}" is already defined on this level in ${place}, a file of the same domain; keep one of the two`;
+      ? `"${shown}" is defined twice at this level${isNamed ? `, first in ${place}` : ''}; merge the two ` +
+        'descriptors, or remove one of them'
+      : `"${shown}" is already defined at this level in ${place}, a file of the same domain; keep only ` +
+        'one of the two descriptors';
     reader.problems.error(at, reader.path, message);
     return false;
   }
@@ -196,11 +198,11 @@ class TreeReader {
     for (const { value, at, path, problems } of this.replaced) {
       if (this.names.has(value)) continue;
       const near = this.names.size > MAX_COMPARED ? undefined : nearest(value, this.names);
-      const remedy = near === undefined ? 'correct the name, or remove it' : `did you mean "${near}"?`;
+      const remedy = near === undefined ? 'correct the name, or remove the item' : `did you mean "${near}"?`;
       problems.warn(
         at,
         path,
-        `no rule of this domain is named "${value.slice(0, 60)}", so this replaces nothing; ${remedy}`,
+        `no rule in this domain has the name "${value.slice(0, 60)}", so this item has no effect; ${remedy}`,
       );
     }
   }
@@ -268,7 +270,7 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
     if (key.includes('*'))
       reader.warn(
         'share_threshold',
-        `"share_threshold" has no effect without ${SHAREABLE_MATCHERS}; add one of them, or remove it`,
+        `"share_threshold" has no effect without ${SHAREABLE_MATCHERS}; add one of them, or remove "share_threshold"`,
       );
     else
       reader.error(

@@ -16,7 +16,7 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
     for (const field of Object.values(MATCHER_FIELDS)) {
       // A null would turn the node into one for every value, which is never intended.
       if (reader.has(field))
-        reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
+        reader.error(field, `"${field}" is empty; write what the value must match, or remove "${field}"`);
     }
     return undefined;
   }
@@ -76,11 +76,11 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
   const value = reader.field(field)?.value;
   if (value?.kind === 'scalar') {
     if (value.text !== '') return [{ value: value.text, at: value.at, path: reader.pathOf(field) }];
-    reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
+    reader.error(field, `"${field}" is empty; write what the value must match, or remove "${field}"`);
     return [];
   }
   if (value?.kind === 'list' && value.items.length === 0) {
-    reader.error(field, `the list "${field}" is empty; write what the value must match, or remove it`);
+    reader.error(field, `the list "${field}" is empty; add an item, or remove the list`);
   }
   if (value?.kind === 'map') {
     reader.error(field, `"${field}" must be a text or a list of texts, not a mapping`);

@@ -35,7 +35,9 @@ function readMapping(map: YamlMap, path: string, depth: number, reader: FieldRea
 
 function readValue(value: YamlValue, path: string, depth: number, reader: FieldReader): unknown {
   if (value.kind !== 'scalar' && depth === MAX_METADATA_DEPTH) {
-    const message = `"metadata" nests more than ${MAX_METADATA_DEPTH} levels, which Envoy cannot read; flatten it`;
+    const message =
+      `"metadata" is nested more than ${MAX_METADATA_DEPTH} levels deep, which Envoy cannot read; flatten ` +
+      'the metadata';
     reader.problems.error(value.at, path, message);
     return undefined;
   }
@@ -49,8 +51,8 @@ function readValue(value: YamlValue, path: string, depth: number, reader: FieldR
   if (plain.kind === 'null') return null;
   if (plain.kind === 'float' && !Number.isFinite(plain.value)) {
     const message =
-      `"${value.text}" is not a number that JSON can represent, and metadata is JSON; write another ` +
-      'number, or quote it';
+      `"${value.text}" cannot be represented in JSON, the format of metadata; write another number, or ` +
+      'put it in quotes';
     reader.problems.error(value.at, path, message);
     return undefined;
   }

@@ -165,7 +165,8 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
   const name = timeZoneName(text);
   if (name === undefined) {
     const near = suggestTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
-    const hint = near === undefined ? 'write one such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
+    const hint =
+      near === undefined ? 'write a time zone such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
     reader.error('calendar', `"${text.slice(0, 60)}" is not a known time zone of the IANA database; ${hint}`);
   }
   return name;
@@ -196,14 +197,14 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   const debt = readDebt(
     reader,
     Math.max(requests, 1),
-    'the debt of a window must fit into the next window, so "max_debt" is at most "requests_per_unit", ' +
-      `${requests}; lower it, or write algorithm: token_bucket`,
+    'the debt of a window must fit into the next window, so "max_debt" must be at most ' +
+      `"requests_per_unit" (${requests}); lower "max_debt", or write algorithm: token_bucket`,
   );
   if (debt !== 0 && requests === 0) {
     reader.error(
       'allow_debt',
       'a rule with requests_per_unit: 0 denies every request and can never pay a debt; remove ' +
-        '"allow_debt", or raise the number',
+        '"allow_debt", or raise "requests_per_unit"',
     );
   }
   return debt;

@@ -79,7 +79,8 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     if (isLeaf && reader.field('enforce_percent') !== undefined) {
       reader.warn(
         'enforce_percent',
-        '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
+        '"enforce_percent" has no effect without a limit in the same descriptor or below it; add a ' +
+          'limit, or remove "enforce_percent"',
       );
     }
   }
@@ -167,14 +168,17 @@ function readList(
     reader.error(
       'quota_mode',
       '"quota_mode" cannot be combined with "rate_limits", because a list denies as soon as one of its ' +
-        'limits is exceeded; remove it, or write a single "rate_limit"',
+        'limits is exceeded; remove "quota_mode", or write a single "rate_limit"',
     );
   }
   const items = reader.mappings('rate_limits', 'limits');
   const count = reader.field('rate_limits')?.value;
   if (count?.kind === 'list' && (count.items.length === 0 || count.items.length > MAX_LIMITS)) {
     const length = count.items.length;
-    reader.error('rate_limits', `a list holds 1 to ${MAX_LIMITS} limits, not ${length}; add or remove some`);
+    reader.error(
+      'rate_limits',
+      `a list must contain 1 to ${MAX_LIMITS} limits, not ${length}; add or remove limits`,
+    );
   }
   const rules: RuleSpec[] = [];
   const located: Located<string>[] = [];
@@ -191,8 +195,8 @@ function readList(
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =
-      `"${value.slice(0, 60)}" is a limit in the same list, which would then never apply; remove it, or ` +
-      'remove this item of "replaces"';
+      `"${value.slice(0, 60)}" is a limit in the same list, so it would never apply; remove the limit, or ` +
+      'remove this item from "replaces"';
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
@@ -208,7 +212,7 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   if (/^[0-9]+$/.test(name)) {
     item.error(
       'name',
-      `the name "${name.slice(0, 60)}" could be confused with a position in the list; add a letter`,
+      `the name "${name.slice(0, 60)}" could be confused with a position in the list; add a letter to the name`,
     );
   }
   if (before.some((other) => other.name === name)) {
@@ -259,7 +263,8 @@ function warnOfIgnoredFields(reader: FieldReader, fields: Readonly<Record<string
     if (!set) continue;
     reader.warn(
       key,
-      `"${key}" has no effect without a limit in the same descriptor; add "rate_limit" or "rate_limits", or remove it`,
+      `"${key}" has no effect without a limit in the same descriptor; add "rate_limit" or ` +
+        `"rate_limits", or remove "${key}"`,
     );
   }
 }

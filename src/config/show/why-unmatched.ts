@@ -81,7 +81,7 @@ export function whyUnmatched(
       ? 'the domain has no rules; add one, or remove the domain'
       : 'the policy is too large to find the nearest rule; compare the entries with the policy';
   }
-  if (keys.length > MAX_KEYS) return `it has ${keys.length} entries, and ${listed(paths)}`;
+  if (keys.length > MAX_KEYS) return `the descriptor has ${keys.length} entries, and ${listed(paths)}`;
   if (paths.some((path) => isSame(path, keys))) {
     const place = pathText(keys);
     return `rules exist for ${place}, but none of them matches these values; compare the values with the policy`;

@@ -93,7 +93,7 @@ export function readAnyYaml(
   if (value === undefined || isNull(value)) {
     // The undefined alias is already reported.
     if (problems.errors.length > 0) return undefined;
-    const remedy = options.secret ? 'write {} for a table without keys' : 'add a policy to it, or remove it';
+    const remedy = options.secret ? 'write {} for a table without keys' : 'add a policy, or remove the file';
     problems.error(WHOLE_FILE, '', `the file is empty; ${remedy}`);
     return undefined;
   }
@@ -227,7 +227,11 @@ class Converter {
     }
     if (this.open.has(target)) {
       const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
-      this.report(at, path, `${alias} is inside its own anchor, so it would never end; remove it`);
+      this.report(
+        at,
+        path,
+        `${alias} is inside its own anchor, so its expansion would never end; remove the alias`,
+      );
       this.problems.ignorePosition(at);
       return nothing(at);
     }

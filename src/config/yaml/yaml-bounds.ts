@@ -15,6 +15,6 @@ export const MAX_ALIAS_VALUES = 100_000;
 /** Maximum nesting of mappings and lists. Real policies have less than twenty levels. */
 export const MAX_YAML_DEPTH = 200;
 /** Message for a document that nests too deep. */
-export const TOO_DEEP = `the file nests more than ${MAX_YAML_DEPTH} levels; flatten it`;
+export const TOO_DEEP = `the file is nested more than ${MAX_YAML_DEPTH} levels deep; flatten the file`;
 /** Maximum number of documents in one file, such as Kubernetes manifests. */
 export const MAX_YAML_DOCUMENTS = 1000;

@@ -56,7 +56,7 @@ export function limitFields(
   remedies: ReadonlyMap<string, string> = new Map(),
 ): YamlMap | Finding {
   const refuse = conversionFailure(about);
-  if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
+  if (item.kind !== 'map') return refuse('it is not a mapping', 'write a mapping');
   const unknown = [...item.fields.keys()].find((key) => !known.includes(key));
   if (unknown === undefined) return item;
   const remedy = remedies.get(unknown) ?? 'write the rule by hand';

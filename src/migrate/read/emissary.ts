@@ -46,9 +46,9 @@ export function convertEmissary(input: Input): Conversion | undefined {
     {
       about: 'labels',
       text:
-        'in Emissary, a pattern also matches label groups with more labels after it. weir applies a limit ' +
-        'only to descriptors with exactly its entries. Configure label groups that end where the pattern ' +
-        'ends.',
+        'in Emissary, a pattern also matches label groups with additional labels at the end. weir applies ' +
+        "a limit only to descriptors with exactly the limit's entries. Configure label groups that end " +
+        'where the pattern ends.',
     },
     {
       about: 'RateLimitService',
@@ -72,14 +72,17 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
     return refuse('its RateLimit has no domain', 'set spec.domain, because every weir policy needs a domain');
   const requests = textAt(item, 'rate');
   if (wholeNumber(requests, 0) === undefined)
-    return refuse(`its rate ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
+    return refuse(`its rate ${JSON.stringify(requests)} is not a number of requests`, 'correct the rate');
   const unit = textAt(item, 'unit').toLowerCase();
   if (!UNITS.includes(unit)) {
-    return refuse(`its unit ${JSON.stringify(unit)} is not one of ${UNITS.join(', ')}`, 'correct it');
+    return refuse(`its unit ${JSON.stringify(unit)} is not one of ${UNITS.join(', ')}`, 'correct the unit');
   }
   const action = textAt(item, 'action').toLowerCase();
   if (!['', 'enforce', 'logonly'].includes(action))
-    return refuse(`its action ${JSON.stringify(action)} is neither Enforce nor LogOnly`, 'correct it');
+    return refuse(
+      `its action ${JSON.stringify(action)} is neither Enforce nor LogOnly`,
+      'correct the action',
+    );
   const entries: ConvertedLimit['entries'][number][] = [];
   for (const label of itemsAt(item, 'pattern')) {
     const fields = label.kind === 'map' ? [...label.fields.values()] : [];

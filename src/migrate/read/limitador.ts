@@ -54,8 +54,8 @@ export function convertLimitador(input: Input): Conversion | undefined {
       about: 'descriptors',
       text:
         'Limitador accepts entries in any order, and ignores additional entries. weir applies a limit ' +
-        'only to descriptors with exactly its entries, in the order of the policy. Configure Envoy to ' +
-        'send such descriptors.',
+        "only to descriptors with exactly the limit's entries, in the order of the policy. Configure " +
+        'Envoy to send such descriptors.',
     },
   ];
   const source = `the Limitador limits in ${input.file}`;
@@ -72,15 +72,19 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
     return refuse('its namespace is empty', 'set a namespace, which becomes the domain of the policy');
   const requests = textAt(item, 'max_value');
   if (wholeNumber(requests, 0) === undefined) {
-    return refuse(`its max_value ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
+    return refuse(
+      `its max_value ${JSON.stringify(requests)} is not a number of requests`,
+      'correct max_value',
+    );
   }
   const seconds = wholeNumber(textAt(item, 'seconds'), 1);
-  if (seconds === undefined) return refuse('its "seconds" is not a whole number of 1 or more', 'correct it');
+  if (seconds === undefined)
+    return refuse('its "seconds" is not a whole number of 1 or more', 'correct the number');
   const text = ['conditions', 'variables'].find((key) => {
     const field = item.fields.get(key);
     return field !== undefined && field.value.kind !== 'list';
   });
-  if (text !== undefined) return refuse(`its "${text}" is not a list`, 'correct it');
+  if (text !== undefined) return refuse(`its "${text}" is not a list`, 'write a list');
   const entries = new Map<string, ConvertedLimit['entries'][number]>();
   const places = new Set<string>();
   for (const [list, expressions] of [
@@ -108,7 +112,7 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
         const clause =
           'it never applies, because its conditions require two different values of ' +
           `${JSON.stringify(entry.key)}`;
-        return refuse(clause, 'correct it, or remove it');
+        return refuse(clause, 'correct or remove the limit');
       }
     }
   }

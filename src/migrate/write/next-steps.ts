@@ -205,7 +205,7 @@ function composeSteps(
         'policies are a copy.';
   return [
     (isOverlay
-      ? 'Replace only this service. The written file overrides yours, which stay unchanged.'
+      ? 'Replace only this service. The written file overrides your files, which stay unchanged.'
       : 'Replace only this service. `--project-directory` keeps its project, networks and relative paths.') +
       `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
       `   ${up(isOverlay ? [...files, file] : [file])}`,

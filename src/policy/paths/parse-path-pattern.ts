@@ -116,7 +116,10 @@ function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
   const literal = charsOf(tokens);
   if (literal.length === tokens.length) {
     if (literal === '.' || literal === '..') {
-      return `the segment "${literal}" never matches, because paths are resolved first; remove it`;
+      return (
+        `the segment "${literal}" never matches, because paths are resolved before they are matched; ` +
+        'remove the segment'
+      );
     }
     return { kind: 'literal', text: literal };
   }

@@ -188,7 +188,7 @@ export function parseBlock(text: string): CidrBlock | string {
   const words = new Uint32Array(4);
   const raw = readRaw(slash < 0 ? text : text.slice(0, slash), words);
   if (raw === 0) {
-    return `"${shown}" is not a valid CIDR block; write one such as 10.0.0.0/8 or 2001:db8::/32`;
+    return `"${shown}" is not a valid CIDR block; write a block such as 10.0.0.0/8 or 2001:db8::/32`;
   }
   const bits = raw === 4 ? 32 : 128;
   const prefixText = slash < 0 ? String(bits) : text.slice(slash + 1);

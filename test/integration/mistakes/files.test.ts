@@ -16,7 +16,7 @@ const FILES: readonly BadPolicy[] = [
   {
     what: 'nothing',
     policy: '',
-    prints: `shop.yaml: the file is empty; add a policy to it, or remove it
+    prints: `shop.yaml: the file is empty; add a policy, or remove the file
 1 error
 `,
   },

@@ -135,7 +135,7 @@ describe('needs a decision', () => {
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
-      /^USE_STATSD, USE_PROMETHEUS: are all enabled\. envoyproxy\/ratelimit does not start/,
+      /^USE_STATSD, USE_PROMETHEUS: are all enabled\. envoyproxy\/ratelimit accepts only one/,
     ],
     [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: is the prefix of every Redis key/],
     [

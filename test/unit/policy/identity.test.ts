@@ -46,7 +46,7 @@ test.each([
   [[], 'no entries given'],
   [[{ key: 'a', value: 'v'.repeat(1025) }], 'the value of a is longer than 1024 bytes'],
   [[{ key: 'k'.repeat(1025), value: '' }], 'a key is longer than 1024 bytes'],
-  [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), '17 different ones'],
+  [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), 'too many different entries: 17'],
 ])('refuses an invalid identity with a sentence (%#)', (given, sentence) => {
   expect(identityOf(POLICY, given)).toEqual(expect.stringContaining(sentence));
 });

@@ -116,11 +116,11 @@ describe('errors of several limits', () => {
     ],
     [
       'rate_limits: []',
-      '2:38: descriptors[0].rate_limits: a list holds 1 to 16 limits, not 0; add or remove some',
+      '2:38: descriptors[0].rate_limits: a list must contain 1 to 16 limits, not 0; add or remove limits',
     ],
     [
       `rate_limits: [${Array.from({ length: 17 }, () => `{ ${MINUTE} }`).join(', ')}]`,
-      '2:38: descriptors[0].rate_limits: a list holds 1 to 16 limits, not 17; add or remove some',
+      '2:38: descriptors[0].rate_limits: a list must contain 1 to 16 limits, not 17; add or remove limits',
     ],
     [
       `rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]`,
@@ -130,7 +130,8 @@ describe('errors of several limits', () => {
     [
       `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
       '2:37: descriptors[0].quota_mode: "quota_mode" cannot be combined with "rate_limits", because a ' +
-        'list denies as soon as one of its limits is exceeded; remove it, or write a single "rate_limit"',
+        'list denies as soon as one of its limits is exceeded; remove "quota_mode", or write a single ' +
+        '"rate_limit"',
     ],
     [
       `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
@@ -149,12 +150,12 @@ describe('errors of several limits', () => {
     [
       `rate_limits: [{ name: "2", ${MINUTE} }]`,
       '2:47: descriptors[0].rate_limits[0].name: the name "2" could be confused with a position in the ' +
-        'list; add a letter',
+        'list; add a letter to the name',
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
-      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit in the same list, which ' +
-        'would then never apply; remove it, or remove this item of "replaces"',
+      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit in the same list, so it ' +
+        'would never apply; remove the limit, or remove this item from "replaces"',
     ],
     [
       'rate_limits: [{ name: a }]',
@@ -207,11 +208,13 @@ describe('errors of enforce_percent and candidate', () => {
     ],
     [
       'enforce_percent: 5',
-      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
+      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add a limit, ' +
+        'or remove "enforce_percent"',
     ],
     [
       'enforce_percent: 5, descriptors: []',
-      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
+      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add a limit, ' +
+        'or remove "enforce_percent"',
     ],
     [
       'rate_limit: { unlimited: true }, enforce_percent: 5',
@@ -220,11 +223,11 @@ describe('errors of enforce_percent and candidate', () => {
     ['candidate: 5', '"candidate" must be a mapping, not a single value; write its keys below it'],
     [
       'candidate: { unlimited: true }',
-      'a candidate is a limit to try out; give it a limit, or remove the candidate',
+      'a candidate is a limit to try out; add a limit, or remove the candidate',
     ],
     [
       `candidate: { ${MINUTE}, shadow_mode: true }`,
-      'a candidate never changes answers, so "shadow_mode" has no effect in it; remove the key',
+      'a candidate never changes answers, so "shadow_mode" has no effect in a candidate; remove the key',
     ],
     ['candidate: {}', 'the limit is missing; write token_bucket, or unit with requests_per_unit'],
     [
@@ -234,11 +237,11 @@ describe('errors of enforce_percent and candidate', () => {
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,
       '"shadow_mode" has no effect without a limit in the same descriptor; add "rate_limit" or ' +
-        '"rate_limits", or remove it',
+        '"rate_limits", or remove "shadow_mode"',
     ],
     [
       `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
-      'no rule of this domain is named "c", so this replaces nothing; correct the name, or remove it',
+      'no rule in this domain has the name "c", so this item has no effect; correct the name, or remove the item',
     ],
   ])('%s', (fields, message) => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);

@@ -36,29 +36,29 @@ describe('a limit', () => {
     [
       MINUTE,
       'unit: hour, requests_per_unit: 600',
-      'loosens: 10 per minute becomes 600 per hour; up to 600 may now pass in one window of the old length',
+      'loosens: 10 per minute becomes 600 per hour; one window of the old length may now allow up to 600 hits',
     ],
     [
       'unit: hour, requests_per_unit: 600',
       MINUTE,
-      'tightens: 600 per hour becomes 10 per minute; previously, up to 600 could pass in one such window',
+      'tightens: 600 per hour becomes 10 per minute; previously, one such window allowed up to 600 hits',
     ],
     [
       MINUTE,
       'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; previously, up to 50 could pass in one such window',
+      'tightens: 10 per minute becomes 10 per 5 minutes; previously, one such window allowed up to 50 hits',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; previously, up to 20 could pass at ' +
-        'once at the boundary between two windows',
+      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; previously, the boundary between two ' +
+        'windows allowed up to 20 hits at once',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket, burst: 20`,
       'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m; ' +
-        'up to 29 may now pass in one window of the old length',
+        'one window of the old length may now allow up to 29 hits',
     ],
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
@@ -69,13 +69,13 @@ describe('a limit', () => {
     [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, up to 30 could pass in one such window',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, one such window allowed up to 30 hits',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
       'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
       'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
-        'up to 120 may now pass in one window of the old length',
+        'one window of the old length may now allow up to 120 hits',
     ],
     ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
     [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; no limit'],
@@ -146,7 +146,7 @@ describe('a limit', () => {
     [
       '',
       'quota_mode: true,',
-      'loosens: quota_mode: off becomes on; it now denies only together with all other quotas',
+      'loosens: quota_mode: off becomes on; the rule now denies only together with all other quotas',
     ],
     ['enforce_percent: 5,', 'enforce_percent: 10,', 'tightens: enforce_percent: 5 becomes 10'],
     ['', 'enforce_percent: 0,', 'loosens: enforce_percent: 100 becomes 0'],
@@ -343,7 +343,7 @@ describe('rules that replace others', () => {
 
   test('a renamed rule is no longer replaced', () => {
     expect(linesOf(replacing('base'), replacing('other'))).toEqual([
-      'k: tightens: name: "base" becomes "other"; no rule replaces it under the new name',
+      'k: tightens: name: "base" becomes "other"; no rule replaces this rule under the new name',
     ]);
   });
 

@@ -122,7 +122,7 @@ test('a key table whose policy is invalid, or does not use it, only causes a war
   dir.write('keys.yaml', 'my-secret-key: acme\n');
   expect(errorsOf(dir.join('keys.yaml'))).toEqual([
     `${dir.join('keys.yaml')}:1:1: the file is not a policy, because none of its keys are known; begin ` +
-      'it with "domain: <name>", or move it elsewhere',
+      'it with "domain: <name>", or move it to another directory',
   ]);
 });
 

@@ -28,7 +28,7 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a, b], sha256: {} }',
-      '3:21: derive[0].from: a SHA-256 table derives from exactly one entry; leave one key in "from"',
+      '3:21: derive[0].from: a SHA-256 table derives from exactly one entry; keep only one key in "from"',
     ],
     [
       '{ entry: e, from: [a] }',
@@ -62,8 +62,8 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
-      '3:47: derive[0].rules[0].value: rules cannot derive from an entry with the key "value"; send it ' +
-        'under another key',
+      '3:47: derive[0].rules[0].value: rules cannot derive from an entry with the key "value"; send the ' +
+        'entry with another key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
@@ -83,7 +83,7 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: } }`,
-      '3:102: derive[0].sha256[0]: the tenant of this digest is missing; write its name as a text',
+      '3:102: derive[0].sha256[0]: the tenant of this digest is missing; write the name of the tenant as a text',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
@@ -100,8 +100,8 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], sha256: {} }\n- { entry: f, from: [a], sha256: {} }',
-      '4:21: derive[1].from: an earlier item replaces the entry "a", so it never reaches this item; ' +
-        'remove it from "from"',
+      '4:21: derive[1].from: an earlier item replaces the entry "a", so the entry never reaches this ' +
+        'item; remove its key from "from"',
     ],
   ])('%s', (derive, errors) => {
     expect(errorsOf(derive)).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));

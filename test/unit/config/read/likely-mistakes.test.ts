@@ -42,7 +42,7 @@ describe('a file of another kind', () => {
     [
       'apiVersion: v1\nkind: SECRET-key-1\n',
       '1:1: the file is not a policy, because none of its keys are known; begin it with "domain: ' +
-        '<name>", or move it elsewhere',
+        '<name>", or move it to another directory',
     ],
   ])('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);
@@ -138,7 +138,7 @@ describe('a misspelled word', () => {
     [
       limit('name: daily, unlimited: true') +
         '- { key: b, rate_limit: { unlimited: true, replaces: [{ name: dialy }] } }\n',
-      'no rule of this domain is named "dialy", so this replaces nothing; did you mean "daily"?',
+      'no rule in this domain has the name "dialy", so this item has no effect; did you mean "daily"?',
     ],
   ])('%j', (text, said) => {
     expect(problemsOf(text)).toEqual([expect.stringContaining(said)]);
@@ -367,7 +367,7 @@ describe('empty or repeated parts', () => {
 
   test('a node, by an alias', () => {
     expect(problemsOf('domain: d\ndescriptors: [&a { key: k, value: v }, *a]\n')).toEqual([
-      '2:35: descriptors[1]: "k=v" is defined twice on this level; merge the two, or remove one',
+      '2:35: descriptors[1]: "k=v" is defined twice at this level; merge the two descriptors, or remove one of them',
     ]);
   });
 });

@@ -52,8 +52,8 @@ describe('merged domains', () => {
       'b.yaml': file(`# more\n${outer}two\n`),
     });
     expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:5:10: descriptors[0]: "k=v" is already defined on this level in a.yaml:4:10, a file of ' +
-        'the same domain; keep one of the two',
+      'b.yaml:5:10: descriptors[0]: "k=v" is already defined at this level in a.yaml:4:10, a file of ' +
+        'the same domain; keep only one of the two descriptors',
     ]);
     expect(statesOf(loaded)).toEqual(['d: absent']);
   });

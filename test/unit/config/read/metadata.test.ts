@@ -68,13 +68,13 @@ describe('errors', () => {
     ],
     [
       '{ a: [1, .inf] }',
-      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is not a number that JSON can represent, ' +
-        'and metadata is JSON; write another number, or quote it',
+      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" cannot be represented in JSON, the format ' +
+        'of metadata; write another number, or put it in quotes',
     ],
     [
       '{ a: { b: .NaN } }',
-      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" is not a number that JSON can represent, ' +
-        'and metadata is JSON; write another number, or quote it',
+      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" cannot be represented in JSON, the format ' +
+        'of metadata; write another number, or put it in quotes',
     ],
     [
       '{ a: { ? [x] : y } }',
@@ -87,7 +87,7 @@ describe('errors', () => {
   test('nesting', () => {
     expect(metadataOf(nested(MAX_METADATA_DEPTH))).toBeDefined();
     expect(errorsOf(nested(MAX_METADATA_DEPTH + 1))[0]).toMatch(
-      /nests more than 30 levels, which Envoy cannot read; flatten it$/,
+      /is nested more than 30 levels deep, which Envoy cannot read; flatten the metadata$/,
     );
   });
 });

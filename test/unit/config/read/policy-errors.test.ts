@@ -32,9 +32,9 @@ const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } 
 describe('the file', () => {
   test.each(
     named([
-      ['', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
-      ['# nothing\n', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
-      ['---\n', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
+      ['', 'policy.yaml: the file is empty; add a policy, or remove the file'],
+      ['# nothing\n', 'policy.yaml: the file is empty; add a policy, or remove the file'],
+      ['---\n', 'policy.yaml: the file is empty; add a policy, or remove the file'],
       [
         'just text',
         'policy.yaml:1:1: a policy file must be a mapping, not a single value; begin it with "domain: <name>"',
@@ -50,9 +50,12 @@ describe('the file', () => {
         'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; ' +
           'split it into several files',
       ],
-      ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
+      ['['.repeat(100_000), 'policy.yaml: the file is nested more than 200 levels deep; flatten the file'],
       // The parser nests these lines and overflows the stack at the end of the document.
-      [`${'* a: b\n'.repeat(8000)}---`, 'policy.yaml: the file nests more than 200 levels; flatten it'],
+      [
+        `${'* a: b\n'.repeat(8000)}---`,
+        'policy.yaml: the file is nested more than 200 levels deep; flatten the file',
+      ],
       [
         'domain: d\n? [a]\n: b\n',
         'policy.yaml:2:3: a key must be a text, not a mapping or a list; write a text',
@@ -64,7 +67,8 @@ describe('the file', () => {
       ],
       [
         'domain: d\ndescriptors: &a\n- *a\n',
-        'policy.yaml:3:3: descriptors[0]: the alias "*a" is inside its own anchor, so it would never end; remove it',
+        'policy.yaml:3:3: descriptors[0]: the alias "*a" is inside its own anchor, so its expansion ' +
+          'would never end; remove the alias',
       ],
       [
         'domain: d\n<<: x\n',
@@ -108,7 +112,7 @@ descriptors:
   test.each(['[', '[ ', '{a: ', '- ', '? ', '- [', '-\t', '[\n'])(
     'nesting with %j is refused, and does not crash',
     (part) => {
-      const error = 'policy.yaml: the file nests more than 200 levels; flatten it';
+      const error = 'policy.yaml: the file is nested more than 200 levels deep; flatten the file';
       expect(errorsOf(part.repeat(50_000))).toEqual([error]);
       expect(errorsOf(`domain: d\nx:\n  ${part.repeat(300)}`)).toEqual([error]);
     },
@@ -117,11 +121,15 @@ descriptors:
   test('nesting by indentation is refused, also with aliases', () => {
     let text = 'domain: d\n';
     for (let i = 0; i < 300; i++) text += `${' '.repeat(i)}a:\n`;
-    expect(errorsOf(text)).toEqual(['policy.yaml: the file nests more than 200 levels; flatten it']);
+    expect(errorsOf(text)).toEqual([
+      'policy.yaml: the file is nested more than 200 levels deep; flatten the file',
+    ]);
     const deep = (name: string, inner: string): string =>
       `${name}: &${name} ${'['.repeat(90)}${inner}${']'.repeat(90)}\n`;
     expect(errorsOf(deep('x', '1') + deep('y', '*x') + deep('z', '*y'))).toEqual([
-      expect.stringMatching(/^policy.yaml:1:\d+: z\[0\].*: the file nests more than 200 levels; flatten it$/),
+      expect.stringMatching(
+        /^policy.yaml:1:\d+: z\[0\].*: the file is nested more than 200 levels deep; flatten the file$/,
+      ),
     ]);
   });
 
@@ -310,8 +318,8 @@ describe('descriptors', () => {
     ],
     [
       'key: a, value_cidr: "1\\n\\e[2J"',
-      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is not a valid CIDR block; write one such ' +
-        'as 10.0.0.0/8 or 2001:db8::/32',
+      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is not a valid CIDR block; write a block ' +
+        'such as 10.0.0.0/8 or 2001:db8::/32',
     ],
   ])('%s', (fields, error) => {
     expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
@@ -334,12 +342,12 @@ descriptors:
     value: "007"
 `;
     expect(errorsOf(text)).toEqual([
-      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" is defined twice on this level, first in ' +
-        'policy.yaml:6:16; merge the two, or remove one',
-      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" is defined twice on this level, first in ' +
-        'policy.yaml:9:16; merge the two, or remove one',
-      'policy.yaml:14:12: descriptors[2]: "a=007" is defined twice on this level, first in ' +
-        'policy.yaml:12:12; merge the two, or remove one',
+      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" is defined twice at this level, first in ' +
+        'policy.yaml:6:16; merge the two descriptors, or remove one of them',
+      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" is defined twice at this level, first in ' +
+        'policy.yaml:9:16; merge the two descriptors, or remove one of them',
+      'policy.yaml:14:12: descriptors[2]: "a=007" is defined twice at this level, first in ' +
+        'policy.yaml:12:12; merge the two descriptors, or remove one of them',
     ]);
   });
 
@@ -542,8 +550,8 @@ describe('warnings', () => {
       ],
       [
         limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain is named "nobody", so ' +
-          'this replaces nothing; correct the name, or remove it',
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule in this domain has the name ' +
+          '"nobody", so this item has no effect; correct the name, or remove the item',
       ],
       [
         limit('{ unlimited: true, shadow_mode: true }'),
@@ -554,17 +562,17 @@ describe('warnings', () => {
       [
         'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
         '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
-          'descriptor; add "rate_limit" or "rate_limits", or remove it',
+          'descriptor; add "rate_limit" or "rate_limits", or remove "shadow_mode"',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
         '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit in the ' +
-          'same descriptor; add "rate_limit" or "rate_limits", or remove it',
+          'same descriptor; add "rate_limit" or "rate_limits", or remove "detailed_metric"',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
         '2:35: descriptors[0].metadata: "metadata" has no effect without a limit in the same ' +
-          'descriptor; add "rate_limit" or "rate_limits", or remove it',
+          'descriptor; add "rate_limit" or "rate_limits", or remove "metadata"',
       ],
       [
         'domain: d\ndescriptors: [{ key: a* }]\n',

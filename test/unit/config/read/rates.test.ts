@@ -91,7 +91,8 @@ describe('an invalid limit', () => {
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: "+02:00"',
-      'calendar: "+02:00" is not a known time zone of the IANA database; write one such as Europe/Berlin or UTC',
+      'calendar: "+02:00" is not a known time zone of the IANA database; write a time zone such as ' +
+        'Europe/Berlin or UTC',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: [UTC]',
@@ -165,13 +166,13 @@ describe('an invalid limit', () => {
     [`${BUCKET}, allow_debt: 1, max_debt: 3`, 'allow_debt: "allow_debt" is 1; write true or false'],
     [
       `${TEN}, allow_debt: true, max_debt: 11`,
-      'max_debt: the debt of a window must fit into the next window, so "max_debt" is at most ' +
-        '"requests_per_unit", 10; lower it, or write algorithm: token_bucket',
+      'max_debt: the debt of a window must fit into the next window, so "max_debt" must be at most ' +
+        '"requests_per_unit" (10); lower "max_debt", or write algorithm: token_bucket',
     ],
     [
       'unit: day, requests_per_unit: 0, allow_debt: true',
       'allow_debt: a rule with requests_per_unit: 0 denies every request and can never pay a debt; ' +
-        'remove "allow_debt", or raise the number',
+        'remove "allow_debt", or raise "requests_per_unit"',
     ],
     [
       'unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 101',

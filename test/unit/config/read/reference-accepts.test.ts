@@ -29,8 +29,8 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
   [
     'an unused name in replaces',
     limit('unlimited: true, replaces: [{ name: other }]'),
-    'policy.yaml:3:66: descriptors[0].rate_limit.replaces[0].name: no rule of this domain is named ' +
-      '"other", so this replaces nothing; correct the name, or remove it',
+    'policy.yaml:3:66: descriptors[0].rate_limit.replaces[0].name: no rule in this domain has the name ' +
+      '"other", so this item has no effect; correct the name, or remove the item',
   ],
   ['an empty list of replaces', limit('unlimited: true, replaces: []'), undefined],
   [

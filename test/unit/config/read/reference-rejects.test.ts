@@ -68,7 +68,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an alias to itself',
     'domain: shop\ndescriptors: &all\n- key: a\n  descriptors: *all\n',
-    '4:16: descriptors[0].descriptors: the alias "*all" is inside its own anchor, so it would never end; remove it',
+    '4:16: descriptors[0].descriptors: the alias "*all" is inside its own anchor, so its expansion ' +
+      'would never end; remove the alias',
   ],
   [
     'no domain',
@@ -80,7 +81,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'domain: ""\n',
     '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
   ],
-  ['an empty file', '\n', ' the file is empty; add a policy to it, or remove it'],
+  ['an empty file', '\n', ' the file is empty; add a policy, or remove the file'],
   [
     'a list',
     '- domain: shop\n',
@@ -99,13 +100,14 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a node twice',
     'domain: shop\ndescriptors:\n- { key: a, value: x }\n- { key: b }\n- { key: a, value: x }\n',
-    '5:20: descriptors[2]: "a=x" is defined twice on this level, first in <file>:3:20; merge the two, or remove one',
+    '5:20: descriptors[2]: "a=x" is defined twice at this level, first in <file>:3:20; merge the two ' +
+      'descriptors, or remove one of them',
   ],
   [
     'a node twice, deeper',
     node('key: a, descriptors: [{ key: b }, { key: b, value: "" }]'),
-    '3:46: descriptors[0].descriptors[1]: "b" is defined twice on this level, first in <file>:3:34; ' +
-      'merge the two, or remove one',
+    '3:46: descriptors[0].descriptors[1]: "b" is defined twice at this level, first in <file>:3:34; ' +
+      'merge the two descriptors, or remove one of them',
   ],
   [
     'a misspelled rate_limit',

@@ -65,8 +65,8 @@ describe('reasons why a descriptor does not match', () => {
     [[], 'the descriptor has no entries; a rule needs at least one'],
     [
       Array.from({ length: 1000 }, (_, i) => `k${i}`),
-      'it has 1000 entries, and rules exist for remote_address, login, tenant/resource_group, ' +
-        'tenant/resource_group/method',
+      'the descriptor has 1000 entries, and rules exist for remote_address, login, ' +
+        'tenant/resource_group, tenant/resource_group/method',
     ],
   ])('%j', (keys, why) => {
     expect(whyUnmatched(keys, rulePaths(POLICY.root))).toBe(why);

@@ -196,7 +196,7 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: localhost',
-      '3:25: descriptors[0].value_cidr: "localhost" is not a valid CIDR block; write one such as ' +
+      '3:25: descriptors[0].value_cidr: "localhost" is not a valid CIDR block; write a block such as ' +
         '10.0.0.0/8 or 2001:db8::/32',
     ],
     [
@@ -210,18 +210,15 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: []',
-      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; write what the value must ' +
-        'match, or remove it',
+      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; add an item, or remove the list',
     ],
     [
       'key: k, value_cidr: ""',
-      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or ' +
-        'remove it',
+      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or remove "value_cidr"',
     ],
     [
       'key: k, value_cidr: ',
-      '3:26: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or ' +
-        'remove it',
+      '3:26: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or remove "value_cidr"',
     ],
     [
       'key: k, value_cidr: { a: b }',
@@ -276,10 +273,10 @@ describe('errors', () => {
         ),
       ),
     ).toEqual([
-      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" is defined twice on this level, first in ' +
-        'policy.yaml:3:25; merge the two, or remove one',
-      'policy.yaml:8:26: descriptors[5]: "b" is defined twice on this level, first in policy.yaml:7:26; ' +
-        'merge the two, or remove one',
+      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" is defined twice at this level, first in ' +
+        'policy.yaml:3:25; merge the two descriptors, or remove one of them',
+      'policy.yaml:8:26: descriptors[5]: "b" is defined twice at this level, first in policy.yaml:7:26; ' +
+        'merge the two descriptors, or remove one of them',
     ]);
   });
 });

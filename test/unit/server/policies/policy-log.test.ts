@@ -32,7 +32,8 @@ function open() {
 
 const SHADOWED =
   'listener: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
-  'descriptor; add "rate_limit" or "rate_limits", or remove it (the first of 20 such warnings)';
+  'descriptor; add "rate_limit" or "rate_limits", or remove "shadow_mode" (the first of 20 such ' +
+  'warnings)';
 
 describe('policy warnings', () => {
   test('a kind of warning is logged once for each policy version, with a count, however many pushes there are', () => {
