@@ -29,7 +29,7 @@ const SOCKET_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'another process listens on this path, or the existing file is not a socket; choose another path',
   EACCES:
-    'its folder does not exist, or this user may not write to the folder; create the folder, or choose another path',
+    'the folder does not exist, or this user may not write to the folder; create the folder, or choose another path',
   ENAMETOOLONG: 'the path is too long for a socket; choose a path with fewer than 100 bytes',
 };
 

@@ -5,7 +5,7 @@ const RESULTS = {
   refused: 'no permission, or an invalid request; nothing changed',
   failed:
     'the store or a worker was unavailable; the action may have succeeded if the answer contains `maybe_done`',
-  dry_run: 'shown only; nothing changed',
+  dry_run: 'a dry run; nothing changed',
 } as const;
 
 /** Result of an operator's command. */
@@ -24,7 +24,7 @@ export function adminCounter(registry: FamilyRegistry): AdminCounter {
       },
       result: { meaning: 'The result.', values: RESULTS },
     },
-    'Calls of bucket commands on the debug port, by action and result.',
+    'Bucket commands on the debug port, by action and result.',
   );
   return (action, result) => counter.inc({ action, result });
 }

@@ -28,8 +28,8 @@ export class CandidateCounts {
           candidate: {
             meaning: "The candidate's code.",
             values: {
-              OK: 'the candidate would have allowed it',
-              OVER_LIMIT: 'the candidate would have denied it',
+              OK: 'the candidate would have allowed the descriptor',
+              OVER_LIMIT: 'the candidate would have denied the descriptor',
             },
           },
         },

@@ -23,20 +23,23 @@ const REDIS_ROLES: Readonly<Record<RedisRole, string>> = {
   main: 'REDIS_URL',
   per_second: 'REDIS_PERSECOND_URL',
 };
-export const REDIS_ROLE: LabelMeaning = { meaning: 'The Redis.', values: REDIS_ROLES };
+export const REDIS_ROLE: LabelMeaning = {
+  meaning: 'The setting with the address of this Redis.',
+  values: REDIS_ROLES,
+};
 export const DOMAIN: LabelMeaning = {
-  meaning: 'The domain of the policy; `other` after METRICS_MAX_SERIES is reached.',
+  meaning: "The policy's domain; `other` after METRICS_MAX_SERIES is reached.",
 };
 /** For metrics with few series. */
-export const KNOWN_DOMAIN: LabelMeaning = { meaning: 'The domain of the policy.' };
+export const KNOWN_DOMAIN: LabelMeaning = { meaning: "The policy's domain." };
 export const RULE: LabelMeaning = {
   meaning:
-    'The path of the rule, as `weir explain` shows it. `override`: a limit in the request. `block`, ' +
-    "`allow`: an operator's decision. `other`: METRICS_MAX_SERIES is reached.",
+    "The rule's path, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: " +
+    "an operator's decision. `other`: METRICS_MAX_SERIES is reached.",
 };
 /** For any domain in a request, which callers choose. */
 export const REQUESTED_DOMAIN: LabelMeaning = {
-  meaning: 'The domain of the request; `other` for long names and after METRICS_MAX_SERIES is reached.',
+  meaning: "The request's domain; `other` for long names and after METRICS_MAX_SERIES is reached.",
 };
 export const KEYS: LabelMeaning = {
   meaning:
@@ -44,7 +47,7 @@ export const KEYS: LabelMeaning = {
     'METRICS_MAX_SERIES is reached.',
 };
 export const DOMAIN_STATE: LabelMeaning = {
-  meaning: 'The state of the domain.',
+  meaning: "The domain's state.",
   values: {
     ok: 'in sync with the files',
     kept: 'invalid; the previous version is in effect',
@@ -52,13 +55,13 @@ export const DOMAIN_STATE: LabelMeaning = {
   },
 };
 export const WORKER_STATES = {
-  starting: 'its port is not open yet',
-  serving: 'it accepts requests',
-  not_serving: 'it does not accept requests; /healthcheck shows the reason',
-  silent: 'it does not answer; it gets no connections and will be replaced',
+  starting: "the worker's port is not open yet",
+  serving: 'the worker accepts requests',
+  not_serving: 'the worker does not accept requests; /healthcheck shows the reason',
+  silent: 'the worker does not answer; it gets no connections and will be replaced',
 } as const;
 export const WORKER_STATE: LabelMeaning = {
-  meaning: 'The state of the worker.',
+  meaning: "The worker's state.",
   values: WORKER_STATES,
 };
 export const CONTROL_KIND: LabelMeaning = {

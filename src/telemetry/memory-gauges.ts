@@ -8,7 +8,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
     () => memoryStats().size,
   );
   registry.gauge(
-    { name: 'weir_memory_bucket_bytes', help: 'Estimated memory that buckets use, in bytes.' },
+    { name: 'weir_memory_bucket_bytes', help: 'Estimated memory use of buckets, in bytes.' },
     () => memoryStats().bytes,
   );
   registry.counter(

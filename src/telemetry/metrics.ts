@@ -78,7 +78,7 @@ export class Metrics {
   /** Duration of calls of ShouldRateLimit. */
   readonly requestSeconds = new DurationHistogram(
     'weir_request_duration_seconds',
-    'Time from a complete request over gRPC or `/json` to its answer, including errors.',
+    'Time from receiving a complete request over gRPC or `/json` to sending the answer, including errors.',
     REQUEST_SECONDS,
   );
   /** Counts operators' commands on the debug port. */
@@ -308,10 +308,10 @@ export class Metrics {
     this.registry.gauge(
       {
         name: 'weir_info',
-        help: 'Version of weir and of its policies. The value is always 1.',
+        help: 'Versions of weir and its policies. The value is always 1.',
         aggregator: 'first',
         labels: {
-          version: { meaning: 'The version of weir.' },
+          version: { meaning: "weir's version." },
           policy: { meaning: 'A short hash of the policies in effect, or `none`.' },
         },
       },

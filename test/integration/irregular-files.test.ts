@@ -107,7 +107,8 @@ describe('a pipe at the start', () => {
       1,
       expect.stringMatching(
         new RegExp(
-          `^weir: .*${variable}: cannot read ${folder.join('file')}: it is not a regular file; specify a regular file`,
+          `^weir: .*${variable}: cannot read ${folder.join('file')}: the path is not a regular file; ` +
+            'specify a regular file',
           'm',
         ),
       ),

@@ -127,7 +127,7 @@ class JsonReader {
       } else {
         this.#skipSpace();
         if (this.#at === bytes.length) {
-          if (this.root === undefined || this.#open.length > 0) this.#fail('it ends unexpectedly');
+          if (this.root === undefined || this.#open.length > 0) this.#fail('the text ends unexpectedly');
           return true;
         }
         if (this.#stepLeft > this.#at - start) this.#readToken(bytes[this.#at] as number);
@@ -302,7 +302,7 @@ class JsonReader {
     }
     text.utf8Length = utf8Length;
     this.#at = at;
-    if (at >= bytes.length) this.#fail('it ends unexpectedly');
+    if (at >= bytes.length) this.#fail('the text ends unexpectedly');
   }
 
   /** Returns the length in UTF-8 of the escape sequence at `at`, and moves past it. */
@@ -333,7 +333,7 @@ class JsonReader {
 
   #failHere(at = this.#at): never {
     const byte = this.#bytes[at];
-    if (byte === undefined) this.#fail('it ends unexpectedly');
+    if (byte === undefined) this.#fail('the text ends unexpectedly');
     const shown =
       byte > 0x20 && byte < 0x7f ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`;
     this.#fail(`unexpected ${shown} at byte ${at}`);

@@ -85,7 +85,7 @@ export class SocketServer {
    * use.
    */
   setTls(material: TlsMaterial): void {
-    if (this.#tls === undefined) throw new Error('this server does not serve TLS');
+    if (this.#tls === undefined) throw new Error('this server does not use TLS');
     if ((material.clientCa === undefined) !== (this.#options.tls?.material.clientCa === undefined)) {
       throw new Error('the client certificate requirement cannot change while the server runs');
     }

@@ -65,7 +65,7 @@ function openToAppend(path: string): number {
   const existing = statSync(path, { throwIfNoEntry: false });
   if (existing?.isSocket() || existing?.isBlockDevice())
     throw new Error(
-      'it is a socket or a block device; specify a file, a named pipe, or a device such as /dev/stdout',
+      'the path is a socket or a block device; specify a file, a named pipe, or a device such as /dev/stdout',
     );
   // A pipe that is opened for reading and writing needs no reader yet, and stays open when its reader exits.
   const access = existing?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
@@ -75,13 +75,13 @@ function openToAppend(path: string): number {
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
   switch (code) {
     case 'ENOENT':
-      return `its folder does not exist${workingDirectoryHint(path)}; create the folder, or correct the path`;
+      return `the folder does not exist${workingDirectoryHint(path)}; create the folder, or correct the path`;
     case 'EACCES':
       return 'this user may not write to the file; check the owner and mode of the file and its folders';
     case 'EROFS':
       return 'the file system is read-only; mount a writable volume';
     case 'EISDIR':
-      return 'it is a directory; specify a file';
+      return 'the path is a directory; specify a file';
     default:
       return message;
   }

@@ -28,7 +28,7 @@ export function logProblems(
   for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
     const fate =
       state === 'kept'
-        ? 'its previous version stays in effect'
+        ? 'the previous version stays in effect'
         : 'no version is in effect until the errors are corrected';
     log.error({ domain, files }, `the domain is invalid; ${fate}`);
   }

@@ -45,9 +45,9 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
     case 'EACCES':
       return 'this user may not read the file; check the owner and mode of the file and its folders';
     case 'EISDIR':
-      return 'it is a directory; specify a file';
+      return 'the path is a directory; specify a file';
     case 'ENOTREG':
-      return 'it is not a regular file; specify a regular file, not a pipe, a socket or a device';
+      return 'the path is not a regular file; specify a regular file, not a pipe, a socket or a device';
     case 'EFBIG':
       return `the file ${message}; specify another file, or reduce its size`;
     default:

@@ -6,7 +6,7 @@ const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 's
 
 /** Meanings of the labels of {@link defaultMapping}. */
 export const MAPPED_LABELS: LabelMeanings = {
-  domain: { meaning: 'The domain of the policy.' },
+  domain: { meaning: "The policy's domain." },
   key1: { meaning: 'The first level of the rule: its key, or `key_value`.' },
   key2: { meaning: 'The second level of the rule, if it has one. Deeper levels are omitted.' },
   err_type: {

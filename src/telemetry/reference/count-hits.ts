@@ -9,7 +9,7 @@ export const RULE_COUNTER_MEANINGS = {
   near_limit: 'Hits within the limit, but above NEAR_LIMIT_RATIO.',
   within_limit: 'Hits of descriptors within the limit.',
   over_limit_with_local_cache:
-    'Hits that the deny cache denied without asking Redis. `over_limit` includes them.',
+    'Hits that the deny cache denied without asking Redis. `over_limit` includes these hits.',
   shadow_mode: 'Hits over the limit that were allowed by `shadow_mode` or a phase before active.',
   total_negative_hits: 'Refunded hits.',
 } as const;

@@ -278,7 +278,7 @@ export function describeTls(): void {
 
     test('a server of clear text has none', async () => {
       const { server } = await fixture.listening();
-      expect(() => server.setTls({ ...serverName, clientCa: undefined })).toThrow(/does not serve TLS/);
+      expect(() => server.setTls({ ...serverName, clientCa: undefined })).toThrow(/does not use TLS/);
     });
   });
 }

@@ -100,7 +100,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { GRPC_UDS: '/nowhere/weir.sock' },
-    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): its folder does not exist, or this user may not write to the folder; create the folder, or choose another path
+    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): the folder does not exist, or this user may not write to the folder; create the folder, or choose another path
 `,
   },
   {

@@ -15,7 +15,7 @@ test.each([
   ],
   ['ENOTFOUND', 'weir.invalid:80', /^the host name is unknown; choose an address of this machine, /],
   ['EADDRINUSE', 'unix:/run/a', /^another process listens on this path, .*; choose another path$/],
-  ['EACCES', 'unix:/run/a', /^its folder does not exist, or .*; create the folder, or choose another path$/],
+  ['EACCES', 'unix:/run/a', /^the folder does not exist, or .*; create the folder, or choose another path$/],
   ['EOTHER', '127.0.0.1:8081', 'what the system says'],
 ])(
   '%s at %s: the address, the variables that choose it, the reason and the remedy',

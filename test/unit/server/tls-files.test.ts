@@ -81,7 +81,7 @@ describe('TLS settings', () => {
     [
       'a directory',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/tmp' }),
-      [/^GRPC_SERVER_TLS_CERT: cannot read \/tmp: it is a directory; specify a file$/],
+      [/^GRPC_SERVER_TLS_CERT: cannot read \/tmp: the path is a directory; specify a file$/],
     ],
     [
       'a certificate that is none',

@@ -67,7 +67,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   redis: {
     holds: ({ redisUrl }) => redisUrl !== '',
-    otherwise: 'it applies only to Redis, but weir keeps buckets in memory; set REDIS_URL.',
+    otherwise: 'the setting applies only to Redis, but weir keeps buckets in memory; set REDIS_URL.',
   },
   redisTls: {
     holds: (settings) =>
@@ -77,16 +77,18 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   sentinel: {
     holds: ({ redisType }) => redisType === 'sentinel',
-    otherwise: 'it applies only to Sentinels; set REDIS_TYPE=SENTINEL, or unset this variable.',
+    otherwise: 'the setting applies only to Sentinels; set REDIS_TYPE=SENTINEL, or unset this variable.',
   },
   perSecondSentinel: {
     holds: ({ perSecondType }) => perSecondType === 'sentinel',
-    otherwise: 'it applies only to Sentinels; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this variable.',
+    otherwise:
+      'the setting applies only to Sentinels; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this variable.',
   },
   authCommand: {
     holds: ({ redisAuthCommand, perSecond, perSecondAuthCommand }) =>
       redisAuthCommand !== undefined || (perSecond && perSecondAuthCommand !== undefined),
-    otherwise: 'it applies only to logins from a command; set REDIS_AUTH_COMMAND, or unset this variable.',
+    otherwise:
+      'the setting applies only to logins from a command; set REDIS_AUTH_COMMAND, or unset this variable.',
   },
   denials: {
     holds: ({ localCacheBytes }) => localCacheBytes !== 0,
@@ -116,7 +118,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   stats: {
     holds: ({ disableStats }) => !disableStats,
-    otherwise: 'DISABLE_STATS=true turns it off; unset one of the two variables.',
+    otherwise: 'DISABLE_STATS=true turns off these statistics; unset one of the two variables.',
   },
   statsd: {
     holds: ({ useStatsd, useDogStatsd }) => useStatsd || useDogStatsd,
@@ -124,7 +126,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   dogStatsd: {
     holds: ({ useDogStatsd }) => useDogStatsd,
-    otherwise: 'it applies only to dogstatsd, which is off; set USE_DOG_STATSD=true.',
+    otherwise: 'the setting applies only to dogstatsd, which is off; set USE_DOG_STATSD=true.',
   },
   anySink: {
     holds: ({ useStatsd, useDogStatsd, usePrometheus }) => useStatsd || useDogStatsd || usePrometheus,
@@ -138,7 +140,8 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   noMapper: {
     holds: ({ prometheusMapper }) => prometheusMapper === '',
     otherwise:
-      'it applies only to the default mapping, but PROMETHEUS_MAPPER_YAML is set; unset one of the two variables.',
+      'the setting applies only to the default mapping, but PROMETHEUS_MAPPER_YAML is set; unset one of ' +
+      'the two variables.',
   },
   tracing: {
     holds: ({ tracingEnabled }) => tracingEnabled,
