@@ -139,7 +139,7 @@ describe('a command', () => {
     await user('weir', '>s3cret');
     const script = 'echo s3cret; echo s3cret >&2; exit 3';
     const store = open({ REDIS_AUTH_COMMAND: program(script) });
-    await logged(/program failed with exit code 3; run it as the user that runs weir/);
+    await logged(/program failed with exit code 3; to see the reason, run the program/);
     expect(log[0]).toMatch(/^error: Redis .* cannot be used, and weir keeps retrying: REDIS_AUTH_COMMAND: /);
     expect(faults).toContain('login_source');
     program('echo weir:s3cret');

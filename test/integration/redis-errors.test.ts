@@ -150,7 +150,7 @@ test('MISCONF: Redis cannot write to its disk', async () => {
   );
   await expectOutage(
     'misconf',
-    /cannot save to disk .*; repair the disk, or set stop-writes-on-bgsave-error no \(MISCONF/,
+    /cannot save to disk .*; repair the disk, or set stop-writes-on-bgsave-error to no \(MISCONF/,
   );
   await admin.config('SET', 'stop-writes-on-bgsave-error', 'no');
   await expectRecovery();

@@ -170,7 +170,7 @@ describe('a slot that no node serves', () => {
       return results.every((result) => result !== 'decided');
     });
     await waitFor('the log', () =>
-      store.log.some((line) => line.includes('cluster-require-full-coverage no')),
+      store.log.some((line) => line.includes('cluster-require-full-coverage to no')),
     );
     expect(store.faults).toContain('cluster_down');
     await node.command('CLUSTER', 'ADDSLOTS', slot);

@@ -75,15 +75,15 @@ for (const kind of PROXY_KINDS) {
         );
         expect(sentence).toContain(
           "this server distributes keys over several servers, as twemproxy and Envoy's redis_proxy do; " +
-            'set REDIS_TYPE=PROXY, or set REDIS_URL to the address of the Redis server (a proxy answers ' +
-            'there: ',
+            'set REDIS_TYPE=PROXY, or set REDIS_URL to the address of the Redis server (this address ' +
+            'belongs to a proxy: ',
         );
       }
     });
 
     test('is detected by the places of keys, even if it forwards every command', async () => {
       await expect(detectServers(proxy.port)).rejects.toThrow(
-        /^a proxy answers there: a script finds only \d+ of 32 keys$/,
+        /^this address belongs to a proxy: a script finds only \d+ of 32 keys$/,
       );
       await detectServers(proxyOfOne.port);
       await redisCommand(servers[0] as RedisServer, 'flushall');

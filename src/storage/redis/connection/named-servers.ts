@@ -41,7 +41,7 @@ export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = 
   );
   const cluster = serversOf(entries, {
     port: CLUSTER_PORT,
-    tooMany: 'nodes; list a few, and weir finds the others',
+    tooMany: 'nodes; list a few nodes, and weir finds the others',
     name: 'node',
     suffix: '',
   });

@@ -2,7 +2,7 @@
 const ARGUMENTS = /, with args beginning with: .*/s;
 
 /** Start of messages about a proxy that replies instead of Redis; see expect-server.ts. */
-export const IS_PROXY = 'a proxy answers there:';
+export const IS_PROXY = 'this address belongs to a proxy:';
 
 /** Returns Redis's error without the command's arguments: a Redis whose AUTH is renamed returns the password. */
 export function withoutArguments(text: string): string {
@@ -27,7 +27,7 @@ export class UnknownReplyError extends Error {
   override readonly name = 'UnknownReplyError';
 
   constructor() {
-    super('the script answered in an unknown form');
+    super('the script returned a reply in an unknown format');
   }
 }
 

@@ -117,7 +117,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'wait',
     remedy: () =>
       'it cannot save to disk and therefore does not accept writes; repair the disk, or set ' +
-      'stop-writes-on-bgsave-error no',
+      'stop-writes-on-bgsave-error to no',
   },
   {
     reason: 'oom',
@@ -136,7 +136,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'soon',
     remedy: () =>
       'its cluster has lost a master or slots; wait until a replica takes over, restart the master, or ' +
-      'set cluster-require-full-coverage no, so that the other masters serve requests',
+      'set cluster-require-full-coverage to no, so that the other masters serve requests',
   },
   {
     reason: 'cluster',
@@ -144,7 +144,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reaction: 'wait',
     remedy: (place) =>
       place.cluster
-        ? 'it no longer serves its previous slots; weir queries the slots of the cluster again'
+        ? 'it no longer serves its previous slots; weir queries the cluster for its slots again'
         : place.proxy === true
           ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and list ` +
             `cluster nodes in ${url(place)}`
@@ -213,7 +213,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'protocol',
-    pattern: /^the script answered in an unknown form/,
+    pattern: /^the script returned a reply in an unknown format/,
     // The next reply may belong to another call.
     reaction: 'find',
     remedy: (place) =>

@@ -40,7 +40,9 @@ function readJson(printed: string, nowMs: number): PrintedLogin {
     throw new Error(`printed JSON without a "password" string; it must print ${FORM}`);
   }
   if (username !== undefined && username !== null && typeof username !== 'string') {
-    throw new Error('printed JSON with a "username" that is not a string; put it in quotes, or leave it out');
+    throw new Error(
+      'printed JSON with a "username" that is not a string; write the user name in quotes, or omit it',
+    );
   }
   const login = typeof username === 'string' ? { username, password } : { password };
   return { login, expiresAtMs: readExpiry(expiresAt, nowMs) };

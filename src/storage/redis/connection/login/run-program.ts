@@ -60,7 +60,8 @@ export function runProgram(
     child.on('error', (error) => settle(notStarted(program, error)));
     child.on('exit', (code, killedBy) => {
       const how = code === null ? `was killed by ${killedBy}` : `failed with exit code ${code}`;
-      if (code !== 0) settle(new Error(`${program} ${how}; run it as the user that runs weir to see why`));
+      if (code !== 0)
+        settle(new Error(`${program} ${how}; to see the reason, run the program as the user that runs weir`));
       // A child process may keep the standard output open.
       else afterPoll(settle);
     });

@@ -28,8 +28,12 @@ test.each<[string, readonly [string, ...string[]], RegExp]>([
     /^the user that runs weir has no permission to execute \/etc\/passwd; check the file's owner and mode$/,
   ],
   ['has an invalid name', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
-  ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh failed with exit code 7; run it as /],
-  ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was killed by SIGKILL; run it as the user that runs weir/],
+  [
+    'fails',
+    ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'],
+    /^sh failed with exit code 7; to see the reason, run /,
+  ],
+  ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was killed by SIGKILL; to see the reason, run the program/],
   ['prints too much', ['yes', 's3cret'], /^yes printed more than 64 KiB, and was killed$/],
 ])('a program that %s', async (_name, command, sentence) => {
   await expect(runProgram(command, never())).rejects.toThrow(sentence);
