@@ -361,7 +361,7 @@ test('starts without Redis, and connects when it is available', async () => {
   await waitFor('a line in the log', () => log.length > 0);
   expect(log).toEqual([
     expect.stringMatching(
-      /^error: Redis redis:\/\/127\S+ cannot be used, and weir keeps retrying: nothing listens .*ECONNREFUSED/,
+      /^error: Redis redis:\/\/127\S+ cannot be used, and weir keeps retrying: no server listens .*ECONNREFUSED/,
     ),
   ]);
   expect(reason(hit(store) as TakeResult)).toBe('disconnected');
