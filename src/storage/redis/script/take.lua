@@ -16,7 +16,7 @@
 --              key ask count   A run: `count` equal requests with this item only. Indexes start at 1. A count of 0 means one request on a
 --                              bucket that no other step uses.
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item.
---         then, for each ask, 7 numbers, and more depending on `what`:
+--         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
 --              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus;
 --                          runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; ignored in runs
