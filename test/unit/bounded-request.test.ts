@@ -53,7 +53,7 @@ test('an answer after several informational answers is read', async () => {
 });
 
 test('the number of informational answers is limited', async () => {
-  const message = 'too many informational answers (1xx)';
+  const message = 'the server sent too many informational responses (1xx)';
   expect(await send(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(message);
 });
 

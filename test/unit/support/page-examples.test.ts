@@ -119,7 +119,7 @@ describe('withShown', () => {
     '  "value": "\\"default\\";r=5;t=10"',
     '  "micros":212}',
     'block  3f2a9c0d1e4b5a67  tenant=acme  until 2026-11-21T10:00:00Z',
-    'exact; counted for 1.2s so far',
+    'exact; only 1.2s of data so far',
   ];
   const again = shown
     .join('\n')
