@@ -72,7 +72,7 @@ export function findInVariables(
       if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCH_ROOT_TEXT });
       else if (name === STOP_INCREMENT && settings[setting.key] === true)
         better.push({ about: name, text: STOP_INCREMENT_TEXT });
-      else same.push({ about: name, text: 'has the same meaning in weir.' });
+      else same.push({ about: name, text: 'same meaning in weir as in envoyproxy/ratelimit.' });
     } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(defaultFinding(setting));
@@ -205,7 +205,7 @@ function foreignVariableText(name: string): string {
     return 'configures the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
   if (TRACING_VARIABLE.test(name))
     return 'configures the OpenTelemetry libraries, which weir uses only if TRACING_ENABLED=true.';
-  return 'is unknown to weir, and ignored.';
+  return 'unknown to weir, and ignored.';
 }
 
 function addCombinations(

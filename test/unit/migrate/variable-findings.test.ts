@@ -45,7 +45,7 @@ test('an installation that sets all variables with different defaults needs no d
       about:
         'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
         'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
-      text: 'has the same meaning in weir.',
+      text: 'same meaning in weir as in envoyproxy/ratelimit.',
     },
   ]);
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
@@ -88,7 +88,7 @@ test('lists unneeded and unused variables', () => {
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
   expect(unused).toContainEqual({
     about: 'GRPC_SERVER_TLS_CA_CERT',
-    text: 'is unknown to weir, and ignored.',
+    text: 'unknown to weir, and ignored.',
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
