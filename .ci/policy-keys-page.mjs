@@ -96,9 +96,9 @@ function withProperties({ anyOf }) {
   return anyOf.find(({ properties }) => properties !== undefined);
 }
 
-const TYPES = { string: 'text', integer: 'whole number', boolean: 'true or false', object: 'mapping' };
+const TYPES = { string: 'string', integer: 'whole number', boolean: 'true or false', object: 'mapping' };
 
-/** Returns a type in words. A text can be written as a number in YAML, and null means absent. */
+/** Returns a type in words. A string can be written as a number in YAML, and null means absent. */
 function typeOf(unresolved) {
   const part = resolved(unresolved);
   if (part.enum !== undefined) return part.enum.map((word) => `\`${word}\``).join(', ');
@@ -106,18 +106,18 @@ function typeOf(unresolved) {
   if (part.anyOf !== undefined) {
     const types = new Set(part.anyOf.filter(({ type }) => type !== 'null').map(typeOf));
     // The words are accepted in any case.
-    if (part.anyOf.some((one) => one.enum !== undefined)) types.delete('text');
+    if (part.anyOf.some((one) => one.enum !== undefined)) types.delete('string');
     return [...types].join(' or ');
   }
   const types = [part.type].flat();
-  if (types.includes('string')) return 'text';
+  if (types.includes('string')) return 'string';
   if (types.includes('array')) return `list of ${plural(typeOf(part.items))}`;
   const [type] = types.filter((one) => one !== 'null');
   return TYPES[type] ?? type;
 }
 
 function plural(type) {
-  return { text: 'texts', mapping: 'mappings' }[type] ?? type;
+  return { string: 'strings', mapping: 'mappings' }[type] ?? type;
 }
 
 function boundsOf(part) {

@@ -243,8 +243,8 @@ export class Metrics {
       {
         name: 'weir_domain_state',
         help:
-          '1 for the state of each domain: ok (in sync), kept (invalid, previous version in effect), absent ' +
-          '(invalid, not in effect).',
+          '1 for the current state of a domain: ok (in sync), kept (invalid, previous version in effect), ' +
+          'absent (invalid, not in effect).',
         labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
       },
       function* () {

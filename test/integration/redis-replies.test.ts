@@ -113,17 +113,17 @@ const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
 
 describe('a Redis with wrong replies loses only that connection, if it', () => {
   test.each([
-    ['announces a hundred million numbers', '*100000000\r\n', 'an array longer than requested'],
-    ['sends one number more than was asked for', '*3\r\n:1\r\n', 'an array longer than requested'],
+    ['announces a hundred million numbers', '*100000000\r\n', 'an array is longer than requested'],
+    ['sends one number more than was asked for', '*3\r\n:1\r\n', 'an array is longer than requested'],
     ['sends nulls for numbers', '*2\r\n:1\r\n$-1\r\n', 'an array with an element that is not an integer'],
     ['sends text for numbers', '*2\r\n:1\r\n$1\r\n1\r\n', 'an array with an element that is not an integer'],
     ['sends arrays within arrays', '*1\r\n'.repeat(1000), 'an array with an element that is not an integer'],
     ['sends null', '*-1\r\n', 'null'],
-    ['announces a text of a gigabyte', '$1000000000\r\n', 'a text longer than requested'],
-    ['sends a line without an end', `+${'x'.repeat(100_000)}`, 'a line too long'],
-    ['sends an error without an end', `-${'x'.repeat(100_000)}`, 'a line too long'],
-    ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number too large'],
-    ['sends a number of 18 digits', '*2\r\n:1\r\n:100000000000000000\r\n', 'a number too large'],
+    ['announces a text of a gigabyte', '$1000000000\r\n', 'a string is longer than requested'],
+    ['sends a line without an end', `+${'x'.repeat(100_000)}`, 'a line is too long'],
+    ['sends an error without an end', `-${'x'.repeat(100_000)}`, 'a line is too long'],
+    ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number is too large'],
+    ['sends a number of 18 digits', '*2\r\n:1\r\n:100000000000000000\r\n', 'a number is too large'],
     ['answers twice', '*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n', 'no request was sent'],
   ])('%s', async (_, wrongReply, reason) => {
     await hit('a');

@@ -69,7 +69,7 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'unanswered calls to Redis for blocks, exemptions and changed buckets',
         bound: shownCount(MAX_PENDING_REQUESTS),
-        beyond: 'weir sends no further call',
+        beyond: 'weir sends no further calls',
       },
     ],
   },

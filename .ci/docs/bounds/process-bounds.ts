@@ -116,8 +116,8 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'trace spans that wait for the collector; wait for the collector at exit',
         bound:
-          `${shownCount(MAX_QUEUED_SPANS)}, and ${shownCount(MAX_PENDING_EXPORTS)} messages of ${SPANS_PER_BATCH} ` +
-          `spans in transit; ${shownTime(FLUSH_TIMEOUT_MS)}`,
+          `${shownCount(MAX_QUEUED_SPANS)}, plus ${shownCount(MAX_PENDING_EXPORTS)} unanswered messages ` +
+          `with ${SPANS_PER_BATCH} spans each; ${shownTime(FLUSH_TIMEOUT_MS)}`,
         beyond: 'weir drops spans, and counts them in `weir_trace_spans_dropped_total`',
       },
       {
@@ -172,7 +172,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'concurrent requests to `/top`; buckets in an answer',
-        bound: `1, and ${MAX_TOP_WAITING} that wait; ${shownCount(MAX_TOP_LIMIT)}`,
+        bound: `1 running and ${MAX_TOP_WAITING} waiting; ${shownCount(MAX_TOP_LIMIT)}`,
         beyond: '503; 400',
       },
       {
@@ -192,7 +192,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         bound:
           `${shownCount(MAX_UINT32)} tokens or hits including the limit, and ten years of refill; weir keeps the ` +
           'surplus for at most a day',
-        beyond: 'weir does not grant the rest, and the answer shows the current value',
+        beyond: 'weir grants only up to this bound, and the answer shows the resulting value',
       },
       {
         what: 'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; their memory',

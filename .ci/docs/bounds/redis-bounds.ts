@@ -73,7 +73,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
           'Redis serves other requests',
       },
       {
-        what: 'limits of large requests that weir has sent to Redis',
+        what: 'limits in unanswered calls to Redis for large requests',
         bound: `${shownCount(MAX_LARGE_ITEMS_IN_FLIGHT)}, or one request`,
         beyond: 'connections take turns',
       },

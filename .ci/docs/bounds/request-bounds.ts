@@ -99,7 +99,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'decision in a debug log line',
-        bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per text`,
+        bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string`,
         beyond: 'the line shows the number of omitted entries or characters',
       },
     ],

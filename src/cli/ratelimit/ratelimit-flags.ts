@@ -42,8 +42,8 @@ export const RATELIMIT_CONFIG_CHECK_FLAGS: readonly GoFlag[] = [
 
 export const RATELIMIT_CONFIG_CHECK_HELP = `Usage: weir ratelimit-config-check -config_dir <directory> [-merge_domain_configs]
 
-Checks policy files, with the flags and output of the check of envoyproxy/ratelimit, but prints every error instead of
-only the first. The image also contains this command as /bin/ratelimit_config_check.
+Checks policy files. Its flags and output are the same as those of envoyproxy/ratelimit's own check, except that it
+prints all errors, not only the first. The image also contains this command as /bin/ratelimit_config_check.
 
 ${lines(RATELIMIT_CONFIG_CHECK_FLAGS)}
 Exit code: 0 if all files are valid, 1 if any is invalid or the directory cannot be read, 2 for invalid arguments.

@@ -39,8 +39,8 @@ export interface KeyEffect {
 const HELP: readonly string[] = [
   's         change the sort order: denied or used',
   'm, h      show the last minute or the last hour',
-  '/         show only rows that contain a text',
-  'arrows    move by a row (PgUp and PgDn: a screen)',
+  '/         show only rows that contain the text you type',
+  'arrows    move by one row; PgUp and PgDn move by one screen',
   'Home, End go to the first or last row',
   'p         pause or resume',
   'r, space  refresh now',

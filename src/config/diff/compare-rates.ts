@@ -45,7 +45,10 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
     tightens: 'charges may now exceed the limit, and requests wait until the debt is paid',
   },
   charges_are_denied: { tightens: 'charges that do not fit are now denied' },
-  deeper_debt: { tightens: 'a deeper debt takes longer to pay', loosens: 'a smaller debt is paid sooner' },
+  deeper_debt: {
+    tightens: 'a larger debt takes longer to pay off',
+    loosens: 'a smaller debt is paid off sooner',
+  },
   most_in_window: {
     tightens: 'previously, one such window allowed up to <most> hits',
     loosens: 'one window of the old length may now allow up to <most> hits',

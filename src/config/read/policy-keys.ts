@@ -34,8 +34,8 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
 export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   [
     'actions',
-    'this key defines the descriptors that Envoy sends, and belongs to a route in the Envoy configuration; move ' +
-      'it there, and write "key" and "rate_limit" for their entries here',
+    'this key belongs to a route in the Envoy configuration, where it defines descriptors; move it ' +
+      'there, and limit the descriptors here with "key" and "rate_limit"',
   ],
 ]);
 

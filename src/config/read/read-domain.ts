@@ -250,7 +250,7 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
   if (hasValues) {
     reader.error(
       'value',
-      '"value" must be a text, not a list; write an item of "descriptors" for each value',
+      '"value" must be a string, not a list; write an item of "descriptors" for each value',
     );
   }
   const value = hasValues ? '' : matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);

@@ -20,7 +20,7 @@ export function readKeyTable(reader: FieldReader, table: Map<string, string>): v
       reader.problems.error(
         field.value.at,
         path,
-        'the tenant of this digest is missing; write the name of the tenant as a text',
+        'the tenant of this digest is missing; write the name of the tenant as a string',
       );
       continue;
     }

@@ -83,7 +83,7 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
     reader.error(field, `the list "${field}" is empty; add an item, or remove the list`);
   }
   if (value?.kind === 'map') {
-    reader.error(field, `"${field}" must be a text or a list of texts, not a mapping`);
+    reader.error(field, `"${field}" must be a string or a list of strings, not a mapping`);
     return [];
   }
   return reader.texts(field, 'texts');

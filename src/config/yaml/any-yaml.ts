@@ -255,7 +255,7 @@ class Converter {
       // Nothing is known yet about a key that is an alias or a mapping.
       const key = this.convert(pair.key, path, depth + 1, !showKey(''));
       if (key.kind !== 'scalar') {
-        this.report(key.at, path, 'a key must be a text, not a mapping or a list; write a text');
+        this.report(key.at, path, 'a key must be a string, not a mapping or a list; write a string');
         return;
       }
       const shown = showKey(key.text);

@@ -152,7 +152,7 @@ export class FieldReader {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind === 'scalar') return field.value.text;
-    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}; write a single text`);
+    this.error(key, `"${key}" must be a string, not a ${kindName(field.value)}; write a single string`);
     return undefined;
   }
 
@@ -300,7 +300,7 @@ export class FieldReader {
       const path = `${this.pathOf(key)}[${i}]`;
       if (item.kind === 'scalar' && item.text !== '' && !isNull(item))
         texts.push({ value: item.text, at: item.at, path });
-      else this.problems.error(item.at, path, `each item of "${key}" must be a non-empty text`);
+      else this.problems.error(item.at, path, `each item of "${key}" must be a non-empty string`);
     });
     return texts;
   }
@@ -315,11 +315,11 @@ export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
 }
 
-/** Describes a value in place of a number or boolean: `-10`, `"many"`, `the text "5"`, `a list`. */
+/** Describes a value in place of a number or boolean: `-10`, `"many"`, `the string "5"`, `a list`. */
 function found(value: YamlValue): string {
   if (value.kind !== 'scalar') return `a ${kindName(value)}`;
   const text = value.text.slice(0, 60);
-  if (!value.plain) return `the text "${text}"`;
+  if (!value.plain) return `the string "${text}"`;
   return readPlain(value.text).kind === 'text' ? `"${text}"` : text;
 }
 

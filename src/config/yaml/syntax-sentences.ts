@@ -7,10 +7,10 @@ const QUOTE_IT = 'put the text in quotes';
 const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
   ['Alias cannot be an empty string', 'a "*" without quotes begins an alias; quote it, as in "*"'],
   ['Anchor cannot be an empty string', 'an "&" without quotes begins an anchor; quote it, as in "&"'],
-  ['Plain value cannot start with', `a text that begins with this character needs quotes; ${QUOTE_IT}`],
+  ['Plain value cannot start with', `a string that begins with this character needs quotes; ${QUOTE_IT}`],
   [
     'Missing closing',
-    'the quoted text that begins here is not closed; add the missing quote, here or on a line above',
+    'the quoted string that begins here is not closed; add the missing quote, here or on a line above',
   ],
   ['Nested mappings are not allowed', `a value contains a second ": "; ${QUOTE_IT}`],
   [

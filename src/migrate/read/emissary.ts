@@ -95,7 +95,7 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
     }
     if (field.value.kind !== 'scalar') {
       return refuse(
-        `the value of ${JSON.stringify(field.key)} is not a text`,
+        `the value of ${JSON.stringify(field.key)} is not a string`,
         'write one limit for each value',
       );
     }

@@ -86,8 +86,8 @@ export const POLICY_SETTINGS = {
     type: 'algorithm',
     default: DEFAULT_ALGORITHM,
     help:
-      'Algorithm of limits with `unit` and `requests_per_unit`, including overrides in requests, unless the rule ' +
-      'or file sets `algorithm`: `fixed_window`, or `token_bucket`, which refills at the same rate.',
+      'Default `algorithm` of limits with `unit` and `requests_per_unit`, and of overrides in requests: ' +
+      '`fixed_window` or `token_bucket`. A token bucket refills at the same rate.',
   },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',

@@ -43,8 +43,8 @@ export const TELEMETRY_SETTINGS = {
     default: '10000',
     max: 1_000_000,
     help:
-      'Maximum number of series by rule, and of series by names that callers choose. Further names count ' +
-      'as `other`.',
+      'Maximum number of series for rules. The same maximum applies to series whose names depend on ' +
+      'requests. Further names count as `other`.',
   },
   topBuckets: {
     name: 'TOP_BUCKETS',

@@ -188,7 +188,7 @@ describe('errors of enforce_percent and candidate', () => {
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: "5"`,
-      '"enforce_percent" is the text "5"; write a number from 0 to 100, without quotes',
+      '"enforce_percent" is the string "5"; write a number from 0 to 100, without quotes',
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: -0.1`,

@@ -229,7 +229,7 @@ export class RedisLink {
   #onOpened(dialed: DialedRedis, found: FoundRedis): void {
     const { stream } = dialed;
     const open: OpenState = { at: 'open', dialed, workingSinceMs: undefined, closeReason: '' };
-    expectState(this.#state.at === 'attempt', 'a connection follows an attempt to connect');
+    expectState(this.#state.at === 'attempt', 'a connection opens only during an attempt to connect');
     this.#state = open;
     this.#opened++;
     const onClose = (): void => {

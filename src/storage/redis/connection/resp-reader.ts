@@ -89,7 +89,7 @@ export class RespReader {
         const length = this.integer(data, at + 1);
         if (length === undefined) break;
         if (length < 0) throw new Error('malformed reply: null');
-        if (length > bound.integers) throw new Error('malformed reply: an array longer than requested');
+        if (length > bound.integers) throw new Error('malformed reply: an array is longer than requested');
         at = this.end;
         if (length === 0) this.onReply([]);
         else {
@@ -147,9 +147,9 @@ export class RespReader {
       // The script returns -1 - count for a window over its limit, and a count may be 2^53-1. Other numbers that round
       // to 2^53 have another last digit.
       if (value > Number.MAX_SAFE_INTEGER && !(negative && value === MAX_TEXT && digit === 2)) {
-        throw new Error('malformed reply: a number too large');
+        throw new Error('malformed reply: a number is too large');
       }
-      if (at - first > MAX_DIGITS) throw new Error('malformed reply: a number too long');
+      if (at - first > MAX_DIGITS) throw new Error('malformed reply: a number is too long');
     }
     return undefined;
   }
@@ -165,7 +165,7 @@ export class RespReader {
       const length = this.integer(data, from);
       if (length === undefined) return undefined;
       if (length < 0) throw new Error('malformed reply: null');
-      if (length > most) throw new Error('malformed reply: a text longer than requested');
+      if (length > most) throw new Error('malformed reply: a string is longer than requested');
       const begin = this.end;
       if (begin + length + 2 > data.length) return undefined;
       if (data[begin + length] !== CR || data[begin + length + 1] !== LF) {
@@ -178,7 +178,7 @@ export class RespReader {
     const longest = type === PLUS ? most : MAX_LINE_BYTES;
     const end = data.indexOf('\r\n', from, 'latin1');
     if ((end < 0 ? data.length - 1 : end) - from > longest)
-      throw new Error('malformed reply: a line too long');
+      throw new Error('malformed reply: a line is too long');
     if (end < 0) return undefined;
     this.end = end + 2;
     const line = data.toString('utf8', from, end);

@@ -93,7 +93,7 @@ describe('a limit', () => {
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
       `${MINUTE}, allow_debt: true, max_debt: 3`,
-      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3; a smaller debt is paid sooner',
+      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3; a smaller debt is paid off sooner',
     ],
     [`${MINUTE}, name: a`, `${MINUTE}, name: b`, 'changes: name: "a" becomes "b"'],
     [

@@ -83,7 +83,7 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: } }`,
-      '3:102: derive[0].sha256[0]: the tenant of this digest is missing; write the name of the tenant as a text',
+      '3:102: derive[0].sha256[0]: the tenant of this digest is missing; write the name of the tenant as a string',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
@@ -133,8 +133,8 @@ describe('errors of a key table file', () => {
     ],
     [
       'my-secret: "\n',
-      'keys.yaml:1:12: this is not valid YAML: the quoted text that begins here is not closed; add the missing ' +
-        'quote, here or on a line above',
+      'keys.yaml:1:12: this is not valid YAML: the quoted string that begins here is not closed; add ' +
+        'the missing quote, here or on a line above',
     ],
   ])('%j', (content, error) => {
     const errors = errorsOf(derive, { 'keys.yaml': content });

@@ -111,8 +111,8 @@ describe('a misspelled key', () => {
     ],
     [
       node('actions: []'),
-      '3:13: descriptors[0].actions: this key defines the descriptors that Envoy sends, and belongs to a route ' +
-        'in the Envoy configuration; move it there, and write "key" and "rate_limit" for their entries here',
+      '3:13: descriptors[0].actions: this key belongs to a route in the Envoy configuration, where it ' +
+        'defines descriptors; move it there, and limit the descriptors here with "key" and "rate_limit"',
     ],
     // A key that resembles no key of this mapping may resemble one of another mapping.
     [
@@ -248,7 +248,7 @@ describe('a text that YAML changes', () => {
     ],
     [
       'domain: @d\n',
-      '1:9: this is not valid YAML: a text that begins with "@" needs quotes; put the text in quotes',
+      '1:9: this is not valid YAML: a string that begins with "@" needs quotes; put the text in quotes',
     ],
     ['domain: a: b\n', '1:9: this is not valid YAML: a value contains a second ": "; put the text in quotes'],
     [
@@ -318,7 +318,7 @@ describe('common mistakes in values', () => {
   test.each([
     [
       limit('unit: minute, requests_per_unit: "1,000"'),
-      [`${number} the text "1,000"; write 1000, without quotes`],
+      [`${number} the string "1,000"; write 1000, without quotes`],
     ],
     [
       limit('unit: minute, requests_per_unit: unlimited'),
@@ -329,7 +329,8 @@ describe('common mistakes in values', () => {
     [
       node('value: [ann, bob]'),
       [
-        '3:20: descriptors[0].value: "value" must be a text, not a list; write an item of "descriptors" for each value',
+        '3:20: descriptors[0].value: "value" must be a string, not a list; write an item of ' +
+          '"descriptors" for each value',
       ],
     ],
     [

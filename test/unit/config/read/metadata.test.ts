@@ -78,7 +78,7 @@ describe('errors', () => {
     ],
     [
       '{ a: { ? [x] : y } }',
-      'policy.yaml:5:22: descriptors[0].metadata.a: a key must be a text, not a mapping or a list; write a text',
+      'policy.yaml:5:22: descriptors[0].metadata.a: a key must be a string, not a mapping or a list; write a string',
     ],
   ])('%s', (yaml, error) => {
     expect(errorsOf(yaml)).toEqual([error]);

@@ -58,7 +58,7 @@ describe('the file', () => {
       ],
       [
         'domain: d\n? [a]\n: b\n',
-        'policy.yaml:2:3: a key must be a text, not a mapping or a list; write a text',
+        'policy.yaml:2:3: a key must be a string, not a mapping or a list; write a string',
       ],
       [
         'domain: *x\n',
@@ -179,7 +179,7 @@ describe('domain and settings of the file', () => {
         'domain:\n',
         '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
       ],
-      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list; write a single text'],
+      ['domain: [d]\n', '1:9: domain: "domain" must be a string, not a list; write a single string'],
       [
         'domain: d\ndescriptor: []\n',
         '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
@@ -248,7 +248,7 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\non_store_failure: { local: "25%" }\n',
-        '2:28: on_store_failure.local: "local" is the text "25%"; write a number from 0.000001 to 1, ' +
+        '2:28: on_store_failure.local: "local" is the string "25%"; write a number from 0.000001 to 1, ' +
           'the share of the limit that each replica enforces, such as 0.25 for a quarter, without quotes',
       ],
       [
@@ -280,7 +280,7 @@ describe('descriptors', () => {
     ],
     [
       'key: a, quota_mode: "true"',
-      '3:25: descriptors[0].quota_mode: "quota_mode" is the text "true"; write true or false, without ' +
+      '3:25: descriptors[0].quota_mode: "quota_mode" is the string "true"; write true or false, without ' +
         'quotes',
     ],
     [
@@ -314,7 +314,7 @@ describe('descriptors', () => {
     ],
     [
       'key: a, value_regex: [~]',
-      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a non-empty text',
+      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a non-empty string',
     ],
     [
       'key: a, value_cidr: "1\\n\\e[2J"',
@@ -389,7 +389,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: [second], requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list; write a single text',
+      '4:23: descriptors[0].rate_limit.unit: "unit" must be a string, not a list; write a single string',
     ],
     [
       '{ unlimited: true, token_bucket: {} }',
@@ -403,7 +403,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, name: [a] }',
-      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list; write a single text',
+      '4:40: descriptors[0].rate_limit.name: "name" must be a string, not a list; write a single string',
     ],
     [
       '{ unlimited: true, replaces: [{}] }',

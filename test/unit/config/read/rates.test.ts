@@ -96,7 +96,7 @@ describe('an invalid limit', () => {
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: [UTC]',
-      'calendar: "calendar" must be a text, not a list; write a single text',
+      'calendar: "calendar" must be a string, not a list; write a single string',
     ],
     [
       `${TEN}, burst: 5`,

@@ -94,7 +94,10 @@ describe('denied_response', () => {
       '2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none',
       '2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type',
     ],
-    ['{ body: [a] }', '2:26: denied_response.body: "body" must be a text, not a list; write a single text'],
+    [
+      '{ body: [a] }',
+      '2:26: denied_response.body: "body" must be a string, not a list; write a single string',
+    ],
   ])('%s', (value, ...errors) => {
     expect(errorsOf(`domain: d\ndenied_response: ${value}\n`)).toEqual(
       errors.map((error) => `policy.yaml:${error}`),

@@ -51,8 +51,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an open quote',
     "domain: 'shop\n",
-    '1:9: this is not valid YAML: the quoted text that begins here is not closed; add the missing quote, ' +
-      'here or on a line above',
+    '1:9: this is not valid YAML: the quoted string that begins here is not closed; add the missing ' +
+      'quote, here or on a line above',
   ],
   [
     'tabs for indentation',
@@ -140,7 +140,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     `3:13: descriptors[0].yes: unknown key "yes"; the keys allowed here are ${NODE_KEYS.join(', ')}`,
   ],
   [
-    'a list of texts',
+    'a list of strings',
     'domain: shop\ndescriptors:\n- a\n',
     '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a single value; begin it with "- key: "',
   ],
@@ -226,7 +226,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a quoted number',
     limit('unit: day, requests_per_unit: "5"'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write 5, ' +
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the string "5"; write 5, ' +
       'without quotes',
   ],
   [
@@ -248,7 +248,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a quoted boolean',
     node('key: a, detailed_metric: "true"'),
-    '3:30: descriptors[0].detailed_metric: "detailed_metric" is the text "true"; write true or ' +
+    '3:30: descriptors[0].detailed_metric: "detailed_metric" is the string "true"; write true or ' +
       'false, without quotes',
   ],
   [
@@ -259,7 +259,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a key that is a list',
     node('key: [a]'),
-    '3:10: descriptors[0].key: "key" must be a text, not a list; write a single text',
+    '3:10: descriptors[0].key: "key" must be a string, not a list; write a single string',
   ],
   [
     'metadata that is a text',
@@ -269,7 +269,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'metadata with a mapping for a key',
     node('key: a, metadata: { x: { ? { y: z } : 1 } }, rate_limit: { unlimited: true }'),
-    '3:32: descriptors[0].metadata.x: a key must be a text, not a mapping or a list; write a text',
+    '3:32: descriptors[0].metadata.x: a key must be a string, not a mapping or a list; write a string',
   ],
   [
     'an unknown key below a misplaced one',

@@ -222,7 +222,7 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: { a: b }',
-      '3:25: descriptors[0].value_cidr: "value_cidr" must be a text or a list of texts, not a mapping',
+      '3:25: descriptors[0].value_cidr: "value_cidr" must be a string or a list of strings, not a mapping',
     ],
     [
       'key: k, value: x, value_cidr: 10.0.0.0/8',

@@ -102,7 +102,7 @@ describe('the end', () => {
     const text = pipe.send('get', ['a'], TEXT);
     stream.answer('*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n');
     expect(await numbers).toEqual([1, 2, 3]);
-    expect(broken).toEqual(['malformed reply: an array longer than requested']);
+    expect(broken).toEqual(['malformed reply: an array is longer than requested']);
     pipe.end(new Error('the connection is closed'));
     await expect(text).rejects.toThrow('the connection is closed');
   });
