@@ -1,6 +1,6 @@
 // Compiles src/, test/, deploy/ and .ci/docs/ into build/, and copies the files that the compiled code reads at run
-// time (see src/assets.ts). With --serving, it compiles only src/, to the same files, without type checks, because a
-// server installs too few packages for them.
+// time (see src/assets.ts). With --serving, it compiles only src/ and the upstream of docs/start.md, to the same files,
+// without type checks, because a server installs too few packages for them.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,8 @@ mkdirSync('build');
 const project = join('build', 'tsconfig.json');
 if (serving) {
   const compilerOptions = { rootDir: '..', outDir: '.', noCheck: true };
-  const include = { include: ['../src/**/*.ts'], exclude: ['../src/page/**'] };
+  const sources = ['../src/**/*.ts', '../deploy/demo/echo-upstream.ts'];
+  const include = { include: sources, exclude: ['../src/page/**'] };
   writeFileSync(project, JSON.stringify({ extends: '../tsconfig.json', compilerOptions, ...include }));
 }
 try {
