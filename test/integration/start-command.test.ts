@@ -62,10 +62,14 @@ test('npm start in a fresh clone installs and builds only what serving needs; np
       'node_modules/jest',
       'node_modules/@biomejs',
       'build/test',
-      'build/deploy/demo',
+      'build/.ci',
       'build/serving',
     ];
     expect(unneeded.filter((path) => existsSync(clone.join(path)))).toEqual([]);
+    // Only the upstream that docs/start.md starts.
+    expect(readdirSync(clone.join('build/deploy/demo')).filter((name) => name.endsWith('.js'))).toEqual([
+      'echo-upstream.js',
+    ]);
     const lock = 'package-lock.json';
     expect(readFileSync(clone.join(lock), 'utf8')).toBe(readFileSync(join(repositoryRoot, lock), 'utf8'));
     // A full build produces the same files.
