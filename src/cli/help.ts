@@ -44,14 +44,14 @@ const REFERENCE_COMMANDS: readonly CommandHelp[] = [
     usage: 'migrate <file or directory>… [--write <folder>]',
     summary: 'convert an installation and report what changes',
   },
-  { usage: 'ratelimit', summary: 'the service, like weir serve without flags' },
+  { usage: 'ratelimit', summary: 'run the service like ratelimit, with variables only' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
-    summary: 'the client, with the same flags',
+    summary: 'send a request, with the flags of ratelimit_client',
   },
   {
     usage: 'ratelimit-config-check -config_dir <directory>',
-    summary: 'the check of policy files, with the same flags',
+    summary: 'check policies, with the flags of ratelimit_config_check',
   },
 ];
 
@@ -138,7 +138,7 @@ ${removedHelp()}`;
 export const INIT_HELP = `Usage: weir init [<folder>]
 
 Writes a commented policy, an Envoy configuration with a placeholder for your service, and a docker compose file that
-runs both with weir and Redis. Then prints the next steps. If one of the files already exists, nothing is written.
+runs both with weir and Redis. Then prints the next steps. If one of the files already exists, weir writes no files.
 
   <folder>  folder for the files (default: the current folder); it is created if necessary
 
@@ -236,7 +236,7 @@ export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>�
 
 Reads an installation of envoyproxy/ratelimit and reports what changes with weir: decisions that you have to make,
 notes, behavior that stays the same, improvements, and variables without effect. With --write, it also writes the files
-to deploy. The command contacts no server and changes no input file.
+to deploy. The command does not contact a server, and does not change the files that it reads.
 
   <file>            a file of the installation. weir detects its type: a docker compose file, Kubernetes manifests, Helm
                     values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limits of
@@ -244,12 +244,12 @@ to deploy. The command contacts no server and changes no input file.
                     the given order; an override file next to a compose file is merged automatically
   <directory>       RUNTIME_ROOT, or the directory of the policy files; optional if a file of the installation names it,
                     or if policies come from a management server
-  --env <file>      file with the variables of the service, in any of these formats
+  --env <file>      file with the variables of the service, as lines KEY=VALUE (the syntax of an env_file)
   --service <name>  name of the rate limit service or container, if weir cannot detect it
   --write <folder>  write the changed files, the policies, and a README.md with the next commands. If compose files set
                     the service in several places, or a file is the output of kubectl get, weir writes an override
                     file or a patch instead. If an unset variable has a different default in weir, the old default is
-                    added. If one of the files already exists, nothing is written
+                    added. If one of the files already exists, weir writes no files
   --force           overwrite existing files, except input files
   --image <name>    image to deploy (default weir:<version>)
   --json            print JSON

@@ -16,14 +16,16 @@ const NOT_LOADED =
 const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then loads no policies.`;
 const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit accepts this policy.`;
 
-/** Finding that applies to every installation. */
-const GENERAL_FINDING: Finding = {
-  about: 'every installation',
-  text:
-    'if a policy file is invalid, its domains keep their previous version, and weir reloads all other ' +
-    'domains. weir decides several descriptors in one step. Before weir stops, it answers current calls. ' +
-    'docs/migrate.md lists all differences.',
-};
+/** Findings that apply to every installation. */
+const GENERAL_FINDINGS: readonly Finding[] = [
+  {
+    about: 'policy files',
+    text: 'if a file is invalid, its domains keep their previous version, and weir reloads all other domains.',
+  },
+  { about: 'requests', text: 'weir decides all descriptors of a request together.' },
+  { about: 'shutdown', text: 'weir answers current calls before it stops.' },
+  { about: 'other differences', text: 'docs/migrate.md in the weir repository lists all differences.' },
+];
 
 /** Reports how weir handles the policy files of an installation of envoyproxy/ratelimit. */
 export function findInPolicies(
@@ -50,7 +52,7 @@ export function findInPolicies(
     const count = quantity(rules.length, 'rule');
     same.push({
       about: `domain ${domain}`,
-      text: `${count} with the same decisions in weir as in envoyproxy/ratelimit.`,
+      text: `weir makes the same decisions as envoyproxy/ratelimit (${count}).`,
     });
     for (const rule of rules) {
       if (windowMicros(rule) > MAX_SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
@@ -58,8 +60,8 @@ export function findInPolicies(
         better.push({
           about: `${domain}: ${rule.path}`,
           text:
-            'keeps its metadata in weir. envoyproxy/ratelimit drops the metadata of rules with ' +
-            'detailed_metric or value_to_metric.',
+            'weir keeps the metadata of rules with detailed_metric or value_to_metric. envoyproxy/ratelimit ' +
+            'drops this metadata.',
         });
       }
     }
@@ -70,12 +72,12 @@ export function findInPolicies(
     better.push({
       about: rules.join(' and '),
       text:
-        'share a counter in envoyproxy/ratelimit, which joins keys and values with "_". In weir, each ' +
+        'these rules share a counter in envoyproxy/ratelimit, which joins keys and values with "_". In weir, each ' +
         'rule has its own counter.',
     });
   }
   if (policySet.domains.size > 0) addCounterFinding(long, advice, same);
-  better.push(GENERAL_FINDING);
+  better.push(...GENERAL_FINDINGS);
   return { decide, advice, same, better: mergeFindings(better), unused: [] };
 }
 
@@ -135,7 +137,7 @@ function addCounterFinding(long: readonly string[], advice: Finding[], same: Fin
   if (long.length === 0) {
     same.push({
       about: 'counters',
-      text: 'start at zero after the switch. No window is longer than a minute, so the effect is short.',
+      text: 'all counters start at zero after the switch. No window is longer than a minute, so the effect is short.',
     });
     return;
   }
@@ -144,8 +146,8 @@ function addCounterFinding(long: readonly string[], advice: Finding[], same: Fin
   advice.push({
     about: 'counters',
     text:
-      'start at zero after the switch, so callers can use up to twice their limit in the window in which ' +
-      `you switch. These rules have windows longer than a minute: ${shown}${more}. Switch when this does ` +
-      'the least harm.',
+      'all counters start at zero after the switch, so callers can use up to twice their limit in the ' +
+      `window in which you switch. These rules have windows longer than a minute: ${shown}${more}. Switch ` +
+      'just after such a window begins. Hours begin on the hour, and days at midnight UTC.',
   });
 }

@@ -33,6 +33,8 @@ const TITLES = [
   ['unused', 'Has no effect in weir'],
 ] as const;
 
+const NO_DECISIONS = 'No decisions are needed.\n';
+
 /** Formats the report as text. */
 export function reportText(report: Report): string {
   const { service, policies, keep, written } = report;
@@ -41,14 +43,14 @@ export function reportText(report: Report): string {
   for (const [list, title] of TITLES) {
     const findings = report[list];
     if (findings.length === 0 && list !== 'decide') continue;
-    parts.push(`${title}\n${findings.map(line).join('') || '  nothing\n'}`);
+    parts.push(findings.length === 0 ? NO_DECISIONS : `${title}\n${findings.map(line).join('')}`);
   }
   const variables = Object.entries(keep);
   if (variables.length > 0) {
     const title =
       written?.isAdded !== true
-        ? 'Variables to set, so that weir behaves like envoyproxy/ratelimit'
-        : 'Variables set in the written files, so that weir behaves like envoyproxy/ratelimit';
+        ? 'Variables to set, so that the defaults of envoyproxy/ratelimit stay in effect'
+        : 'Variables set in the written files, so that the defaults of envoyproxy/ratelimit stay in effect';
     parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
   if (written !== undefined) parts.push(writtenText(written.directory, written.files));

@@ -72,7 +72,7 @@ export function findInVariables(
       if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCH_ROOT_TEXT });
       else if (name === STOP_INCREMENT && settings[setting.key] === true)
         better.push({ about: name, text: STOP_INCREMENT_TEXT });
-      else same.push({ about: name, text: 'same meaning in weir as in envoyproxy/ratelimit.' });
+      else same.push({ about: name, text: SAME_TEXT });
     } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(defaultFinding(setting));
@@ -87,7 +87,8 @@ export function findInVariables(
   );
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
-    if (NODE_VARIABLE.test(name)) advice.push({ about: name, text: 'configures Node.js, which runs weir.' });
+    if (NODE_VARIABLE.test(name))
+      advice.push({ about: name, text: 'Node.js, which runs weir, reads this variable.' });
     else if (CA_VARIABLE.test(name)) decide.push({ about: name, text: CA_TEXT });
     else {
       const isSame =
@@ -147,6 +148,9 @@ function readValidSettings(variables: Variables): {
   }
 }
 
+/** Default of REDIS_TIMEOUT and REDIS_PERSECOND_TIMEOUT in the reference, in microseconds. */
+const OLD_REDIS_TIMEOUT = 10_000_000;
+
 /** Returns whether a default that differs from the reference has an effect in this installation. */
 function hasEffect(name: string, settings: Settings, given: GivenSettings): boolean {
   const layout =
@@ -162,8 +166,8 @@ function hasEffect(name: string, settings: Settings, given: GivenSettings): bool
     case 'REDIS_STARTUP_MAX_INTERVAL':
     case 'BACKEND_TYPE': // derived from REDIS_URL
       return false;
-    case 'REDIS_PERSECOND_TIMEOUT':
-      return settings.perSecond;
+    case 'REDIS_PERSECOND_TIMEOUT': // REDIS_TIMEOUT if unset
+      return settings.perSecond && given.has('REDIS_TIMEOUT') && settings.redisTimeout !== OLD_REDIS_TIMEOUT;
     case 'REDIS_TIMEOUT':
       return settings.redisUrl !== '';
     case 'USE_STATSD': // the reference does not start with two of these
@@ -176,36 +180,49 @@ function hasEffect(name: string, settings: Settings, given: GivenSettings): bool
 function defaultFinding({ name, default: ours, reference }: Setting): Finding {
   const theirs = reference?.default ?? '';
   const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
-  return {
-    about: name,
-    text:
-      `is not set. Its default is ${theirs || 'empty'} in envoyproxy/ratelimit, and ${ours || 'empty'} in ` +
-      `weir.${differs} Set ${name}=${theirs} to keep the current behavior.`,
-  };
+  const defaults =
+    ours === ''
+      ? `Its default in envoyproxy/ratelimit is ${theirs}.`
+      : `Its default is ${theirs} in envoyproxy/ratelimit, and ${ours} in weir.`;
+  const effect = EFFECTS_OF_OLD_DEFAULTS[name];
+  const advice =
+    effect === undefined
+      ? `Set ${name}=${theirs} to keep the current behavior.`
+      : `Set ${name}=${theirs} to keep the old default. ${effect}`;
+  return { about: name, text: `this variable is not set. ${defaults}${differs} ${advice}` };
 }
+
+/** Effects of old defaults that differ in weir and envoyproxy/ratelimit, by variable. */
+export const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
+  DEBUG_HOST: 'weir then answers weir bucket and weir top with 403 until you set ADMIN_TOKENS_FILE.',
+  REDIS_TIMEOUT: 'A request then waits up to 10 seconds for Redis, unless its caller has a shorter deadline.',
+  REDIS_PERSECOND_TIMEOUT:
+    'A request then waits up to 10 seconds for the second Redis, unless its caller has a shorter deadline.',
+};
+
+const SAME_TEXT = 'the meaning is the same in weir.';
 
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const PROXY_ADDRESS = /nutcracker|twemproxy/i;
 const CA_TEXT =
-  'tells envoyproxy/ratelimit, a Go program, which CAs to trust. weir does not read this variable. Set ' +
+  'envoyproxy/ratelimit trusts the CAs that this variable names. weir does not read this variable. Set ' +
   'REDIS_TLS_CACERT for Redis, and CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
 
 const STOP_INCREMENT = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
 const STOP_INCREMENT_TEXT =
-  'is exact in weir, which checks and counts in one step. envoyproxy/ratelimit checks first and counts ' +
-  'later, so it may allow two concurrent requests when only one hit remains.';
+  'weir checks and counts in one step. envoyproxy/ratelimit checks first and counts later, so it may allow ' +
+  'two concurrent requests when only one hit remains.';
 const WATCH_ROOT_TEXT =
-  'also determines in weir whether files next to the policy directory, such as config.yaml, are read. ' +
-  'weir detects changed files with either value.';
+  'weir detects changed files with either value. With true, weir also reads files next to the policy ' +
+  'directory whose names begin with its name, such as config.yaml, as envoyproxy/ratelimit does.';
 
 function foreignVariableText(name: string): string {
   if (MOGRIFIER_VARIABLE.test(name))
-    return 'belongs to USE_DOG_STATSD_MOGRIFIERS and has the same meaning in weir.';
-  if (GO_VARIABLE.test(name))
-    return 'configures the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
+    return 'the meaning is the same in weir, which also supports USE_DOG_STATSD_MOGRIFIERS.';
+  if (GO_VARIABLE.test(name)) return 'weir runs on Node.js, so settings of the Go runtime have no effect.';
   if (TRACING_VARIABLE.test(name))
-    return 'configures the OpenTelemetry libraries, which weir uses only if TRACING_ENABLED=true.';
-  return 'unknown to weir, and ignored.';
+    return 'weir uses the OpenTelemetry libraries, which read OTEL_ variables, only if TRACING_ENABLED=true.';
+  return 'weir ignores variables that it does not know.';
 }
 
 function addCombinations(
@@ -222,7 +239,7 @@ function addCombinations(
     decide.push({
       about: destinations.join(', '),
       text:
-        'are all enabled. envoyproxy/ratelimit accepts only one metrics target, but weir sends its ' +
+        'all of these are enabled. envoyproxy/ratelimit accepts only one metrics target, but weir sends its ' +
         'metrics to all of these targets. Disable the targets that you do not use.',
     });
   }
@@ -230,15 +247,15 @@ function addCombinations(
     decide.push({
       about: 'CACHE_KEY_PREFIX',
       text:
-        'is the prefix of every Redis key in weir and in envoyproxy/ratelimit, but the rest of the key is ' +
-        'different. If scripts or ACL rules contain whole keys, replace these keys with the keys in ' +
+        'every Redis key begins with this prefix in weir and in envoyproxy/ratelimit, but the rest of the ' +
+        'key differs. If scripts or ACL rules contain whole keys, replace these keys with the keys in ' +
         'docs/operate/redis.md.',
     });
   } else if (/^[^:]+:/.test(settings.redisAuth)) {
     decide.push({
       about: 'REDIS_AUTH',
       text:
-        'contains a Redis user. weir uses different keys and commands than envoyproxy/ratelimit, so grant ' +
+        'the value contains a Redis user. weir uses other keys and commands than envoyproxy/ratelimit, so grant ' +
         'this user the permissions in docs/operate/redis.md.',
     });
   }
@@ -247,7 +264,7 @@ function addCombinations(
     advice.push({
       about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
       text:
-        "is enabled, and the headers have the same names as Envoy's own headers. If " +
+        "these headers are enabled, and have the same names as Envoy's own headers. If " +
         'enable_x_ratelimit_headers is set in Envoy, clients receive each header twice, as they do with ' +
         'envoyproxy/ratelimit.',
     });

@@ -24,7 +24,7 @@ test('converts limits of Limitador to policies that weir loads and matches', asy
   const shown = await weir('migrate', 'limits.yaml', '--write', 'moved');
   expect([shown.code, shown.stderr]).toEqual([0, '']);
   expect(shown.stdout).toMatch(
-    /^1 rule of 1 domain, converted from the Limitador limits in limits\.yaml\.\n\nNeeds a decision\n {2}nothing\n/,
+    /^1 rule of 1 domain, converted from the Limitador limits in limits\.yaml\.\n\nNo decisions are needed\.\n/,
   );
   expect(shown.stdout).toContain('Written to moved\n  policies/shop.yaml  1 rule\n');
   expect(await weir('check-config', 'moved/policies')).toMatchObject({ code: 0, stderr: '' });
@@ -51,7 +51,9 @@ test('exits with 1 for limits without an equivalent, and names other files', asy
   folder.write('limitador.env', 'RUST_LOG=debug\n');
   const { code, stdout } = await weir('migrate', 'refused.yaml', 'limitador.env');
   expect([code, stdout]).toEqual([1, expect.stringContaining('is not of the form key == ')]);
-  expect(stdout).toContain('limitador.env: is ignored, because other files contain limits to convert.');
+  expect(stdout).toContain(
+    'limitador.env: weir migrate ignored this file, because other files contain limits to convert.',
+  );
 });
 
 test('does not read a directory with charts as policies', async () => {

@@ -58,11 +58,11 @@ test('exits with 0 for an installation that needs no decision', async () => {
   const { code, stdout, stderr } = await migrate('good', '--env', 'good.env');
   expect(stderr).toBe('');
   expect(stdout).toMatch(
-    /^1 policy file in good\/ratelimit\/config\n\nNeeds a decision\n {2}nothing\n\nBehaves the same\n {2}domain shop: /,
+    /^1 policy file in good\/ratelimit\/config\n\nNo decisions are needed\.\n\nBehaves the same\n {2}domain shop: /,
   );
   expect(stdout).toMatch(/\nBetter in weir\n/);
   expect(stdout).toMatch(
-    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: also determines in weir whether files /,
+    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: weir detects changed files with either value\. /,
   );
   expect(stdout).not.toContain('Good to know');
   expect(code).toBe(0);
@@ -106,7 +106,7 @@ test('exits with 1 if invalid files and unset variables need a decision; long wi
   );
   expect(same).toContainEqual({
     about: 'domain a',
-    text: '1 rule with the same decisions in weir as in envoyproxy/ratelimit.',
+    text: 'weir makes the same decisions as envoyproxy/ratelimit (1 rule).',
   });
   expect(advice).toContainEqual({
     about: 'counters',
@@ -161,7 +161,9 @@ test('merges files of one domain if the installation merges them', async () => {
   });
   expect(await migrate('merge', '--env', 'merge.env')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('domain shop: 2 rules'),
+    stdout: expect.stringContaining(
+      'domain shop: weir makes the same decisions as envoyproxy/ratelimit (2 rules)',
+    ),
   });
   expect(await migrate('merge', '--env', 'no-merge.env')).toMatchObject({
     code: 1,
@@ -184,7 +186,7 @@ descriptors:
   const { stdout } = await migrate('metadata', '--env', 'metadata.env', '--json');
   expect(JSON.parse(stdout).better).toContainEqual({
     about: 'a: user',
-    text: expect.stringContaining('keeps its metadata'),
+    text: expect.stringContaining('weir keeps the metadata'),
   });
 });
 
@@ -272,12 +274,12 @@ describe('--write', () => {
       /^Selected service ratelimit in moving\/docker-compose\.yaml, because its image is envoyproxy/,
     );
     expect(stdout).toMatch(
-      /\nNeeds a decision\n {2}nothing\n[\s\S]*\n\nVariables set in the written .*\n {2}LOG_FORMAT=text\n/,
+      /\nNo decisions are needed\.\n[\s\S]*\n\nVariables set in the written .*\n {2}LOG_FORMAT=text\n/,
     );
     expect(stdout).toMatch(
       /\nWritten to out\n {2}docker-compose\.yaml +image weir:\d\S+, 1 variable added\n/,
     );
-    expect(stdout).toMatch(/\n {2}policies\/shop +unchanged\n {2}README\.md +next steps\n$/);
+    expect(stdout).toMatch(/\n {2}policies\/shop +copied, unchanged\n {2}README\.md +next steps\n$/);
     expect(written('docker-compose.yaml')).toMatch(/image: weir:\d+\.\d+\.\d+\S* # pinned\n/);
     expect(written('docker-compose.yaml')).toContain('      - LOG_FORMAT=text\n      - REDIS_AUTH=geheim\n');
     expect(written('policies/shop')).toBe(POLICY);
@@ -363,9 +365,11 @@ describe('--write', () => {
     const { code, stdout } = await migrate('pod.yaml', '--write', 'pod');
     expect(code).toBe(1);
     expect(stdout).toContain('pod.yaml: weir migrate cannot change the image and the variables in this file');
-    expect(stdout).toContain('\nVariables to set, so that weir behaves like envoyproxy/ratelimit\n');
+    expect(stdout).toContain(
+      '\nVariables to set, so that the defaults of envoyproxy/ratelimit stay in effect\n',
+    );
     const page = readFileSync(join(folder, 'pod/README.md'), 'utf8');
-    expect(page).toContain('Set the old defaults, so that the behavior does not change');
+    expect(page).toContain('Set the defaults of envoyproxy/ratelimit.');
     expect(page).not.toContain('kubectl');
   });
 });

@@ -70,7 +70,7 @@ function readService(
         : [
             {
               about: override.file,
-              text: 'overrides the other compose file, as docker compose does by default.',
+              text: 'this file overrides the other compose file, because docker compose reads both by default.',
             },
           ],
     decide: [

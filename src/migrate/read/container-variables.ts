@@ -27,7 +27,8 @@ class ContainerReader extends GatheredVariables {
     const prefix = textAt(source, 'prefix');
     const secret = textAt(source, 'secretRef', 'name');
     if (secret !== '') {
-      const text = 'provides variables to the container as before; weir migrate does not read their values.';
+      const text =
+        'the container still gets its variables from this Secret; weir migrate does not read their values.';
       this.same.push({ about: `Secret ${secret}`, text });
       const manifest = this.find('Secret', secret);
       if (manifest === undefined) this.miss(`Secret ${secret}`);
@@ -59,7 +60,9 @@ class ContainerReader extends GatheredVariables {
     this.set(name, undefined);
     if (secret !== '') {
       const key = textAt(from, 'secretKeyRef', 'key');
-      const text = `comes from the Secret ${secret} (key ${key}) as before; weir migrate does not read its value.`;
+      const text =
+        `the value comes from the Secret ${secret} (key ${key}) as before; weir migrate does not read the ` +
+        'value.';
       this.same.push({ about: name, text });
     } else if (map !== '') {
       const value = textAt(
@@ -68,9 +71,9 @@ class ContainerReader extends GatheredVariables {
         textAt(from, 'configMapKeyRef', 'key'),
       );
       if (value !== '') this.set(name, value);
-      else this.decide.push({ about: name, text: `comes from the ConfigMap ${map}, ${MISSING}` });
+      else this.decide.push({ about: name, text: `the value comes from the ConfigMap ${map}, ${MISSING}` });
     } else {
-      this.same.push({ about: name, text: 'is set by Kubernetes as before.' });
+      this.same.push({ about: name, text: 'Kubernetes still sets this variable.' });
     }
   }
 
@@ -89,7 +92,7 @@ class ContainerReader extends GatheredVariables {
   private miss(about: string): void {
     this.hideUnset();
     const text =
-      'is not in the given files, so its variables are unknown; pass its manifest, too, or check in ' +
+      'its manifest is not in the given files, so its variables are unknown; pass the manifest, too, or check in ' +
       'docs/migrate.md which defaults differ.';
     this.decide.push({ about, text });
   }
@@ -105,4 +108,5 @@ function keysOf(secret: Manifest | undefined): readonly string[] {
   );
 }
 
-const MISSING = 'but the value is not in the given files; pass the manifest of the ConfigMap, too.';
+const MISSING =
+  'which is not in the given files, or lacks this key; pass the manifest of the ConfigMap, too.';

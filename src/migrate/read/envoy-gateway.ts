@@ -120,8 +120,8 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
   const patch = valueAt(configuration, ...DEPLOYMENT, 'patch');
   if (patch !== undefined) {
     const text =
-      'changes the deployment of the service. weir migrate does not read this patch; check that the ' +
-      'patch does not set an image.';
+      'this patch changes the deployment of the service. weir migrate does not read the patch; check that ' +
+      'it does not set an image.';
     findings.push({ about: `${file}: rateLimitDeployment.patch`, text });
   }
   return findings;
@@ -131,7 +131,9 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
 export function gatewayPolicies(input: Input): readonly Finding[] {
   return manifestsOf(input.documents).flatMap(({ kind, name, fields }): readonly Finding[] => {
     if (kind === 'EnvoyProxy')
-      return [{ about: `EnvoyProxy ${name}`, text: 'configures Envoy, not the rate limit service.' }];
+      return [
+        { about: `EnvoyProxy ${name}`, text: 'this resource configures Envoy, not the rate limit service.' },
+      ];
     if (kind !== 'BackendTrafficPolicy') return [];
     const about = `BackendTrafficPolicy ${name}`;
     const global = itemsAt(fields, 'spec', 'rateLimit', 'global', 'rules').length;

@@ -47,8 +47,8 @@ export function convertLimitador(input: Input): Conversion | undefined {
     {
       about: 'windows',
       text:
-        'start with the first request in Limitador, and at whole multiples of their length in weir. For a ' +
-        'limit that works like a sliding window, set algorithm: token_bucket.',
+        'a window starts with the first request in Limitador, and at a whole multiple of its length in ' +
+        'weir. For a limit that works like a sliding window, set algorithm: token_bucket.',
     },
     {
       about: 'descriptors',

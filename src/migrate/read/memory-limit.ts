@@ -42,11 +42,9 @@ export function memoryFindings(
   if (bytes < MIN_BYTES) {
     const remedy = `raise the limit to ${enough}${bounded ? '' : ` and ${bound}`}, or to ${roomy}`;
     const why = 'but weir uses about 100 MB before its first call';
-    return [{ about, text: `has a memory limit of ${limit}, ${why}; ${remedy}.` }];
+    return [{ about, text: `the memory limit is ${limit}, ${why}; ${remedy}.` }];
   }
   if (bounded) return [];
   const why = 'but the heap of Node.js alone can grow to 256 MiB';
-  return [
-    { about, text: `has a memory limit of ${limit}, ${why}; ${bound}, or raise the limit to ${roomy}.` },
-  ];
+  return [{ about, text: `the memory limit is ${limit}, ${why}; ${bound}, or raise the limit to ${roomy}.` }];
 }

@@ -54,7 +54,7 @@ export function convertedReport(
         .filter((input) => !conversions.some(({ from }) => from === input))
         .map(({ file }) => ({
           about: file,
-          text: 'is ignored, because other files contain limits to convert.',
+          text: 'weir migrate ignored this file, because other files contain limits to convert.',
         })),
     ],
     same: domains.map((domain) => {

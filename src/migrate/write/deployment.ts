@@ -75,7 +75,7 @@ export function makeDeployment(
       });
       isAdded = true;
     } else {
-      files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'unchanged' });
+      files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'copied, unchanged' });
     }
     names.set(input, name);
   }
@@ -97,7 +97,7 @@ export function makeDeployment(
       path: join(place, below),
       content: readConfigFile(file),
       mode: modeOf(file),
-      note: 'unchanged',
+      note: 'copied, unchanged',
     });
   }
   const written = policies.files.length > 0 ? place : undefined;

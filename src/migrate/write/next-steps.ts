@@ -7,6 +7,7 @@ import type { Installation } from '../read/installation.js';
 import { policyDirectoryInContainer } from '../read/locate-policies.js';
 import type { Deployed, PublishedPort } from '../read/workload.js';
 import type { Report } from '../report.js';
+import { EFFECTS_OF_OLD_DEFAULTS } from '../variable-findings.js';
 import { type Deployment, VARIABLES_FILE } from './deployment.js';
 import type { Target } from './edit-workload.js';
 
@@ -26,15 +27,15 @@ export function nextSteps(written: Written): string {
   const { installation, deployment, target, report } = written;
   const { pick, inputs, root } = installation;
   const sources = [...inputs.map(({ file }) => file), ...(root === undefined ? [] : [root])];
-  const added = Object.entries(target.variables).map(([name, value]) => `- \`${name}=${value}\``);
+  const added = Object.entries(target.variables).map(([name, value]) => addedLine(name, value));
   const image =
     pick && `- \`${target.image}\` replaces \`${pick.workload.image || 'the locally built image'}\`.`;
   const unset =
     'These variables were unset, and their defaults in weir and envoyproxy/ratelimit differ. ' +
     (deployment.isAdded
-      ? 'The written files set the old defaults, so that the behavior does not change. Remove'
-      : 'Set the old defaults, so that the behavior does not change. Omit') +
-    " a line to use weir's default (`docs/migrate.md` lists both defaults):";
+      ? 'The written files set the defaults of envoyproxy/ratelimit. Remove'
+      : 'Set the defaults of envoyproxy/ratelimit. Omit') +
+    " a line to use weir's default (`docs/migrate.md` in the weir repository lists both defaults):";
   const steps = [
     'Build the image in a checkout of the weir repository:\n   `docker build -f deploy/Dockerfile -t ' +
       `${target.image} .\`\n   ${pushOf(target.image)}${pullNote(pick?.workload.deployed)}`,
@@ -51,7 +52,7 @@ export function nextSteps(written: Written): string {
     ].join('\n'),
     ...(added.length === 0 ? [] : [unset, added.join('\n')]),
     '## Open decisions',
-    listOf(report.decide) || 'Nothing.',
+    listOf(report.decide) || 'None.',
     ...(report.advice.length === 0 ? [] : ['## Good to know', listOf(report.advice)]),
     '## Next steps',
     ...(report.decide.length === 0
@@ -76,8 +77,14 @@ function pullNote(deployed: Deployed | undefined): string {
 function pushOf(image: string): string {
   return /^[^/]*[.:][^/]*\//.test(image)
     ? `Push the image: \`docker push ${image}\`.`
-    : 'If the image is pulled from a registry, run `weir migrate` again with `--force` and `--image ' +
-        '<registry>/weir:<version>`, and push the image under that name.';
+    : 'If your machines pull the image from a registry, tag and push it as `<registry>/weir:<version>`. Then ' +
+        'run `weir migrate` again: `--image <registry>/weir:<version>` writes this name to the files, and ' +
+        '`--force` overwrites them.';
+}
+
+function addedLine(name: string, value: string): string {
+  const effect = EFFECTS_OF_OLD_DEFAULTS[name];
+  return `- \`${name}=${value}\`${effect === undefined ? '' : `: ${effect}`}`;
 }
 
 function listOf(findings: readonly Finding[]): string {
@@ -103,8 +110,8 @@ function checkSteps(written: Written): readonly string[] {
     return [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
   const merge = written.settings.mergeDomains ? ' -merge_domain_configs=true' : '';
   return [
-    'Check all policy files that the server will load: `weir ratelimit-config-check -config_dir ' +
-      `${shellWord(checked)}${merge}\`.`,
+    `Check the policies. ${code(checked)} contains copies of exactly the files that weir loads: \`weir ` +
+      `ratelimit-config-check -config_dir ${shellWord(checked)}${merge}\`.`,
   ];
 }
 
@@ -201,24 +208,26 @@ function composeSteps(
     report.files.length === 0
       ? ''
       : ' The service mounts the policies in ' +
-        `${[report.directory ?? report.files].flat().map(code).join(', ')}, as before. The written ` +
-        'policies are a copy.';
+        `${[report.directory ?? report.files].flat().map(code).join(', ')}, as before, and not the ` +
+        'copies.';
   return [
     (isOverlay
-      ? 'Replace only this service. The written file overrides your files, which stay unchanged.'
-      : 'Replace only this service. `--project-directory` keeps its project, networks and relative paths.') +
+      ? `Replace only this service. ${code(file)} overrides your files, which stay unchanged.`
+      : `Replace only this service. With \`--project-directory\`, docker compose uses the project, networks ` +
+        `and relative paths of ${code(original)}.`) +
       `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
       `   ${up(isOverlay ? [...files, file] : [file])}`,
     healthStep(settings.port, ports, command(isOverlay ? [...files, file] : [file]), service),
-    'If the service works as expected, ' +
-      `${isOverlay ? 'keep that file next to the others' : `replace ${code(original)} with that file`}. ` +
-      `To roll back, run ${up(files)}`,
+    `To roll back, run ${up(files)}. If the service works as expected, ` +
+      (isOverlay
+        ? `move ${code(file)} next to your other files, and add it with \`-f\` to all commands.`
+        : `keep a copy of ${code(original)} for a rollback, and replace it with ${code(file)}.`),
   ];
 }
 
 function dockerSteps({ directory, deployment, settings, target }: Written): readonly string[] {
   const lines = deployment.files.map(({ path }) => path).filter((path) => path === VARIABLES_FILE);
-  const env = [...deployment.names.values(), ...lines].map(
+  const env = [...new Set([...deployment.names.values(), ...lines])].map(
     (name) => ` --env-file ${shellWord(join(directory, name))}`,
   );
   const place = deployment.policies;

@@ -26,7 +26,7 @@ export const PER_SECOND_SETTINGS = {
       type: 'optional_duration',
       default: '',
       help: 'Maximum time that a request waits for the second Redis. If unset: REDIS_TIMEOUT.',
-      reference: { default: '10s' },
+      reference: { default: '10s', differs: 'If unset, weir uses REDIS_TIMEOUT.' },
     },
     socketTypeHelp: '`tcp` or `unix`. See REDIS_SOCKET_TYPE.',
   }),

@@ -36,7 +36,7 @@ async function migrated(name: string, ...args: readonly string[]): Promise<strin
     cwd: root.path,
   });
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toContain('Needs a decision\n  nothing\n');
+  expect(stdout).toContain('No decisions are needed.\n');
   const text = readFileSync(join(written, name), 'utf8');
   expect(text).not.toContain('envoyproxy/ratelimit:');
   return text;

@@ -43,7 +43,7 @@ describe('commands', () => {
 
   // The installation before the switch.
   const after = readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8');
-  root.write('docker-compose.yaml', after.replace(/image: weir # was (\S+)/, 'image: $1:4d2efd61'));
+  root.write('docker-compose.yml', after.replace(/image: weir # was (\S+)/, 'image: $1:4d2efd61'));
   cpSync(join(repositoryRoot, 'deploy/from-ratelimit/config'), root.join('config'), { recursive: true });
 
   const commands = fenced(page, 'sh');
@@ -61,8 +61,8 @@ describe('commands', () => {
 
   test('are complete', () => {
     expect(ofWeir).toEqual([
-      'weir migrate docker-compose.yaml',
-      'weir migrate docker-compose.yaml --write moved',
+      'weir migrate docker-compose.yml',
+      'weir migrate docker-compose.yml --write moved',
       'weir ratelimit-config-check -config_dir moved/config',
       'weir ratelimit-config-check -config_dir moved/config',
     ]);

@@ -33,7 +33,7 @@ describe('an installation of envoyproxy/ratelimit with Sentinels needs no decisi
     const command = [WEIR_MAIN, 'migrate', file, '--write', `written-${file}`];
     const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd: folder.path });
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('\nNeeds a decision\n  nothing\n');
+    expect(stdout).toContain('\nNo decisions are needed.\n');
     return readFileSync(folder.join(`written-${file}`, file), 'utf8');
   };
 

@@ -45,7 +45,7 @@ test('an installation that sets all variables with different defaults needs no d
       about:
         'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
         'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
-      text: 'same meaning in weir as in envoyproxy/ratelimit.',
+      text: 'the meaning is the same in weir.',
     },
   ]);
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
@@ -64,6 +64,30 @@ test('without variables, lists different defaults and how to keep them', () => {
   expect(undecided.map(({ about }) => about)).toEqual(Object.keys(keep));
   // The reference's default of REDIS_URL is the address of twemproxy, so REDIS_TYPE needs a decision.
   expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT', 'REDIS_TYPE']);
+});
+
+test('says what weir does with an old default that has another effect in weir', () => {
+  const { DEBUG_HOST: _host, REDIS_TIMEOUT: _timeout, ...others } = COMPLETE;
+  const texts = Object.fromEntries(findInVariables(others).decide.map(({ about, text }) => [about, text]));
+  expect(texts['DEBUG_HOST']).toMatch(
+    /Set DEBUG_HOST=0\.0\.0\.0 .* with 403 until you set ADMIN_TOKENS_FILE\.$/,
+  );
+  expect(texts['REDIS_TIMEOUT']).toMatch(
+    /Set REDIS_TIMEOUT=10s to keep the old default\. A request then waits/,
+  );
+});
+
+test('REDIS_PERSECOND_TIMEOUT needs a decision only if REDIS_TIMEOUT differs from its old default', () => {
+  const { REDIS_TIMEOUT: _, ...others } = COMPLETE;
+  const perSecond = { ...others, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' };
+  expect(findInVariables(perSecond).keep).toEqual({ REDIS_TIMEOUT: '10s' });
+  expect(findInVariables({ ...perSecond, REDIS_TIMEOUT: '10s' }).keep).toEqual({});
+  expect(findInVariables({ ...perSecond, REDIS_TIMEOUT: '1s' }).decide).toEqual([
+    {
+      about: 'REDIS_PERSECOND_TIMEOUT',
+      text: expect.stringMatching(/is 10s\. If unset, weir uses REDIS_TIMEOUT\. Set/),
+    },
+  ]);
 });
 
 test('lists unneeded and unused variables', () => {
@@ -88,7 +112,7 @@ test('lists unneeded and unused variables', () => {
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
   expect(unused).toContainEqual({
     about: 'GRPC_SERVER_TLS_CA_CERT',
-    text: 'unknown to weir, and ignored.',
+    text: 'weir ignores variables that it does not know.',
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -96,7 +120,7 @@ test('lists unneeded and unused variables', () => {
   });
   expect(same).toContainEqual({
     about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
-    text: expect.stringContaining('has the same meaning in weir'),
+    text: expect.stringContaining('the meaning is the same in weir'),
   });
 });
 
@@ -118,7 +142,10 @@ test('variables of Node.js are not reported as unused', () => {
     { ...COMPLETE, NODE_OPTIONS: '--max-old-space-size=160', NODE_NAME: 'a' },
     new Set(),
   );
-  expect(advice).toContainEqual({ about: 'NODE_OPTIONS', text: 'configures Node.js, which runs weir.' });
+  expect(advice).toContainEqual({
+    about: 'NODE_OPTIONS',
+    text: 'Node.js, which runs weir, reads this variable.',
+  });
   expect(unused.map(({ about }) => about)).toEqual(['NODE_NAME']);
 });
 
@@ -135,15 +162,18 @@ describe('needs a decision', () => {
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
-      /^USE_STATSD, USE_PROMETHEUS: are all enabled\. envoyproxy\/ratelimit accepts only one/,
+      /^USE_STATSD, USE_PROMETHEUS: all of these are enabled\. envoyproxy\/ratelimit accepts only one/,
     ],
-    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: is the prefix of every Redis key/],
+    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: every Redis key begins with this prefix/],
     [
       { REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_SOCKET_TYPE: 'unix' },
       /^REDIS_TYPE: REDIS_URL looks like an address of twemproxy .* Set REDIS_TYPE=PROXY, or set REDIS_URL/,
     ],
-    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: contains a Redis/],
-    [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
+    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: the value contains a Redis/],
+    [
+      { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' },
+      /^REDIS_PERSECOND_TIMEOUT: this variable is not set/,
+    ],
   ])('%j', (variables, expected) => {
     const lines = decide(variables);
     expect(lines).toEqual([expect.stringMatching(expected)]);
@@ -221,7 +251,7 @@ test('a variable that both services duplicate needs no decision', () => {
   const doubled = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' };
   const { advice, decide: undecided } = findInVariables({ ...COMPLETE, ...doubled });
   expect(advice).toEqual([
-    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^is enabled/) },
+    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^these headers are enabled/) },
   ]);
   expect(undecided).toEqual([]);
 });

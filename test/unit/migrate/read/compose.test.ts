@@ -172,8 +172,11 @@ describe('mounts', () => {
 });
 
 test.each([
-  ['healthcheck: { test: [CMD, curl, -f, "http://localhost:8080/healthcheck"] }', 'runs curl, which'],
-  ['healthcheck: { test: "wget -q localhost:8080/healthcheck || exit 1" }', 'runs wget, which'],
+  [
+    'healthcheck: { test: [CMD, curl, -f, "http://localhost:8080/healthcheck"] }',
+    'this check runs curl, which',
+  ],
+  ['healthcheck: { test: "wget -q localhost:8080/healthcheck || exit 1" }', 'this check runs wget, which'],
 ])('%s does not run in the image', (service, said) => {
   const { decide } = files.good({ 'c.yaml': composeFile(`${IMAGE}\n${service}`) });
   expect(decide.map(({ text }) => text)).toEqual([expect.stringContaining(said)]);

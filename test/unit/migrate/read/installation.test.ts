@@ -75,7 +75,7 @@ describe('variables of compose', () => {
     ],
     ['a missing env file', 'env_file: gone.env', 'this file in "env_file" cannot be read'],
     ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" refers to the service'],
-    ['little memory', 'mem_limit: 64m', 'has a memory'],
+    ['little memory', 'mem_limit: 64m', 'the memory limit'],
   ])('needs a decision: %s', (_name, service, text) => {
     const { environment, decide } = files.good({ 'c.yaml': composeFile(service) });
     expect([...environment.decide, ...decide]).toEqual([
@@ -111,9 +111,9 @@ describe('variables of Kubernetes', () => {
     expect(environment.same).toEqual([
       {
         about: 'REDIS_AUTH',
-        text: 'comes from the Secret redis (key password) as before; weir migrate does not read its value.',
+        text: 'the value comes from the Secret redis (key password) as before; weir migrate does not read the value.',
       },
-      { about: 'POD_IP', text: 'is set by Kubernetes as before.' },
+      { about: 'POD_IP', text: 'Kubernetes still sets this variable.' },
     ]);
   });
 
@@ -230,7 +230,7 @@ describe('Envoy Gateway', () => {
     expect(same.map(({ about, text: said }) => `${about}: ${said}`)).toEqual([
       'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS. weir enforces them as before.',
       'BackendTrafficPolicy p: 1 rule that Envoy enforces locally, without a rate limit service.',
-      'EnvoyProxy e: configures Envoy, not the rate limit service.',
+      'EnvoyProxy e: this resource configures Envoy, not the rate limit service.',
     ]);
     expect(decide).toEqual([]);
   });

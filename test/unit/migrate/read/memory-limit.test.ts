@@ -14,14 +14,14 @@ test('docker compose uses powers of 1024, and Kubernetes only with an i in the u
   for (const limit of ['256Mi', '262144Ki', '0.25Gi', '269M', '268435456'])
     expect({ limit, texts: textsOf(limit, 'kubernetes', BOUND) }).toEqual({ limit, texts: [] });
   expect(textsOf('256M', 'kubernetes', BOUND)).toEqual([
-    'has a memory limit of 256M, but weir uses about 100 MB before its first call; raise the limit to ' +
+    'the memory limit is 256M, but weir uses about 100 MB before its first call; raise the limit to ' +
       '256Mi, or to 512Mi.',
   ]);
 });
 
 test('settings for small containers', () => {
   expect(textsOf('128m', 'compose')).toEqual([
-    'has a memory limit of 128m, but weir uses about 100 MB before its first call; raise the limit to ' +
+    'the memory limit is 128m, but weir uses about 100 MB before its first call; raise the limit to ' +
       '256m and set NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
   ]);
   expect(textsOf('128Mi', 'kubernetes', '--max_old_space_size=100')).toEqual([
@@ -31,7 +31,7 @@ test('settings for small containers', () => {
 
 test('with 256 MiB, only the heap needs a limit, and with 512 MiB nothing does', () => {
   const heap = [
-    'has a memory limit of 256Mi, but the heap of Node.js alone can grow to 256 MiB; set ' +
+    'the memory limit is 256Mi, but the heap of Node.js alone can grow to 256 MiB; set ' +
       'NODE_OPTIONS=--max-old-space-size=160, or raise the limit to 512Mi.',
   ];
   expect(textsOf('256Mi', 'kubernetes')).toEqual(heap);

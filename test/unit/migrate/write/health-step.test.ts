@@ -81,6 +81,17 @@ test('the ports of several files are combined', async () => {
   expect(CURL.exec((await stepFor(texts)) ?? '')?.[1]).toBe('http://127.0.0.1:18080/healthcheck');
 });
 
+test('without a compose file, each env file is passed to docker once', async () => {
+  const folder = files.folderOf({ 'weir.env': 'LOG_LEVEL=info\n', 'config/shop': POLICY });
+  await runMigrate([folder, '--env', `${folder}/weir.env`, '--write', `${folder}/out`], {
+    out: () => undefined,
+    err: () => undefined,
+  });
+  const page = readFileSync(`${folder}/out/README.md`, 'utf8');
+  expect(page.match(/--env-file/g)).toHaveLength(1);
+  expect(page).toContain('- `DEBUG_HOST=0.0.0.0`: weir then answers weir bucket and weir top with 403');
+});
+
 test('without a compose file, the ports in the variables are published', async () => {
   const folder = files.folderOf({ 'rl.env': 'PORT=9090\nGRPC_PORT=9091\n', 'config/shop': POLICY });
   await runMigrate([`${folder}/rl.env`, folder, '--write', `${folder}/out`], {
