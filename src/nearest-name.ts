@@ -38,7 +38,7 @@ function plainForm(text: string): string {
   return text.toLowerCase().replaceAll(/[-_ ]/g, '');
 }
 
-/** Returns the Levenshtein distance of two short texts. Two swapped neighbours count as one edit. */
+/** Returns the Levenshtein distance of two short strings. Two swapped neighbours count as one edit. */
 function editDistance(a: string, b: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -6,15 +6,15 @@
 export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
 const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE.source, 'gu');
 const ALL_BUT_NEWLINE = new RegExp(`(?!\\n)${UNPRINTABLE.source}`, 'gu');
-/** Fast check: most texts do not match, and need no further processing. */
+/** Fast check: most strings do not match, and need no further processing. */
 const NOT_PLAIN = /[^\n\x20-\x7e]/;
 
-/** Returns a text on one line, with unprintable characters escaped as in JSON: `\u202e`. */
+/** Returns a string on one line, with unprintable characters escaped as in JSON: `\u202e`. */
 export function printableLine(text: string): string {
   return text.replaceAll(ALL_UNPRINTABLE, escaped);
 }
 
-/** Returns a text of several lines, with other unprintable characters escaped. JSON keeps its meaning. */
+/** Returns a string of several lines, with other unprintable characters escaped. JSON keeps its meaning. */
 export function printableLines(text: string): string {
   return NOT_PLAIN.test(text) ? text.replaceAll(ALL_BUT_NEWLINE, escaped) : text;
 }
@@ -24,7 +24,7 @@ export function printableJson(value: unknown, indent?: number): string {
   return printableLines(JSON.stringify(value, null, indent));
 }
 
-/** Returns a text with a placeholder for each unprintable character, so that columns stay aligned. */
+/** Returns a string with a placeholder for each unprintable character, so that columns stay aligned. */
 export function printable(text: string): string {
   return text.replaceAll(ALL_UNPRINTABLE, '\ufffd');
 }

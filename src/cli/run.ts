@@ -111,7 +111,7 @@ export function commandHelps(): ReadonlyMap<string, string> {
 
 /**
  * Runs `weir` with the arguments after its name and resolves with the exit code. Control characters in the output are
- * escaped, so that texts from servers, files and arguments cannot control the terminal.
+ * escaped, so that strings from servers, files and arguments cannot control the terminal.
  */
 export async function run(args: readonly string[], process: Io): Promise<number> {
   const io: Io = {

@@ -44,10 +44,10 @@ const STEP_BYTES = 64 * 1024;
 const ENTRY_COST_BYTES = 16;
 /** Ratio of the decoding cost of other text to the cost of ASCII text. */
 const ASCII_COST_DIVISOR = 16;
-/** In steps, the texts of entries larger than this are decoded last. */
+/** If a request is decoded in steps, keys and values of entries larger than this are decoded after everything else. */
 const DEFERRED_ENTRY_BYTES = 16 * 1024;
 
-/** An entry whose texts are decoded last, in steps. */
+/** A large entry whose key and value are decoded in steps, after the rest of the request. */
 interface DeferredEntry {
   readonly entry: { key: string; value: string };
   readonly keyStart: number;
@@ -69,7 +69,7 @@ export class RequestDecoder {
   /** Cost of this message in addition to its bytes and entries, and the cost at which the current step ends. Bytes. */
   #stepCost = 0;
   #stepEnd = 0;
-  /** Undefined if long texts are decoded immediately. */
+  /** Undefined if long strings are decoded immediately. */
   #deferred: DeferredEntry[] | undefined;
 
   constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new StringCache()) {

@@ -17,7 +17,7 @@ import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
  * does.
  */
 
-/** Maximum size of a member or an item without its texts: its tags and lengths, and a double. */
+/** Maximum size of a member or an item without its strings: its tags and lengths, and a double. */
 const MAX_MEMBER_BYTES = 40;
 
 /** Returns the maximum number of bytes that {@link writeStruct} writes for `member`. */

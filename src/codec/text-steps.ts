@@ -2,12 +2,13 @@ import { isAscii } from 'node:buffer';
 import { freeBuffer } from '../runtime/free-buffer.js';
 
 /**
- * Minimum length in bytes of texts that are decoded in steps. A byte takes about 5 ns if much of the text is not ASCII.
+ * Minimum length in bytes of strings that are decoded in steps. A byte takes about 5 ns if much of the string is not
+ * ASCII.
  */
 export const LONG_TEXT_BYTES = 64 * 1024;
 
 /**
- * Decodes a long text in `bytes[start, end)` in steps, as Buffer#toString does, with U+FFFD for invalid UTF-8. The
+ * Decodes a long string in `bytes[start, end)` in steps, as Buffer#toString does, with U+FFFD for invalid UTF-8. The
  * result is one flat string: if pieces were joined, reading the first character would copy all of them. Each step
  * decodes `pieceBytes`, which must be at least 4.
  */

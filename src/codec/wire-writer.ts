@@ -2,7 +2,7 @@
 const SLAB_BYTES = 65_536;
 /** Maximum length in UTF-8 of one UTF-16 unit. */
 export const MAX_BYTES_PER_UNIT = 3;
-/** Maximum number of cached texts. Texts of 128 bytes or more are not cached. */
+/** Maximum number of cached strings. Strings of 128 bytes or more are not cached. */
 const MAX_CACHED_TEXTS = 4096;
 const TWO_POW_14 = 0x4000;
 const TWO_POW_21 = 0x20_0000;
@@ -27,7 +27,7 @@ export class WireWriter {
    * The memory of the slab. Reading this property of the slab would cost more than everything else in {@link finish}.
    */
   #memory = this.#slab.buffer;
-  /** Cached texts with their length prefix, as encoded in a field. */
+  /** Cached strings with their length prefix, as encoded in a field. */
   readonly #cachedTexts = new Map<string, Uint8Array>();
   /** Everything from here to `#end` is written. */
   #at = SLAB_BYTES;
@@ -118,7 +118,7 @@ export class WireWriter {
     new DataView(this.#memory, this.#at, 8).setFloat64(0, value, true);
   }
 
-  /** Same as {@link textField}, for texts that recur: names from the policy or this program, never from callers. */
+  /** Same as {@link textField}, for strings that recur: names from the policy or this program, never from callers. */
   cachedTextField(tag: number, text: string): void {
     const known = this.#cachedTexts.get(text);
     if (known === undefined) {

@@ -15,7 +15,7 @@ export interface OwnedConnection {
    */
   readonly heldBytes: number;
   /**
-   * Processes bytes of the peer, `chunk[from, chunk.length)`, which may be split anywhere. The bytes are processed or
+   * Processes bytes from the peer, `chunk[from, chunk.length)`. Chunks may end anywhere. The bytes are processed or
    * copied before this method returns, and the responses are sent in one write at its end. Returns the offset at which
    * processing stopped because the work slice is used up; call again with the rest. Returns `chunk.length` if all bytes
    * are processed.

@@ -29,7 +29,7 @@ export class BodyBuffer {
     if (from < piece.length) this.#pieces.push(piece.subarray(from));
   }
 
-  /** Returns the whole body in few pieces. Nothing may be added afterwards. */
+  /** Returns the whole body as a small number of pieces. Nothing may be added afterwards. */
   end(): readonly Buffer[] {
     this.#endBlock();
     return this.#pieces;

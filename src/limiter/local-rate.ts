@@ -13,9 +13,10 @@ interface Share {
 
 /**
  * Returns the part of a rate that one process enforces while the store is unavailable: `share` (above 0, at most 1)
- * divided by `workers` (an integer >= 1). Capacity, refill rate, debt and the hits of a window are all scaled down. A
- * limit above 0 keeps at least one token or hit, and a debt above 0 stays above 0, so that charges remain charges. The
- * refill rate has no such minimum. Returns `rate` itself if the process enforces all of it.
+ * divided by `workers` (an integer >= 1). Capacity, refill rate, debt and the hits of a window are all scaled down. If
+ * the limit is above 0, at least one token or hit remains. A maximum debt above 0 stays above 0, because otherwise weir
+ * would deny charges instead of taking them. The refill rate has no such minimum. Returns `rate` itself if the process
+ * enforces all of it.
  */
 export function localRate(rate: Rate, share: number, workers: number): Rate {
   const millionths = Math.max(1, Math.round(share * SHARE_UNITS));

@@ -17,7 +17,8 @@ const ROUNDING = 1e-6;
  * Therefore max(B, A - max(0, s (r T - C))) is enough in both cases. Once that many tokens are taken, down to empty,
  * the bucket holds no more than if the store had seen every hit. For a bucket that was full, the result exceeds B by at
  * most s C. Each process counts only the refill of its share. The sum over all processes is therefore also enough if
- * their shares add up to at most the limit. A window owes the hits that were allowed in it, until it ends.
+ * their shares add up to at most the limit. For a window, the result is the number of hits that were allowed in the
+ * current window.
  */
 export class OwedHits {
   /** The rate of the whole limit. */

@@ -235,8 +235,8 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /**
-   * Returns {@link costWhole} of `hits`. Hits above the capacity cost more than an empty bucket takes to fill, so that
-   * they never fit.
+   * Returns {@link costWhole} of `hits`. For more hits than the capacity, the cost exceeds what even a full bucket
+   * holds, so such a take is always denied.
    */
   takeCostWhole(hits: number): number {
     return hits > this.maxTokens ? this.fillWhole + 1 : costWhole(this, hits);

@@ -96,7 +96,7 @@ function readValue(text: string): { readonly text: string; readonly refersToVari
   return { text: plain, refersToVariables: refersToVariables(plain) };
 }
 
-/** Returns whether a text contains `$NAME` or `${NAME}`; `$$` is an escaped dollar sign. */
+/** Returns whether a string contains `$NAME` or `${NAME}`; `$$` is an escaped dollar sign. */
 function refersToVariables(text: string): boolean {
   return /\$(?:\{|[A-Za-z_])/.test(text.replaceAll('$$', ''));
 }

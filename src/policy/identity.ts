@@ -29,7 +29,7 @@ export function identityOf(policy: DomainPolicy, given: readonly Entry[]): reado
   return parts.sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value));
 }
 
-/** Returns a text that is equal for equal identities only. */
+/** Returns a string that is equal for equal identities only. */
 export function identityText(identity: readonly IdentityPart[]): string {
   return JSON.stringify(identity.map(({ key, value, secret }) => [key, value, secret ? 1 : 0]));
 }

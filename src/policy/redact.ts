@@ -1,12 +1,12 @@
 import type { Entry } from '../limiter/entry.js';
 import { sha256Hex } from './names/sha256.js';
 
-/** Returns a text to show instead of a secret: long enough to distinguish secrets, and too short to guess them. */
+/** Returns a string to show instead of a secret: long enough to distinguish secrets, and too short to guess them. */
 export function redacted(secret: string): string {
   return redactedDigest(sha256Hex(secret));
 }
 
-/** Returns the same text for the SHA-256 of a secret, in hexadecimal digits. */
+/** Returns the same string for the SHA-256 of a secret, in hexadecimal digits. */
 export function redactedDigest(digest: string): string {
   return `[redacted sha256:${digest.slice(0, 8)}]`;
 }
@@ -30,7 +30,7 @@ export function isCredential(key: string): boolean {
   return CREDENTIALS.has(key.toLowerCase());
 }
 
-/** No secret keys in addition to the credentials in {@link isCredential}. */
+/** The secret keys of a policy that adds none to the credentials in {@link isCredential}. */
 export const NO_SECRETS: ReadonlySet<string> = new Set();
 
 /** Returns whether the values of an entry key are secrets: a credential, or one of `secretKeys`. */

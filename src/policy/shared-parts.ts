@@ -7,8 +7,9 @@ import type { PhaseSchedule } from './rule.js';
 const NO_NAMES: readonly string[] = [];
 
 /**
- * Shares equal parts of one domain's rules. Data from another thread has a copy for every rule, and thousands of rules
- * have few distinct rates, phases and keys. Fewer objects also shorten garbage collections.
+ * Shares equal parts of one domain's rules to save memory. Rules that arrive from another thread each have their own
+ * copies of rates, phases and keys, although thousands of rules may use only a few different ones. Fewer objects also
+ * shorten garbage collections.
  */
 export class SharedParts {
   private readonly texts = new Map<string, string>();

@@ -143,7 +143,7 @@ function listenAddress(settings: Settings): {
 export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
   const { settings, policies, clock, log } = options;
   let stopReports = (): void => {};
-  // Closers run in reverse order: invariants are reported until everything else is closed.
+  // This closer is added first and closers run in reverse order, so invariants are reported until the rest is closed.
   closers.add(async () => stopReports());
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());

@@ -10,7 +10,7 @@ const MAX_COMPARED_TAKES = 16;
 /** Number of takes that are processed in one slice. */
 const TAKES_PER_SLICE = 500;
 
-/** The total that the takes of one request request from one bucket. */
+/** A bucket that several takes of one request use, with their total hits. */
 class SharedBucket {
   /** Total hits, without refunds. */
   requestedHits = 0;

@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js';
 
 /**
- * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may contain texts of callers, so
- * matching must take linear time. JavaScript's own engine takes minutes for `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
+ * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may contain strings from callers,
+ * so matching must take linear time. JavaScript's own engine takes minutes for `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
  */
 export class GoRegExp {
   readonly source: string;

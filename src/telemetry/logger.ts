@@ -78,8 +78,8 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
 }
 
 /**
- * Parses a line and escapes control characters in its texts, which callers and servers may send. They could otherwise
- * forge lines or affect the terminal.
+ * Parses a line and escapes control characters in its strings. Otherwise, callers and servers could send control
+ * characters that forge lines or affect the terminal.
  */
 function readPrintable(line: string): object {
   return JSON.parse(line, (key, value: unknown) => {

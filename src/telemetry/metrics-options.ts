@@ -15,7 +15,7 @@ export interface DenyCacheStats {
 
 export interface MetricsOptions {
   /**
-   * Maximum number of series by rule, and separately of series by names that callers choose. Further series count as
+   * Maximum number of series for rules, and also of series whose names depend on requests. Further series count as
    * `other`.
    */
   readonly maxSeries: number;

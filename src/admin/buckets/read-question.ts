@@ -10,7 +10,7 @@ import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messag
 export const MAX_QUESTION_ENTRIES = 64;
 /** Maximum number of UTF-16 code units of a domain, a rule or a key. Names in a policy may be long. */
 const MAX_NAME = 8192;
-/** Maximum number of characters of a quoted text in a message. */
+/** Maximum number of characters of a quoted string in a message. */
 const MAX_SHOWN = 60;
 const ALL = BUCKET_ACTIONS;
 const LEVELS: readonly BucketAction[] = ['show', 'reset', 'grant'];
@@ -166,7 +166,7 @@ function wrongReason(value: unknown): string {
     : '';
 }
 
-/** Quotes a text of the question in a message. */
+/** Quotes a string of the question in a message. */
 export function quotedText(text: string): string {
   return JSON.stringify(shown(text, MAX_SHOWN));
 }

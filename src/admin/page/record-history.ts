@@ -6,8 +6,8 @@ import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 
 /**
- * Collects the decisions of all processes since the previous call, and resolves with the answers without a decision.
- * Processes that do not answer report their decisions with a later call.
+ * Passes the decisions that all processes made since the previous call to `take`. Resolves with the number of requests
+ * that the store could not decide. Processes that do not answer report their decisions with a later call.
  */
 export type CollectRates = (take: (counts: RateCounts) => void) => Promise<FailureCounts>;
 

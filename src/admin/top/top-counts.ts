@@ -9,7 +9,7 @@ import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/
 
 /** Maximum number of entries of a bucket that are stored. */
 export const MAX_TOP_ENTRIES = 16;
-/** Maximum number of characters of one stored text, and of all texts of a bucket's entries. */
+/** Maximum number of characters of one stored string, and of all strings of a bucket's entries. */
 export const MAX_TOP_TEXT = 100;
 export const MAX_TOP_TEXTS = 300;
 /** Longer names of buckets are stored as digests. */
@@ -17,17 +17,17 @@ const MAX_KEY = 200;
 /** Rule of requests that an operator's block denies. */
 export const BLOCK_LABEL = 'block';
 
-/** Copies a text, because a slice of a long string would keep the whole string in memory. */
+/** Copies a string, because a slice of a long string would keep the whole string in memory. */
 function copyText(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Returns the first `most` characters of a text, with a mark if it is longer. */
+/** Returns the first `most` characters of a string, with a mark if it is longer. */
 function cut(text: string, most: number): string {
   return copyText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
 }
 
-/** Returns entries for storage, with secrets redacted and long texts and lists shortened. */
+/** Returns entries for storage, with secrets redacted and long strings and lists shortened. */
 function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   let room = MAX_TOP_TEXTS;
   const kept = (text: string): string => {

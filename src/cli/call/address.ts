@@ -1,4 +1,4 @@
-/** Returns whether a text is `host:port`, with IPv6 addresses in brackets, or `unix:<path>`. */
+/** Returns whether a string is `host:port`, with IPv6 addresses in brackets, or `unix:<path>`. */
 export function isAddress(text: string): boolean {
   if (text.startsWith('unix:')) return text.length > 'unix:'.length;
   const port = Number(/^(?:\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text)?.[1]);

@@ -74,7 +74,7 @@ function certificateAdvice(details: string, { address, channel }: ServerTarget):
     : `${address} rejects the client certificate in --cert; see the server log for the reason`;
 }
 
-/** Returns advice if the listener uses another protocol than the call, else undefined. */
+/** Returns advice if the listener does not use the protocol of the call, else undefined. */
 async function protocolMismatch({ address, channel, own }: ServerTarget): Promise<string | undefined> {
   const protocol = await detectProtocol(address);
   if (protocol === 'HTTP/1.1') {

@@ -70,7 +70,7 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   );
 }
 
-/** Returns advice if the listener uses another protocol than the call, else undefined. */
+/** Returns advice if the listener does not use the protocol of the call, else undefined. */
 async function protocolMismatch(server: DebugServer, name: string): Promise<string | undefined> {
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   const protocol = await detectProtocol(`${host}:${server.port}`);

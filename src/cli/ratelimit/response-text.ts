@@ -97,7 +97,7 @@ function enumName(values: Readonly<Record<string, number>>, value: number): stri
   );
 }
 
-/** Quotes a text and escapes control characters, so that text from a server cannot control the terminal. */
+/** Quotes a string and escapes its control characters, so that a server cannot control the terminal. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f]/g,

@@ -10,14 +10,14 @@ function columnsOfCharacter(character: string): number {
   return DOUBLE_WIDTH.test(character) ? 2 : 1;
 }
 
-/** Returns the width of a text in terminal columns. The text must not contain control sequences. */
+/** Returns the width of a string in terminal columns. The string must not contain control sequences. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text) columns += columnsOfCharacter(character);
   return columns;
 }
 
-/** Cuts a text to at most `maxColumns` columns; `…` replaces the omitted part. */
+/** Cuts a string to at most `maxColumns` columns; `…` replaces the omitted part. */
 export function cutToColumns(text: string, maxColumns: number): string {
   if (text.length <= maxColumns / 2 || columnsOf(text) <= maxColumns) return text;
   let [shown, columns] = ['', 0];
@@ -29,7 +29,7 @@ export function cutToColumns(text: string, maxColumns: number): string {
   return maxColumns < 1 ? '' : `${shown}…`;
 }
 
-/** Pads a text with spaces to `columns` columns, on the right for `left` alignment and on the left for `right`. */
+/** Pads a string with spaces to `columns` columns, on the right for `left` alignment and on the left for `right`. */
 export function padded(text: string, columns: number, side: 'left' | 'right' = 'left'): string {
   const spaces = ' '.repeat(Math.max(0, columns - columnsOf(text)));
   return side === 'left' ? text + spaces : spaces + text;

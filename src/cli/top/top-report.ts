@@ -59,7 +59,7 @@ export function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
     : `no hits were used in the last ${of}`;
 }
 
-/** Returns whether the domain, rule or entries of a bucket contain a text, ignoring case. */
+/** Returns whether the domain, rule or entries of a bucket contain a string, ignoring case. */
 export function hasText(bucket: TopBucket, text: string): boolean {
   const whole = `${bucket.domain} ${bucket.rule} ${entriesText(bucket.entries)}`;
   return whole.toLowerCase().includes(text.toLowerCase());

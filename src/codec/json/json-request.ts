@@ -61,7 +61,7 @@ export const MAX_MEMBERS = 100;
 /** Depths of the lists of descriptors and entries. The outermost value is at depth 1. */
 const DESCRIPTORS_DEPTH = 2;
 const ENTRIES_DEPTH = 4;
-/** Longer texts are copied in steps. Bytes. */
+/** Longer strings are copied in steps. Bytes. */
 const PIECE_BYTES = 128 * 1024;
 /** Bytes of JSON that are processed in one step. */
 const STEP_BYTES = 128 * 1024;

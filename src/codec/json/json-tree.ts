@@ -2,7 +2,7 @@ import { DecodeError } from '../messages.js';
 
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null';
 
-/** A JSON value or member name, with its position in the bytes that it was read from. Texts are not copied. */
+/** A JSON value or member name, with its position in the bytes that it was read from. Strings are not copied. */
 export class JsonNode {
   readonly kind: JsonKind;
   /** Position of a string between its quotes. */

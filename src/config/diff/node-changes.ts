@@ -125,7 +125,8 @@ function overridesMoved(
 }
 
 /**
- * Reports that a list of blocks or regular expressions starts with another item, because the first item names the node.
+ * Reports a change of the first item in a list of blocks or regular expressions, because weir names the node after this
+ * item.
  */
 function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
   if (before.matcher === undefined || after.matcher === undefined) return undefined;
@@ -159,7 +160,9 @@ function flag(setting: string, before: boolean, after: boolean): LocalChange | u
   return before === after ? undefined : shift(setting, 'changes', onOff(before), onOff(after));
 }
 
-/** Tells whether the parents have the same difference, which is then reported for them. */
+/**
+ * Tells whether both nodes have the same `on_unmatched` as their parents. The change is then reported for the parents.
+ */
 function isInheritedUnmatched(before: PolicyNode, after: PolicyNode): boolean {
   return before.parent?.onUnmatched === before.onUnmatched && after.parent?.onUnmatched === after.onUnmatched;
 }

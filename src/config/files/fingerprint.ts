@@ -5,7 +5,7 @@ import { expandPathsInSteps, type PolicyPlace, pathOfPlace } from './policy-path
 export const FILES_PER_TURN = 64;
 
 /**
- * Returns a text that changes whenever a file or directory of a configuration is replaced, written to, added or
+ * Returns a string that changes whenever a file or directory of a configuration is replaced, written to, added or
  * removed. `identities` are those of its places. `files` maps each file, in load order, to its identity.
  */
 export function fingerprintOf(identities: readonly string[], files: ReadonlyMap<string, string>): string {

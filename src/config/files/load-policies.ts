@@ -139,8 +139,8 @@ export function readPolicies(
     options.onFile?.(at, found.length);
     return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
   });
-  // A key table is often in the directory of the policies. It is not a policy then, so the errors about it as a policy
-  // are dropped.
+  // A key table is often in the directory of the policies. Such a file is read like a policy, but it is not one, so the
+  // resulting errors are dropped.
   const tables = new Set(
     opened.flatMap(({ opened: { source } }) =>
       source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),

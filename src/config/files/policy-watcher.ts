@@ -34,7 +34,7 @@ export class PolicyWatcher {
   }
 
   /**
-   * Returns a text that changes whenever a file or directory of the configuration is replaced, written to, added or
+   * Returns a string that changes whenever a file or directory of the configuration is replaced, written to, added or
    * removed.
    */
   fingerprint(files: readonly string[]): string {

@@ -29,12 +29,12 @@ export type MappingName =
  * - `count`: uint32, 0 if absent; `kept_count`: uint32, never absent
  * - `wrapped_count`: google.protobuf.UInt32Value
  * - `percent`: double with presence
- * - `texts`: repeated string, none if absent; `families`: the same, where a single empty text is the empty list
+ * - `texts`: repeated string, none if absent; `families`: the same, where a single empty string is the empty list
  * - `duration`: google.protobuf.Duration; `time`: google.protobuf.Timestamp
  * - `metadata`: google.protobuf.Struct; `key_table`: KeyTable, a map of strings
  * - `phase`: string, or a PhaseSchedule in the field whose name ends in `_schedule`
  * - `store_failure`: string, or a LocalShare in the field whose name ends in `_share`
- * - `denied_response`: a DeniedResponse, whose preset is a text or whose body is a mapping
+ * - `denied_response`: a DeniedResponse, whose preset is a string or whose body is a mapping
  * - `mapping`, `list`: one message, or several
  * - `file_only`: no field, because only files have the key
  */

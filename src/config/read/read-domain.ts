@@ -98,7 +98,7 @@ class SiblingNodes {
   }
 }
 
-/** Returns a unique text for each value, block or pattern that a node matches. */
+/** Returns a unique string for each value, block or pattern that a node matches. */
 function matchedBy({ key, value, matcher }: NodeFields): readonly string[] {
   const name = `${key.length}:${key}`;
   if (matcher === undefined) return [`${name}=${value}`];

@@ -71,7 +71,7 @@ export function warnOfLiteral(reader: FieldReader, key: string, value: string): 
   if (message !== undefined) reader.warn('value', `"value" ${literally}, ${message}`);
 }
 
-/** Reads a text or a list of texts. */
+/** Reads a string or a list of strings. */
 function textsOf(reader: FieldReader, field: string): readonly Located<string>[] {
   const value = reader.field(field)?.value;
   if (value?.kind === 'scalar') {

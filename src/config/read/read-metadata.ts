@@ -13,7 +13,7 @@ export const MAX_METADATA_DEPTH = 30;
 
 /**
  * Reads `metadata`: any mapping, converted to a google.protobuf.Struct as in envoyproxy/ratelimit. Unquoted values
- * follow YAML 1.1, numbers become doubles, and keys become texts. Undefined if absent, empty or invalid.
+ * follow YAML 1.1, numbers become doubles, and keys become strings. Undefined if absent, empty or invalid.
  */
 export function readMetadata(reader: FieldReader): Metadata | undefined {
   const metadata = reader.mapping('metadata');

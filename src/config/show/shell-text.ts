@@ -1,12 +1,12 @@
 import { UNPRINTABLE } from '../../printable.js';
 
-/** Maximum number of characters shown. Longer texts are cut, because a line is for people to read. */
+/** Maximum number of characters shown. Longer strings are cut, because a line is for people to read. */
 const MAX_CHARACTERS = 100;
 const PLAIN = /^[\w@%+:,./-]+$/;
 
 /**
- * Returns a text from a caller as a shell argument: quoted if necessary, without characters that control a terminal or
- * break the line, and cut if it is long.
+ * Returns a string from a caller as a shell argument: quoted if necessary, without characters that control a terminal
+ * or break the line, and cut if it is long.
  */
 export function shellText(text: string): string {
   const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;

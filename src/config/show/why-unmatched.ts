@@ -16,7 +16,7 @@ const MAX_COMPARED_KEYS = 8;
 const MAX_COMPARED_PATHS = 64;
 const MAX_COMPARED_CHARACTERS = 40;
 const MAX_COMPARED_NAMES = 500;
-/** Maximum number of entries in a descriptor for which the nearest rule is searched. */
+/** Maximum number of entries in a descriptor. For a longer descriptor, the nearest rule is not determined. */
 const MAX_KEYS = 32;
 const MAX_PATHS_SHOWN = 5;
 /**

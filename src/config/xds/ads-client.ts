@@ -209,7 +209,7 @@ export class AdsClient {
   }
 }
 
-/** Cuts a text to at most `most` bytes of whole characters. */
+/** Cuts a string to at most `most` bytes of whole characters. */
 function cut(text: string, most: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= most) return text;

@@ -87,7 +87,7 @@ function messageOf(definition: PackageDefinition, name: string): MessageTypeDefi
   return definition[name] as MessageTypeDefinition<object, object>;
 }
 
-/** Returns the bytes in a form that protobufjs reads strictly. From a Buffer, it would accept a truncated text. */
+/** Returns the bytes in a form that protobufjs reads strictly. From a Buffer, it would accept a truncated string. */
 function strictBuffer(bytes: Uint8Array): Buffer {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) as Buffer;
 }

@@ -27,7 +27,7 @@ export function countProblems(problems: readonly ConfigProblem[]): number {
 
 /** Problems with the same remedy. */
 export interface ProblemGroup {
-  /** The field and the message without the parts that differ between problems: quoted texts and numbers. */
+  /** The field and the message without the parts that differ between problems: quoted strings and numbers. */
   readonly kind: string;
   readonly first: ConfigProblem;
   readonly count: number;

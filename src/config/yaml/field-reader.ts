@@ -147,7 +147,7 @@ export class FieldReader {
     this.problems.warn(this.at(key), this.pathOf(key), message);
   }
 
-  /** Reads a text. Numbers and other scalars are read as written. */
+  /** Reads a string. Numbers and other scalars are read as written. */
   text(key: string): string | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -157,8 +157,8 @@ export class FieldReader {
   }
 
   /**
-   * Reads a text of envoyproxy/ratelimit's format. Rejects unquoted numbers with a fraction or more than 63 bits, such
-   * as `value: 1.10`, as envoyproxy/ratelimit does.
+   * Reads a string of envoyproxy/ratelimit's format. Rejects unquoted numbers with a fraction or more than 63 bits,
+   * such as `value: 1.10`, as envoyproxy/ratelimit does.
    */
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
@@ -293,7 +293,7 @@ export class FieldReader {
     return readers;
   }
 
-  /** Reads a list of texts. */
+  /** Reads a list of strings. */
   texts(key: string, what: string): readonly Located<string>[] {
     const texts: Located<string>[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
@@ -341,7 +341,7 @@ function unquoted(value: YamlValue): string {
 const TYPOGRAPHIC_QUOTES =
   '\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07';
 
-/** Returns the typographic quotes around a text; undefined if it has none. */
+/** Returns the typographic quotes around a string; undefined if it has none. */
 function typographicQuotes(text: string): readonly [first: string, last: string] | undefined {
   const [first, last] = [text.charAt(0), text.charAt(text.length - 1)];
   if (text.length < 2 || !TYPOGRAPHIC_QUOTES.includes(first) || !TYPOGRAPHIC_QUOTES.includes(last))

@@ -1,8 +1,8 @@
 const QUOTE_IT = 'put the text in quotes';
 
 /**
- * Messages that replace the parser's own, by how the parser's messages begin. The parser's messages name no remedy, and
- * some repeat text that may be an API key.
+ * Replacements for the parser's messages. `start`: the beginning of the parser's message. The parser's messages name no
+ * remedy, and some repeat text that may be an API key.
  */
 const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
   ['Alias cannot be an empty string', 'a "*" without quotes begins an alias; quote it, as in "*"'],

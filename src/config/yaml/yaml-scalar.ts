@@ -1,4 +1,4 @@
-/** The meaning of an unquoted text in YAML 1.1, as gopkg.in/yaml.v2 reads it for envoyproxy/ratelimit. */
+/** The meaning of an unquoted string in YAML 1.1, as gopkg.in/yaml.v2 reads it for envoyproxy/ratelimit. */
 export type PlainValue =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -29,7 +29,7 @@ function wordsOf(value: PlainValue, words: readonly string[]): readonly (readonl
   return words.map((word) => [word, value]);
 }
 
-/** Reads an unquoted text. */
+/** Reads an unquoted string. */
 export function readPlain(text: string): PlainValue {
   const word = WORDS.get(text);
   if (word !== undefined) return word;

@@ -25,7 +25,8 @@ const NOT_UTF8 =
 
 /**
  * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit. Quotes have no effect, the
- * value must match a core tag, `!!binary` is decoded, and an unknown tag makes a text. `isPlain`: without quotes.
+ * value must match a core tag, `!!binary` is decoded, and a value with an unknown tag is a string. `isPlain`: without
+ * quotes.
  */
 export function readTagged(tag: string, text: string, isPlain: boolean): TaggedScalar {
   const name = tag.startsWith(CORE) ? tag.slice(CORE.length) : '';

@@ -85,7 +85,7 @@ export class H2GrpcServer implements GrpcServer {
   /**
    * Calls that arrive before the client has read the first GOAWAY are served. The second GOAWAY names the last call
    * that is served, so clients retry later calls elsewhere. When no handler runs any more, only responses remain to be
-   * sent, which takes a reading client at most the linger time.
+   * sent. Clients that read them receive them within the linger time.
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;

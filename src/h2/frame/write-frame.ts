@@ -3,7 +3,7 @@ import type { OutputBuffer } from '../output-buffer.js';
 import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, INITIAL_WINDOW_BYTES } from './frame-type.js';
 import { SETTING } from './settings.js';
 
-/** Maximum length of the debug text of a GOAWAY, in bytes. Longer texts are truncated. */
+/** Maximum length of the debug text of a GOAWAY, in bytes. Longer text is truncated. */
 const MAX_DEBUG_BYTES = 256;
 
 /** Writes a frame header (RFC 9113 section 4.1) at `at`. */

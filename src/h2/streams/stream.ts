@@ -41,7 +41,10 @@ export class H2Stream implements ServerStream {
   remoteEnded: boolean;
   /** Whether the HEADERS of the response were sent. */
   headersSent = false;
-  /** Whether the handler has ended the response. Part of it may still wait for windows. */
+  /**
+   * Whether the handler has ended the response. Part of the response may still wait until the flow-control windows
+   * allow it to be sent.
+   */
   responseEnded = false;
   /** Whether the stream is closed: nothing is received or sent any more. */
   closed = false;
@@ -54,7 +57,9 @@ export class H2Stream implements ServerStream {
   /** Octets of body that `content-length` still announces, or -1 if it is absent. */
   remainingContentLength: number;
 
-  /** Body parts that wait for windows, oldest first. {@link queueOffset} octets of the first part are sent. */
+  /**
+   * Body parts that wait for flow-control windows, oldest first. {@link queueOffset} octets of the first part are sent.
+   */
   queue: Uint8Array[] | undefined = undefined;
   queueOffset = 0;
   /** Trailers that wait for the end of the body. */

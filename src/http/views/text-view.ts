@@ -34,7 +34,7 @@ export class TextView {
     this.#memory = memory;
   }
 
-  /** Returns a text that was rendered after the call. Rejects with errors of its pieces. */
+  /** Returns a text that was rendered after the call. Rejects if one of its pieces throws an error. */
   text(): Promise<TextPages> {
     if (this.#running === undefined) return this.#start();
     this.#next ??= this.#running

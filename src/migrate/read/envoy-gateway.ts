@@ -45,7 +45,7 @@ export const GATEWAY_VARIABLES = {
   REDIS_SOCKET_TYPE: 'tcp',
 };
 
-/** Returns the services in an input's Envoy Gateway configurations, which are documents or texts in a ConfigMap. */
+/** Returns the services in an input's Envoy Gateway configurations, which are documents or strings in a ConfigMap. */
 export function gatewayServices(input: Input): readonly Workload[] {
   const found = manifestsOf(input.documents).flatMap(({ kind, fields }): readonly Found[] => {
     if (kind === 'EnvoyGateway') return [{ fields, as: 'file' }];

@@ -29,7 +29,7 @@ export function interpolate(text: string, variables: Variables): { readonly text
   return { text: known ? replaced : undefined };
 }
 
-/** Returns the variables in a text for which {@link interpolate} has no value. */
+/** Returns the variables in a string for which {@link interpolate} has no value. */
 export function unsetVariables(text: string, variables: Variables): readonly string[] {
   const names = [...text.matchAll(/\$(?:\$|\{(\w+)[^}]*\}|(\w+))/g)].flatMap(
     ([, braced, bare]) => braced ?? bare ?? [],

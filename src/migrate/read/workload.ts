@@ -25,7 +25,7 @@ export interface Mount {
 export type MountSource =
   /** A file or directory on this machine. */
   | { readonly kind: 'path'; readonly path: string }
-  /** A text in one of the files. */
+  /** Text in one of the files. */
   | { readonly kind: 'text'; readonly name: string; readonly part: OpenedPart; readonly file: string }
   /** A ConfigMap. `files` maps its keys to paths below the target; undefined mounts all keys under their own names. */
   | { readonly kind: 'config-map'; readonly name: string; readonly files?: ReadonlyMap<string, string> }

@@ -130,7 +130,7 @@ function limitText({ name, unit, multiplier, requests }: ConvertedLimit): string
   ].join(', ');
 }
 
-/** Quotes a text as JSON, which is also valid YAML if YAML's line ends and control characters are escaped, too. */
+/** Quotes a string as JSON, which is also valid YAML if YAML's line ends and control characters are escaped, too. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f\u2028\u2029\ufeff]/g,

@@ -81,7 +81,7 @@ export function splitTag(image: string): readonly [name: string, tag: string] {
   return [name, tag];
 }
 
-/** Returns the same workload, read from a changed text of its file. */
+/** Returns the same workload, read from the changed text of its file. */
 function readAgain(workload: Workload, inputs: readonly Input[], text: string): Workload | undefined {
   const input = readInputText(workload.input.file, text);
   if (typeof input === 'string') return undefined;
@@ -120,13 +120,13 @@ function unchangedParts({ input, edit }: Workload): string {
   return JSON.stringify([documents, without(root)]);
 }
 
-/** Returns whether `root` is not a document itself, but in a text such as in a ConfigMap, or in a list. */
+/** Returns whether `root` is not a document itself, but is contained in a string, as in a ConfigMap, or in a list. */
 function isEmbedded(root: YamlMap, { documents }: Input): boolean {
   return !documents.includes(root);
 }
 
 /**
- * Returns a value without positions. Texts that may contain `embedded` are omitted, because `embedded` is compared
+ * Returns a value without positions. Strings that may contain `embedded` are omitted, because `embedded` is compared
  * separately.
  */
 function withoutPositions(value: YamlValue, embedded?: YamlMap): unknown {

@@ -10,7 +10,7 @@ import type { YamlPath } from '../read/workload.js';
 
 type Lines = readonly string[];
 
-/** A value to insert: a text, a mapping or a list. */
+/** A value to insert: a string, a mapping or a list. */
 export type NewValue = string | NewMap | readonly NewValue[];
 export interface NewMap {
   readonly [key: string]: NewValue;
@@ -95,7 +95,7 @@ function addToList(lines: Lines, list: YamlList, items: readonly NewValue[]): Li
   return beginsWith(lines, list, '-') ? insertBlock(lines, list.at, itemLines(items)) : undefined;
 }
 
-/** Inserts texts after an opening bracket. */
+/** Inserts strings after an opening bracket. */
 function insertInFlow(lines: Lines, { line, column }: Position, added: Lines, isFollowed: boolean): Lines {
   const isSpaced = lines[line - 1]?.[column] === ' ';
   const end = isFollowed ? (isSpaced ? ',' : ', ') : '';

@@ -5,7 +5,7 @@ const NAME = 'weir-token';
  * tab, so that it survives a reload. The browser deletes it with the tab.
  */
 
-/** Returns whether a text can be sent as a token (RFC 6750, 2.1). Browsers reject headers with other characters. */
+/** Returns whether a string can be sent as a token (RFC 6750, 2.1). Browsers reject headers with other characters. */
 export function isToken(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }

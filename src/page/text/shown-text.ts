@@ -1,6 +1,6 @@
 /* Displays names and values from outside. Their characters are always visible and have no effect on the page. */
 
-/** Maximum number of characters of such a text that are shown at once. */
+/** Maximum number of characters of such a string that are shown at once. */
 export const MAX_SHOWN_TEXT = 160;
 
 /** Characters that are invisible or change how other text is read: controls, direction marks, unassigned characters. */
@@ -8,7 +8,7 @@ export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
 /** Two of these characters join emoji and letters of some scripts, and are legitimate. */
 const JOINERS = /^[\u200c\u200d]$/;
 
-/** Returns a text with all invisible characters written out, such as `\n` or `\u{202e}`. */
+/** Returns a string with all invisible characters written out, such as `\n` or `\u{202e}`. */
 export function visibleText(text: string): string {
   return text.replaceAll(INVISIBLE, (char) => {
     if (JOINERS.test(char)) return char;
@@ -20,7 +20,7 @@ export function visibleText(text: string): string {
 }
 
 /**
- * Returns the beginning of a text with more than `most` characters, followed by an ellipsis. Returns shorter texts
+ * Returns the beginning of a string with more than `most` characters, followed by an ellipsis. Returns shorter strings
  * unchanged.
  */
 export function cutText(text: string, most = MAX_SHOWN_TEXT): string {

@@ -11,9 +11,9 @@ import { sha256Hex } from './sha256.js';
  *
  *     domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]  [shape]
  *
- *     5:hello        a text of 5 characters (UTF-16 units)
- *     #<64 hex>      the SHA-256 of a text of more than 128 bytes, or of the value of a secret key, such as api_key or
- *                    a key that `derive` of any domain uses for API keys
+ *     5:hello        a string of 5 characters (UTF-16 units)
+ *     #<64 hex>      the SHA-256 of a string of more than 128 bytes, or of the value of a secret key, such as api_key
+ *                    or a key that `derive` of any domain uses for API keys
  *     5*files        the pattern of a node with share_threshold: one bucket for all values that it matches
  *     *<64 hex>      such a pattern of more than 128 bytes
  *     @8:10.0.0.1    an address in a block of `value_cidr`, as in RFC 5952; @#<64 hex> for the key of a credential
@@ -25,8 +25,8 @@ import { sha256Hex } from './sha256.js';
  *                    buckets have no such part
  *
  *     &<64 hex>      the SHA-256 of everything between the first entry and the limit, candidate or override, if a name
- *                    would exceed 1,024 bytes. In the name of an override, texts of entries after its 1,024th character
- *                    are hashed completely
+ *                    would exceed 1,024 bytes. In the name of an override, strings of entries after its 1,024th
+ *                    character are hashed completely
  *
  * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!`, `%` or `&`, and digits end with `:` or `*`, so its first
  * characters determine its kind. Example for `open-api`, tenant acme, group user-chats:
@@ -34,8 +34,8 @@ import { sha256Hex } from './sha256.js';
  */
 
 /**
- * Maximum length of texts in a bucket's name, in UTF-8 bytes; longer ones become their SHA-256, so that store keys stay
- * short whatever callers send.
+ * Maximum length of strings in a bucket's name, in UTF-8 bytes; longer ones become their SHA-256, so that store keys
+ * stay short whatever callers send.
  */
 export const MAX_PART_BYTES = 128;
 
@@ -91,7 +91,7 @@ export function shapePart(rate: Rate): string {
 
 /** Returns the part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
-  // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need not be measured.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short strings need not be measured.
   if (text.length * 3 <= MAX_PART_BYTES || Buffer.byteLength(text) <= MAX_PART_BYTES) {
     return `${text.length}:${text}`;
   }
@@ -118,8 +118,8 @@ export function patternPart(pattern: string): string {
 }
 
 /**
- * Returns the part for an address in a block. It differs from the part of a text: a node with the address as its value
- * has its own bucket, whatever spellings of the address match a block.
+ * Returns the part for an address in a block. It differs from the part of a string: a node with the address as its
+ * value has its own bucket, whatever spellings of the address match a block.
  */
 export function addressPart(address: string, isSecret: boolean): string {
   return `@${isSecret ? secretPart(address) : textPart(address)}`;
@@ -156,7 +156,7 @@ function withDigest(tag: string, rest: string): string {
 
 /**
  * Returns the bucket of entries that are named by their own values; secret values are hashed. Takes linear time: if the
- * name is too long in any case, single texts are not shortened.
+ * name is too long in any case, single strings are not shortened.
  */
 export function entriesKey(
   domain: string,

@@ -12,7 +12,7 @@ export type Token =
       readonly ranges: readonly (readonly [number, number])[];
     };
 
-/** A segment other than a text with at most one star. */
+/** A segment other than a string with at most one star. */
 export interface TokenSegment {
   readonly kind: 'tokens';
   readonly tokens: readonly Token[];
@@ -27,7 +27,7 @@ export interface TokenSegment {
 export type Segment =
   | { readonly kind: 'any' }
   | { readonly kind: 'literal'; readonly text: string }
-  /** A text with one `*`. */
+  /** A string with one `*`. */
   | { readonly kind: 'star'; readonly prefix: string; readonly suffix: string }
   | TokenSegment;
 
@@ -156,8 +156,8 @@ function hasEnds(path: string, from: number, to: number, head: string, tail: str
 }
 
 /**
- * Returns whether a text matches. Returning to the last star is sufficient, so it takes at most tokens times characters
- * steps.
+ * Returns whether a string matches. Returning to the last star is sufficient, so it takes at most tokens times
+ * characters steps.
  */
 function matchesTokens(
   tokens: readonly Token[],

@@ -43,7 +43,7 @@ class SegmentNode {
 }
 
 /**
- * Path patterns of many rules in one trie of segments: one walk finds the first rule that matches a path. Texts,
+ * Path patterns of many rules in one trie of segments: one walk finds the first rule that matches a path. Strings,
  * segments with one `*` and a trailing `**` are edges, so their number does not matter. Other patterns (`?`, sets,
  * several stars in a segment, `**` in the middle) are tested one by one where their edges end, if the path has the
  * required end.

@@ -1,7 +1,7 @@
 /** Steps for each visited node of a trie. */
 const NODE_STEPS = 12;
 
-/** A node of a radix trie, whose edges are labelled with texts. */
+/** A node of a radix trie, whose edges are labelled with strings. */
 class RadixNode<Held> {
   /** Label of the edge from the parent; a lookup by the first unit has already compared that unit. */
   label: string;
@@ -14,18 +14,18 @@ class RadixNode<Held> {
   }
 }
 
-/** The texts with one prefix. */
+/** The patterns that share a prefix. */
 interface Ends<Item> {
-  /** The prefix without a suffix. */
+  /** Item of the pattern that has no suffix (`prefix*`). */
   prefixOnly: Item | undefined;
-  /** By suffixes, reversed. */
+  /** Items of the other patterns, by reversed suffix. */
   suffixes: RadixNode<Item> | undefined;
 }
 
 /**
- * Texts with one star, `prefix*suffix`, each with an item. A walk over the start of a value, and for each matching
- * prefix over its end, finds all matching texts. The cost depends on the longest text, not on the number of texts.
- * Memory is proportional to the total length of the texts.
+ * Patterns with one star, `prefix*suffix`, each with an item. A lookup finds all prefixes of the value, and for each of
+ * them all suffixes that match. The cost depends on the longest pattern, not on the number of patterns. Memory is
+ * proportional to the total length of the patterns.
  */
 export class AffixTrie<Item> {
   private readonly root = new RadixNode<Ends<Item>>('');

@@ -32,7 +32,7 @@ export class CidrTable<Owner> {
   /** Prefix lengths of the blocks, longest first. */
   private readonly prefixes: Readonly<Record<4 | 6, number[]>> = { 4: [], 6: [] };
 
-  /** Adds `blocks`, canonical texts without an owner so far. */
+  /** Adds `blocks`, canonical strings without an owner so far. */
   add(blocks: readonly string[], owner: Owner): void {
     const index = this.owners.push(owner) - 1;
     for (const block of blocks) {
@@ -73,8 +73,8 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * Returns the owner of an address or network; undefined for other texts, and if no block contains all of it. Returns
-   * {@link EXCEEDED} if `work` is exhausted.
+   * Returns the owner of an address or network; undefined for other strings, and if no block contains all of it.
+   * Returns {@link EXCEEDED} if `work` is exhausted.
    */
   find(value: string, work: MatchWork = unboundedWork()): Owner | undefined | typeof EXCEEDED {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
@@ -90,7 +90,7 @@ export class CidrTable<Owner> {
    * addresses.
    */
   private findNetwork(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
-    // Most texts that are not addresses are not networks, either.
+    // Most strings that are not addresses are not networks, either.
     if (value.indexOf('/') <= 0) return undefined;
     if (!work.spend(NETWORK_STEPS)) return EXCEEDED;
     const network = networkOf(value);

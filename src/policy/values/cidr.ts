@@ -1,4 +1,4 @@
-/** Address family of a text: 0 if it is not an address. */
+/** Address family of a string: 0 if it is not an address. */
 export type AddressFamily = 0 | 4 | 6;
 
 /** Maximum length of an address: eight groups, the last two as IPv4. */
@@ -151,8 +151,8 @@ function groupOf(words: Uint32Array, group: number): number {
 }
 
 /**
- * Returns the spelling of an address, or of a {@link networkOf | network}, in bucket names; undefined for other texts.
- * A network of one address is that address.
+ * Returns the spelling of an address, or of a {@link networkOf | network}, in bucket names; undefined for other
+ * strings. A network of one address is that address.
  */
 export function canonicalAddress(text: string): string | undefined {
   if (text.includes('/')) {
@@ -212,7 +212,7 @@ export const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
 
 /**
  * Returns the block of a network as sent by Envoy's action masked_remote_address: `192.0.2.0/24`. Undefined for other
- * texts.
+ * strings.
  */
 export function networkOf(text: string): CidrBlock | undefined {
   if (text.length > MAX_BLOCK_LENGTH) return undefined;

@@ -6,40 +6,41 @@ import type { Wildcard } from './wildcard.js';
 /** Maximum number of patterns that are tested one by one, which is faster for usual values. */
 const MAX_SEQUENTIAL_PATTERNS = 8;
 /**
- * Maximum cost of searching inner texts one by one, in patterns times characters; beyond it, all are searched at once.
+ * Maximum cost of searching inner strings one by one, in patterns times characters; beyond it, all are searched at
+ * once.
  */
 const MAX_SEQUENTIAL_COST = 512;
 /** Steps for each pattern that is tested by itself. */
 const TRY_STEPS = 6;
-/** Number of units of two texts that are compared in a step. */
+/** Number of units of two strings that are compared in a step. */
 const UNITS_PER_STEP = 8;
 
-/** A pattern, as its position in the file, and the numbers of its inner texts. */
+/** A pattern, as its position in the file, and the numbers of its inner strings. */
 interface CandidatePattern {
   readonly place: number;
   readonly numbers: readonly number[];
 }
 
 /**
- * Value patterns in file order, each with its owner. A walk over start and end of a value finds the first match. If
- * patterns have texts between stars, one pass over the value finds all of these texts. Patterns with several
- * inner texts, or with an inner text and a prefix or suffix, are then tested one by one if the value contains all of
- * their texts.
+ * Value patterns in file order, each with its owner. For patterns with one star, the first match is found from the
+ * start and the end of the value. Other patterns also have inner strings, between two stars. One pass over the value
+ * finds all inner strings. Patterns with several inner strings, or with an inner string and a prefix or suffix, are
+ * then tested one by one if the value contains all of their inner strings.
  */
 export class PatternList<Owner> {
   private readonly wildcards: Wildcard[] = [];
   private readonly owners: Owner[] = [];
-  /** Patterns without inner texts, by prefix and suffix. */
+  /** Patterns without inner strings, by prefix and suffix. */
   private readonly affixes = new AffixTrie<number>();
-  /** The first of the others, and the number of their inner texts. */
+  /** The first of the others, and the number of their inner strings. */
   private firstInner = NO_NUMBER;
   private innerTexts = 0;
-  /** All inner texts, and the numbers of those that are not a complete pattern. */
+  /** All inner strings, and the numbers of those that are not a complete pattern. */
   private readonly texts: FoundText[] = [];
   private readonly numberOf = new Map<string, number>();
-  /** By number of a text: the patterns to test if a value contains it, and the rest of their conditions. */
+  /** By number of a string: the patterns to test if a value contains it, and the rest of their conditions. */
   private readonly candidates: CandidatePattern[][] = [];
-  /** By number of a text: the {@link round} in which a value last contained it. */
+  /** By number of a string: the {@link round} in which a value last contained it. */
   private readonly lastFound: number[] = [];
   private round = 0;
   private finder: TextFinder | undefined;
@@ -75,7 +76,7 @@ export class PatternList<Owner> {
     return number;
   }
 
-  /** Returns the candidates of the text that has the fewest, because many patterns may share the other texts. */
+  /** Returns the candidates of the string that has the fewest, because many patterns may share the other strings. */
   private rarest(numbers: readonly number[]): CandidatePattern[] {
     const lists = numbers.map((number) => this.candidates[number] as CandidatePattern[]);
     return lists.reduce((least, list) => (list.length < least.length ? list : least));
@@ -127,7 +128,7 @@ export class PatternList<Owner> {
     return lowest === EXCEEDED || found.length === 0 ? lowest : this.tryCandidates(value, lowest, work);
   }
 
-  /** Tests the patterns whose texts were all found. */
+  /** Tests the patterns whose strings were all found. */
   private tryCandidates(value: string, before: number, work: MatchWork): number | typeof EXCEEDED {
     const { found, lastFound } = this;
     let best = before;

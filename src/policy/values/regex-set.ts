@@ -44,7 +44,7 @@ interface Automaton {
   resetCache(state: State): State | null;
 }
 
-/** The start of a text: all of re2js's conditions hold there, and it reads only the first one. */
+/** The start of a string: all of re2js's conditions hold there, and it reads only the first one. */
 const BEGINNING = { context: (): number => 0xff };
 
 /** The progress of one set in one value. */

@@ -1,11 +1,11 @@
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 
-/** A text to search, with a number from 0. */
+/** A string to search, with a number from 0. */
 export interface FoundText {
   readonly text: string;
-  /** Unique among texts that are not whole patterns. */
+  /** Unique among strings that are not whole patterns. */
   readonly number: number;
-  /** Whether only the lowest number of all found texts is needed; otherwise each is reported. */
+  /** Whether only the lowest number of all found strings is needed; otherwise each is reported. */
   readonly isWhole: boolean;
 }
 
@@ -29,10 +29,10 @@ const FIELDS = 6;
 const HEADER = 1;
 
 /**
- * Finds which of many texts a value contains, in one pass (Aho and Corasick, "Efficient string matching", 1975). The
- * states form the trie of all texts. Each state has a failure link to the longest other state that is a suffix of its
- * text. Everything is in one array of words, about 40 bytes for each UTF-16 unit of the texts, so that another thread
- * can build it.
+ * Finds which of many strings a value contains, in one pass (Aho and Corasick, "Efficient string matching", 1975). The
+ * states form the trie of all strings. Each state has a failure link to the longest other state that is a suffix of its
+ * string. Everything is in one array of words, about 40 bytes for each UTF-16 unit of the strings, so that another
+ * thread can build it.
  */
 export class TextFinder {
   /** All data; for {@link TextFinder.from}. */
@@ -47,7 +47,8 @@ export class TextFinder {
   /** The lowest number of a whole pattern that ends here. */
   private readonly whole: Int32Array;
   /**
-   * The nearest state, this one or one of its suffixes, where a text that is not a whole pattern ends, and its number.
+   * The nearest state, this one or one of its suffixes, where a string that is not a whole pattern ends, and its
+   * number.
    */
   private readonly part: Int32Array;
   private readonly number: Int32Array;
@@ -75,14 +76,14 @@ export class TextFinder {
     this.mask = this.table.length - 1;
   }
 
-  /** Returns a finder with the {@link words} of another one with the same texts. */
+  /** Returns a finder with the {@link words} of another one with the same strings. */
   static from(words: Int32Array): TextFinder {
     const finder = new TextFinder(words);
     finder.fillDirect();
     return finder;
   }
 
-  /** Builds a finder, which takes about 100 ns for each unit of the texts. No text may be empty. */
+  /** Builds a finder, which takes about 100 ns for each unit of the strings. No string may be empty. */
   static build(texts: readonly FoundText[]): TextFinder {
     let maxStates = 1;
     for (const { text } of texts) maxStates += text.length;
@@ -96,7 +97,7 @@ export class TextFinder {
 
   /**
    * Returns the lowest number below `best` of a whole pattern that the value contains, or `best`. Appends the numbers
-   * of other texts that it contains to `parts`, each once, in no order.
+   * of other strings that it contains to `parts`, each once, in no order.
    */
   find(value: string, best: number, parts: number[], work: MatchWork): number | typeof EXCEEDED {
     // There are at most two table lookups per unit in total.
@@ -133,7 +134,7 @@ export class TextFinder {
     return lowest;
   }
 
-  /** Collects the texts that end at a state, up to the first that was visited before. */
+  /** Collects the strings that end at a state, up to the first that was visited before. */
   private collect(state: number, parts: number[], work: MatchWork): boolean {
     const visited = this.visited as Int32Array;
     for (let at = this.part[state] as number; at !== 0 && visited[at] !== this.round; ) {
@@ -189,7 +190,7 @@ export class TextFinder {
     return count;
   }
 
-  /** Computes the failure links, starting with the shortest texts, because longer ones need those of shorter ones. */
+  /** Computes the failure links, starting with the shortest strings, because longer ones need those of shorter ones. */
   private link(count: number): void {
     const { before, unit, fail, whole, part } = this;
     for (const state of byDepth(before, count)) {

@@ -1,6 +1,6 @@
 /**
- * V8's search (Boyer-Moore) uses only the last units of longer texts, and may compare a whole text at each position of
- * a value (kBMMaxShift).
+ * V8's search (Boyer-Moore) uses only the last units of longer strings, and may compare a whole string at each position
+ * of a value (kBMMaxShift).
  */
 const MAX_SHIFT_UNITS = 250;
 
@@ -9,9 +9,9 @@ export class Wildcard {
   readonly pattern: string;
   readonly prefix: string;
   readonly suffix: string;
-  /** Texts that must occur between prefix and suffix, in this order. */
+  /** Strings that must occur between prefix and suffix, in this order. */
   readonly middle: readonly string[];
-  /** Units of inner texts that may be compared at each position of a value. */
+  /** Units of inner strings that may be compared at each position of a value. */
   readonly slowUnits: number;
   private readonly fixedLength: number;
 
@@ -47,7 +47,7 @@ export class Wildcard {
   }
 
   /**
-   * Returns whether the value is long enough and has the prefix and suffix, which is sufficient without inner texts.
+   * Returns whether the value is long enough and has the prefix and suffix, which is sufficient without inner strings.
    */
   mayMatch(value: string): boolean {
     if (value.length < this.fixedLength) return false;

@@ -16,7 +16,7 @@ const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'W
 
 /**
  * Returns a line of the decision log, with its line end: one JSON object per request. Members without a value are
- * omitted. `worker` is the number of the worker. Control characters in texts of callers are escaped, so that they
+ * omitted. `worker` is the number of the worker. Control characters in strings from callers are escaped, so that they
  * cannot affect a terminal.
  */
 export function decisionLine(record: DecisionRecord, wallMicros: number, worker?: number): string {

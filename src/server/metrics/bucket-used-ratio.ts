@@ -17,7 +17,7 @@ function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most:
 function* samplesOf(top: TopBuckets, secretKeys: SecretKeyLookup, most: number): Generator<Sample | ''> {
   const used = yield* top.rank('used', { of: 'minute' }, most);
   const denied = yield* top.rank('denied', { of: 'minute' }, most);
-  // Shortened texts may be equal.
+  // Shortened strings may be equal.
   const ratios = new Map<string, number>();
   for (const { about } of mostRequested(used, denied, most)) {
     if (about?.usedRatio === undefined) continue;

@@ -41,7 +41,7 @@ export class XdsCredentials {
     const [ca, key, cert] = files;
     if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
     try {
-      // Node.js ignores a text without a certificate, and would then trust no server.
+      // Node.js ignores text that contains no certificate, and would then trust no server.
       if (ca !== null) new X509Certificate(ca);
       const roots = ca === null ? null : withBundledRoots(ca);
       const made = credentials.createSsl(roots, key, cert, verification(this.#settings));

@@ -109,7 +109,7 @@ const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map(
 );
 
 /**
- * Returns the number of bytes of texts such as `512MB`, `512Mi` or `1 GiB`. All units are powers of 1024, as for
+ * Returns the number of bytes of strings such as `512MB`, `512Mi` or `1 GiB`. All units are powers of 1024, as for
  * memory.
  */
 function bytesOf(text: string): number | undefined {
@@ -123,7 +123,9 @@ function expectedNumber(text: string, least: number, most: number): string {
   return `a whole number ${range(least, most)}${bytes === undefined ? '' : `; write ${bytes}`}`;
 }
 
-/** Returns the fraction of a text that is probably a percentage, such as `80` or `80%`. Otherwise returns undefined. */
+/**
+ * Returns the fraction of a string that is probably a percentage, such as `80` or `80%`. Otherwise returns undefined.
+ */
 function percentageAsShare(text: string): number | undefined {
   const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
   const value = Number(percent);

@@ -16,7 +16,10 @@ import type { StartError } from '../start-error.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
 
-/** Opens the Redis of the settings, or both. They connect in the background. Throws {@link StartError}. */
+/**
+ * Opens the Redis stores that the settings specify: one, or two with REDIS_PERSECOND. They connect in the background.
+ * Throws {@link StartError}.
+ */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
   const answered = new Signal<number>();
   const changed = new Signal<boolean>();

@@ -96,7 +96,7 @@ function reasonOf(error: Error | undefined): string {
   return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'no reason given') : message));
 }
 
-/** Returns a text without the credentials in its URLs. */
+/** Returns a string without the credentials in its URLs. */
 function withoutLogins(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]*@/g, '//');
 }

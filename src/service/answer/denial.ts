@@ -64,7 +64,7 @@ const ALLOWS = 1;
 /** Rank of takes that are allowed or only observed. */
 const UNRANKED = 0;
 
-/** Returns the rank of a take in the answer to its request: it denies, would deny, or allows. */
+/** Returns the rank by which the take to describe in the answer is selected: the take denies, would deny, or allows. */
 export function rankIn(denial: Denial, take: DecidedTake): number {
   const { outcome } = take;
   if (denies(take, outcome, denial)) return DENIES;
@@ -72,8 +72,8 @@ export function rankIn(denial: Denial, take: DecidedTake): number {
 }
 
 /**
- * Returns the rank of a take in the status of its descriptor. Enforced takes come first, so that the status never shows
- * less than what remains.
+ * Returns the rank by which the take to describe in the status of a descriptor is selected. Takes that are only
+ * observed rank lowest, because they do not limit the caller.
  */
 function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
   if (ruleEnforcement === 'observe') return UNRANKED;

@@ -5,7 +5,8 @@ import type { RedisKeys } from './redis-key.js';
 
 /**
  * The clock that buckets use (REDIS_CLOCK). With `server`, the script reads Redis's clock. With `caller`, the caller
- * estimates the time of Redis's clock. `auto` is `server` until Redis does not let scripts read the time.
+ * estimates the time of Redis's clock. `auto` means `server`, unless Redis does not let scripts read the time; then it
+ * means `caller`.
  */
 export type RedisClock = 'auto' | 'server' | 'caller';
 

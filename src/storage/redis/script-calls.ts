@@ -67,7 +67,7 @@ export class ScriptCalls {
     }, retryIfNeeded);
   }
 
-  /** Resolves with the reply of the first or a further attempt. */
+  /** Resolves with the reply to the first attempt, or to a retry if the first attempt was not executed. */
   async #complete(
     batch: TakeBatch,
     send: SendCommand,

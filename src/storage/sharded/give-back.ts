@@ -27,8 +27,8 @@ export function refundsOf(
 
 /**
  * Returns the outcomes of the items as if the request had taken nothing, which a denied request reports. They are
- * exact, with three exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. A surplus
- * (`TakeItem.allowSurplus`) that the request used up is missing.
+ * exact, with three exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. If the request
+ * used up a bucket's surplus (`TakeItem.allowSurplus`), the outcome does not include this surplus.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],

@@ -190,8 +190,7 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * Splits a request to two Redis servers into the requests that are decided first and the requests that are decided
-   * last.
+   * Separates the partition requests of a take with REDIS_PERSECOND into two phases: `first` is decided before `last`.
    */
   #splitPhases(requests: readonly PartitionRequest[]): {
     readonly first: readonly PartitionRequest[];

@@ -1,6 +1,6 @@
 import type { StoreFailureAnswer } from '../../limiter/failure-policy.js';
 
-/** Number of answers without a decision of the store since the previous read. */
+/** Number of answers since the previous read that the store did not decide. */
 export interface FailureCounts {
   /** Calls that got an error instead of a decision. */
   readonly errors: number;

@@ -24,7 +24,7 @@ export function escapeMetricName(name: string): string {
 type Captures = (reference: string) => string;
 
 /**
- * Replaces `$1` and `${1}` by the captured texts, or by '' without a capture. In regular expressions, `$$` becomes a
+ * Replaces `$1` and `${1}` by the captured strings, or by '' without a capture. In regular expressions, `$$` becomes a
  * dollar sign.
  */
 function substitute(template: string, captures: Captures): string {

@@ -85,9 +85,11 @@ export interface ReferenceSources {
 }
 
 export interface ReferenceStatsOptions extends CountingRules {
-  /** Number of series by rule. */
+  /** Budget of the series for rules. */
   readonly byRule: SeriesBudget;
-  /** Number of series by names that callers choose: limit overrides, values in names, unknown domains. */
+  /**
+   * Budget of the series whose names depend on requests: limit overrides, names that contain values, unknown domains.
+   */
   readonly byCaller: SeriesBudget;
 }
 

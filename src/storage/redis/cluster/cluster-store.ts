@@ -71,7 +71,7 @@ export class ClusterStore implements RedisBuckets {
   /** Number of log lines about nodes in the current minute, and the start of that minute. */
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
-  /** Whether the log contains that the addresses belong to two clusters. */
+  /** Whether weir has already logged that the addresses belong to two clusters. */
   #hasLoggedInconsistency = false;
   #state: ClusterState = { at: 'unknown' };
   /** Active while requests wait for the first view. */

@@ -98,8 +98,8 @@ export function readView(from: string, asked: HostPort, slots: unknown, info: st
 }
 
 /**
- * Returns the host of a node. A node that does not know its own address returns null or an empty text; a node without a
- * host name returns `?` (Redis documentation, CLUSTER SLOTS). Returns the IP address in these cases, or undefined if
+ * Returns the host of a node. A node that does not know its own address returns null or an empty string; a node without
+ * a host name returns `?` (Redis documentation, CLUSTER SLOTS). Returns the IP address in these cases, or undefined if
  * the reply contains no IP address.
  */
 function hostOf(host: unknown, more: unknown): string | undefined {

@@ -217,7 +217,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   };
 }
 
-/** Parses a port; `defaultPort` applies to an empty text. Throws an Error that names the valid ports. */
+/** Parses a port; `defaultPort` applies to an empty string. Throws an Error that names the valid ports. */
 function parsePort(text: string | undefined, defaultPort = DEFAULT_PORT): number {
   if (text === undefined) return defaultPort;
   const value = Number(text);

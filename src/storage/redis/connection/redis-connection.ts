@@ -174,8 +174,8 @@ export class RedisConnection {
   }
 
   /**
-   * Handles an error behind a proxy. The error may concern only one of the servers, so the connection stays up. After
-   * consecutive failures, which may concern all servers, sends a probe, at most once per interval.
+   * Handles an error behind a proxy. The error may affect only one of the servers, so the connection stays up. Several
+   * consecutive failures may affect all servers, so they trigger a probe, at most once per interval.
    */
   private probeAfterProxyErrors(): void {
     if (!this.breaker.failure()) return;
