@@ -36,9 +36,9 @@ export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorSt
 }
 
 /**
- * Explains for each descriptor of the answer why no rule matched. Reads the policy in `--policy`, or else asks a debug
- * port: the port in `--debug`, or the port in the environment variables that contain the server's address. If the
- * server has the default gRPC port on this machine, the default debug port is used.
+ * Explains for each descriptor of the answer why no rule matched. Reads the policy in `--policy`. Otherwise, asks the
+ * debug port in `--debug`, or in the environment variables that contain the server's address. If the server has the
+ * default gRPC port on this machine, the default debug port is used.
  */
 export async function whyUnmatchedIn(
   answer: RateLimitResponse,

@@ -9,7 +9,7 @@ export interface Io {
   err(text: string): void;
   /** Whether standard output is a terminal. See `showsColours` for whether to print colours. */
   readonly terminal: boolean;
-  /** Returns false after the reader of standard output has closed it. Commands that print repeatedly then exit. */
+  /** Returns whether standard output still has a reader. If not, commands that print repeatedly exit. */
   isRead(): boolean;
   /** Opens a full-screen view on the terminal until the screen is closed. */
   openScreen(listener: ScreenListener): Promise<Screen>;

@@ -31,7 +31,9 @@ export interface ServerStream {
   readonly queuedBytes: number;
   /** Sends the HEADERS of the response. With `endStream`, they end the response. */
   sendHeaders(fields: readonly HeaderField[], endStream: boolean): void;
-  /** Copies body bytes and sends them in DATA frames as far as the windows allow. The rest waits for WINDOW_UPDATE. */
+  /**
+   * Copies body bytes, and sends as many of them in DATA frames as the windows allow. The rest waits for WINDOW_UPDATE.
+   */
   sendData(bytes: Uint8Array, endStream: boolean): void;
   /** Sends trailers after all data, and ends the response. */
   sendTrailers(fields: readonly HeaderField[]): void;

@@ -41,7 +41,7 @@ interface PseudoFields {
 /**
  * Returns the request head of a header list, validated by RFC 9113 section 8. The result is computed once for each list
  * and cached in `derived`. Fields that equal those at the same position in `previous`, an earlier head of the
- * connection, are not validated again, because requests of one peer differ in few fields.
+ * connection, are not validated again, because the requests of a peer differ only in a few fields.
  */
 export function requestHead(
   list: HeaderList,

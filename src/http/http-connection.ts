@@ -35,7 +35,7 @@ export class HttpConnection extends Duplex implements Reader {
   readonly #reads: HttpReadScheduler;
   readonly #onBusy: (busy: boolean) => void;
 
-  /** `onBusy` is called when the first of consecutive requests begins, and when no request is left to answer. */
+  /** `onBusy` is called when the connection becomes busy with a request, and when all of its requests are answered. */
   constructor(socket: Socket, reads: HttpReadScheduler, onBusy: (busy: boolean) => void) {
     super({ allowHalfOpen: true, writableHighWaterMark: WRITTEN_AHEAD_BYTES });
     this.#socket = socket;
@@ -150,7 +150,7 @@ export class HttpConnection extends Duplex implements Reader {
     this.#reads.wait(this);
   }
 
-  /** Passes data to the parser, as far as it may have it. */
+  /** Passes to the parser the data that it may process now. */
   #feed(): void {
     // Data after the last request is read, so that its end is detected, and dropped.
     if (this.writableEnded) this.#rest = undefined;

@@ -131,7 +131,8 @@ export class CalendarWindows {
 
   /**
    * Returns the boundaries of the windows around `micros`: the starts of the previous, current and next windows and of
-   * the window after that, and the end of the last. For a store that uses another clock and selects the window itself.
+   * the window after that, and the end of this last window. A store whose clock differs from this one uses them to
+   * select the window itself.
    */
   boundariesAround(micros: number): readonly number[] {
     this.startAt(micros);

@@ -55,7 +55,7 @@ export type ControlResult = 'done' | 'full' | StorageError;
 /** Number of active controls that a store has lost, by kind. */
 export type LostControls = Readonly<Record<ControlKind, number>>;
 
-/** The first read of the controls, which calls wait for before they are decided. */
+/** The first read of the controls. Calls wait for this read before they are decided. */
 export interface AwaitedRead {
   /** Resolves when calls no longer have to wait. Undefined if calls do not have to wait now. */
   readonly awaited: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export interface ControlBook {
   readonly isPersistent: boolean;
   /** Whether this process knows all stored controls. False while the store is unavailable. */
   readonly isCurrent: boolean;
-  /** The first time that all stored controls are read and sent to listeners. */
+  /** The first read of all stored controls, which are then sent to listeners. */
   readonly firstRead: AwaitedRead;
   /** Stores a control, and replaces those of the same kind, domain and identity. Never rejects. */
   put(control: Control): Promise<ControlResult>;

@@ -96,8 +96,9 @@ export interface RuleNames {
    */
   readonly path: string;
   /**
-   * Name of the rule in the reference's statistics, starting with the domain: `mongo_cps.database_users`. '' if values
-   * of the request are part of it (`detailed_metric`, `value_to_metric`); then Match.statNames contains it.
+   * Name of the rule in the reference's statistics, starting with the domain: `mongo_cps.database_users`. '' if the
+   * name contains values from the request (`detailed_metric`, `value_to_metric`); Match.statNames then contains the
+   * name.
    */
   readonly statName: string;
   /**

@@ -15,7 +15,7 @@ export interface Caller {
   readonly trace?: RequestTrace;
 }
 
-/** A caller about which nothing is known, and which waits without a deadline. */
+/** An unknown caller without a deadline. */
 export const CALLER_WITHOUT_DEADLINE: Caller = {
   deadlineMicros: Number.POSITIVE_INFINITY,
   cancelled: () => false,

@@ -44,7 +44,7 @@ export interface DecisionCounts {
   matchExceeded(domain: string): void;
   /** Counts a request that waited in the queue until its time ran out (`late`), or found the queue full (`full`). */
   requestGivenUp(domain: string, why: 'late' | 'full'): void;
-  /** Counts a request that the store could not decide; `reason` is the one of StorageError. */
+  /** Counts a request that the store could not decide. `reason` is the reason of the StorageError. */
   storeError(reason: string): void;
   /** Counts a rule for which the failure policy `policy` answered. */
   storeFailed(policy: StoreFailureAnswer): void;

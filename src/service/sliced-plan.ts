@@ -54,7 +54,7 @@ export class SlicedPlan {
     this.context = context;
   }
 
-  /** Plans with `steps` in total, in slices of about {@link SLICE_STEPS}. */
+  /** Plans the request with at most `steps` in total, in slices of about {@link SLICE_STEPS}. */
   *steps(steps: number): Generator<void, Planned> {
     const { context } = this;
     const { decisions } = context;
@@ -226,7 +226,8 @@ function tooManyLimitsRefusal({ options }: RequestContext): BadRequest {
 /**
  * Matches every descriptor of a validated request with one snapshot of the domain's policy, for at most `steps`
  * (MatchWork). Returns a {@link SlicedPlan} if the request needs more, and a {@link BadRequest} if it matches more than
- * `maxLimits` limits. Candidates do not count: a descriptor has at most one, and it never changes an answer.
+ * `maxLimits` limits. Limits of candidates do not count, because a descriptor has at most one candidate, which never
+ * changes an answer.
  */
 export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | SlicedPlan {
   const { policy } = context;

@@ -149,7 +149,7 @@ export class LogOutput {
     return true;
   }
 
-  /** Writes from the first chunk. Returns the number of bytes that no longer wait. */
+  /** Writes bytes from the first chunk. Returns the number of bytes that no longer wait to be written. */
   #writeFirst(): number {
     const chunk = this.#chunks[0] as Buffer;
     let taken: number;

@@ -104,7 +104,7 @@ export interface Rates {
   readonly would: number;
 }
 
-/** Average answers per second without a decision of the store, of all rules together, in a step. */
+/** Average number of answers per second that the store did not decide, in a step, for all rules together. */
 export interface FailureRates {
   /** Calls that got an error, as in `weir_refused_total`. */
   readonly errors: number;

@@ -4,8 +4,8 @@ import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
 import type { LocalChange } from './change.js';
 
 /**
- * Returns one change per `derive` step that differs. Any of them may select other limits, so each one counts as
- * tightening. API keys are only counted, never shown.
+ * Returns one change per `derive` step that differs. Each change may select other limits, so it counts as tightening.
+ * API keys are only counted, never shown.
  */
 export function deriveChanges(
   before: readonly DeriveStep[],

@@ -24,7 +24,7 @@ interface DumpedRule extends RuleJson {
   readonly keys: readonly string[];
   /** Blocks or regular expressions of the nodes from the first level to the rule; absent if no node has any. */
   readonly matchers?: readonly DumpedMatcher[];
-  /** Name of the rule in the statistics; null if it contains values of requests. */
+  /** Name of the rule in the statistics; null if the name contains values from requests. */
   readonly stat_name: string | null;
 }
 

@@ -164,7 +164,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   }
 }
 
-/** Returns the text for the log of the management server, which tells its operators what to correct. */
+/** Returns the text that tells operators, in the log of the management server, what to correct. */
 function rejection(errors: readonly ConfigProblem[]): string {
   const lines = errors.slice(0, MAX_SHOWN).map(formatProblem);
   const more = countProblems(errors) - lines.length;

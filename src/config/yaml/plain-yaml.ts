@@ -345,9 +345,7 @@ class PlainYamlReader {
     return i;
   }
 
-  /**
-   * Tells whether the rest of the line, from `at` on, is empty or a comment. `behind` is the end of the previous token.
-   */
+  /** Tells whether the rest of the line from `at` is empty or a comment. `behind` is the end of the previous token. */
   private isEnd(at: number, behind: number): boolean {
     if (at >= this.lineEnd) return true;
     return this.text.charCodeAt(at) === HASH && at > behind;

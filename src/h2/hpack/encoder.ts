@@ -52,7 +52,7 @@ export class HpackEncoder {
     while (this.#size > maxSize) this.#size -= sizeOf(this.#entries.shift() as HeaderField);
   }
 
-  /** Returns an upper bound of the bytes that {@link encode} writes for `fields`, including size updates. */
+  /** Returns an upper bound for the number of bytes that {@link encode} writes for `fields`, including size updates. */
   maxLength(fields: readonly HeaderField[]): number {
     let length = MAX_SIZE_UPDATES * MAX_INTEGER_OCTETS;
     for (let i = 0; i < fields.length; i++) {

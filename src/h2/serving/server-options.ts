@@ -24,7 +24,7 @@ export interface H2ServerOptions {
    */
   readonly maxConnections: number;
   /**
-   * Maximum memory in bytes that all connections hold together. When it is exceeded, the connection that holds most is
+   * Maximum total memory of all connections, in bytes. When it is exceeded, the connection that uses the most memory is
    * closed.
    */
   readonly maxBufferedBytes: number;

@@ -242,7 +242,10 @@ export class ResponseSender {
     this.sendTrailers(stream, trailers);
   }
 
-  /** Writes DATA frames from `bytes[from, …)` as far as the windows allow. Returns the offset at which it stopped. */
+  /**
+   * Writes as many bytes of `bytes[from, …)` in DATA frames as the windows allow. Returns the offset of the first
+   * unsent byte.
+   */
   #writeData(stream: H2Stream, bytes: Uint8Array, from: number, endStream: boolean): number {
     let at = from;
     while (at < bytes.length) {

@@ -3,7 +3,7 @@ import type { YamlMap } from '../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
 import type { Input } from './input.js';
 
-/** Variables of a service, as far as the files contain them. */
+/** The variables of a service that the files contain. */
 export interface Environment {
   readonly variables: Readonly<Record<string, string>>;
   /** Names of variables whose values are not in the files, such as values from a Secret. */

@@ -2,7 +2,7 @@ import { isUsable } from './usable.js';
 
 /** The reason why a question has no usable answer. */
 export interface AskFailure {
-  /** HTTP status; 0 if no answer arrived, and the question may or may not have arrived. */
+  /** HTTP status. 0 if no answer arrived; the server may still have received the question. */
   readonly status: number;
   /** A message for people: one or more whole sentences. */
   readonly error: string;

@@ -29,7 +29,10 @@ export interface FeedListener {
 export interface FeedTimes {
   /** Maximum time until the first event. After this time, the page assumes that a proxy buffers the stream. */
   readonly firstEvent: number;
-  /** Maximum time between events. A live stream is never silent for longer, because it contains each history point. */
+  /**
+   * Maximum time between events. An active stream sends an event for each history point, so longer silence means that
+   * it has failed.
+   */
   readonly silence: number;
   readonly poll: number;
   /** Interval between attempts to open a stream while the page polls. */

@@ -2,7 +2,7 @@ import { serverNow } from '../dom/texts.js';
 import { nextSwitchAt } from '../text/limit-words.js';
 import type { PageState } from './page-state.js';
 
-/** Interval between checks whether the policies must be read again, in milliseconds. */
+/** Interval in milliseconds at which the page checks whether it must read the policies again. */
 const CHECK_MS = 1000;
 /**
  * Delay after a phase change before the policies are read again, in seconds. The clocks of the page and of weir may

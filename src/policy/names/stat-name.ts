@@ -18,8 +18,8 @@ export interface StatPosition {
   /** Name with values of the policy only; see {@link policyStatName}. */
   readonly statName: string;
   /**
-   * Whether names of rules here contain values of the request: because of `value_to_metric` on a level, or in rules
-   * with `detailed_metric`.
+   * Whether the names of this node's rules contain values from the request, because a level has `value_to_metric` or
+   * the rule has `detailed_metric`.
    */
   readonly takesValues: boolean;
   readonly takesDetails: boolean;

@@ -4,7 +4,7 @@ import { firstSlash, segmentEnd } from './path-segments.js';
 export class PathCursor {
   /** The path in its normal form. */
   path = '';
-  /** Ends of segments, as far as they are known. */
+  /** The ends of segments that are known so far. */
   private readonly ends: number[] = [];
   /** Extracted segments; '' if not extracted, because no segment is empty. */
   private readonly texts: string[] = [];

@@ -65,8 +65,8 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * Adopts the {@link prepared} data of another table, which takes many milliseconds to compute for many blocks.
-   * Without it, the first lookup computes it.
+   * Adopts the {@link prepared} data of another table. Computing this data takes many milliseconds if there are many
+   * blocks. Without this call, the first lookup computes it.
    */
   setPrepared(intervals: CidrIntervals): void {
     this.intervals = intervals;

@@ -2,8 +2,8 @@ import { RE2Set } from 're2js';
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 
 /**
- * Maximum memory for the states of an automaton, in bytes for each of its patterns; when it is used up, all states are
- * removed and rebuilt on demand.
+ * Maximum memory for the states of an automaton, in bytes for each of its patterns. When this memory is used up, all
+ * states are removed, and are rebuilt on demand.
  */
 const MEMORY_PER_PATTERN = 8192;
 const LEAST_MEMORY = 65_536;

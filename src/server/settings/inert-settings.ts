@@ -64,7 +64,8 @@ export function inertByReason(): ReadonlyMap<string, readonly string[]> {
 }
 
 /**
- * Types of ignored variables that are not strings. A value that the reference cannot parse ends its start, and weir's.
+ * Types of ignored variables that are not strings. If the reference cannot parse a value, neither the reference nor
+ * weir starts.
  */
 const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
   [/_POOL_SIZE$|_PIPELINE_LIMIT$|_PIPELINE_PARALLELISM$|^EXPIRATION_JITTER_MAX_SECONDS$/, 'integer'],

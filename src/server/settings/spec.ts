@@ -22,8 +22,8 @@ export interface SettingTypes {
   /** List such as `a,b`. */
   string_list: readonly string[];
   /**
-   * Pairs such as `name:value,name:value`, in their order. The first `:` separates name and value, or the first `=`
-   * without a `:`.
+   * Pairs such as `name:value,name:value`, in their order. The first `:` separates the name from the value. In a pair
+   * without `:`, the first `=` does.
    */
   string_map: ReadonlyMap<string, string>;
   /**
@@ -50,7 +50,7 @@ export type SettingType = keyof SettingTypes;
 
 /** Properties of a variable in envoyproxy/ratelimit, the reference. */
 export interface ReferenceSetting {
-  /** Default in the reference, as it would be written. */
+  /** Default in the reference, in the form in which a user would set it. */
   readonly default: string;
   /** Meaning of an empty value in the reference, if it differs from an unset variable and weir supports it. */
   readonly whenEmpty?: string;

@@ -14,7 +14,7 @@ import type { StartError } from '../start-error.js';
 
 /** Lets the processes of one server tell each other how busy they keep a shared Redis. */
 export interface RedisWork {
-  /** Calls `listener` when this process gives work to a Redis. */
+  /** Calls `listener` when this process sends work to a Redis server. */
   onWork(listener: (work: RedisWorkTold) => void): void;
   /** Applies the work that process `from` reported. */
   othersWork(from: number, work: RedisWorkTold): void;
@@ -66,8 +66,8 @@ export interface Store extends RedisWork {
   /** Calls `listener` for each fault of a Redis or of its connection. */
   onFault(listener: (redis: RedisRole, fault: StoreFault) => void): void;
   /**
-   * Calls `listener` if Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME). weir must then
-   * exit.
+   * Calls `listener` if Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME). The process
+   * must then exit.
    */
   onGivenUp(listener: (error: StartError) => void): void;
   close(): Promise<void>;

@@ -37,7 +37,7 @@ const UNANSWERED: Readonly<Record<CallFailure, string>> = {
   read_late: READ_LATE,
 };
 
-/** If the first worker is silent or exits, one more worker gets the request. */
+/** Maximum number of workers that get a request. The second one gets it if the first does not answer or exits. */
 const MAX_DECISION_WORKERS = 2;
 /** Milliseconds on top of the store's timeout for a busy worker, as long as the caller waits. */
 const MARGIN_MS = 1000;

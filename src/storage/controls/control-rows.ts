@@ -21,7 +21,7 @@ export interface ControlsPolled {
   readonly version: number;
   /** Whether the log does not contain the given mark, so that the rows start at the beginning of the log. */
   readonly startsOver: boolean;
-  /** The version up to which the reply contains all entries. */
+  /** The reply contains all entries up to this version. */
   readonly at: number;
   /** Mark of the latest version; '' if the log is empty. */
   readonly mark: string;

@@ -89,7 +89,10 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     if (!this.#isNotifying) this.#notifyNext();
   }
 
-  /** Sets controls, which replace those with the same names, and ends others. Expired controls are skipped. */
+  /**
+   * Sets the controls of `set`, which replace controls with the same names, and ends the controls of `ended`. Expired
+   * controls are skipped.
+   */
   apply({ set, ended = [], touched = [] }: ControlsApplied<C>): void {
     const now = this.#monotonicMicros();
     const fresh: C[] = [];

@@ -70,7 +70,7 @@ export class RedisControlBook implements ControlBook {
   readonly #touched = new TouchedKeys((texts) => this.#sendTouched(texts));
   /** Mark of the latest version that this process has read; '' before the first poll. */
   #mark = '';
-  /** Version up to which this process has read the log. */
+  /** Version of the last log entry that this process has read. */
   #readVersion = 0;
   /**
    * The names read so far while the log is read again; undefined otherwise. Known controls stay active during that

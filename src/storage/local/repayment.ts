@@ -64,7 +64,7 @@ export class Repayment {
     this.#arm(0);
   }
 
-  /** Starts charging when new hits are owed. The store may only have been late, and available all the time. */
+  /** Starts charging when new hits are owed. The store may have been available all the time, and only late. */
   expect(): void {
     if (this.#timer === undefined && !this.#running) this.#arm(MAX_PAUSE_MS);
   }

@@ -9,13 +9,12 @@ import type { TakeBatch } from './take-batch.js';
  */
 export const MAX_LARGE_ITEMS_IN_FLIGHT = 1000;
 /**
- * Number of items of a reply above which the next call is sent in another turn of the event loop, because reading the
+ * If a reply has more items than this, the next call is sent in another turn of the event loop, because reading the
  * reply fills this turn.
  */
 const LARGE_REPLY_ITEMS = 256;
 /**
- * Maximum number of items that are added in one turn of the event loop, and the number that each call counts in
- * addition.
+ * Maximum number of items that are added in one turn of the event loop. Each call counts as this many additional items.
  */
 const ITEMS_PER_SLICE = 128;
 const CALL_COST_ITEMS = 4;

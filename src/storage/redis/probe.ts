@@ -18,8 +18,8 @@ export const PROBE: TakeItem = {
 };
 
 /**
- * Tests with `take` what calls need, in an unused bucket. Without a key, only sends PING. Rejects if that fails.
- * `isNew`: nothing is known so far about the server of this connection.
+ * Tests with `take`, in an unused bucket, whether Redis supports the commands that calls need. Without a key, only
+ * sends PING. Rejects if the test fails. `isNew`: the server of this connection has not been tested yet.
  */
 export async function probeRedis(
   send: SendCommand,

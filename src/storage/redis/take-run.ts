@@ -19,17 +19,17 @@ export function mayRun({ rate, hits, refund }: TakeItem): boolean {
 /** Base of the encoding of a state with a surplus in the reply to a run of one request; see take.lua. */
 const SURPLUS_BASE = 4e15;
 
-/** Reused: a bucket with a surplus during a decision. */
+/** Holds the state of a bucket with a surplus during a decision. It is reused to avoid allocations. */
 const surplusBucket = new RunningBucket();
 
-/** Reused: the state of a run of one request, which is evaluated before the next run starts. */
+/** Holds the state of a run of one request. It is reused, because the run is evaluated before the next run starts. */
 const findingOfOne = new TakeSnapshot();
 
 /** A bucket of a call. */
 export interface BucketSlot {
   /** Index of its key, from 1. */
   readonly index: number;
-  /** The latest step of the bucket. The next equal request joins it. */
+  /** The latest step of the bucket. If the next request is equal, it joins this step. */
   last: TakeRun | TakeGroup | undefined;
   /** Number of steps that use the bucket. */
   steps: number;

@@ -31,8 +31,9 @@ export interface Shard {
   refusal(mayWait: boolean): StorageError | undefined;
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult>;
   /**
-   * Identifies the connection. The value stays equal (`===`) as long as earlier takes are certain to be present. It
-   * changes when a lost connection may have led to a Redis without them. Undefined without a connection.
+   * Identifies the connection. The value stays equal (`===`) as long as Redis certainly has the earlier takes. The
+   * value changes after a lost connection, if the new one may lead to a Redis without these takes. Undefined without a
+   * connection.
    */
   readonly connectionEpoch: unknown;
   /**

@@ -5,8 +5,8 @@ import { type Mogrifier, mogrify } from './mogrifier.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 /**
- * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and the loss of one fragment loses
- * all of it.
+ * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and losing one fragment means
+ * losing the whole datagram.
  */
 const MAX_PACKET_BYTES = 1432;
 

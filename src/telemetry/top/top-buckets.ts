@@ -50,7 +50,10 @@ export interface TopSpanSummary {
 }
 
 export interface TopBucketsOptions {
-  /** Number of buckets in each sketch. A sketch keeps each bucket with more than one part in this many of its total. */
+  /**
+   * Number of buckets in each sketch. A sketch keeps each bucket whose share of the sketch's total exceeds 1 /
+   * `capacity`.
+   */
   readonly capacity: number;
   readonly nowMicros: () => number;
   /** Returns numbers from 0 to just below 1. */

@@ -244,7 +244,10 @@ export class ClusterNodes {
     return 'taken';
   }
 
-  /** Some keys are on this node, others on another node. Takes each key separately, so that redirections work. */
+  /**
+   * Takes each key of a call separately, because some keys are on this node and others on another node. Redirections
+   * then work.
+   */
   #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
     if (typeof batch.partition === 'string') return 'failed';
     this.#table.noteMoving(slot);

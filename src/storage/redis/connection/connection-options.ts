@@ -48,8 +48,8 @@ export interface RedisServerOptions {
   /** If there are several servers: the limit of connection attempts that they share. */
   readonly attempts?: ConnectionAttempts | undefined;
   /**
-   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). A Redis that sends no reply for longer counts as hung.
-   * The deadline of a request may be earlier.
+   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). If Redis sends no reply for longer, the connection
+   * counts as hung. The deadline of a request may be earlier.
    */
   readonly timeoutMicros: number;
   /** Number of consecutive failures that open the circuit breaker; default 5. */

@@ -263,7 +263,7 @@ export class RedisLink {
     this.#state = { at: 'pause', retry };
   }
 
-  /** Handles the announcement of another Redis, or of one that was unreachable before. */
+  /** Handles the announcement of a different Redis server, or of one that was unreachable before. */
   #onMoved(found: FoundRedis): void {
     const { at } = this.#state;
     const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);
