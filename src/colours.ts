@@ -1,6 +1,6 @@
 /**
- * Returns whether output may have colours. It may on a terminal, unless NO_COLOR (https://no-color.org) is set to a
- * non-empty text, or TERM names a terminal without colours.
+ * Returns whether output may have colors. It may on a terminal, unless NO_COLOR (https://no-color.org) is set to a
+ * non-empty text, or TERM names a terminal without colors.
  */
 export function showsColours(
   terminal: boolean,

@@ -7,7 +7,7 @@ const MAX_LENGTH = 60;
 /**
  * Returns the candidate that a misspelled name most likely means, for "Did you mean", or undefined if no candidate is
  * near enough. A third of the characters, and at least one, may be wrong, missing, additional, or swapped with a
- * neighbour. Upper and lower case, `-`, `_` and spaces are ignored. Among equally near candidates, returns the first.
+ * neighbor. Upper and lower case, `-`, `_` and spaces are ignored. Among equally near candidates, returns the first.
  *
  * @param maxMistakes lower maximum for the number of wrong characters
  */
@@ -38,7 +38,7 @@ function plainForm(text: string): string {
   return text.toLowerCase().replaceAll(/[-_ ]/g, '');
 }
 
-/** Returns the Levenshtein distance of two short strings. Two swapped neighbours count as one edit. */
+/** Returns the Levenshtein distance of two short strings. Two swapped neighbors count as one edit. */
 function editDistance(a: string, b: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -12,7 +12,7 @@ import { EXIT, type Io, PROGRESS_MS } from './io.js';
 
 /** Output streams of the command, and the environment that names the server. */
 export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
-  /** Whether to print colours. */
+  /** Whether to print colors. */
   readonly colour: boolean;
 }
 

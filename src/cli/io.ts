@@ -7,7 +7,7 @@ export interface Io {
   out(text: string): void;
   /** Writes to standard error and adds no newline. */
   err(text: string): void;
-  /** Whether standard output is a terminal. See `showsColours` for whether to print colours. */
+  /** Whether standard output is a terminal. See `showsColours` for whether to print colors. */
   readonly terminal: boolean;
   /** Returns whether standard output still has a reader. If not, commands that print repeatedly exit. */
   isRead(): boolean;

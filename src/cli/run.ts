@@ -25,7 +25,7 @@ import { TOP_HELP } from './top/top-help.js';
 interface Command {
   /**
    * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `writeColored`
-   * writes to standard output without escaping control characters, for a command that prints colours and escapes
+   * writes to standard output without escaping control characters, for a command that prints colors and escapes
    * foreign text itself.
    */
   readonly run: (args: readonly string[], io: Io, writeColored: Io['out']) => Promise<number>;

@@ -13,7 +13,7 @@ export interface CallInfo {
    * Infinity without `grpc-timeout`.
    */
   readonly deadlineMicros: number;
-  /** Returns whether the caller has cancelled the call. Asynchronous handlers may then stop early. */
+  /** Returns whether the caller has canceled the call. Asynchronous handlers may then stop early. */
   cancelled(): boolean;
   /** Identifies the connection of the call: the same object for all calls of a connection. */
   readonly connection: object;

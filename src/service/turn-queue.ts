@@ -119,7 +119,7 @@ export class TurnQueue {
   readonly #started: TurnScheduler<ConnectionQueue>;
   readonly #unstarted = new Set<ConnectionQueue>();
   readonly #byDeadline = new DueHeap<Job>();
-  /** Number of cancelled jobs that were removed in this turn. */
+  /** Number of canceled jobs that were removed in this turn. */
   #cancelledThisTurn = 0;
   #jobCount = 0;
   #bytes = 0;
@@ -190,17 +190,17 @@ export class TurnQueue {
   /** Runs one step of the connection whose turn it is. */
   #serve(queue: ConnectionQueue): void {
     const job = this.#firstUncancelled(queue);
-    // All jobs of the connection were cancelled, so its queue was removed.
+    // All jobs of the connection were canceled, so its queue was removed.
     if (queue.jobs.size === 0) return;
     this.#started.spend(1);
     this.#started.wait(queue);
-    // After too many cancelled jobs, the next turn continues.
+    // After too many canceled jobs, the next turn continues.
     if (job === undefined || !job.step()) return;
     this.#remove(job);
     this.#yieldSlot(queue);
   }
 
-  /** Returns the first job of a connection that is not cancelled, and removes those before it. */
+  /** Returns the first job of a connection that is not canceled, and removes those before it. */
   #firstUncancelled(queue: ConnectionQueue): Job | undefined {
     for (;;) {
       const job = queue.jobs.first;

@@ -22,7 +22,7 @@ export interface LoggerOptions {
   readonly level: LogLevel;
   /** `json`: one JSON object per line. `text`: for people. */
   readonly format: 'json' | 'text';
-  /** Whether text may be coloured, which only a terminal supports. */
+  /** Whether text may be colored, which only a terminal supports. */
   readonly colour: boolean;
   /** Number of the worker, which every line contains; undefined in a single process. */
   readonly worker?: number | undefined;

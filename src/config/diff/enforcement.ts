@@ -34,7 +34,7 @@ export function isSamePhase(one: PhaseSchedule, other: PhaseSchedule, nowMicros:
 }
 
 /**
- * Normalises a schedule: times in the past become -Infinity, and a phase that never takes effect starts at Infinity.
+ * Normalizes a schedule: times in the past become -Infinity, and a phase that never takes effect starts at Infinity.
  */
 function normalizedSchedule(
   { gracePeriodAtMicros, activeAtMicros }: PhaseSchedule,

@@ -271,7 +271,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 }
 
-/** Identifies a failure, including the contents of the files, to recognise the same failure when it occurs again. */
+/** Identifies a failure, including the contents of the files, to recognize the same failure when it occurs again. */
 function failureOf(loaded: LoadedPolicies): string {
   if (loaded.errors.length === 0) return '';
   return [loaded.contents, ...loaded.errors.map(formatProblem)].join('\n');

@@ -59,7 +59,7 @@ export function unopened(problems: ProblemList): OpenedSource {
   return { source: undefined, problems, isNotPolicy: false, isKeyTable: false };
 }
 
-/** Maximum number of keys compared to recognise a policy file. */
+/** Maximum number of keys compared to recognize a policy file. */
 const MAX_COMPARED = 100;
 
 function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {

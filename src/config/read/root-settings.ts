@@ -102,7 +102,7 @@ function agreed<T>(
   return first?.value;
 }
 
-/** Serialises a value. JSON would turn the Infinity of a phase into null. */
+/** Serializes a value. JSON would turn the Infinity of a phase into null. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
 }

@@ -16,7 +16,7 @@ export interface ConfigProblem {
   readonly path: string;
   /** A sentence with the problem and the remedy. Never contains a secret. */
   readonly message: string;
-  /** Number of problems that this entry summarises; 1 if absent. */
+  /** Number of problems that this entry summarizes; 1 if absent. */
   readonly count?: number;
 }
 

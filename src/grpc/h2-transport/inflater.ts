@@ -62,7 +62,7 @@ export class Inflater {
 
   /**
    * Inflates a message. Encodings other than gzip do not support compressed messages. `compressed` must not change
-   * until `done` is called, possibly synchronously, or `waiting` is cancelled, in which case `done` is not called.
+   * until `done` is called, possibly synchronously, or `waiting` is canceled, in which case `done` is not called.
    */
   inflate(encoding: string, compressed: CompressedMessage, waiting: InflationOwner, done: OnInflated): void {
     if (encoding !== 'gzip') {

@@ -19,7 +19,7 @@ export const SLICE_BYTES = 65_536;
  */
 const LIGHT_MS = 0.25;
 /**
- * Slice of a light connection that had to wait, in milliseconds. It is long enough to recognise a heavy connection:
+ * Slice of a light connection that had to wait, in milliseconds. It is long enough to recognize a heavy connection:
  * many connections that start a flood at the same time are soon distinguished from normal callers.
  */
 const LIGHT_SLICE_MS = 0.3;

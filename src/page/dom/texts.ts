@@ -93,7 +93,7 @@ function utcIso(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }
 
-/** Shows a state as a sign, a word and a colour. The word alone is sufficient. */
+/** Shows a state as a sign, a word and a color. The word alone is sufficient. */
 export function stateOf(kind: 'good' | 'bad' | 'watch' | 'none', word: string): HTMLElement {
   const sign = { good: '●', bad: '▲', watch: '◆', none: '○' }[kind];
   return el(

@@ -42,7 +42,7 @@ export class RuleIndex {
   private readonly sources: number;
   private readonly root = new ConditionNode(0);
   private readonly cursors: PathCursor[] = [];
-  /** Normalised path of each value that is tested; '' if it is not needed. */
+  /** Normalized path of each value that is tested; '' if it is not needed. */
   private readonly paths: string[] = [];
   private values = NO_VALUES;
   private work: MatchWork | undefined;
@@ -133,7 +133,7 @@ export class RuleIndex {
     }
   }
 
-  /** Normalises a value, unless it is done; returns false if the work budget is exhausted. */
+  /** Normalizes a value, unless it is done; returns false if the work budget is exhausted. */
   private normalisePathOf(source: number, work: MatchWork): boolean {
     if (this.paths[source]) return true;
     const path = normalisePathWithin(this.values[source] as string, work);

@@ -24,7 +24,7 @@ const KEPT_UNITS = 65_536;
 const FIRST = 2;
 
 /**
- * Normalises a path in place, in one pass. Empty segments and `.` are removed, and `..` returns to the start of the
+ * Normalizes a path in place, in one pass. Empty segments and `.` are removed, and `..` returns to the start of the
  * segment before. Each unit is therefore written once and removed at most once. Reused for one path after the other.
  */
 export class PathBuffer {

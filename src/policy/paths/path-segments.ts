@@ -43,7 +43,7 @@ export function segmentEnd(path: string, at: number): number {
   return end < 0 ? path.length : end;
 }
 
-/** Returns the slash of the first segment of a normalised path; the end of the path if it has none. */
+/** Returns the slash of the first segment of a normalized path; the end of the path if it has none. */
 export function firstSlash(path: string): number {
   return path === '/' ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 /** Steps for each visited node of a trie. */
 const NODE_STEPS = 12;
 
-/** A node of a radix trie, whose edges are labelled with strings. */
+/** A node of a radix trie, whose edges are labeled with strings. */
 class RadixNode<Held> {
   /** Label of the edge from the parent; a lookup by the first unit has already compared that unit. */
   label: string;

@@ -59,8 +59,8 @@ export const POLICY_SETTINGS = {
     reference: {
       default: 'true',
       differs:
-        'weir detects both kinds of change with either value. With `true`, it also reads files next to the ' +
-        'directory whose names begin with its name, such as `config.yaml`.',
+        'weir detects replaced links and changed files with either value. With `true`, it also reads files ' +
+        'next to the directory whose names begin with its name, such as `config.yaml`.',
     },
   },
   runtimeIgnoreDotFiles: {

@@ -115,7 +115,7 @@ export class KeyWords {
     let v1 = seed1;
     let v2 = 0x6c796765 ^ seed0;
     let v3 = 0x74656462 ^ seed1;
-    // The last iterations add the number of characters, where SipHash adds the length in bytes, and then finalise.
+    // The last iterations add the number of characters, where SipHash adds the length in bytes, and then finalize.
     for (let i = 0; i < count + 4; i++) {
       const word = i < count ? (words[i] as number) : i === count ? this.info : 0;
       if (i === count + 1) v2 ^= 0xff;

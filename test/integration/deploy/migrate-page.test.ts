@@ -139,7 +139,7 @@ describe('variables', () => {
   });
 
   test('weir refuses the variables that the page says it refuses', () => {
-    const sentence = /weir rejects (.*?)\. The log/s.exec(page)?.[1] ?? '';
+    const sentence = /weir does not start\s+with (.*?)\. If you set/s.exec(page)?.[1] ?? '';
     const refused = [...sentence.matchAll(/`(\w+)=(\w+)`/g)];
     expect(refused.length).toBeGreaterThan(2);
     for (const [, name = '', value = ''] of refused) {

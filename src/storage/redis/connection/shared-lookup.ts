@@ -11,7 +11,7 @@ const waiting = new Map<string, Callback[]>();
 
 /**
  * Replaces `dns.lookup` for connections that are retried: concurrent lookups of a name share one. A lookup cannot be
- * cancelled, and a process runs only few at once (UV_THREADPOOL_SIZE). While the DNS does not reply, one lookup per
+ * canceled, and a process runs only few at once (UV_THREADPOOL_SIZE). While the DNS does not reply, one lookup per
  * attempt would block the pool, and with it all file reads.
  */
 export function sharedLookup(hostname: string, options: LookupOptions, callback: Callback): void {
