@@ -126,7 +126,11 @@ describe('several workers', () => {
     expect(await metric(server, 'weir_worker_restarts_total')).toBe(1);
     expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}')).toBe(before);
     expect(server.log()).toContainEqual(
-      expect.objectContaining({ level: 'error', how: 'SIGKILL', msg: expect.stringContaining('another') }),
+      expect.objectContaining({
+        level: 'error',
+        how: 'SIGKILL',
+        msg: expect.stringContaining('weir starts a replacement'),
+      }),
     );
     const asked = clients(server, 6);
     const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=later'])])));
