@@ -54,7 +54,7 @@ function keysLabel(entries: readonly Entry[]): string {
 
 /**
  * Values of an unmatched series: a count, and two values for the warnings, initially 0. The log thus stores its state
- * with the counts, and is bounded like them (METRICS_MAX_SERIES).
+ * with the counts, so METRICS_MAX_SERIES limits the state, too.
  */
 export type UnmatchedSeries = number[];
 const UNMATCHED_SLOTS = 3;

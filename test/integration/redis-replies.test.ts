@@ -119,7 +119,7 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
     ['sends text for numbers', '*2\r\n:1\r\n$1\r\n1\r\n', 'an array with an element that is not an integer'],
     ['sends arrays within arrays', '*1\r\n'.repeat(1000), 'an array with an element that is not an integer'],
     ['sends null', '*-1\r\n', 'null'],
-    ['announces a text of a gigabyte', '$1000000000\r\n', 'a string is longer than requested'],
+    ['announces a string of a gigabyte', '$1000000000\r\n', 'a string is longer than requested'],
     ['sends a line without an end', `+${'x'.repeat(100_000)}`, 'a line is too long'],
     ['sends an error without an end', `-${'x'.repeat(100_000)}`, 'a line is too long'],
     ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number is too large'],

@@ -6,7 +6,7 @@ import { redactSecrets, type SecretKeyLookup } from './redact-secrets.js';
 import type { CheckedTopQuestion } from './top-question.js';
 import type { RequestTop, TopReport } from './top-request.js';
 
-/** Each process returns this many times the requested number of buckets, because each process sees other callers. */
+/** Each process returns this many times the requested number of buckets, because processes see different callers. */
 const OVERSAMPLING = 2;
 const LEAST_ASKED = 100;
 /** Number of rows that are added up in one slice. */

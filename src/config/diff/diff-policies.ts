@@ -85,7 +85,8 @@ function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange |
 }
 
 /**
- * Both directions tighten: for either algorithm, some requests are allowed only by the other. See {@link narrowings}.
+ * A change in either direction tightens, because each algorithm allows some requests that the other denies. See {@link
+ * narrowings}.
  */
 function algorithmChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.overrideAlgorithm, after.overrideAlgorithm];

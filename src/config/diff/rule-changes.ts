@@ -315,7 +315,7 @@ function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChang
 
 /**
  * Returns the changes of answers that describe the rule. Changes of the domain's defaults are reported for the domain.
- * No answer describes a rule without a limit.
+ * Answers do not describe rules without a limit.
  */
 function answerChanges(
   before: Rule,

@@ -241,7 +241,9 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** The peer has read our SETTINGS, so new streams get the configured window, even a smaller one. */
+  /**
+   * The peer has read our SETTINGS, so new streams get the configured window, even if it is smaller than the default.
+   */
   onSettingsAck(): void {
     this.#receiveWindowBytes = this.#limits.streamWindowBytes;
   }

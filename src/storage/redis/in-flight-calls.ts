@@ -19,7 +19,8 @@ import type { TakeBatch } from './take-batch.js';
 const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
 const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached in time');
 /**
- * Error message for refunds, which are sent only once. A Redis that does not have the takes would give back too much.
+ * Error message for refunds, which are sent only once. A Redis server that has not executed the takes would give back
+ * too much.
  */
 const OTHER_CONNECTION = 'the hits were taken on another connection';
 const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');

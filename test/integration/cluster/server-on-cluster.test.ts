@@ -56,7 +56,7 @@ async function start(
   return { server, client };
 }
 
-/** Returns the remaining hits of each limit, or a text if there was no answer. */
+/** Returns the remaining hits of each limit, or a string if there was no answer. */
 async function left(client: RlsClient, hitsAddend: number, ...texts: readonly string[]): Promise<unknown[]> {
   const descriptors: readonly Descriptor[] = texts.map((text) => descriptor([text]));
   const { response, details } = await client.ask('d', descriptors, { timeoutMs: 5000, hitsAddend });

@@ -214,7 +214,7 @@ describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
     fc.assert(fc.property(damaged(body), expectTheSame), runs(3000));
   });
 
-  test('is encoded in the same way with long texts', () => {
+  test('is encoded in the same way with long strings', () => {
     accepted = 0;
     const long = fc
       .tuple(string, fc.integer({ min: 1000, max: 8000 }))

@@ -25,7 +25,7 @@ function ask(domain: string, descriptors: readonly Descriptor[], hitsAddend = 0)
   return { domain, descriptors, hitsAddend };
 }
 
-/** Returns a request that repeats one descriptor of `key=value` texts `times` times. */
+/** Returns a request that repeats one descriptor of `key=value` strings `times` times. */
 function one(domain: string, texts: readonly string[], times = 1, more: Partial<Descriptor> = {}) {
   return Array.from({ length: times }, () => ask(domain, [descriptor(texts, more)]));
 }

@@ -5,7 +5,7 @@ import { entries, policyOf } from './policies.js';
 const PLAIN = policyOf('domain: d\ndescriptors: [{ key: any }]\n');
 let made = 0;
 
-/** Returns a control of the domain `d` for a descriptor of `key=value` texts, which the given policy normalises. */
+/** Returns a control of the domain `d` for a descriptor of `key=value` strings, which the given policy normalises. */
 export function control(
   kind: ControlKind,
   texts: readonly string[],

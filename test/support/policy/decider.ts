@@ -196,7 +196,7 @@ export class Decider {
   }
 }
 
-/** Returns a descriptor of `key=value` texts. */
+/** Returns a descriptor of `key=value` strings. */
 export function descriptor(texts: readonly string[], more: Partial<Descriptor> = {}): Descriptor {
   return {
     entries: entries(...texts),

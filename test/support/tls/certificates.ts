@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A certificate and its key, as PEM texts. */
+/** A certificate and its key, in PEM format. */
 export interface Issued {
   readonly cert: string;
   readonly key: string;

@@ -132,7 +132,7 @@ describe('a request in protobuf JSON', () => {
     expect(() => read(json)).toThrow(new RegExp(`${field} from JSON: set multiple times`));
   });
 
-  test('bytes that are not UTF-8 are refused, and errors do not repeat long texts', () => {
+  test('bytes that are not UTF-8 are refused, and errors do not repeat long strings', () => {
     expect(() => codec.requestToWire(Buffer.from([0x7b, 0xff, 0x7d]))).toThrow(DecodeError);
     try {
       codec.requestToWire(Buffer.from(`{"${'x'.repeat(100_000)}":1}`));

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { StringCache } from '../../../src/codec/string-cache.js';
 
 describe('StringCache', () => {
-  test('returns the right string for more texts than it caches', () => {
+  test('returns the right string for more strings than it caches', () => {
     const table = new StringCache();
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 20_000; i++) {
@@ -13,7 +13,7 @@ describe('StringCache', () => {
     }
   });
 
-  test('distinguishes texts with the same beginning, end or position', () => {
+  test('distinguishes strings with the same beginning, end or position', () => {
     const table = new StringCache();
     const texts = ['a', 'aa', 'a\0', '\0', '\0\0', 'é', '\u00c3\u00a9', 'x'.repeat(64), 'x'.repeat(65), ''];
     for (let round = 0; round < 2; round++) {

@@ -121,7 +121,7 @@ describe('work without a bound ends when the budget is used up', () => {
   });
 });
 
-test('a text longer than any address is not an address', () => {
+test('a string longer than any address is not an address', () => {
   const table = new CidrTable<string>();
   table.add(['::/0', '0.0.0.0/0'], 'all');
   expect(table.find(`${'0'.repeat(60)}::1`)).toBeUndefined();

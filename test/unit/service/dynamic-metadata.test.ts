@@ -158,7 +158,7 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     });
   });
 
-  test('omits a text that is too long, including texts in nested objects', () => {
+  test('omits a string that is too long, including strings in nested objects', () => {
     const limit = 'rate_limit: { unit: minute, requests_per_unit: 9 }';
     const policy = `
 domain: d

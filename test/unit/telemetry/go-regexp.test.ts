@@ -61,7 +61,7 @@ describe('a pattern', () => {
     },
   );
 
-  test('that is expensive for some texts still matches other texts', () => {
+  test('that is expensive for some strings still matches other strings', () => {
     const pattern = new GoRegExp('^(?P<first>.*)\\.(.*)\\.(.*)\\.(.*)\\.(.*)\\.total_hits$');
     for (const part of ['a', 'b'.repeat(200), '.'.repeat(5000)]) {
       const found = pattern.exec(`${part}.1.2.3.4.total_hits`);

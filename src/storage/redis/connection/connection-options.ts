@@ -6,7 +6,7 @@ import type { RedisAddress } from './redis-address.js';
 import type { RedisFinder } from './redis-finder.js';
 import type { ReplyBound } from './reply-bound.js';
 
-/** TLS settings of a Redis connection, as in node:tls. Certificates and keys are PEM texts. */
+/** TLS settings of a Redis connection, as in node:tls. Certificates and keys are in PEM format. */
 export interface RedisTlsOptions {
   readonly ca?: string | string[];
   readonly cert?: string;
@@ -48,8 +48,8 @@ export interface RedisServerOptions {
   /** If there are several servers: the limit of connection attempts that they share. */
   readonly attempts?: ConnectionAttempts | undefined;
   /**
-   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). If Redis sends no reply for longer, the connection
-   * counts as hung. The deadline of a request may be earlier.
+   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). If Redis sends no reply for longer, it counts as hung.
+   * The deadline of a request may be earlier.
    */
   readonly timeoutMicros: number;
   /** Number of consecutive failures that open the circuit breaker; default 5. */

@@ -264,7 +264,7 @@ export class RedisConnection {
     if (this.reconnectGrace.end() && this.state === 'down') this.events.graceExpired();
   }
 
-  /** Tests what calls do, in the right database, because the greeting ignores a failed SELECT. */
+  /** Tests the commands of calls in the configured database, because the greeting ignores a failed SELECT. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;

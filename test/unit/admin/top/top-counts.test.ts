@@ -139,7 +139,7 @@ test('blocked requests count as denied for each descriptor', () => {
   expect(JSON.stringify(bench.rows('denied'))).not.toContain('very');
 });
 
-test('long texts and long lists are truncated', () => {
+test('long strings and long lists are truncated', () => {
   const bench = new Bench();
   const policy = policyOf(POLICY);
   const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);

@@ -231,7 +231,7 @@ const TEMPLATE =
   'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
   'template", and load the result, or put the text in quotes';
 
-describe('a text that YAML changes', () => {
+describe('a string that YAML changes', () => {
   test.each([
     [
       'domain: d\ndescriptors:\n- key: k\n  value: *\n',

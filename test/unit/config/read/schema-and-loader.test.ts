@@ -259,7 +259,7 @@ describe('only the loader refuses errors that a schema cannot express', () => {
   });
 });
 
-describe('the schema refuses texts for which the loader only has a warning', () => {
+describe('the schema refuses strings for which the loader only has a warning', () => {
   test.each([
     root('unit: day'),
     root('descriptors:'),

@@ -73,7 +73,7 @@ describe('tags of keys, lists and mappings', () => {
     expect(policyOf(`domain: d\ndescriptors: ${list}, ${RULE} }]\n`).rules[0]?.path).toBe('k');
   });
 
-  test('handles of %TAG are read, and unknown core tags are texts', () => {
+  test('handles of %TAG are read, and unknown core tags are strings', () => {
     const of = (directive: string, value: string): string | undefined =>
       policyOf(`%TAG ${directive}\n---\ndomain: d\ndescriptors: [{ key: k, value: ${value}, ${RULE} }]\n`)
         .rules[0]?.path;
@@ -97,7 +97,7 @@ describe('a value that does not match its tag', () => {
     ]);
   });
 
-  test('a number for a text is reported with the tag', () => {
+  test('a number for a string is reported with the tag', () => {
     expect(errorsOf('domain: !!float 3\n')).toEqual([
       'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads it as a number; remove the ' +
         'tag, and put the text in quotes',

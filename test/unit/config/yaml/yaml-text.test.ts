@@ -56,7 +56,7 @@ describe('scalars keep their text', () => {
 });
 
 describe('numbers that are not integers, without quotes', () => {
-  // envoyproxy/ratelimit rejects these texts, because 1.10 could mean the text "1.10" or the number 1.1.
+  // envoyproxy/ratelimit rejects these values, because 1.10 could mean the string "1.10" or the number 1.1.
   test.each(['1e3', '1.0', '08', '.5', '.inf', '-.Inf', '.nan', '9223372036854775808'])('%s', (text) => {
     const { policy, problems } = parse(`domain: d\ndescriptors:\n- key: k\n  value: ${text}\n  ${RULE}\n`);
     expect(policy).toBeUndefined();

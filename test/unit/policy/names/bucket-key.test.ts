@@ -6,13 +6,13 @@ import { entries, policyOf } from '../../../support/policy/policies.js';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describe('parts', () => {
-  test('a text includes its length', () => {
+  test('a string includes its length', () => {
     expect(textPart('acme')).toBe('4:acme');
     expect(textPart('')).toBe('0:');
     expect(textPart('3:abc')).toBe('5:3:abc');
   });
 
-  test('a text over 128 bytes is its digest, counted in UTF-8', () => {
+  test('a string over 128 bytes is its digest, counted in UTF-8', () => {
     expect(textPart('a'.repeat(128))).toBe(`128:${'a'.repeat(128)}`);
     expect(textPart('a'.repeat(129))).toBe(`#${hex('a'.repeat(129))}`);
     expect(textPart('ü'.repeat(64))).toBe(`64:${'ü'.repeat(64)}`);

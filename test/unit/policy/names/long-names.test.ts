@@ -24,7 +24,7 @@ import { policyOf } from '../../../support/policy/policies.js';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const ANY = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
 
-/** Entries with texts that are too short for a digest. */
+/** Entries with strings that are too short for a digest. */
 function many(count: number, last = 'x') {
   return Array.from({ length: count }, (_, i) => ({ key: `k${i}`, value: i === count - 1 ? last : 'v' }));
 }
@@ -50,7 +50,7 @@ describe('a name', () => {
     expect(overrideKey(boundedKey(tag, 'x'), 'minute', 100).key).toBe(`${tag}x!100/minute`);
   });
 
-  test('of many entries is the digest of all texts, including texts beyond its bound', () => {
+  test('of many entries is the digest of all strings, including strings beyond its bound', () => {
     const short = many(100);
     const parts = (list: typeof short) =>
       list.map(({ key, value }) => textPart(key) + textPart(value)).join('');

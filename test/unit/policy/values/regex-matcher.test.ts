@@ -4,7 +4,7 @@ import { MatchMemo } from '../../../../src/policy/match-memo.js';
 import { EXCEEDED, unboundedWork } from '../../../../src/policy/match-work.js';
 import { patternSize, RegexList } from '../../../../src/policy/values/regex-matcher.js';
 
-/** Patterns for which JavaScript's own engine would need years, each with a text for which it does. */
+/** Patterns for which JavaScript's own engine would need years, each with a string for which it does. */
 const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
   ['(a+)+b', (length) => 'a'.repeat(length)],
   ['(a|aa)+b', (length) => 'a'.repeat(length)],

@@ -68,7 +68,7 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
   };
 }
 
-test('texts from callers are escaped, and keep their value as JSON', () => {
+test('strings from callers are escaped, and keep their value as JSON', () => {
   const hostile = 'a\u202eb\u009b31mc\u200bd\u007fe\ue000';
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   decider.answer([descriptor([`free=${hostile}`])]);
