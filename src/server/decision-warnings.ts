@@ -73,7 +73,7 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#warnedLimits.add(name);
     const text =
       'a request has more hits than this limit can ever allow, so an enforced limit always denies the ' +
-      'request. Hits of descriptors with the same bucket are added. Send fewer hits in one request, or ' +
+      'request. The hits of all descriptors that use the same bucket count. Send fewer hits in one request, or ' +
       'raise the limit';
     this.#log.warn({ domain, rule: shown(rule), hits, limit }, text);
   }

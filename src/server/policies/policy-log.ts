@@ -49,8 +49,10 @@ export function logReload(log: Logger, warnings: ConfigWarnings, outcome: Reload
   if (outcome.kind === 'failed') {
     log.error(
       { reason, policy, errors: countProblems(outcome.errors), domains },
-      'the policy on disk is invalid: valid domains were loaded, and invalid domains keep their ' +
-        'previous version; correct the errors above',
+      domains.length === 0
+        ? 'the policy on disk is invalid, and no domain is in effect; correct the errors above'
+        : 'the policy on disk is invalid: only valid domains were reloaded, and invalid domains keep their ' +
+            'previous version; correct the errors above',
     );
   } else if (outcome.kind === 'loaded') {
     log.info({ reason, policy, domains }, 'policy reloaded');

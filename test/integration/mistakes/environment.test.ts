@@ -201,7 +201,7 @@ warning: no rule matches this descriptor, so it is allowed without a limit: did 
     await server.process.waitForLine(/the policy on disk is invalid/);
     const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit
 error: the domain is invalid; the previous version stays in effect {"domain":"shop","files":["<folder>/shop.yaml"]}
-error: the policy on disk is invalid: valid domains were loaded, and invalid domains keep their previous version; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
+error: the policy on disk is invalid: only valid domains were reloaded, and invalid domains keep their previous version; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

@@ -117,7 +117,7 @@ function withinTime(
  * and no message.
  */
 export function closeReasonOf({ errored }: Socket): string {
-  if (errored === null) return 'connection closed';
+  if (errored === null) return 'the connection was closed';
   if (errored.message !== '') return errored.message;
   const errors = (errored as Partial<AggregateError>).errors ?? [];
   return errors.map(({ message }: Error) => message).join(', ') || errored.name;

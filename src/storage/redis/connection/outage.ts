@@ -18,7 +18,7 @@ export interface RedisSettingNames {
 const MAX_REASONS = 10;
 
 /** Errors of node:net, node:tls and the handshake on a connection where only one side uses TLS. */
-const CONNECTION_CUT = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
+const CONNECTION_CUT = /ECONNRESET|EPIPE|connection (?:is |was )?closed|malformed reply/i;
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 

@@ -258,7 +258,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) =>
       `it does not answer; check whether Redis hangs, and whether weir can connect to ${url(place)}`,
   },
-  { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
+  { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection (?:is |was )?closed/, reaction: 'count' },
   { reason: 'moved', pattern: /announced another master/, reaction: 'find' },
 ];
 

@@ -67,7 +67,7 @@ describe('the message of Redis, the system or TLS', () => {
     ["Hostname/IP does not match certificate's altnames", 'tls', 'count'],
     ['connect ETIMEDOUT', 'no_answer', 'count'],
     ['read ECONNRESET', 'lost', 'count'],
-    ['connection closed', 'lost', 'count'],
+    ['the connection was closed', 'lost', 'count'],
     ['an unknown message', 'other', 'count'],
   ])('%j is the fault %s', (text, reason, reaction) => {
     expect(redisFaultOf(text)).toMatchObject({ reason, reaction });
