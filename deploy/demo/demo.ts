@@ -64,7 +64,7 @@ async function play({ envoy }: Stack): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, first.firstAnsweredAt + 1000 - performance.now()));
   const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
   const other = await fireBurst(envoy.port, OTHER, 1, TENANT);
-  console.log('Responses, with the x-ratelimit headers of the response with the fewest remaining tokens:\n');
+  console.log('Each row shows the headers of its response with the fewest remaining tokens:\n');
   printTable([
     ['requests', 'status', 'count', ...HEADERS],
     ...rowsOf(`200 × GET ${CHATS}`, first),
@@ -73,7 +73,7 @@ async function play({ envoy }: Stack): Promise<void> {
   ]);
   const spread = (burst: Burst) => Math.round(burst.lastAnsweredAt - burst.firstSentAt);
   console.log(
-    `\n"At the same time" took ${spread(first)} ms and ${spread(second)} ms from first request to last ` +
+    `\nThe bursts took ${spread(first)} ms and ${spread(second)} ms, from the first request to the last ` +
       'response. The bucket gains 10 tokens a second.',
   );
 }

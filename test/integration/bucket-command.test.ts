@@ -112,7 +112,7 @@ test('weir top shows the denied callers, and --all counts a server with two name
   const shown = await runToEnd(process.execPath, words, { bareEnvironment: true });
   expect(shown).toMatchObject({ code: 0, stderr: '' });
   expect(shown.stdout).toMatch(
-    /, 1 of 1 replicas\nexact.*\n\nDENIED.*\n +3 +10 +100% {2}tenant {2}tenant=acme\n$/,
+    /, 1 of 1 replicas\nexact numbers.*\n\nDENIED.*\n +3 +10 +100% {2}tenant {2}tenant=acme\n$/,
   );
 });
 

@@ -87,7 +87,7 @@ describe('weir check', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^OK {18}1\nOVER_LIMIT {10}0\n/);
     expect(out).toMatch(
-      /descriptor 1: OK, limit 100, remaining 99, next token in 1s\n {2}x-ratelimit-limit: 100\n/,
+      /descriptor 1: OK, limit 100, remaining 99, reset in 1s\n {2}x-ratelimit-limit: 100\n/,
     );
     // The single call also connects, so its time is not the latency of the server.
     expect(out).not.toContain('latency');

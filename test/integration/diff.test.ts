@@ -31,7 +31,7 @@ describe('weir diff', () => {
       3,
       'domain e\n  appears, tightens: the domain, with 1 rule; its requests had no limit\n',
     ],
-    [['new', 'old'], 0, '\n1 vanishes\n'],
+    [['new', 'old'], 0, '\n1 removed\n'],
   ])('%j: exit code %i', async (args, code, text) => {
     const result = await diff(...args);
     expect(result).toMatchObject({ code, stderr: '' });

@@ -44,7 +44,7 @@ export function errorText({ error, sampled, covers, of }: TopAnswer): string {
   const whole = of === 'minute' ? 60 : 3600;
   const parts = [
     error.denied === 0 && error.used === 0
-      ? 'exact'
+      ? 'exact numbers'
       : `too high by at most ${shortNumber(error.denied)} denied and ${shortNumber(error.used)} used`,
     ...(sampled > 1 ? [`estimated from 1 in ${sampled} decisions`] : []),
     ...(covers < whole * 0.95 ? [`only ${secondsText(covers)} of data so far`] : []),

@@ -39,14 +39,14 @@ export function changeLines(
   return [...byDomain].flatMap(([domain, own]) => domainLines(own).map((text) => ({ domain, text })));
 }
 
-/** Returns the summary: `2 tighten, 1 loosens, 3 appear (1 tightens), 1 vanishes`. */
+/** Returns the summary: `2 tighten, 1 loosens, 3 added (1 tightens), 1 removed`. */
 export function summaryText(summary: DiffSummary): string {
   const parts = [
     counted(summary.tighten, 'tightens', 'tighten'),
     counted(summary.loosen, 'loosens', 'loosen'),
-    counted(summary.appear, 'appears', 'appear') + tightening(summary.tightenByAppearing),
-    counted(summary.vanish, 'vanishes', 'vanish') + tightening(summary.tightenByVanishing),
-    counted(summary.change, 'changes otherwise', 'change otherwise'),
+    counted(summary.appear, 'added', 'added') + tightening(summary.tightenByAppearing),
+    counted(summary.vanish, 'removed', 'removed') + tightening(summary.tightenByVanishing),
+    counted(summary.change, 'other change', 'other changes'),
   ];
   return parts.filter((part) => part !== '').join(', ') || 'nothing changes';
 }

@@ -224,7 +224,7 @@ function resultOf(
       'from none.'
     );
   if (entries === 0) return 'The descriptor has no entries: no limit.';
-  if (node === undefined) return `No node matches entry ${levels}: no limit.`;
+  if (node === undefined) return `Nothing in the policy matches entry ${levels}: no limit.`;
   return `The descriptor ends at ${node.label}, which has no rate_limit: no limit.`;
 }
 
@@ -355,13 +355,13 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
     ...(upstream.value === undefined
       ? []
       : [`upstream:   ${describeHeaders(upstream.value)}${of(upstream.from)}`]),
-    `denied:     ${describeDenied(denied.value)}${of(denied.from)}`,
+    `denied:     response ${describeDenied(denied.value)}${of(denied.from)}`,
   ];
 }
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  a request that sends its own limit is counted in a ${overrideAlgorithm.replace('_', ' ')}`,
+    `overrides:  a limit in the request replaces the limit of the rule, as a ${overrideAlgorithm.replace('_', ' ')}`,
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

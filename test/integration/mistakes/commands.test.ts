@@ -160,9 +160,9 @@ to match:   Did you mean shop?
 descriptor: customr=ann
 level 1:    customr=ann
             no rule uses this key at this level
-result:     No node matches entry 1: no limit.
+result:     Nothing in the policy matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  a request that sends its own limit is counted in a fixed window
+overrides:  a limit in the request replaces the limit of the rule, as a fixed window
 decision metadata: off, unless DECISION_METADATA is set
 `,
   },

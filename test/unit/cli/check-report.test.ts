@@ -51,7 +51,7 @@ OVER_LIMIT          99
 UNAVAILABLE         1
 
 last answer         OVER_LIMIT
-  descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, next token in 1s
+  descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, reset in 1s
   descriptor 2: OK, limit 5, remaining 4
   descriptor 3: OK, no rule matched
   x-ratelimit-limit: 100\ufffd[2J
@@ -81,8 +81,8 @@ latency  p50 100.00 ms, p99 198.00 ms
         ?.slice(1)
         .join('');
     };
-    expect(words(3, CODE.OK, limit)).toBe('next token in 59m49s');
-    expect(words(0, CODE.OVER_LIMIT, limit)).toBe('next token in 59m49s');
+    expect(words(3, CODE.OK, limit)).toBe('reset in 59m49s');
+    expect(words(0, CODE.OVER_LIMIT, limit)).toBe('reset in 59m49s');
     expect(words(3, CODE.OVER_LIMIT, limit)).toBe('enough tokens in 59m49s');
     // More hits than the limit are always denied.
     expect(words(6, CODE.OVER_LIMIT, limit)).toBe('full in 59m49s');

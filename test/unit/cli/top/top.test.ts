@@ -82,7 +82,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     const [port] = ports as [FakeDebugPort];
     const exact = { ...answerOf(), error: { denied: 0, used: 0 } };
     port.answer = () => ({ body: exact });
-    expect((await topCommand('--address', port.address)).out).toContain('\nexact\n');
+    expect((await topCommand('--address', port.address)).out).toContain('\nexact numbers\n');
     port.answer = () => ({ body: { ...answerOf(), sampled: 8, covers: 34 } });
     expect((await topCommand('--address', port.address)).out).toContain(
       'denied and 12 used; estimated from 1 in 8 decisions; only 34s of data so far\n',

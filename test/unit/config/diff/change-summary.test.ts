@@ -20,7 +20,7 @@ describe('what a reload changed', () => {
   test('is reported in the words of weir diff', () => {
     expect(summarizeChanges(setOf(limited(1, ['a']), 'domain: gone\n'), setOf(limited(2, ['a'])), 0)).toEqual(
       {
-        summary: '1 loosens, 1 vanishes',
+        summary: '1 loosens, 1 removed',
         lines: [
           { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more per window' },
           { domain: 'gone', text: 'vanishes: the domain, with 0 rules; its requests now have no limit' },

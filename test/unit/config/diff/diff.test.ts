@@ -530,7 +530,7 @@ describe('the text', () => {
   m: appears, tightens: 10 per minute; its values had no limit
   l: vanishes: 10 per minute; its values now have no limit
 
-1 tightens, 1 appears (1 tightens), 1 vanishes
+1 tightens, 1 added (1 tightens), 1 removed
 `);
     expect(renderDiff([])).toBe('nothing changes\n');
   });

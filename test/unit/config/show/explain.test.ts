@@ -99,10 +99,10 @@ descriptors:
   const lines = renderExplanation(explanation, NOW).split('\n');
   expect(lines.filter((line) => /^(headers|denied|overrides|decision)/.test(line))).toEqual([
     'headers:    retry-after, ratelimit (of the file)',
-    'denied:     with problem+json (of the file)',
+    'denied:     response with problem+json (of the file)',
     'headers:    none (of the rule)',
-    'denied:     with 2 bytes of text/plain (of the rule)',
-    'overrides:  a request that sends its own limit is counted in a token bucket',
+    'denied:     response with 2 bytes of text/plain (of the rule)',
+    'overrides:  a limit in the request replaces the limit of the rule, as a token bucket',
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
@@ -138,8 +138,8 @@ test('a second API key is removed, with a note', () => {
 describe('the reason why no rule applies', () => {
   test.each([
     [[], 'The descriptor has no entries: no limit.'],
-    [['foo=1'], 'No node matches entry 1: no limit.'],
-    [['tenant=a', 'group=x', 'more=1'], 'No node matches entry 3: no limit.'],
+    [['foo=1'], 'Nothing in the policy matches entry 1: no limit.'],
+    [['tenant=a', 'group=x', 'more=1'], 'Nothing in the policy matches entry 3: no limit.'],
     [['exempt=me'], 'The descriptor ends at exempt, which has no rate_limit: no limit.'],
     [['tenant=a'], 'The descriptor ends at tenant, which has no rate_limit: no limit.'],
   ])('%j', (texts, result) => {
