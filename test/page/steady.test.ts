@@ -120,7 +120,7 @@ describePage('the Top view', () => {
     await expect(row.locator('button:focus').count()).resolves.toBe(1);
     await page.getByLabel('Sort by').focus();
     await waitFor('other counts', async () => (await row.innerText()) !== before);
-    await expect(about.innerText()).resolves.not.toContain('Updates stopped');
+    await expect(about.innerText()).resolves.not.toContain('Updates paused');
   });
 
   test('links to the bucket of an override', async () => {
