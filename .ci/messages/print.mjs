@@ -1,6 +1,4 @@
-// `npm run messages` prints every text that weir shows to people, one line each, with file and line. With a folder, it
-// prints the texts of that folder. `npm run messages -- --rename FILE` replaces texts. FILE contains lines
-// `old text<TAB>new text` in the format of the printed list. `--root FOLDER` reads another checkout.
+// `npm run messages` prints or replaces the texts that weir shows to people; see HELP below.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +7,27 @@ import { root as here } from '../shell.mjs';
 import { readTable, rename } from './rename.mjs';
 import { isForPeople, sourceTexts } from './sources.mjs';
 
+const HELP = `Usage: npm run messages -- [options] [folder…]
+
+Prints every text that weir shows to people, one line each, with file and line. With folders, it prints only their
+texts.
+
+  --rename <file>  replace texts, and their quotes in tests and pages. Each line of the file is
+                   old text<TAB>new text, as printed
+  --root <folder>  use another checkout
+`;
+
 const { values, positionals } = parseArgs({
-  options: { rename: { type: 'string' }, root: { type: 'string', default: here } },
+  options: {
+    help: { type: 'boolean', short: 'h' },
+    rename: { type: 'string' },
+    root: { type: 'string', default: here },
+  },
   allowPositionals: true,
 });
 const { root } = values;
+
+const quantity = (count, one) => `${count} ${one}${count === 1 ? '' : 's'}`;
 
 /** Formats files with the settings of the checkout. */
 function format(paths) {
@@ -25,7 +39,9 @@ function format(paths) {
   });
 }
 
-if (values.rename === undefined) {
+if (values.help === true) {
+  process.stdout.write(HELP);
+} else if (values.rename === undefined) {
   const lines = sourceTexts(root, positionals)
     .filter(isForPeople)
     .map(({ path, line, shown }) => `${path}:${line}: ${shown}\n`);
@@ -33,5 +49,6 @@ if (values.rename === undefined) {
 } else {
   const { places, files, complaints } = rename(root, readTable(readFileSync(values.rename, 'utf8')), format);
   for (const complaint of complaints) console.log(complaint);
-  console.log(`replaced ${places} texts in ${files} files; ${complaints.length} to check by hand`);
+  const counts = [quantity(places, 'text'), quantity(files, 'file')];
+  console.log(`replaced ${counts.join(' in ')}; ${complaints.length} to check by hand`);
 }
