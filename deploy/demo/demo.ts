@@ -61,7 +61,8 @@ function printTable(rows: readonly (readonly string[])[]): void {
 
 async function play({ envoy }: Stack): Promise<void> {
   const first = await fireBurst(envoy.port, CHATS, 200, TENANT);
-  await new Promise((resolve) => setTimeout(resolve, first.firstAnsweredAt + 1000 - performance.now()));
+  const delayMs = Math.max(0, first.firstAnsweredAt + 1000 - performance.now());
+  await new Promise((resolve) => setTimeout(resolve, delayMs));
   const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
   const other = await fireBurst(envoy.port, OTHER, 1, TENANT);
   console.log('Each row shows the headers of its response with the fewest remaining tokens:\n');
