@@ -1,5 +1,4 @@
-// A linter of English prose, called by `npm run prose`: see docs/internals/testing.md, "Prose". Without arguments it
-// checks all files but those of .ci/prose/not-yet.txt.
+// A linter of English prose, called by `npm run prose`: see docs/internals/testing.md, "Prose".
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -10,10 +9,9 @@ const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
 const PAGES = ['README.md', 'CHANGELOG.md'];
 const HELP = `Usage: npm run prose -- [options] [path…]
 
-Checks the English of Markdown pages, comments and messages. Without a path, skips the
-paths in .ci/prose/not-yet.txt.
+Checks the English of Markdown pages, comments and messages. Without a path, also lists
+the entries of .ci/prose/exceptions.json that can be removed.
 
-  --all            check all files, and list the entries of .ci/prose/not-yet.txt that can be removed
   --kind <kind>    only doc, comment or message
   --rule <name>    only this rule
   --count          print the number of findings for each folder and rule, not the findings
@@ -31,24 +29,9 @@ function filesAt(path) {
 }
 
 const isProse = (path) => /\.(?:md|ts|mjs|cjs|lua|html|ya?ml|sh)$/.test(path);
-const isBelow = (path, folder) => path === folder || path.startsWith(`${folder}/`);
 
 const MAX_EXCEPTIONS = 20;
 const EXCEPTIONS = '.ci/prose/exceptions.json';
-const NOT_YET = '.ci/prose/not-yet.txt';
-
-/** Returns the entries of not-yet.txt: [{path, kind}]. `kind` is undefined for an entry of all kinds. */
-function notYet() {
-  if (!existsSync(join(root, NOT_YET))) return [];
-  return read(NOT_YET)
-    .split('\n')
-    .map((line) => line.replace(/#.*/, '').trim())
-    .filter((line) => line !== '')
-    .map((line) => {
-      const [path, kind] = line.split(/\s+/);
-      return { path: path.replace(/\/$/, ''), kind };
-    });
-}
 
 /** Reads exceptions.json. Throws an Error if there are too many exceptions or one is incomplete. */
 function readExceptions() {
@@ -64,11 +47,8 @@ function readExceptions() {
   return exceptions;
 }
 
-/** Prints the entries of not-yet.txt and exceptions.json that a complete check did not need. */
-function printNeedless(findings, exceptions) {
-  for (const { path, kind } of notYet())
-    if (!findings.some((one) => isBelow(one.path, path) && (kind ?? one.kind) === one.kind))
-      process.stdout.write(`${NOT_YET}: ${path} has no findings; remove it\n`);
+/** Prints the entries of exceptions.json that a complete check did not need. */
+function printNeedless(exceptions) {
   for (const { path, rule, used } of exceptions)
     if (!used)
       process.stdout.write(`${EXCEPTIONS}: ${rule} has no finding in ${path}; remove the exception\n`);
@@ -76,7 +56,7 @@ function printNeedless(findings, exceptions) {
 
 function optionsOf(args) {
   const [flag, text] = [{ type: 'boolean' }, { type: 'string' }];
-  const options = { all: flag, count: flag, help: flag, rules: flag, kind: text, rule: text, root: text };
+  const options = { count: flag, help: flag, rules: flag, kind: text, rule: text, root: text };
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   root = values.root ?? here;
   const paths = positionals.map((path) => normalize(relative(root, resolve(path))).replace(/\/$/, ''));
@@ -97,28 +77,20 @@ function printCounts(findings) {
 function run(options) {
   const standard = [...PAGES, ...ROOMS].filter((path) => existsSync(join(root, path)));
   const paths = options.paths.length > 0 ? options.paths : standard;
-  const skipped = options.all || options.paths.length > 0 ? [] : notYet();
   const files = [...new Set(paths.flatMap(filesAt))].filter(isProse).sort();
   const exceptions = readExceptions();
   const findings = [];
-  for (const path of files) {
-    const entries = skipped.filter((entry) => isBelow(path, entry.path));
-    if (entries.some(({ kind }) => kind === undefined)) continue;
+  for (const path of files)
     findings.push(
       ...findingsIn(path, read(path), exceptions).filter(
-        ({ kind, rule }) =>
-          !entries.some((entry) => entry.kind === kind) &&
-          (options.kind ?? kind) === kind &&
-          (options.rule ?? rule) === rule,
+        ({ kind, rule }) => (options.kind ?? kind) === kind && (options.rule ?? rule) === rule,
       ),
     );
-  }
   if (options.count) printCounts(findings);
   else
     for (const { path, line, rule, words } of findings)
       process.stdout.write(`${path}:${line}: ${rule}: "${words}" (${exampleOf(rule)})\n`);
-  if (options.all && options.paths.length === 0 && !options.kind && !options.rule)
-    printNeedless(findings, exceptions);
+  if (options.paths.length === 0 && !options.kind && !options.rule) printNeedless(exceptions);
   process.stdout.write(
     findings.length === 0 ? 'prose: no findings\n' : `${findings.length} prose findings\n`,
   );

@@ -70,7 +70,6 @@ beforeAll(() => {
     "// biome-ignore lint: rules stand\nexport const A = 'rules stand at customer now';\n",
   );
   folder.write('CHANGELOG.md', '# Changelog\n\n## 2\n\n- It stands.\n\n## 1\n\n- It stands.\n');
-  folder.write('.ci/prose/not-yet.txt', '# comment\nsrc/written\nsrc/code.ts message\n');
   found = findings();
 });
 afterAll(() => folder.remove());
@@ -83,18 +82,13 @@ function findings(...args: readonly string[]): readonly string[] {
 }
 
 describe('rules', () => {
-  let all: readonly string[];
-  beforeAll(() => {
-    all = findings('--all');
-  });
-
   test.each(rules)('$name finds its example', ({ name }) => {
-    expect(all.filter((line) => line.startsWith(`src/written/${name}.ts:1: ${name}: `))).toHaveLength(1);
+    expect(found.filter((line) => line.startsWith(`src/written/${name}.ts:1: ${name}: `))).toHaveLength(1);
   });
 
   test.each(rules)('$name passes a similar text, and its better example has no finding', ({ name }) => {
     const fine = [`src/better/${name}.ts:`, `src/passes/${name}.ts:`];
-    expect(all.filter((line) => fine.some((start) => line.startsWith(start)))).toEqual([]);
+    expect(found.filter((line) => fine.some((start) => line.startsWith(start)))).toEqual([]);
   });
 });
 
@@ -105,9 +99,11 @@ test('paragraphs and cells of Markdown are checked, code is not', () => {
   ]);
 });
 
-test('comments of TypeScript and Lua are checked, quotes and directives are not', () => {
+test('comments and messages of TypeScript and Lua are checked, quotes and directives are not', () => {
   expect(found.filter((line) => /^(?:src\/(?:code|script)|test)/.test(line))).toEqual([
     'src/code.ts:4: stands: "stand here"',
+    'src/code.ts:6: stands: "stand at"',
+    'src/code.ts:8: stands: "stands here"',
     'src/code.ts:9: stands: "stand here"',
     'src/script.lua:1: stands: "stand here"',
     'src/script.lua:2: stands: "stands"',
@@ -116,7 +112,7 @@ test('comments of TypeScript and Lua are checked, quotes and directives are not'
 });
 
 test('strings of src with four words are messages', () => {
-  expect(findings('--all', '--kind', 'message')).toEqual([
+  expect(findings('--kind', 'message')).toEqual([
     'src/code.ts:6: stands: "stand at"',
     'src/code.ts:8: stands: "stands here"',
   ]);
@@ -126,8 +122,7 @@ test('the newest section of the changelog is checked', () => {
   expect(found.filter((line) => line.startsWith('CHANGELOG'))).toEqual(['CHANGELOG.md:5: stands: "stands"']);
 });
 
-test('a path of not-yet.txt is checked when it is named', () => {
-  expect(found.filter((line) => line.startsWith('src/written'))).toEqual([]);
+test('a path on the command line is checked alone', () => {
   expect(findings(`${folder.path}/src/written/stands.ts`)).toEqual([
     'src/written/stands.ts:1: stands: "stand at"',
   ]);
