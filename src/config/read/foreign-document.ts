@@ -1,6 +1,6 @@
 import type { YamlMap } from '../yaml/yaml-document.js';
 
-const ELSEWHERE = 'a policy file begins with "domain: <name>", so move this file to another directory';
+const MOVE_ADVICE = 'a policy file begins with "domain: <name>", so move this file to another directory';
 
 /**
  * Returns the apparent type of a document that is not a policy, and what to do with it; undefined if the type is
@@ -14,7 +14,7 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
       kind.text === 'ConfigMap'
         ? 'mount it as a directory and specify that directory, or save each text under its "data" as a ' +
           'separate policy file'
-        : ELSEWHERE;
+        : MOVE_ADVICE;
     return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;
   }
   const other = fields.has('static_resources')
@@ -23,5 +23,5 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
       ? 'a Docker Compose file'
       : undefined;
   if (other === undefined) return undefined;
-  return `this is ${other}, not a policy; ${ELSEWHERE}`;
+  return `this is ${other}, not a policy; ${MOVE_ADVICE}`;
 }
