@@ -176,8 +176,8 @@ arguments.
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
-Compares two policies, each a file or a directory. Prints a sentence for each limit that appears, vanishes, tightens or
-loosens, and for other changes that affect answers: phases, matching order, derive, candidates. The command does not
+Compares two policies, each a file or a directory. Prints a sentence for each limit that is added, removed, tightened or
+loosened, and for other changes that affect answers: phases, matching order, derive, candidates. The command does not
 change any files.
 
 A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase.

@@ -29,7 +29,7 @@ describe('weir diff', () => {
     [
       ['old', 'new'],
       3,
-      'domain e\n  appears, tightens: the domain, with 1 rule; its requests had no limit\n',
+      'domain e\n  added (tightens): the domain, with 1 rule; its requests previously had no limit\n',
     ],
     [['new', 'old'], 0, '\n1 removed\n'],
   ])('%j: exit code %i', async (args, code, text) => {
@@ -57,7 +57,7 @@ describe('weir diff', () => {
   test('applies --default-algorithm to both policies', async () => {
     const { stdout } = await diff('--default-algorithm', 'token_bucket', 'ten.yaml', 'five.yaml');
     expect(stdout).toContain(
-      'token bucket: 10 tokens, 10 every 1m becomes token bucket: 5 tokens, 5 every 1m',
+      'token bucket (10 tokens, 10 every 1m) becomes token bucket (5 tokens, 5 every 1m)',
     );
   });
 

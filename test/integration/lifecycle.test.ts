@@ -144,7 +144,7 @@ describe('reload', () => {
     await waitFor(
       'the log to say what changed',
       () =>
-        server.log().some(({ msg }) => /^k: loosens: token bucket: 5 tokens, /.test(String(msg))) ||
+        server.log().some(({ msg }) => /^k: loosens: token bucket \(5 tokens, /.test(String(msg))) ||
         undefined,
     );
     expect(server.log().map(({ msg }) => msg)).toContain('changes in the new policy: 1 loosens');

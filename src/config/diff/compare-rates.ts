@@ -89,9 +89,11 @@ export function narrowings(before: Rate | undefined, after: Rate | undefined): r
   return [...narrowerLimit(before, after), ...narrowerDebt(before.maxDebt, after.maxDebt)];
 }
 
-/** Returns a short description of a rate: `10 per minute`, `token bucket: 100 tokens, 10 every 1s`. */
+/** Returns a short description of a rate: `10 per minute`, `token bucket (100 tokens, 10 every 1s)`. */
 export function shortRate(rate: Rate | undefined): string {
-  return describeRate(rate).replace(/^window: /, '');
+  return describeRate(rate)
+    .replace(/^window: /, '')
+    .replace(/^token bucket: (.*)$/, 'token bucket ($1)');
 }
 
 /**

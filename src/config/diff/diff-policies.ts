@@ -39,7 +39,9 @@ function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMi
   const rules = policy.rules.filter(({ candidate }) => !candidate);
   const count = `the domain, with ${quantity(rules.length, 'rule')}`;
   const text =
-    effect === 'appears' ? `${count}; its requests had no limit` : `${count}; its requests now have no limit`;
+    effect === 'appears'
+      ? `${count}; its requests previously had no limit`
+      : `${count}; its requests now have no limit`;
   const tightens = effect === 'appears' && rules.some((rule) => isEnforced(rule, nowMicros));
   return { setting: 'domain', effect, tightens, text };
 }

@@ -292,15 +292,19 @@ function whyOthersCanDenyAfter(move: Move, context: DiffContext): string {
 
 const MAX_MATCHES_SHOWN = 3;
 
-/** Returns limits with their paths: `10 per minute (customer), unlimited (customer=a*) and 2 more`, or `no limit`. */
+/**
+ * Returns limits with their paths: `10 per minute from rule customer`, `no limit at customer=free`, or `no limit`.
+ * Separates the limits of different values by `or`.
+ */
 export function matchesText(matches: readonly NodeMatch[], nowMicros: number): string {
   const texts = matches.map(({ node, path }) => {
     const rules = rulesWithoutCandidate(node);
-    const limits = rules.map((rule) => brief(rule, nowMicros)).join(' and ') || 'no limit';
-    return node === undefined ? limits : `${limits} (${path})`;
+    if (node === undefined) return 'no limit';
+    if (rules.length === 0) return `no limit at ${path}`;
+    return `${rules.map((rule) => brief(rule, nowMicros)).join(' and ')} from rule ${path}`;
   });
-  const shown = texts.slice(0, MAX_MATCHES_SHOWN).join(', ');
-  return texts.length > MAX_MATCHES_SHOWN ? `${shown} and ${texts.length - MAX_MATCHES_SHOWN} more` : shown;
+  const shown = texts.slice(0, MAX_MATCHES_SHOWN).join(', or ');
+  return texts.length > MAX_MATCHES_SHOWN ? `${shown}, or ${texts.length - MAX_MATCHES_SHOWN} others` : shown;
 }
 
 /**
@@ -316,10 +320,7 @@ export function movedChanges(
   const own = kind === 'vanishes' ? move.before[0] : move.after[0];
   const others = kind === 'vanishes' ? move.after : move.before;
   const rules = own?.node?.rules ?? [];
-  const tail =
-    kind === 'vanishes'
-      ? `its values now have ${matchesText(others, nowMicros)}`
-      : `its values had ${matchesText(others, nowMicros)}`;
+  const tail = `${kind === 'vanishes' ? 'now' : 'previously'} ${matchesText(others, nowMicros)}`;
   if (kind === 'moves') {
     if (!effect.tightens && !effect.loosens) return overridesMoved(kind, move, context);
     const [before, after] = [matchesText(move.before, nowMicros), matchesText(move.after, nowMicros)];

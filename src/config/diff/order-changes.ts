@@ -50,7 +50,7 @@ export function* matchChanges(
         path,
         setting,
         move,
-        `now also matches ${listed(added)}; these values had`,
+        `now also matches ${listed(added)}; these values previously had`,
         matches,
         context,
       );
@@ -98,7 +98,7 @@ function* orderChanges(
       const move = moveOf(matches, [nodeMatchOf(node, path)]);
       const { tightens, loosens } = moveEffect(move, context);
       const [was, is] = [matchesText(matches, context.nowMicros), matchesText(move.after, context.nowMicros)];
-      const text = `now precedes ${matches[0]?.path}; values that match both had ${was} and now have ${is}`;
+      const text = `now precedes ${matches[0]?.path}; values that match both previously had ${was}, and now have ${is}`;
       yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
     }
   }

@@ -1,7 +1,7 @@
 import { printableLine } from '../../printable.js';
 import { quantity } from '../../quantity.js';
 import { shellText } from '../show/shell-text.js';
-import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
+import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
 
 /** Settings that many rules inherit from one place. Equal changes of these settings are reported once. */
 const INHERITED_SETTINGS: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
@@ -86,7 +86,17 @@ function groupLine(group: readonly PolicyChange[]): string {
   );
 }
 
-/** Returns `tightens` or, for example, `appears, tightens`. */
+/** The word for each effect. The summary uses the same words. */
+const EFFECT_WORDS: Readonly<Record<Effect, string>> = {
+  tightens: 'tightens',
+  loosens: 'loosens',
+  appears: 'added',
+  vanishes: 'removed',
+  changes: 'changes',
+};
+
+/** Returns `tightens` or, for example, `added (tightens)`. */
 function effectText({ effect, tightens }: PolicyChange): string {
-  return tightens && effect !== 'tightens' ? `${effect}, tightens` : effect;
+  const word = EFFECT_WORDS[effect];
+  return tightens && effect !== 'tightens' ? `${word} (tightens)` : word;
 }

@@ -51,19 +51,19 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; previously, the boundary between two ' +
+      'tightens: 10 per minute becomes token bucket (10 tokens, 10 every 1m); previously, the boundary between two ' +
         'windows allowed up to 20 hits at once',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket, burst: 20`,
-      'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m; ' +
+      'loosens: 10 per minute becomes token bucket (20 tokens, 10 every 1m); ' +
         'one window of the old length may now allow up to 29 hits',
     ],
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
       'token_bucket: { max_tokens: 5, fill_interval: 2s }',
-      'tightens: token bucket: 10 tokens, 1 every 1s becomes token bucket: 5 tokens, 1 every 2s; fewer ' +
+      'tightens: token bucket (10 tokens, 1 every 1s) becomes token bucket (5 tokens, 1 every 2s); fewer ' +
         'at once, slower refill',
     ],
     [
@@ -289,10 +289,10 @@ describe('rules that suppressed other rules', () => {
 
   test('tighten when they are removed', () => {
     expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
-      'b: vanishes !: unlimited; its values now have no limit; "a" is no longer replaced',
+      'b: vanishes !: unlimited; now no limit; "a" is no longer replaced',
     ]);
     expect(linesOf(file(other), file(`${other}, { key: b, ${replacing} }`))).toEqual([
-      'b: appears: unlimited; its values had no limit',
+      'b: appears: unlimited; previously no limit',
     ]);
   });
 
@@ -300,7 +300,7 @@ describe('rules that suppressed other rules', () => {
     const before = file(`${other}, { key: b, ${replacing} }`);
     const after = file(`${other}, { key: b, ${replacing} }, { key: b, value: x }`);
     expect(linesOf(before, after)).toEqual([
-      'b=x: appears !: no limit; its values had unlimited (b); "a" is no longer replaced',
+      'b=x: appears !: no limit; previously unlimited from rule b; "a" is no longer replaced',
     ]);
   });
 
@@ -328,7 +328,7 @@ describe('rules that suppressed other rules', () => {
   test('quotas deny only together, so removing one tightens', () => {
     const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
-      'b: vanishes !: 10 per minute, quota mode; its values now have no limit; other quotas can deny without it',
+      'b: vanishes !: 10 per minute, quota mode; now no limit; other quotas can deny without it',
     ]);
     expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
   });
@@ -365,27 +365,27 @@ describe('the node that matches a value', () => {
 
   test('a node for a value takes this value from the node with the key', () => {
     expect(linesOf(file(any), file(`${any}, ${node('vip', 'unlimited: true')}`))).toEqual([
-      'k=vip: appears: unlimited; its values had 10 per minute (k)',
+      'k=vip: appears: unlimited; previously 10 per minute from rule k',
     ]);
     expect(linesOf(file(any), file(`${any}, ${node('eve', 'unit: minute, requests_per_unit: 1')}`))).toEqual([
-      'k=eve: appears !: 1 per minute; its values had 10 per minute (k)',
+      'k=eve: appears !: 1 per minute; previously 10 per minute from rule k',
     ]);
     expect(linesOf(file(`${any}, ${node('vip', 'unlimited: true')}`), file(any))).toEqual([
-      'k=vip: vanishes !: unlimited; its values now have 10 per minute (k)',
+      'k=vip: vanishes !: unlimited; now 10 per minute from rule k',
     ]);
   });
 
   test('a node without a limit exempts its value', () => {
     expect(linesOf(file(any), file(`${any}, { key: k, value: free }`))).toEqual([
-      'k=free: appears: no limit; its values had 10 per minute (k)',
+      'k=free: appears: no limit; previously 10 per minute from rule k',
     ]);
   });
 
   test('rules below one node and not below the other', () => {
     const below = `{ key: k, rate_limit: { ${MINUTE} }, descriptors: [{ key: p, rate_limit: { ${MINUTE} } }] }`;
     expect(linesOf(file(below), file(`${below}, ${node('vip', MINUTE)}`))).toEqual([
-      'k=vip: appears: 10 per minute; its values had 10 per minute (k)',
-      'k=vip/p: loosens: 10 per minute (k/p) becomes no limit',
+      'k=vip: appears: 10 per minute; previously 10 per minute from rule k',
+      'k=vip/p: loosens: 10 per minute from rule k/p becomes no limit',
     ]);
   });
 
@@ -396,21 +396,23 @@ describe('the node that matches a value', () => {
         file(`${node('*z', 'unlimited: true')}, ${any}`),
         file(`${first}, ${node('*z', 'unlimited: true')}, ${any}`),
       ),
-    ).toEqual(['k=a*: appears !: 1 per minute; its values had unlimited (k=*z), 10 per minute (k)']);
+    ).toEqual([
+      'k=a*: appears !: 1 per minute; previously unlimited from rule k=*z, or 10 per minute from rule k',
+    ]);
     // A node that is tried later takes over no values.
     expect(
       linesOf(
         file(`${node('*z', 'unlimited: true')}, ${any}`),
         file(`${node('*z', 'unlimited: true')}, ${first}, ${any}`),
       ),
-    ).toEqual(['k=a*: appears !: 1 per minute; its values had 10 per minute (k)']);
+    ).toEqual(['k=a*: appears !: 1 per minute; previously 10 per minute from rule k']);
   });
 
   test('another order', () => {
     const [a, z] = [node('a*', MINUTE), node('*z', 'unit: minute, requests_per_unit: 1')];
     expect(linesOf(file(`${a}, ${z}`), file(`${z}, ${a}`))).toEqual([
-      'k=*z: tightens: now precedes k=a*; values that match both had 10 per minute (k=a*) and now have ' +
-        '1 per minute (k=*z)',
+      'k=*z: tightens: now precedes k=a*; values that match both previously had 10 per minute from rule ' +
+        'k=a*, and now have 1 per minute from rule k=*z',
     ]);
     const b = node('b*', 'unit: minute, requests_per_unit: 1');
     expect(linesOf(file(`${a}, ${b}`), file(`${b}, ${a}`))).toEqual([]);
@@ -421,14 +423,15 @@ describe('the node that matches a value', () => {
       `{ key: k, value_cidr: [${items}], rate_limit: { ${limit} } }`;
     const wide = block('10.0.0.0/8', 'unlimited: true');
     expect(linesOf(file(wide), file(`${wide}, ${block('10.1.0.0/16', MINUTE)}`))).toEqual([
-      'k in 10.1.0.0/16: appears !: 10 per minute; its values had unlimited (k in 10.0.0.0/8)',
+      'k in 10.1.0.0/16: appears !: 10 per minute; previously unlimited from rule k in 10.0.0.0/8',
     ]);
     const extended = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
     expect(linesOf(file(`${wide}, ${any}`), file(`${extended}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8,…: loosens: now also matches 192.168.0.0/16; these values had 10 per minute (k)',
+      'k in 10.0.0.0/8,…: loosens: now also matches 192.168.0.0/16; these values previously had ' +
+        '10 per minute from rule k',
     ]);
     expect(linesOf(file(`${extended}, ${any}`), file(`${wide}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; these values now have 10 per minute (k)',
+      'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; these values now have 10 per minute from rule k',
     ]);
   });
 
@@ -443,7 +446,7 @@ describe('the node that matches a value', () => {
     ]);
     const shared = `{ key: k, value: "a*", share_threshold: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(any), file(`${shared}, ${any}`))).toEqual([
-      'k=a*: appears !: 10 per minute; its values had 10 per minute (k)',
+      'k=a*: appears !: 10 per minute; previously 10 per minute from rule k',
     ]);
   });
 });
@@ -458,7 +461,7 @@ describe('a domain', () => {
       setting: 'domain',
       effect: 'appears',
       tightens: true,
-      text: 'the domain, with 1 rule; its requests had no limit',
+      text: 'the domain, with 1 rule; its requests previously had no limit',
     });
     expect(diffPolicies(setOf(a, b), setOf(a), NOW)).toMatchObject([
       { domain: 'e', effect: 'vanishes', tightens: false },
@@ -527,8 +530,8 @@ describe('the text', () => {
     );
     expect(renderDiff(changesOf(before, after))).toBe(`domain d
   k: tightens: 10 per minute becomes 5 per minute; fewer per window
-  m: appears, tightens: 10 per minute; its values had no limit
-  l: vanishes: 10 per minute; its values now have no limit
+  m: added (tightens): 10 per minute; previously no limit
+  l: removed: 10 per minute; now no limit
 
 1 tightens, 1 added (1 tightens), 1 removed
 `);
