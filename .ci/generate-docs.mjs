@@ -124,7 +124,7 @@ const MAX_OPEN_LINES = 60;
 const commands = [['weir', mainHelp()], ...[...commandHelps()].map(([name, help]) => [`weir ${name}`, help])]
   .map(([title, help]) => {
     const text = `\`\`\`text\n${help.trimEnd()}\n\`\`\``;
-    const folded = `<details>\n<summary>The help, with every setting</summary>\n\n${text}\n\n</details>`;
+    const folded = `<details>\n<summary>Full help, with every setting</summary>\n\n${text}\n\n</details>`;
     return `## ${title}\n\n${help.split('\n').length > MAX_OPEN_LINES ? folded : text}`;
   })
   .join('\n\n');

@@ -18,7 +18,7 @@ export function nodeOfNpm(pins, about) {
   const fetch = async (folder) => {
     if (integrity === undefined) throw new Impossible(`no version for ${machine} is pinned`);
     if (platform() === 'linux' && process.report.getReport().header.glibcVersionRuntime === undefined)
-      throw new Impossible('the Node.js packages on npm need glibc');
+      throw new Impossible('the Node.js packages on npm need glibc, which this system does not have');
     const name = `node-${machine}`;
     const top = { name: 'node-of-npm', version: pin, dependencies: { [name]: pin } };
     const packages = { '': top, [`node_modules/${name}`]: { version: pin, integrity } };

@@ -71,7 +71,7 @@ function keyRows() {
 
 function rowText({ key, form, places, part, required }) {
   const standard = part.default === undefined ? (required.length > 0 ? 'required' : '–') : code(part.default);
-  const files = form === 'file_only' ? ' A management server cannot send it.' : '';
+  const files = form === 'file_only' ? ' A management server cannot send this key.' : '';
   const cells = [
     `\`${key}\``,
     places.join(', '),

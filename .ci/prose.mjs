@@ -42,7 +42,7 @@ function readExceptions() {
   for (const { path, rule, words, reason } of exceptions) {
     if (!RULES.some(({ name }) => name === rule)) throw new Error(`${EXCEPTIONS}: unknown rule ${rule}`);
     if (!words || (reason ?? '').length < 20)
-      throw new Error(`${EXCEPTIONS}: ${path}: give the words and a reason of at least 20 characters`);
+      throw new Error(`${EXCEPTIONS}: ${path}: specify the words, and a reason of at least 20 characters`);
   }
   return exceptions;
 }

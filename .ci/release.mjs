@@ -29,7 +29,7 @@ Sets the version, dates the changelog, builds the files to publish in dist/, com
 publish the release, and pushes nothing.
 
   --dry-run        check whether the release is possible, and show the changes without making them
-  --without-chart  omit the Helm chart from dist/, if Helm is not installed
+  --without-chart  omit the Helm chart from dist/; use this option if Helm is not installed
 `;
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
@@ -51,7 +51,7 @@ async function obstacles(version, helm, withoutChart) {
     found.push(`the tag v${version} already exists; choose a later version`);
   const changelog = read('CHANGELOG.md');
   if (changelog.includes(`## [${version}]`))
-    found.push(`CHANGELOG.md already has a section ${version}; choose a later version`);
+    found.push(`CHANGELOG.md already has a section for ${version}; choose a later version`);
   if (unreleasedNotes(changelog) === '')
     found.push('CHANGELOG.md has no entries under "## [Unreleased]"; describe the changes in the release');
   if (hasChart() && helm === undefined && !withoutChart)
@@ -188,7 +188,7 @@ await main(async () => {
         ? `unknown option ${unknown}`
         : wanted === undefined || more.length > 0
           ? 'specify one version'
-          : `${wanted} is not valid; write major, minor, patch or a version later than ${current}`;
+          : `${wanted} is not a valid version; use major, minor, patch or a version later than ${current}`;
     process.stderr.write(`weir: ${reason}\n\n${USAGE}`);
     process.exitCode = 2;
     return;

@@ -144,13 +144,13 @@ export async function runMatrix() {
     add(total, await jest(node, args, { ...env, ...more }));
   };
   for (const tier of MEASURING)
-    await run(`running alone, because it takes measurements: ${tier}`, alone(tier));
+    await run(`running alone, because this tier takes measurements: ${tier}`, alone(tier));
   await run(`running the browser tests, and the tests that npm test omits: ${NOT_IN_NPM_TEST.join(', ')}`, [
     ...['--maxWorkers', WAITING_WORKERS, '--selectProjects', 'page', 'integration'],
     ...['--testPathPatterns', 'test/page/', ...NOT_IN_NPM_TEST],
   ]);
   await run(
-    `running in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
+    `running with 512 MiB of memory: ${MEASURED_AGAIN.join(', ')}`,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
     { WEIR_TEST_CONTAINER: '512' },
   );
@@ -179,7 +179,8 @@ export async function runAmongOddThings() {
   const total = nothingYet();
   const { env, skipped } = await provideTools(['redis-server']);
   say(
-    `running with unusual variables, a umask of 077 and a space in the path: ${AMONG_ODD_THINGS.join(', ')}`,
+    'running with unusual environment variables, a umask of 077 and a space in the path: ' +
+      `${AMONG_ODD_THINGS.join(', ')}`,
   );
   const args = ['--maxWorkers', WORKERS, '--selectProjects', 'unit', 'integration'];
   const patterns = ['--testPathPatterns', ...AMONG_ODD_THINGS];

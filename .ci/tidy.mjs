@@ -133,7 +133,7 @@ function* docstrings() {
         path,
         index + 1,
         `${name} has no doc comment`,
-        'describe its purpose, its units and the errors that it throws',
+        'write a doc comment that describes the purpose, the units and the errors thrown',
       ];
     }
   }
@@ -259,7 +259,7 @@ function exceptions() {
   for (const { rule, path: of, reason } of all) {
     if (RULES[rule] === undefined) bad.push(`${EXCEPTIONS}: the rule ${rule} does not exist`);
     if (/[*?]/.test(of ?? '')) bad.push(`${EXCEPTIONS}: ${of}: list each file, without wildcards`);
-    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: give the reason in a sentence`);
+    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: give a reason of at least 20 characters`);
   }
   return { all, bad };
 }

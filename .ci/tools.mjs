@@ -352,7 +352,7 @@ const CATALOGUE = {
     },
     {
       what: 'Node.js 20',
-      optional: 'the test of a start on Node.js 20, which is no longer supported',
+      optional: 'the test that starts weir on Node.js 20, which is no longer supported',
       without: 'set WEIR_TEST_NODE20 to the path of Node.js 20',
     },
   ),
@@ -370,7 +370,7 @@ const CATALOGUE = {
   'stepping-clock': {
     what: 'libfaketime',
     pin: 'Debian',
-    optional: 'the chaos tests that change the clock of Redis',
+    optional: 'the chaos tests that change the Redis clock',
     without: 'install libfaketime',
     // Runs the program in its arguments.
     version: ['true'],
@@ -395,7 +395,7 @@ const CATALOGUE = {
   prometheus: {
     what: 'Prometheus',
     pin: 'Debian, with its pages',
-    optional: 'the queries of deploy/grafana/weir.json, and npm run demo -- --watch',
+    optional: 'the tests of the queries in deploy/grafana/weir.json, and npm run demo -- --watch',
     without: 'install prometheus',
     async fetch(folder) {
       const installed = onPath('prometheus');

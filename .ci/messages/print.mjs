@@ -50,5 +50,5 @@ if (values.help === true) {
   const { places, files, complaints } = rename(root, readTable(readFileSync(values.rename, 'utf8')), format);
   for (const complaint of complaints) console.log(complaint);
   const counts = [quantity(places, 'text'), quantity(files, 'file')];
-  console.log(`replaced ${counts.join(' in ')}; ${complaints.length} to check by hand`);
+  console.log(`replaced ${counts.join(' in ')}; problems to check by hand: ${complaints.length}`);
 }

@@ -25,7 +25,7 @@ export function proseOf(path, text) {
 /** Returns the example of a rule, with the same sentence in plain English. */
 export function exampleOf(rule) {
   const { written, better } = RULES.find(({ name }) => name === rule);
-  return `not "${written}" but "${better}"`;
+  return `write "${better}", not "${written}"`;
 }
 
 /** Returns what the rules find in a block: [{line, kind, rule, words}]. */

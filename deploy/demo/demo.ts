@@ -12,14 +12,15 @@ const HELP = `Usage: npm run demo [-- --watch]
 Starts weir with its bundled policy, Envoy with deploy/envoy/envoy.yaml, and an upstream that echoes requests, on free ports of
 127.0.0.1. Envoy's timeout for decisions is 10 s here, so that a busy machine does not change the counts. Then sends
 
-  1. 200 GET /open/v5/user-chats at the same time; the bucket holds 100 tokens
-  2. another 100 a second later; the bucket has gained 10 tokens
-  3. one GET of another resource, which has a separate bucket
+  1. 200 concurrent GET requests for /open/v5/user-chats; the bucket holds 100 tokens
+  2. another 100 requests a second later; the bucket has gained 10 tokens
+  3. one GET request for another resource, which has a separate bucket
 
 Prints the number of responses with status 200 and 429, and their headers. Stops everything that it started.
 
   --watch   Instead of these requests, sends a steady load that exceeds a limit, and also starts Prometheus with
-            deploy/prometheus/rules.yaml. Prints where to look, and runs until Ctrl-C. Downloads Prometheus the first time.
+            deploy/prometheus/rules.yaml. Prints the addresses to open, and runs until Ctrl-C. Downloads
+            Prometheus the first time.
 `;
 
 const CHATS = '/open/v5/user-chats';
@@ -65,7 +66,10 @@ async function play({ envoy }: Stack): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, delayMs));
   const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
   const other = await fireBurst(envoy.port, OTHER, 1, TENANT);
-  console.log('Each row shows the headers of its response with the fewest remaining tokens:\n');
+  console.log(
+    'Each row counts the responses with one status, and shows the headers of the response with the ' +
+      'fewest remaining tokens:\n',
+  );
   printTable([
     ['requests', 'status', 'count', ...HEADERS],
     ...rowsOf(`200 × GET ${CHATS}`, first),

@@ -59,11 +59,11 @@ async function whereToLook({ weir, envoy }: Stack, prometheus: PrometheusServer)
 
   decisions, by rule and code   ${graph}?g0.expr=${encodeURIComponent(QUERY)}&g0.tab=0&g0.range_input=5m
   alerts                        ${graph.replace(/graph$/, 'alerts')}
-                                ${join(repositoryRoot, 'docs/README.md')}, "Alerts"
-  the dashboard                 import ${join(DASHBOARDS, 'weir.json')} into a Grafana
-                                whose data source is http://127.0.0.1:${prometheus.port}
-  weir itself                   http://127.0.0.1:${weir.debugPort}/
-  who is denied most            node ${join(repositoryRoot, 'build/src/main.js')} top --address 127.0.0.1:${weir.debugPort}
+                                see "Alerts" in ${join(repositoryRoot, 'docs/README.md')}
+  the dashboard                 import ${join(DASHBOARDS, 'weir.json')} into a Grafana server
+                                that has the data source http://127.0.0.1:${prometheus.port}
+  weir's page                   http://127.0.0.1:${weir.debugPort}/
+  most denied callers           node ${join(repositoryRoot, 'build/src/main.js')} top --address 127.0.0.1:${weir.debugPort}
   send a request                curl -i -H 'x-tenant: you' http://127.0.0.1:${envoy.port}${CHATS}
 
 Press Ctrl-C to stop everything.`;
@@ -84,7 +84,7 @@ export async function watch(stopping: AbortSignal): Promise<void> {
     const load = startLoad(stack.envoy.port);
     stops.push(() => load.stop());
     // Wait for data, so that the first query shows a chart.
-    await waitFor('the first figures', async () => {
+    await waitFor('the first metrics from Prometheus', async () => {
       return stopping.aborted || (await prometheus.query(QUERY)).length > 0 || undefined;
     });
     if (!stopping.aborted) console.log(await whereToLook(stack, prometheus));

@@ -62,7 +62,7 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
     async answer(call) {
       const question = parse(call.body);
       if (question === undefined)
-        return adminRefusal(400, 'the body is not valid JSON in UTF-8, or is nested too deeply');
+        return adminRefusal(400, 'the body must be valid JSON in UTF-8, and must not be nested too deeply');
       const caller = access.check(call, service.rightFor(question));
       if ('status' in caller) return caller;
       const feed = ASKS_EVENTS.test(call.headers.accept ?? '') ? service.feed?.(question, caller) : undefined;

@@ -36,7 +36,10 @@ export function tokenNameFault(name: string): string | undefined {
   if (name === RESERVED_NAME)
     return `"${RESERVED_NAME}" is reserved for callers without a token; choose another name`;
   if (NAME.test(name)) return undefined;
-  return `${JSON.stringify(name.slice(0, 80))} is not a valid name; use 1 to 64 letters, digits and . _ - @`;
+  return (
+    `${JSON.stringify(name.slice(0, 80))} is not a valid name; use 1 to 64 characters: letters, digits ` +
+    'and . _ - @'
+  );
 }
 
 /** Creates a token of 256 random bits. `name` must be valid; see {@link tokenNameFault}. */
@@ -68,11 +71,11 @@ export function readAdminTokens(text: string): readonly AdminToken[] | string {
     const token = readToken(trimmed);
     if (typeof token === 'string') return `:${place}: ${token}`;
     if (tokens.length === MAX_TOKENS)
-      return `:${place}: the file has more than ${MAX_TOKENS} tokens; remove some`;
+      return `:${place}: the file has more than ${MAX_TOKENS} tokens; remove some lines`;
     const same = tokens.findIndex(({ name, digest }) => name === token.name || digest.equals(token.digest));
     if (same !== -1) {
       const what = tokens[same]?.name === token.name ? `the name ${token.name}` : 'the same token';
-      return `:${place}: ${what} is already in line ${places[same]}; remove one of the two lines`;
+      return `:${place}: ${what} is already on line ${places[same]}; remove one of the two lines`;
     }
     tokens.push(token);
     places.push(place);

@@ -28,7 +28,7 @@ export function redisSettings(
   return {
     sentences: [
       'REDIS_URL is not set, so a server with these variables keeps its buckets in memory; set ' +
-        'REDIS_URL as for the server, or remove --redis',
+        'REDIS_URL to the same value as on the server, or remove --redis',
     ],
   };
 }

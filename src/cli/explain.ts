@@ -26,7 +26,7 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
   if (only !== undefined && others.length === 0) return { domain: only };
   const domains = [...policies.domains.keys()];
   return domains.length === 0
-    ? 'weir explain: the policy has no domain, so there is nothing to explain\n'
+    ? 'weir explain: the policy has no domain; specify a policy with at least one domain\n'
     : `weir explain: the policy has several domains; specify one with --domain: ${domains.map(shellText).join(', ')}\n`;
 }
 

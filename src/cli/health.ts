@@ -17,7 +17,7 @@ const TIMEOUT_MS = 2000;
 const CALL_OPTIONS = {
   method: HEALTH_CHECK_PATH,
   timeoutMs: TIMEOUT_MS,
-  whenLate: 'the server hangs or is overloaded',
+  whenLate: 'check whether the server hangs or is overloaded',
 };
 
 /** Runs `weir health`. Resolves with exit code 0 if the server reports SERVING. */
@@ -100,7 +100,9 @@ function checkHttp(address: string): Promise<string | undefined> {
     });
     boundRequest(outgoing, TIMEOUT_MS);
     outgoing.on('error', (error) => {
-      resolve(`no answer from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
+      resolve(
+        `no answer from http://${address}/healthcheck: ${error.message}; check the server, and check HOST and PORT`,
+      );
     });
     outgoing.end();
   });

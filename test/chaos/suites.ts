@@ -47,7 +47,7 @@ export const SUITES: readonly Suite[] = [
     impossible: () =>
       SteppingClockTopology.isPossible()
         ? undefined
-        : 'the test cannot step the clock of Redis without libfaketime; run "node .ci/tools.mjs stepping-clock"',
+        : 'the test cannot step the Redis clock without libfaketime; run "node .ci/tools.mjs stepping-clock"',
     faults: CLOCK_FAULTS.map(({ name }) => name),
     run: (options) => runFaults(() => SteppingClockTopology.start(), CLOCK_FAULTS, options),
   },

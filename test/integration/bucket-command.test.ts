@@ -134,7 +134,7 @@ test('recognises other ports of weir by name', async () => {
   });
   expect(await ask(weir.httpPort)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/or this is not its debug port/),
+    stderr: expect.stringMatching(/or this address is not its debug port/),
   });
 });
 

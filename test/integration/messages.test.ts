@@ -73,7 +73,7 @@ throw new Error('short enough');
       ['did you mean {near}?', 'Did you mean {near}?'],
       ['short enough', `${sentence}and "so" it's broken in two lines`],
     ),
-  ).toEqual(['replaced 3 texts in 1 file; 0 to check by hand']);
+  ).toEqual(['replaced 3 texts in 1 file; problems to check by hand: 0']);
   expect(read('src/a.ts')).toBe(
     `throw new Error(\`\${unit} is not a valid unit. \${near ? \`Did you mean \${near}?\` : 'write a unit'}\`);
 throw new Error(
@@ -90,7 +90,7 @@ test('reports rows of a table that cannot be applied', () => {
     'not found: no such text',
     'src/a.ts:1: unknown placeholder {name}: it has no {name}',
     'src/a.ts:1: placeholder {key} is missing: it has no {name}',
-    'replaced 1 text in 1 file; 3 to check by hand',
+    'replaced 1 text in 1 file; problems to check by hand: 3',
   ]);
 });
 
@@ -121,7 +121,7 @@ test('updates a partial quote if its place in the new text is certain', () => {
     rename(['the policy file is very empty, so write one', 'The file is empty. Write a policy']),
   ).toEqual([
     'test/a.test.ts:3: cannot rewrite the quote "very empty, so" from: the policy file is very empty, so write one',
-    'replaced 3 texts in 2 files; 1 to check by hand',
+    'replaced 3 texts in 2 files; problems to check by hand: 1',
   ]);
   expect(read('test/a.test.ts')).toBe("f('The file is');\nf('Write a policy');\nf(/very empty, so/);\n");
 });
@@ -131,7 +131,7 @@ test('leaves quotes alone that can belong to another text', () => {
   folder.write('test/a.test.ts', "f('this file is not empty or broken');\nf('this file is not');\n");
   expect(rename(['this file is not empty', 'the file has content'])).toEqual([
     'test/a.test.ts:2: cannot rewrite the quote "this file is not" from: this file is not empty',
-    'replaced 1 text in 1 file; 1 to check by hand',
+    'replaced 1 text in 1 file; problems to check by hand: 1',
   ]);
   expect(read('test/a.test.ts')).toBe("f('this file is not empty or broken');\nf('this file is not');\n");
 });

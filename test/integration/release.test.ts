@@ -92,16 +92,20 @@ beforeEach(async () => {
 
 test.each([
   ['without a version', [], 'specify one version'],
-  ['with an invalid word', ['big'], 'big is not valid; write major, minor, patch or a version later than'],
+  [
+    'with an invalid word',
+    ['big'],
+    'big is not a valid version; use major, minor, patch or a version later than',
+  ],
   [
     'with the current version',
     [current],
-    `${current} is not valid; write major, minor, patch or a version later than`,
+    `${current} is not a valid version; use major, minor, patch or a version later than`,
   ],
   [
     'with an earlier version',
     ['0.0.1'],
-    '0.0.1 is not valid; write major, minor, patch or a version later than',
+    '0.0.1 is not a valid version; use major, minor, patch or a version later than',
   ],
   ['with two versions', ['minor', 'patch'], 'specify one version'],
   ['with an unknown option', ['minor', '--force'], 'unknown option --force'],

@@ -152,7 +152,7 @@ test('exceptions are few, and each names one file, has a reason and is used', ()
   expect(findings()).toEqual([
     '.ci/tidy-exceptions.json: the rule none does not exist',
     '.ci/tidy-exceptions.json: src/*.ts: list each file, without wildcards',
-    '.ci/tidy-exceptions.json: src/*.ts: give the reason in a sentence',
+    '.ci/tidy-exceptions.json: src/*.ts: give a reason of at least 20 characters',
     '.ci/tidy-exceptions.json: src/used.ts: file-length reports nothing for this file; remove the exception',
     '.ci/tidy-exceptions.json: src/*.ts: none reports nothing for this file; remove the exception',
   ]);

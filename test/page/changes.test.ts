@@ -231,7 +231,7 @@ describePage('the blocks and exemptions of a caller', () => {
     await page.getByLabel('Override, if the request contains a limit (rare)').fill('3/month');
     await showBucket(page, 'shop', { unknown: 'big' });
     await button(page, 'Exempt…').click();
-    await page.getByText('so the exemption affects only limits that requests contain').waitFor();
+    await page.getByText('so the exemption affects only overrides in requests').waitFor();
     await button(page, 'Confirm').click();
     await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
     await button(page, 'Close').click();

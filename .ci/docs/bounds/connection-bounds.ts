@@ -21,9 +21,10 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
     title: 'One gRPC connection (GRPC_TRANSPORT=h2)',
     bounds: [
       {
-        what: 'reads from a connection in a turn of the event loop; reads from all connections',
+        what: 'reads in one event-loop turn: from one connection; from all connections',
         bound: `${shownTime(SLICE_MS)} or ${shownSize(SLICE_BYTES)}; ${shownTime(TURN_MS)}`,
-        beyond: 'the rest waits in the socket; weir reads connections with little recent traffic first',
+        beyond:
+          'unread data stays in the socket until a later turn; weir reads connections with little recent traffic first',
       },
       {
         what: 'concurrent calls',
@@ -31,15 +32,15 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir refuses the call, and the client may retry it',
       },
       {
-        what: 'header list of a call',
+        what: "size of a call's header list",
         bound: shownSetting('GRPC_MAX_HEADER_BYTES', shownSize),
         beyond: '431',
       },
       {
-        what: 'encoded header list of a call; number of its CONTINUATION frames',
+        what: "size of a call's encoded header list; number of CONTINUATION frames for this list",
         bound:
-          `${shownSize(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both grow with ` +
-          '`GRPC_MAX_HEADER_BYTES`)',
+          `${shownSize(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both ` +
+          'bounds increase with `GRPC_MAX_HEADER_BYTES`)',
         beyond: CONNECTION_ENDS,
       },
       {
@@ -48,22 +49,22 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'time until a request is complete',
-        bound: `its \`grpc-timeout\`, or ${shownTime(DEFAULT_RECEIVE_TIMEOUT_MS)} without one`,
+        what: 'time to receive a complete request',
+        bound: `the call's \`grpc-timeout\`, or ${shownTime(DEFAULT_RECEIVE_TIMEOUT_MS)} for a call without a timeout`,
         beyond: 'DEADLINE_EXCEEDED',
       },
       {
-        what: 'open health and reflection calls; messages of these calls in a turn',
-        bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 for all connections`,
-        beyond: 'RESOURCE_EXHAUSTED; the next turn',
+        what: 'open health and reflection calls; messages of these calls that weir handles in one event-loop turn',
+        bound: `${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections`,
+        beyond: 'RESOURCE_EXHAUSTED; further messages wait for the next turn',
       },
       {
-        what: 'unread answers of a health or reflection call',
+        what: "size of a health or reflection call's unread answers",
         bound: shownSize(MAX_UNREAD_BYTES),
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'fields in a health or reflection request; bytes of a name',
+        what: 'fields in a health or reflection request; bytes in a service or symbol name',
         bound: `${MAX_SERVICE_FIELDS}; ${shownCount(MAX_SYMBOL_BYTES)}`,
         beyond: 'INTERNAL',
       },
@@ -71,28 +72,29 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
         what: 'calls that are canceled or reset before their answer (rapid reset)',
         bound:
           `a burst of ${shownCount(DEFAULT_LIMITS.resetBurst)}, then ` +
-          `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second (Envoy cancels many calls while Redis ` +
-          'does not answer)',
+          `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy ` +
+          'cancels many calls while Redis does not answer.',
         beyond: CONNECTION_ENDS,
       },
       {
         what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames',
         bound:
           `a burst of ${shownCount(DEFAULT_LIMITS.controlBurst)}, then ` +
-          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request adds to the budget`,
+          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows ` +
+          'additional frames',
         beyond: CONNECTION_ENDS,
       },
       {
         what: 'unread answers',
         bound:
-          `${shownSize(DEFAULT_LIMITS.maxOutputBytes)}, or two messages of the maximum size; until the client ` +
-          'reads them, weir reads no requests from the connection',
+          `${shownSize(DEFAULT_LIMITS.maxOutputBytes)}, or the size of two maximum-size messages if that ` +
+          'is more; until the client reads the answers, weir reads no requests from the connection',
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'duration of the TLS handshake; time until the HTTP/2 preface',
+        what: 'duration of the TLS handshake; time until the client sends the HTTP/2 preface',
         bound: '10 s each',
-        beyond: `${CONNECTION_ENDS}; an HTTP/1 client gets an explanation as text`,
+        beyond: `${CONNECTION_ENDS}; an HTTP/1 client gets a plain-text explanation`,
       },
     ],
   },

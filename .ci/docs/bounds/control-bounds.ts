@@ -27,12 +27,12 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir rejects new blocks and exemptions',
       },
       {
-        what: 'memory of all blocks and exemptions in Redis; members of their sorted set',
+        what: 'memory of all blocks and exemptions in Redis; members of the sorted set that contains them',
         bound: `${shownSize(MAX_LOG_BYTES)}; ${shownCount(MAX_LOG_MEMBERS)}`,
         beyond: 'weir rejects new blocks and exemptions',
       },
       {
-        what: 'entries of a block or exemption; its duration',
+        what: 'entries of a block or exemption; duration of a block or exemption',
         bound: `${MAX_IDENTITY_PARTS}; ${MAX_CONTROL_MICROS / DAY_MICROS} days`,
         beyond: 'weir rejects the block or exemption',
       },
@@ -47,24 +47,24 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
         beyond: 'weir rejects a block or exemption with another set of keys',
       },
       {
-        what: 'changes in one call to Redis; waiting changes of a process',
+        what: 'changes in one call to Redis; changes that wait in a process',
         bound: `${MAX_CHANGES}; ${shownCount(MAX_CHANGES_WAITING)}`,
         beyond: 'the next call sends the rest; weir rejects further changes',
       },
       {
         what: 'blocks and exemptions in a reply from Redis',
-        bound: `${POLLED_ROWS}, or fewer when their size exceeds ${shownSize(POLLED_BYTES)}`,
+        bound: `${POLLED_ROWS}, or fewer if the size of the reply would exceed ${shownSize(POLLED_BYTES)}`,
         beyond: 'weir immediately reads the rest',
       },
       {
-        what: 'blocks and exemptions that a process applies in a turn of the event loop',
+        what: 'blocks and exemptions that a process applies in one event-loop turn',
         bound: shownCount(MAX_CHANGES_PER_NOTICE),
         beyond: 'the next turn applies the rest',
       },
       {
-        what: 'buckets that got tokens within 50 ms, and whose entries the deny caches must remove',
+        what: 'buckets that operators refill within 50 ms, and whose cached denials all processes must discard',
         bound: shownCount(MAX_TOUCHED_KEYS),
-        beyond: 'weir clears the deny caches',
+        beyond: 'all processes clear their deny caches completely',
       },
       {
         what: 'unanswered calls to Redis for blocks, exemptions and changed buckets',

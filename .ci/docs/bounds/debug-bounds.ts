@@ -29,20 +29,21 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'concurrent TLS handshakes; duration of a handshake',
         bound: `${shownCount(MAX_HANDSHAKES)}; ${shownTime(HTTP_HANDSHAKE_MS)}`,
-        beyond: 'weir closes the connection with the oldest handshake; weir closes the connection',
+        beyond:
+          'weir closes the connection with the oldest handshake; weir closes the connection after this time',
       },
       {
-        what: 'size of a request to `/buckets` or `/top`; nesting of its JSON',
+        what: "size of a request to `/buckets` or `/top`; nesting depth of the request's JSON",
         bound: `${shownSize(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH}`,
         beyond: '413; 400',
       },
       {
-        what: 'entries in such a request; concurrent requests to `/buckets`',
+        what: 'entries in a request to `/buckets`; concurrent requests to `/buckets`',
         bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${MAX_OWED} that wait for workers`,
         beyond: '400; 503',
       },
       {
-        what: 'limits in an answer of `/buckets`; blocks and exemptions in an answer',
+        what: 'limits in an answer from `/buckets`; blocks and exemptions in an answer from `/buckets`',
         bound: `${MAX_LIMITS_LISTED}; ${shownCount(MAX_CONTROLS_LISTED)}`,
         beyond:
           'the answer shows the number of omitted items; `reset` and `grant` change only the listed limits',
@@ -53,24 +54,25 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
         beyond: 'the answer says that more limits may exist',
       },
       {
-        what: 'open pages that receive `/overview`; time without reading',
+        what: 'open pages that receive `/overview`; time for which a page reads no data',
         bound: `${MAX_SUBSCRIBERS}; ${shownTime(STALLED_READER_MS)}`,
         beyond: '503; weir closes the connection',
       },
       {
-        what: 'domains in an answer of `/overview`',
+        what: 'domains in an answer from `/overview`',
         bound: shownCount(MAX_OVERVIEW_DOMAINS),
         beyond: 'the answer shows the number of omitted domains',
       },
       {
-        what: 'rules with a separate history of the last hour; memory for the total of all rules',
+        what: 'rules with a separate history of the last hour; memory for the combined history of all rules',
         bound:
-          `${shownSetting('HISTORY_RULES')}, each ${STEPS} steps of ${STEP_SECONDS} s in ` +
+          `${shownSetting('HISTORY_RULES')}, each with ${STEPS} steps of ${STEP_SECONDS} s in ` +
           `${shownSize(RING_BYTES)}; ${shownSize(ALL_RING_BYTES)}`,
-        beyond: 'weir counts further rules only in the total, and reports this in the answer of `/history`',
+        beyond:
+          'weir counts further rules only in the total, and the answer from `/history` reports that rules are missing',
       },
       {
-        what: 'rules in a request to `/history`; waiting requests',
+        what: 'rules in a request to `/history`; waiting requests to `/history`',
         bound: `${MAX_HISTORY_RULES}; ${MAX_HISTORY_WAITING}`,
         beyond: '400; 503',
       },

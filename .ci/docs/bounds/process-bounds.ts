@@ -56,12 +56,12 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'memory of gRPC connections: incomplete requests, open calls, unread answers',
         bound: `${shownSetting('GRPC_MAX_BUFFERED_BYTES', shownSize)} (\`h2\` only)`,
-        beyond: 'weir closes the connection that uses the most',
+        beyond: 'weir closes the connection that uses the most memory',
       },
       {
         what: 'requests that wait for their turn',
-        bound: `${shownCount(MAX_QUEUED_JOBS)}, ${shownSize(MAX_QUEUED_BYTES)} of messages`,
-        beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
+        bound: `${shownCount(MAX_QUEUED_JOBS)} requests, with ${shownSize(MAX_QUEUED_BYTES)} of messages`,
+        beyond: `${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests.`,
       },
       {
         what: 'connections of an HTTP port',
@@ -74,37 +74,37 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'further requests wait',
       },
       {
-        what: 'time to send an HTTP request; time without reading the answer',
+        what: 'time in which a client must send an HTTP request; time for which a client does not read the answer',
         bound: `${shownTime(REQUEST_TIMEOUT_MS)}; ${shownTime(UNREAD_MS)}`,
         beyond: `408; ${CONNECTION_ENDS}`,
       },
       {
-        what: 'work for all connections of an HTTP port: reads, and answers to short requests',
-        bound: `${shownTime(READING_MS)} in a turn of the event loop`,
-        beyond: 'the rest waits in the socket',
+        what: 'work for all connections of an HTTP port: reading requests and answering short requests',
+        bound: `${shownTime(READING_MS)} in each event-loop turn`,
+        beyond: 'unread data stays in the socket until the next turn',
       },
       {
-        what: 'total size of `/json` bodies; number of calls',
-        bound:
-          `${shownSize(BODY_LIMITS.maxHeldBytes)}, although a single body may be larger; ` +
-          `${shownCount(BODY_LIMITS.maxCalls)}`,
+        what: 'total size of `/json` bodies; number of `/json` calls',
+        bound: `${shownSize(BODY_LIMITS.maxHeldBytes)}, or one larger body; ${shownCount(BODY_LIMITS.maxCalls)}`,
         beyond: '503',
       },
       {
         what: 'time for which a `/json` body over 4 KiB waits for its turn',
-        bound: '`grpc-timeout`; unlimited without one, unless the queue is full',
-        beyond: '503, because the domain is not decoded yet',
+        bound: 'the `grpc-timeout` header; without this header, no limit as long as the queue is not full',
+        beyond: '503 instead of a decision, because weir has not decoded the domain yet',
       },
       {
         what: 'rendering of `/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`, statsd and dogstatsd',
-        bound: `${shownTime(SLICE_MS)} in a turn of the event loop`,
-        beyond: 'the next turn renders the rest; requests during a rendering share the next one',
+        bound: `${shownTime(SLICE_MS)} in each event-loop turn`,
+        beyond:
+          'the next turn renders the rest; requests that arrive during a rendering share the result of ' +
+          'the next rendering',
       },
       {
         what: 'rendered text that clients have not read yet',
         bound:
-          `${shownSize(MAX_HELD_BYTES)}, although a single text may be larger; weir keeps the memory of one ` +
-          `text per endpoint for up to ${shownTime(RETENTION_MS)}`,
+          `${shownSize(MAX_HELD_BYTES)}, or one larger text; weir keeps the memory of one text per ` +
+          `endpoint for up to ${shownTime(RETENTION_MS)}`,
         beyond: 'weir closes the connections that read the oldest text',
       },
       {
@@ -114,7 +114,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           'weir drops lines, counts them in `weir_log_lines_dropped_total`, and marks the gap in the log',
       },
       {
-        what: 'trace spans that wait for the collector; wait for the collector at exit',
+        what: 'trace spans that wait for the collector; time for which weir waits for the collector at exit',
         bound:
           `${shownCount(MAX_QUEUED_SPANS)}, plus ${shownCount(MAX_PENDING_EXPORTS)} unanswered messages ` +
           `with ${SPANS_PER_BATCH} spans each; ${shownTime(FLUSH_TIMEOUT_MS)}`,
@@ -127,25 +127,27 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what:
-          'answer of a trace collector or management server: informational responses (1xx); chunks of an ' +
-          'HTTP/1.1 body',
+          'answer from a trace collector or management server: informational responses (1xx); chunks of ' +
+          'an HTTP/1.1 body',
         bound: `${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}`,
         beyond: CONNECTION_ENDS,
       },
       {
         what:
-          'gRPC frames without a message from a trace collector or management server; messages from a ' +
-          'management server',
+          'size of gRPC frames that a trace collector or management server sends and that contain no ' +
+          'message; messages from a management server',
         bound: `${shownSize(MAX_EMPTY_BYTES)} per second; ${MAX_MESSAGES_PER_SECOND} per second`,
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'bytes that a statsd collector sends on a connection; time to accept 128 KiB of lines',
+        what:
+          'data that a statsd collector sends to weir on a connection; time in which the collector must ' +
+          'accept 128 KiB of lines',
         bound: `${shownSize(MAX_RECEIVED_BYTES)}; ${shownTime(STALLED_MS)}`,
         beyond: 'weir closes the connection and reconnects',
       },
       {
-        what: 'line of the sampled decision log; unread lines',
+        what: 'content of a line in the sampled decision log; size of all unread lines',
         bound:
           `${shownCount(MAX_RECORDED_DESCRIPTORS)} descriptors with ${shownCount(MAX_RECORDED_ENTRIES)} entries ` +
           `each, ${shownSize(MAX_LINE_CHARACTERS)}; ${shownSize(MAX_WAITING_BYTES)}`,
@@ -163,12 +165,13 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         bound:
           `${shownSetting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the ` +
           `newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket`,
-        beyond: 'weir omits the least requested buckets, and shows the maximum error of each estimate',
+        beyond:
+          'weir omits the buckets with the fewest requests, and shows the maximum error of each estimate',
       },
       {
         what: 'decisions that `weir top` counts',
         bound: `about ${shownCount(SAMPLES_PER_SECOND)} denials and as many other decisions per second`,
-        beyond: 'weir counts one of every 2, 4, 8, … decisions, and multiplies the result',
+        beyond: 'weir counts only one of every 2, 4, 8, … decisions, and multiplies the count by that number',
       },
       {
         what: 'concurrent requests to `/top`; buckets in an answer',
@@ -178,7 +181,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'series of `weir_bucket_used_ratio`',
         bound: shownSetting('BUCKET_USED_RATIO_TOP'),
-        beyond: 'less requested buckets have no series',
+        beyond: 'buckets with fewer requests have no series',
       },
       {
         what: 'buckets in memory',
@@ -190,14 +193,17 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'surplus of a bucket or window (`grant --over`)',
         bound:
-          `${shownCount(MAX_UINT32)} tokens or hits including the limit, and ten years of refill; weir keeps the ` +
-          'surplus for at most a day',
+          `${shownCount(MAX_UINT32)} tokens or hits including the limit, and at most the amount that ` +
+          'refills in ten years; the surplus expires after a day at the latest',
         beyond: 'weir grants only up to this bound, and the answer shows the resulting value',
       },
       {
-        what: 'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; their memory',
+        what:
+          'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; memory ' +
+          'of these buckets',
         bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}`,
-        beyond: 'weir forgets the least recently used bucket (`weir_local_charges_total`)',
+        beyond:
+          'weir never charges the least recently used bucket, and counts the bucket in `weir_local_charges_total`',
       },
       {
         what: 'concurrent charges in Redis for `on_store_failure: local`',

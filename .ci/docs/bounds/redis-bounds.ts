@@ -44,7 +44,8 @@ import {
 } from './bound-texts.js';
 
 const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
-const FILE_REJECTED = 'weir logs an error; at the start, it exits, and later it keeps the previous content';
+const FILE_REJECTED =
+  'weir logs an error; weir exits at the start, but keeps the previous content on a reload';
 
 /** Bounds of Redis and management servers. */
 export const REDIS_BOUNDS: readonly BoundGroup[] = [
@@ -53,28 +54,29 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
     bounds: [
       {
         what: 'limits in one call to Redis',
-        bound: `${shownCount(MAX_TAKES_PER_CALL)}, or one request`,
+        bound: `${shownCount(MAX_TAKES_PER_CALL)}, or the limits of one request`,
         beyond: 'the next call contains the rest',
       },
       {
-        what: 'limits of waiting requests, for each Redis server or cluster node',
+        what: 'total number of limits in waiting requests, for each Redis server or cluster node',
         bound: `${shownSetting('REDIS_MAX_IN_FLIGHT')}, ${SHARED_FAIRLY}`,
         beyond:
           'OVER_LIMIT if a rule could deny the request; `on_store_failure` if Redis has not answered for ' +
           `${shownTime(RESPONSIVE_MICROS / 1000)}`,
       },
       {
-        what: `limits of waiting requests with more than ${MAX_SMALL_ITEMS} limits (large requests)`,
+        what: `total number of limits in waiting large requests (requests with more than ${MAX_SMALL_ITEMS} limits)`,
         bound:
-          '`REDIS_MAX_IN_FLIGHT`, and at most as many for a connection as are still free. Connections without ' +
-          `waiting requests may add the same number in requests with at most ${QUANTUM_ITEMS} limits.`,
+          '`REDIS_MAX_IN_FLIGHT` for all connections. One connection may use at most as many as remain ' +
+          'free. Connections without waiting requests may together use the same number again, in requests ' +
+          `with at most ${QUANTUM_ITEMS} limits.`,
         beyond:
-          'OVER_LIMIT if a rule could deny the request, otherwise OK; the same if the deadline passes while ' +
-          'Redis serves other requests',
+          'OVER_LIMIT if a rule could deny the request, otherwise OK; weir gives the same answer if the ' +
+          'deadline passes while Redis serves other requests',
       },
       {
         what: 'limits in unanswered calls to Redis for large requests',
-        bound: `${shownCount(MAX_LARGE_ITEMS_IN_FLIGHT)}, or one request`,
+        bound: `${shownCount(MAX_LARGE_ITEMS_IN_FLIGHT)}, or the limits of one request`,
         beyond: 'connections take turns',
       },
       {
@@ -89,13 +91,13 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'a reply from Redis',
-        bound: 'the expected number of integers, each from −2^53 to 2^53−1',
-        beyond: `${CONNECTION_ENDS}, and \`on_store_failure\` applies to its calls`,
+        bound: 'only the expected number of integers, each from −2^53 to 2^53−1',
+        beyond: `${CONNECTION_ENDS}, and \`on_store_failure\` applies to the calls on this connection`,
       },
       {
         what: 'a number stored in Redis',
         bound: '2^53−1',
-        beyond: 'the bucket or window has no tokens or hits left',
+        beyond: 'weir treats the bucket as empty, or the window as used up',
       },
       {
         what: 'Sentinels in an address; cluster nodes in an address',
@@ -108,11 +110,13 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: '`on_store_failure` applies to slots of further masters',
       },
       {
-        what: 'cluster nodes that weir asks for the slots',
+        what: 'cluster nodes that weir asks for the slot assignment',
         bound:
           `all configured nodes at the start; later ${QUERIED_NODES} nodes, and if none of them answers, up to ` +
           `${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time`,
-        beyond: 'weir runs one such update at a time, and calls use the known slots until it ends',
+        beyond:
+          'weir runs one update of the slot assignment at a time; until the update ends, calls use the ' +
+          'known assignment',
       },
       {
         what: 'size of a reply about Sentinels or cluster nodes; duration of the query',
@@ -122,17 +126,17 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'concurrent connection attempts to cluster nodes; connection attempts to unavailable nodes',
         bound:
-          `${ATTEMPTS_AT_ONCE}; every ${shownTime(PAUSE_PER_SERVER_MS)}, one attempt to a node that was in use ` +
-          'and one attempt to another node',
-        beyond: 'further attempts wait; nodes that were in use get three of every four turns',
+          `${ATTEMPTS_AT_ONCE}; in each ${shownTime(PAUSE_PER_SERVER_MS)}, one attempt to a node that was ` +
+          'in use, and one attempt to any other node',
+        beyond: 'further attempts wait; three of every four attempts go to nodes that were in use',
       },
       {
-        what: 'cluster nodes that a call tries one after the other',
-        bound: `${MAX_REDIRECTIONS + 1}, within its deadline`,
+        what: 'cluster nodes that one call tries in succession',
+        bound: `${MAX_REDIRECTIONS + 1}, within the call's deadline`,
         beyond: '`on_store_failure` applies',
       },
       {
-        what: 'duration of a command that prints a login; its output',
+        what: "duration of a command that prints a login; size of the command's output",
         bound: `${shownTime(PROGRAM_TIMEOUT_MS)}; ${shownSize(MAX_LOGIN_OUTPUT_BYTES)}`,
         beyond: 'weir kills the command and keeps the previous login',
       },
@@ -149,10 +153,10 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'files and directories below `RUNTIME_ROOT`, or in a directory that `weir migrate` reads',
         bound: shownCount(MAX_LAYOUT_ENTRIES),
-        beyond: 'an error; weir reads none of the files',
+        beyond: 'weir reports an error, and reads none of the files',
       },
       {
-        what: 'size of a policy file; listed errors of a load',
+        what: 'size of a policy file; number of errors that weir lists for one load',
         bound: `${shownSize(MAX_FILE_BYTES)}; ${shownCount(MAX_PROBLEMS)}`,
         beyond: 'the file is invalid; weir shows the number of further errors',
       },
@@ -162,7 +166,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         beyond: FILE_REJECTED,
       },
       {
-        what: 'size of another file in a setting or option (only regular files, not pipes or devices)',
+        what: 'size of any other file that a setting or option specifies (a regular file, not a pipe or device)',
         bound: shownSize(MAX_NAMED_FILE_BYTES),
         beyond: FILE_REJECTED,
       },

@@ -37,8 +37,8 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'size of a compressed message after decompression',
         bound:
-          `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and ${MAX_INFLATION} times the compressed ` +
-          'size',
+          `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and at most ${MAX_INFLATION} times the ` +
+          'compressed size',
         beyond: 'RESOURCE_EXHAUSTED; decompression stops',
       },
       { what: 'descriptors', bound: shownSetting('MAX_DESCRIPTORS'), beyond: IS_REFUSED },
@@ -55,29 +55,30 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         beyond: IS_REFUSED,
       },
       {
-        what: 'nesting of a `/json` body; members of a JSON object',
+        what: 'nesting depth of a `/json` body; members of a JSON object',
         bound: `${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS}`,
         beyond: '400',
       },
       {
-        what: 'matching limits, without candidates',
+        what: 'limits that match a request, without candidates',
         bound: shownSetting('MAX_LIMITS'),
         beyond: 'INVALID_ARGUMENT; weir takes no tokens',
       },
       {
         what: 'matching work',
         bound:
-          `${WORK_SHARE * 100}% of the caller's remaining time, at most ${shownTime(MAX_WORK_MICROS / 1000)} ` +
-          'of CPU time, counted in steps',
-        beyond: `${IS_THROTTLED}; \`weir_match_budget_exceeded_total\``,
+          `${WORK_SHARE * 100}% of the caller's remaining time, at most ` +
+          `${shownTime(MAX_WORK_MICROS / 1000)} of CPU time; weir estimates the CPU time from the number ` +
+          'of matching steps',
+        beyond: `${IS_THROTTLED}. \`weir_match_budget_exceeded_total\` counts these requests.`,
       },
       {
         what:
-          `long work on a request: messages over ${shownSize(LARGE_MESSAGE_BYTES)}, many descriptors, expensive ` +
-          'matching',
+          `long-running work on a request: a message over ${shownSize(LARGE_MESSAGE_BYTES)}, many ` +
+          'descriptors, or expensive matching',
         bound:
-          `slices of about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; one slice for all requests in each ` +
-          'turn of the event loop',
+          `slices of about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; in each event-loop turn, ` +
+          'one slice for all requests together',
         beyond: 'connections take turns',
       },
       {
@@ -85,20 +86,22 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         bound:
           `${WORK_SHARE * 100}% of the caller's remaining time, at least ${shownTime(MIN_WAIT_MICROS / 1000)}; ` +
           `${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline`,
-        beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
+        beyond: `${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests.`,
       },
       {
-        what: 'bucket name; a part of the name',
+        what: 'size of a bucket name; size of a part of the name',
         bound: `${shownSize(MAX_NAME_BYTES)}; ${shownSize(MAX_PART_BYTES)}`,
-        beyond: 'weir replaces the name or part by its SHA-256 hash',
+        beyond: 'weir replaces the name, or the part, with its SHA-256 hash',
       },
       {
-        what: 'copied parts of the request in dynamic metadata; copied `metadata` of rules',
+        what:
+          'parts of the request that weir copies to dynamic metadata; `metadata` of rules that weir ' +
+          'copies to dynamic metadata',
         bound: `${shownSize(MAX_ECHOED_UNITS)} of characters each`,
         beyond: '`descriptorsLeftOut` and `metadataLeftOut` count the omitted parts',
       },
       {
-        what: 'decision in a debug log line',
+        what: 'content of a decision in a debug log line',
         bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string`,
         beyond: 'the line shows the number of omitted entries or characters',
       },

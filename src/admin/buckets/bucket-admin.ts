@@ -25,7 +25,8 @@ import { answerShow } from './show-action.js';
 export const MAX_QUESTIONS = 32;
 
 /** Hint for a control whose domain the policy does not contain any more. */
-const BY_ID = '; to end a block or an exemption of a removed domain, use its id from weir bucket blocks';
+const BY_ID =
+  '; to end a block or exemption in a removed domain, specify the ID that weir bucket blocks shows';
 const ENDED_BY_ID: Readonly<Partial<Record<BucketAction, string>>> = { unblock: BY_ID, disallow: BY_ID };
 
 /** Dependencies of {@link BucketAdmin}. */
@@ -80,7 +81,7 @@ export class BucketAdmin {
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
       const mayHaveChanged = changesSomething(question);
-      const unknown = mayHaveChanged ? ', and the change may have been made' : '';
+      const unknown = mayHaveChanged ? ', and the server may have made the change' : '';
       return new QuestionFailure(500, `internal error${unknown}; see the server log`, mayHaveChanged);
     } finally {
       this.#running--;
@@ -130,7 +131,7 @@ function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult)
 /** Returns the policy of a domain, or the only policy if no domain is named. Returns a sentence if neither exists. */
 function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy | string {
   const [only, ...others] = domains.keys();
-  if (only === undefined) return 'the policies in effect contain no domain';
+  if (only === undefined) return 'no policy in effect has a domain; add a policy to the server';
   const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
   if (policy !== undefined) return policy;
   if (domain === undefined) return `the server has several domains; specify one of ${domainNames(domains)}`;

@@ -67,7 +67,8 @@ export async function changeBuckets(
 /** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
 function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
   const { rule, tokens, over = false } = question;
-  if (found.meets === 'nothing') return 'no limit applies to these entries, so there is no bucket to change';
+  if (found.meets === 'nothing')
+    return 'no limit applies to these entries, so there is no bucket to change; check the entries with weir explain';
   if (found.limits.length === 0)
     return 'the rules for these entries are unlimited, so there is no bucket to change';
   const limits = found.limits.filter(
@@ -131,7 +132,7 @@ function notesOn(
   const failed = buckets.filter(({ now }) => now === undefined).length;
   if (failed > 0)
     notes.push(
-      `${failed} of ${quantity(buckets.length, 'bucket')} may not have been changed. See the note of each bucket.`,
+      `${failed} of ${quantity(buckets.length, 'bucket')} may be unchanged. See the note on each bucket.`,
     );
   const isCut = changes.some(({ limit }, i) => {
     const { before, now } = buckets[i] as ShownBucket;

@@ -101,7 +101,8 @@ export async function endControl(
   }
   return new QuestionFailure(
     409,
-    `other operators keep replacing this ${NAMES[kind]}; weir bucket blocks lists the current ones`,
+    `other operators keep replacing this ${NAMES[kind]}; check the current state with weir bucket ` +
+      'blocks, and try again',
   );
 }
 
@@ -171,7 +172,7 @@ function failureOf(result: Exclude<ControlResult, 'gone'>): QuestionFailure | un
 
 function tooManyKeySets(domain: string): string {
   return (
-    `the blocks and exemptions of ${quotedText(domain)} already use the maximum of ${MAX_KEY_SETS} ` +
+    `the blocks and exemptions in ${quotedText(domain)} already use the maximum of ${MAX_KEY_SETS} ` +
     'different sets of keys. Use one of these sets, or end some blocks or exemptions with unblock or ' +
     'disallow (weir bucket blocks lists them)'
   );
@@ -192,8 +193,7 @@ function notesOnControl(
     notes.push('No limit in the policy applies to these descriptors, but the block still denies them.');
   else
     notes.push(
-      'No limit in the policy applies to these descriptors, so the exemption affects only limits that ' +
-        'requests contain.',
+      'No limit in the policy applies to these descriptors, so the exemption affects only overrides in requests.',
     );
   if (count === 0 && sources.size > 0) {
     notes.push(`Before matching, weir derives entries from ${[...sources].join(', ')}.`);
@@ -203,12 +203,14 @@ function notesOnControl(
 
 function memoryNotes({ store }: QuestionContext): readonly string[] {
   if (store.controls.isPersistent) return [];
-  return ['Buckets are in memory, so blocks and exemptions apply only to this process and end with it.'];
+  return [
+    'Buckets are in memory, so blocks and exemptions apply only to this process, and end when this process stops.',
+  ];
 }
 
 function notFound({ question }: CallerQuestion<unknown>, kind: ControlKind): string {
   const which = question.id === undefined ? 'exactly these entries' : `the id ${quotedText(question.id)}`;
-  return `no ${NAMES[kind]} has ${which}; weir bucket blocks lists the current ones`;
+  return `no ${NAMES[kind]} has ${which}; run weir bucket blocks to list all blocks and exemptions`;
 }
 
 /** Returns the control to end, undefined if it is unknown, or the error of an invalid question. */

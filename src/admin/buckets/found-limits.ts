@@ -106,7 +106,8 @@ export function* findLimits(
 }
 
 const OVERRIDE_NOTE =
-  'If a request contains a limit, only that limit applies. Its bucket is listed with the rule name override.';
+  'If a request contains an override, only the override applies. The bucket of the override is listed ' +
+  'with the rule name override.';
 
 function notesOn({ match, takes, unlimited }: MatchingLimits): readonly string[] {
   if (unlimited) return ['The rule is unlimited: weir counts no hits and denies no requests.'];
@@ -133,7 +134,7 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   const phase = phaseAt(rule.phase, wallMicros);
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
-  return rule.enforcePercent < 100 ? `The limit enforces ${rule.enforcePercent} % of its denials.` : '';
+  return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent} % of this limit's denials.` : '';
 }
 
 function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Result> {

@@ -90,7 +90,7 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   const missing = REQUIRED[action].find((name) => question[name] === undefined);
   if (missing !== undefined) return `${action} needs ${missing}`;
   if (ENDING.includes(action) && (question.id === undefined) === (question.entries === undefined)) {
-    return `${action} needs either id or entries`;
+    return `${action} requires either id or entries, but not both`;
   }
   return question;
 }

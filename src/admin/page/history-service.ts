@@ -72,7 +72,7 @@ function readHistoryQuestion(asked: unknown): HistoryQuestion | string {
   const { rules } = asked as { readonly rules?: unknown };
   if (rules === undefined) return {};
   if (!Array.isArray(rules) || !rules.every(isRule))
-    return 'rules must be a list of objects with the strings domain and rule';
+    return 'rules must be a list of objects, each with the string fields domain and rule';
   if (rules.length > MAX_HISTORY_RULES) return `rules must have at most ${MAX_HISTORY_RULES} items`;
   return { rules };
 }

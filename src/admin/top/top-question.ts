@@ -38,9 +38,9 @@ export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
   if (by !== 'denied' && by !== 'used') return 'by must be "denied" or "used"';
   if (of !== 'minute' && of !== 'hour') return 'of must be "minute" or "hour"';
   if (domain !== undefined && typeof domain !== 'string')
-    return 'domain must be a string, the name of a domain';
+    return 'domain must be a string that contains the name of a domain';
   if (rule !== undefined && typeof rule !== 'string') {
-    return 'rule must be a string, the path of a rule as weir explain shows it';
+    return 'rule must be a string that contains the path of a rule, as shown by weir explain';
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > MAX_TOP_LIMIT) {
     return `limit must be a whole number from 1 to ${MAX_TOP_LIMIT}`;

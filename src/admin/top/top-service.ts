@@ -42,7 +42,8 @@ export function topService(options: TopServiceOptions): AdminService {
     if (options.capacity === 0) {
       return failure(
         503,
-        'with TOP_BUCKETS=0, weir tracks no buckets; unset TOP_BUCKETS, or set it to a number such as 500',
+        'weir tracks no buckets, because TOP_BUCKETS is 0; unset TOP_BUCKETS, or set TOP_BUCKETS to a ' +
+          'number such as 500',
       );
     }
     const answered = turns.run(() => answerTop(question, options));

@@ -6,11 +6,11 @@ export const BUCKET_HELP = `Usage: weir bucket show|reset|grant|block|unblock|al
 
 Shows or changes the buckets of one caller on a running server. The arguments key=value are the entries of a
 descriptor, before or after derive. A subset of the entries selects every descriptor that contains them. <domain> is
-optional if the server has only one. API keys are never shown.
+optional if the server has only one domain. API keys are never shown.
 
-  show       show all limits that the descriptor matches: tokens or hits remaining, debt, time to the next token and
-             until full, blocks and exemptions, and the Redis key. For a subset of the entries, show the limits that
-             could match
+  show       show all limits that the descriptor matches: tokens or hits remaining, debt, time until the next token
+             and until the bucket is full, blocks and exemptions, and the Redis key. For a subset of the entries,
+             show the limits that could match
   reset      refill the buckets and clear their debt
   grant      add --tokens <n>, up to the capacity; with --over, also above the capacity
   block      deny all requests with these entries, for --for <duration>
@@ -18,24 +18,24 @@ optional if the server has only one. API keys are never shown.
   unblock    remove a block, selected by its entries or by --id
   disallow   remove an exemption, selected by its entries or by --id
   blocks     list the current blocks and exemptions
-  new-token  print a new token and its line for ADMIN_TOKENS_FILE; contacts no server
+  new-token  print a new token and its line for ADMIN_TOKENS_FILE, without contacting a server
 
   --domain <name>        domain, if it is not the first argument
   --entries <file>       read entries from a file, one key=value per line; - reads standard input. Use a file for API
-                         keys, because all users of a machine can see arguments
+                         keys, because all users of a machine can see command-line arguments
   --limit <n>/<unit>     show: the bucket of requests with this override, such as 100/minute
   --rule <path or name>  reset, grant: only the limits of this rule
   --tokens <n>           grant: number of tokens
   --over                 grant: allow more tokens than the capacity
   --for <duration>       block, allow: duration, such as 10m or 1h30m
-  --reason <text>        block, allow: reason, shown by blocks
+  --reason <text>        block, allow: reason, which weir bucket blocks shows
   --id <id>              unblock, disallow: ID of the block or exemption
   --dry-run              show what would change, without changing it
   --watch[=<duration>]   show, blocks: repeat at this interval (default 2s) until Ctrl-C or q
   --json                 print the JSON answer of the server; with --watch, one line per answer
 ${DEBUG_OPTIONS_HELP}
-Replicas that share a Redis apply a block or exemption within a second, and keep it across restarts. In memory, it
-applies to one server until that server stops.
+Replicas that share a Redis apply a block or exemption within a second, and keep it across restarts. Without
+Redis, a block or exemption applies to one server until this server stops.
 
 Exit code: 0 if the command succeeded, 1 if it failed or no limit could match, 2 for invalid arguments.
 

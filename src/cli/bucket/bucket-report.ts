@@ -64,7 +64,7 @@ function bucketsPart(answer: BucketAnswer, maxColumns?: number): readonly string
       lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
     }
   }
-  if (more > 0) lines.push(`${more} more not listed. Enter more entries to see them.`);
+  if (more > 0) lines.push(`Limits not listed: ${more}. To see these limits, enter more entries.`);
   return lines;
 }
 
@@ -121,7 +121,8 @@ function controlRow({ kind, ends_in, id, by, domain, identity }: ShownControl): 
 
 function notesPart({ notes, meets }: BucketAnswer): readonly string[] {
   const none =
-    'No limit matches these entries, or a descriptor that contains them. Run weir explain to find the reason.';
+    'No limit matches these entries or any descriptor that contains these entries. To find the reason, ' +
+    'run weir explain.';
   return (meets === 'nothing' && notes.length === 0 ? [none] : notes).flatMap((note) =>
     wrapped(printable(note), WIDTH),
   );

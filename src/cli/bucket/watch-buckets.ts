@@ -47,7 +47,7 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
     resized: () => draw(),
   });
   const draw = (): void => {
-    const failed = failure === '' ? [] : [`no answer since this time: ${failure}`];
+    const failed = failure === '' ? [] : [`no answer since the time above: ${failure}`];
     const head = `weir bucket ${question.action}, every ${watchMs / 1000} s   ${at}   q or Ctrl-C quits`;
     screen.draw(
       fitToRows([emphasis(head), ...failed, '', ...bucketLines(answer, screen.columns - 1)], screen.rows),

@@ -84,13 +84,13 @@ async function protocolMismatch({ address, channel, own }: ServerTarget): Promis
     return (
       `${address} speaks TLS, but weir connected without TLS; set --ca to the file with the CA ` +
       'certificate, or use --tls if Node.js trusts the CA' +
-      (own ? '; GRPC_SERVER_USE_TLS is not true in this environment' : '')
+      (own ? ', or set GRPC_SERVER_USE_TLS=true in this environment' : '')
     );
   }
   if (protocol === 'HTTP/2' && channel.tls) {
     return (
       `${address} does not speak TLS, but weir connected with TLS; remove --tls, --ca, --cert and --key` +
-      (own ? ', and GRPC_SERVER_USE_TLS' : '')
+      (own ? ', and unset GRPC_SERVER_USE_TLS' : '')
     );
   }
   return undefined;

@@ -34,8 +34,8 @@ function channelCredentials({ channel, own, address }: ServerTarget): ChannelCre
   } catch (error) {
     const files = [ca, cert, key].filter((path) => path !== undefined).join(', ');
     throw new Error(
-      `${files} cannot be used: certificates and keys must be PEM files, and a key must belong to its ` +
-        `certificate (${(error as Error).message})`,
+      `${files} cannot be used (${(error as Error).message}); specify certificates and keys as PEM ` +
+        'files, and a key that belongs to the certificate',
     );
   }
 }

@@ -15,7 +15,7 @@ interface FailedCall {
 }
 
 const OUTCOME_UNKNOWN =
-  '; the server may have made the change: check with weir bucket show before you try again';
+  '; the server may have made the change, so check with weir bucket show before you try again';
 
 /** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
 const MAX_MESSAGE_CHARACTERS = 2000;
@@ -45,7 +45,10 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
     case 'ETIMEDOUT':
       return `no answer from ${name} within ${access.timeoutMs} ms; check the server, or raise --timeout`;
     case 'EOTHERCERT':
-      return `${name}: ${error.message}; restart the server, or specify it with --address and --tls-ca`;
+      return (
+        `${name}: ${error.message}; restart the server to load the new certificate, or specify the server ` +
+        'with --address and --tls-ca'
+      );
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return (
         `the certificate of ${name} is for another name (${error.message}); set --address to a name in ` +
@@ -66,7 +69,8 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   const other = sent && server.tls ? undefined : await protocolMismatch(server, name);
   return (
     other ??
-    `no answer from ${name}: ${error.message}; check the server, and check that this is its debug port`
+    `the call to ${name} failed: ${error.message}; check that the server runs and that this address is ` +
+      "the server's debug port"
   );
 }
 
@@ -116,14 +120,17 @@ function errorAnswerReason(path: string, status: number, serverMessage: string |
   switch (status) {
     case 404:
       return (
-        `${path} does not exist: the server is an older version of weir, or this is not its debug port; ` +
-        'specify the debug port (DEBUG_HOST and DEBUG_PORT) with --address'
+        `${path} does not exist: the server is an older version of weir, or this address is not its debug ` +
+        'port; specify the debug port (DEBUG_HOST and DEBUG_PORT) with --address'
       );
     case 505:
       return GRPC_PORT_ADVICE;
     case 200:
       return `the answer to ${path} does not come from weir; specify the debug port of a weir server with --address`;
     default:
-      return `${path} returned HTTP status ${status}; check the server, and check that this is its debug port`;
+      return (
+        `${path} returned HTTP status ${status}; check the server, and check that this address is the ` +
+        "server's debug port"
+      );
   }
 }

@@ -86,8 +86,8 @@ export function readDebugTarget(values: DebugTarget, environment: Io['environmen
   const read = readSettings(environment);
   if (!read.ok) {
     const advice =
-      'without --address, weir uses the server in the environment variables; correct the variables, or ' +
-      'specify a server with --address';
+      "without --address, weir reads the server's address from environment variables; correct these " +
+      'variables, or specify the server with --address';
     return { kind: 'failed', messages: [...read.errors, advice] };
   }
   const { debugHost, debugPort, debugServerTlsCert: certificate } = read.settings;

@@ -60,8 +60,8 @@ function environmentTarget(channel: ChannelOptions, environment: Io['environment
   if (!read.ok) {
     const messages = [
       ...read.errors,
-      'without --address, weir uses the server in the environment variables; correct the variables, or ' +
-        'specify a server with --address',
+      "without --address, weir reads the server's address from environment variables; correct these " +
+        'variables, or specify the server with --address',
     ];
     return { kind: 'failed', messages };
   }

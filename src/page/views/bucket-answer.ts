@@ -41,7 +41,11 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
   return [
     table,
     more > 0
-      ? el('p', { class: 'note' }, `${countText(more)} more not listed. Enter more entries to see them.`)
+      ? el(
+          'p',
+          { class: 'note' },
+          `Limits not listed: ${countText(more)}. To see these limits, enter more entries.`,
+        )
       : undefined,
   ];
 }
@@ -140,6 +144,7 @@ export function controlsTable(
 /** Returns the notes of an answer. */
 export function notesOf({ notes, meets }: Pick<BucketAnswer, 'notes' | 'meets'>): readonly Child[] {
   const none =
-    'No limit matches these entries, or a descriptor that contains them. Run weir explain to find the reason.';
+    'No limit matches these entries or any descriptor that contains these entries. To find the reason, ' +
+    'run weir explain.';
   return (meets === 'nothing' && notes.length === 0 ? [none] : notes).map(sentence);
 }

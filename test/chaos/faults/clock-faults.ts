@@ -20,9 +20,9 @@ function redisClockFault(name: string, fromMs: number, toMs: number): Fault<Step
 }
 
 export const CLOCK_FAULTS: readonly Fault<SteppingClockTopology>[] = [
-  redisClockFault('the clock of Redis steps forward, and back', 1500, 3_600_000),
-  redisClockFault('the clock of Redis steps back, and forward', -1500, -3_600_000),
-  redisClockFault('the clock of Redis steps back by less than a second', -600, -900),
+  redisClockFault('the Redis clock steps forward, and back', 1500, 3_600_000),
+  redisClockFault('the Redis clock steps back, and forward', -1500, -3_600_000),
+  redisClockFault('the Redis clock steps back by less than a second', -600, -900),
   {
     name: 'the clock of weir steps',
     effect: 'processes with a stepped clock',

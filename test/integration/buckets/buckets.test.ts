@@ -113,7 +113,7 @@ describe.each(STORES)('%s', (store) => {
   test('creates, lists and ends blocks and exemptions, which decide', async () => {
     const { controls, notes } = await ask('block', 'tenant=b', { for: '1h', reason: 'abuse' });
     expect(controls).toMatchObject([{ kind: 'block', reason: 'abuse', by: 'loopback' }]);
-    expect(notes.some((note) => note.includes('end with it'))).toBe(store === 'memory');
+    expect(notes.some((note) => note.includes('end when this process stops'))).toBe(store === 'memory');
     const listed = async () => (await askBuckets(server, { action: 'blocks' })).controls;
     expect(await listed()).toMatchObject([{ id: controls[0]?.id }]);
     await ask('allow', 'tenant=b', { for: '1h' });

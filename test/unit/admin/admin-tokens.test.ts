@@ -47,12 +47,12 @@ describe('ADMIN_TOKENS_FILE', () => {
     [
       'a name twice',
       `a read sha256:${DIGEST}\n\na read sha256:${OTHER}`,
-      /^:3: the name a is already in line 1/,
+      /^:3: the name a is already on line 1/,
     ],
     [
       'a token twice',
       `a read sha256:${DIGEST}\nb write sha256:${DIGEST}`,
-      /^:2: the same token is already in line 1/,
+      /^:2: the same token is already on line 1/,
     ],
     [
       'too long',
@@ -69,7 +69,9 @@ describe('ADMIN_TOKENS_FILE', () => {
   test('contains a limited number of tokens', () => {
     const lines = Array.from({ length: MAX_TOKENS + 1 }, (_, at) => newAdminToken(`t${at}`, 'read').line);
     expect(readAdminTokens(lines.slice(1).join('\n'))).toHaveLength(MAX_TOKENS);
-    expect(readAdminTokens(lines.join('\n'))).toBe(':101: the file has more than 100 tokens; remove some');
+    expect(readAdminTokens(lines.join('\n'))).toBe(
+      ':101: the file has more than 100 tokens; remove some lines',
+    );
   });
 });
 

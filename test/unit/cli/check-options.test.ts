@@ -82,7 +82,7 @@ describe('parseCheckArguments', () => {
   );
 
   test.each<[environment: Record<string, string>, messages: RegExp[]]>([
-    [{ GRPC_PORT: 'abc' }, [/^GRPC_PORT: "abc" is not a port/, /specify a server with --address$/]],
+    [{ GRPC_PORT: 'abc' }, [/^GRPC_PORT: "abc" is not a port/, /specify the server with --address$/]],
     [{ GRPC_PORT: '0' }, [/^GRPC_PORT is 0, .* specify it with --address$/]],
     [
       { GRPC_SERVER_USE_TLS: 'true', GRPC_CLIENT_TLS_CACERT: '/ca.pem' },

@@ -78,7 +78,7 @@ function findings(...args: readonly string[]): readonly string[] {
   return prose('--root', folder.path, ...args)
     .split('\n')
     .filter((line) => /^\S+:\d+: /.test(line))
-    .map((line) => line.replace(/ \(not ".*$/, ''));
+    .map((line) => line.replace(/ \(write ".*$/, ''));
 }
 
 describe('rules', () => {

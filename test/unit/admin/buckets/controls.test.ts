@@ -20,7 +20,8 @@ descriptors:
   - { key: tenant, rate_limit: { unit: hour, requests_per_unit: 10 } }
 `;
 
-const MEMORY = 'Buckets are in memory, so blocks and exemptions apply only to this process and end with it.';
+const MEMORY =
+  'Buckets are in memory, so blocks and exemptions apply only to this process, and end when this process stops.';
 
 let bench: AdminBench;
 beforeEach(() => {
@@ -106,7 +107,7 @@ test('can be ended by its id, with any domain and policy', async () => {
   bench.policies = new Map();
   expect(await bench.ask({ action: 'unblock', id })).toMatchObject({ domain: 'd', meets: 'none' });
   expect(await bench.refused({ action: 'unblock', id })).toBe(
-    `404 no block has the id "${id}"; weir bucket blocks lists the current ones`,
+    `404 no block has the id "${id}"; run weir bucket blocks to list all blocks and exemptions`,
   );
 });
 
@@ -123,7 +124,7 @@ test('reports that no rule is affected, and lists the sources of derive', async 
   const { notes } = await ask('allow', 'path=/x', { for: '1m' });
   expect(notes).toEqual([
     MEMORY,
-    'No limit in the policy applies to these descriptors, so the exemption affects only limits that requests contain.',
+    'No limit in the policy applies to these descriptors, so the exemption affects only overrides in requests.',
     'Before matching, weir derives entries from api_key.',
   ]);
 });
@@ -143,7 +144,7 @@ test('reports that a control cannot be stored, or that the index is full or does
   for (let n = 0; n < 64; n++) await ask('block', `k${n}=v`, { for: '1m' });
   await ask('block', 'k1=w', { for: '1m' });
   expect(await bench.refused({ ...question, entries: entriesOf('k0=v,k1=v') })).toMatch(
-    /^409 the blocks and exemptions of "d" already use the maximum of 64 different sets of keys\. /,
+    /^409 the blocks and exemptions in "d" already use the maximum of 64 different sets of keys\. /,
   );
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {

@@ -183,11 +183,11 @@ test('refuses an invalid request with the name of the field', async () => {
   expect(await refused({ action: 'block', entries, for: '1m', reason: 'a\u001b[2J' })).toMatch(
     /^reason must not contain/,
   );
-  expect(await refused({ action: 'unblock' })).toBe('unblock needs either id or entries');
+  expect(await refused({ action: 'unblock' })).toBe('unblock requires either id or entries, but not both');
   expect(await refused({ action: 'show', domain: 'e', entries })).toMatch(
     /^no policy in effect has the domain "e"/,
   );
   expect(await refused({ action: 'unblock', domain: 'gone', entries })).toMatch(
-    /use its id from weir bucket blocks$/,
+    /specify the ID that weir bucket blocks shows$/,
   );
 });

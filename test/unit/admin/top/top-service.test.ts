@@ -222,7 +222,7 @@ describe('reports an error:', () => {
   test('TOP_BUCKETS=0, and no process that answers', async () => {
     expect(await service([], 0).answer({}, CALLER, CALL)).toEqual({
       status: 503,
-      body: { error: expect.stringContaining('TOP_BUCKETS=0') },
+      body: { error: expect.stringContaining('TOP_BUCKETS is 0') },
     });
     expect(await service([]).answer({}, CALLER, CALL)).toEqual({
       status: 503,

@@ -212,7 +212,7 @@ Limits that could apply to descriptors with these entries:
       ?    100        ?              ?        ?  yes       override
       token bucket: 100 tokens, 10 every 1s
       No value.
-3 more not listed. Enter more entries to see them.
+Limits not listed: 3. To see these limits, enter more entries.
 
 KIND   ENDS IN  ID  BY   WHOM
 block    9m59s  k3  ann  open-api tenant=$'ac me\\U0000001b[31m'
@@ -260,7 +260,7 @@ describe('errors', () => {
     [
       404,
       'not found; the available paths are:\n/: this list\n',
-      /\/buckets does not exist: the server is an older version of weir, or this is not its debug/,
+      /\/buckets does not exist: the server is an older version of weir, or this address is not its debug/,
     ],
     [404, { error: 'no such block' }, /: no such block\n$/],
     [500, '', /\/buckets returned HTTP status 500; check the server/],
@@ -319,7 +319,7 @@ describe('errors', () => {
   ])('%s whose answer is lost: reports an unknown result', async (line, open) => {
     const { code, err } = await bucketCommand(...line.split(' '), 'a=b');
     expect([code, err.includes('the server may have made the change')]).toEqual([1, open]);
-    expect(err).toMatch(/no answer from http:/);
+    expect(err).toMatch(/the call to http:/);
   });
 
   test('an environment without a server', async () => {
