@@ -66,7 +66,7 @@ const take = async (store: SingleRedisStore): Promise<string> => {
   return result instanceof StorageError ? result.reason : 'decided';
 };
 const isUpAt = (port: number): boolean =>
-  log.some((line) => line === `info: Redis redis://127.0.0.1:${port} (master mymaster) is up`);
+  log.some((line) => line.endsWith(`: Redis redis://127.0.0.1:${port} (master mymaster) is up`));
 
 describe('a master with a replica and three Sentinels', () => {
   test('is found at the start, with passwords, and followed through a requested failover', async () => {

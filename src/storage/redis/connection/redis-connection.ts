@@ -68,8 +68,11 @@ export class RedisConnection {
   private state: 'down' | 'up' | 'ended' = 'down';
   private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
   private upSince = 0;
-  /** Whether the next `up` is logged; true for the first connection. */
-  private hasLoggedDown = true;
+  /**
+   * Level at which the next `up` is logged: `info` for the first connection, then the level of the message about the
+   * outage, and undefined if no outage was logged.
+   */
+  private upLevel: 'info' | 'error' | undefined = 'info';
   private hasAdvised = false;
   /** Why no new login is available. */
   private loginFailure: string | undefined;
@@ -345,8 +348,8 @@ export class RedisConnection {
     this.everUp = true;
     this.reconnectGrace.end();
     this.upSince = performance.now();
-    if (this.hasLoggedDown) this.log('info', `Redis ${this.name} is up`);
-    this.hasLoggedDown = false;
+    if (this.upLevel !== undefined) this.log(this.upLevel, `Redis ${this.name} is up`);
+    this.upLevel = undefined;
     this.events.up();
     if (this.hasAdvised || this.isProxied) return;
     this.hasAdvised = true;
@@ -375,6 +378,9 @@ export class RedisConnection {
 
   private logDown(reason: string): void {
     if (this.state === 'ended') return;
-    if (this.outage.logOnce(reason, this.name, this.log)) this.hasLoggedDown = true;
+    this.outage.logOnce(reason, this.name, (level, sentence) => {
+      this.upLevel = level;
+      this.log(level, sentence);
+    });
   }
 }
