@@ -10,7 +10,7 @@ const BUCKET_COLUMNS: readonly Column[] = [
   { heading: 'LEFT', side: 'right' },
   { heading: 'LIMIT', side: 'right' },
   { heading: 'DEBT', side: 'right', yields: true },
-  { heading: 'NEXT TOKEN IN', side: 'right', yields: true },
+  { heading: 'RESET IN', side: 'right', yields: true },
   { heading: 'FULL IN', side: 'right', yields: true },
   { heading: 'ENFORCED', side: 'left', yields: true },
   { heading: 'RULE', side: 'left' },
@@ -31,10 +31,13 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['candidate', 'no: candidate'],
 ]);
 
-/** Formats an answer as lines. With `maxColumns`, the width of a screen, tables omit columns that do not fit. */
-export function bucketLines(answer: BucketAnswer, maxColumns?: number): readonly string[] {
+/**
+ * Formats an answer of the debug port at `server` as lines. With `maxColumns`, the width of a screen, tables omit
+ * columns that do not fit.
+ */
+export function bucketLines(answer: BucketAnswer, server: string, maxColumns?: number): readonly string[] {
   const parts = [
-    headLines(answer),
+    headLines(answer, server),
     bucketsPart(answer, maxColumns),
     controlsPart(answer, maxColumns),
     notesPart(answer),
@@ -42,12 +45,15 @@ export function bucketLines(answer: BucketAnswer, maxColumns?: number): readonly
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
 }
 
-function headLines({ action, domain, entries, store, dry_run }: BucketAnswer): readonly string[] {
+function headLines(
+  { action, domain, entries, store, dry_run }: BucketAnswer,
+  server: string,
+): readonly string[] {
   const lines: string[] = [];
   if (dry_run) lines.push(`dry run of ${action}: no changes were made`);
   if (domain !== null) lines.push(`domain   ${shellText(domain)}`);
   if (entries.length > 0) lines.push(`entries  ${entriesText(entries)}`);
-  lines.push(`store    ${printable(store)}`);
+  lines.push(`server   ${printable(server)}`, `store    ${printable(store)}`);
   return lines;
 }
 

@@ -111,14 +111,18 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
       `the token is sent to ${debugName(server.found)} in plain text; use https:// to protect the token`,
     ]);
   }
+  const name = debugName(server.found);
   const ask = (): Promise<DebugResult<BucketAnswer>> => askBuckets(server.found, access.found, options);
   const first = await ask();
   if (!first.ok) {
     fail([first.sentence]);
     return EXIT.FAILED;
   }
-  if (options.watchMs !== undefined) return watchBuckets(first.answer, ask, options, io);
-  io.out(options.json ? `${printableJson(first.answer, 2)}\n` : `${bucketLines(first.answer).join('\n')}\n`);
+  if (options.watchMs !== undefined) {
+    return watchBuckets(first.answer, { name, ask }, options, io);
+  }
+  const text = options.json ? printableJson(first.answer, 2) : bucketLines(first.answer, name).join('\n');
+  io.out(`${text}\n`);
   return exitCodeOf(first.answer);
 }
 

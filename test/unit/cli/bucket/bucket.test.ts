@@ -148,10 +148,11 @@ describe('the output', () => {
     expect((await bucketCommand('show', 'tenant=acme')).out).toBe(`\
 domain   open-api
 entries  tenant=acme resource_group=user-chats
+server   http://${port.address}
 store    memory
 
-LEFT  LIMIT  DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
-  37    100     -           0.1s     6.3s  yes       tenant/resource_group=user-chats (user-chats)
+LEFT  LIMIT  DEBT  RESET IN  FULL IN  ENFORCED  RULE
+  37    100     -      0.1s     6.3s  yes       tenant/resource_group=user-chats (user-chats)
       token bucket: 100 tokens, 10 every 1s
       Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
 `);
@@ -200,16 +201,17 @@ LEFT  LIMIT  DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
       out: `dry run of grant: no changes were made
 domain   open-api
 entries  api_key=[redacted sha256:0123abcd]
+server   http://${port.address}
 store    memory
 
 Limits that could apply to descriptors with these entries:
 
-   LEFT  LIMIT     DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
-0 -> 38    100  12 -> -           0.1s     6.2s  yes       tenant/resource_group=user-chats (user-chats)
+   LEFT  LIMIT     DEBT  RESET IN  FULL IN  ENFORCED  RULE
+0 -> 38    100  12 -> -      0.1s     6.2s  yes       tenant/resource_group=user-chats (user-chats)
       token bucket: 100 tokens, 10 every 1s
       for tenant=acme resource_group=user-chats
       Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
-      ?    100        ?              ?        ?  yes       override
+      ?    100        ?         ?        ?  yes       override
       token bucket: 100 tokens, 10 every 1s
       No value.
 Limits not listed: 3. To see these limits, enter more entries.

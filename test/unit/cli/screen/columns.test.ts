@@ -81,16 +81,16 @@ test('JSON keeps its value without control characters', () => {
 });
 
 test.each([
-  [60, 'LEFT  DEBT  NEXT TOKEN IN  RULE'],
-  [31, 'LEFT  DEBT  NEXT TOKEN IN  RULE'],
-  [30, 'LEFT  DEBT  RULE'],
+  [60, 'LEFT  DEBT  RESET IN  RULE'],
+  [26, 'LEFT  DEBT  RESET IN  RULE'],
+  [25, 'LEFT  DEBT  RULE'],
   [15, 'LEFT  RULE'],
   [5, 'LEFT  RULE'],
 ])('on %d columns, columns without space are omitted', (most, heading) => {
   const columns = [
     { heading: 'LEFT', side: 'right' },
     { heading: 'DEBT', side: 'right', yields: true },
-    { heading: 'NEXT TOKEN IN', side: 'right', yields: true },
+    { heading: 'RESET IN', side: 'right', yields: true },
     { heading: 'RULE', side: 'left' },
   ] as const;
   const lines = tableLines(columns, [['1', '2', '3s', 'a long rule that goes on and on']], most);
