@@ -27,7 +27,7 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : 'weir health: this command accepts only options; see weir health --help\n',
+        : 'weir health: this command accepts options, but no other arguments; see weir health --help\n',
     );
     return EXIT.USAGE;
   }

@@ -30,7 +30,7 @@ const COMMANDS: readonly CommandHelp[] = [
   },
   {
     usage: 'bucket show|grant|block|… key=value…',
-    summary: 'show, refill, block or exempt the buckets of one caller',
+    summary: 'show or refill the buckets of one caller, or block or exempt the caller',
   },
   {
     usage: 'top [--all <addresses>]',
@@ -44,7 +44,7 @@ const REFERENCE_COMMANDS: readonly CommandHelp[] = [
     usage: 'migrate <file or directory>… [--write <folder>]',
     summary: 'convert an installation and report what changes',
   },
-  { usage: 'ratelimit', summary: 'run the service like ratelimit, with variables only' },
+  { usage: 'ratelimit', summary: 'run the service with environment variables only' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
     summary: 'send a request, with the flags of ratelimit_client',
@@ -77,8 +77,8 @@ Exit codes:
   0         success
   1         failure, such as an invalid policy or variable, a port in use, or a server that does not answer
   2         invalid command line: an unknown command or option, or an invalid value of a flag
-  3         weir diff: a change tightens
-  143, 130  terminated by SIGTERM or SIGINT; weir serve: by a second signal
+  3         weir diff: a change tightens the policy
+  143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal
 `;
 }
 
@@ -124,7 +124,7 @@ Serves envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC.
 Each setting is an environment variable and a flag; a flag overrides its variable. SIGHUP reloads the policies. SIGTERM
 and SIGINT drain and exit; a second signal exits immediately.
 
-Exit code: 0 after a drain, 1 if weir cannot start or continue or a variable is invalid, 2 if a flag is invalid.
+Exit code: 0 after a drain, 1 if a variable is invalid, or if weir cannot start or continue, 2 if a flag is invalid.
 
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that weir accepts and ignores:
@@ -138,7 +138,8 @@ ${removedHelp()}`;
 export const INIT_HELP = `Usage: weir init [<folder>]
 
 Writes a commented policy, an Envoy configuration with a placeholder for your service, and a docker compose file that
-runs both with weir and Redis. Then prints the next steps. If one of the files already exists, weir writes no files.
+runs both with weir and Redis. The command then prints the next steps. If one of the files already exists, weir
+writes no files.
 
   <folder>  folder for the files (default: the current folder); it is created if necessary
 
@@ -158,8 +159,8 @@ Exit code: 0 if all files are valid, even with warnings, 1 if any file is invali
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
 Shows how a policy handles one descriptor: the entries after \`derive\`, the node that matches, the rule with its phase,
-statistic and headers, the answer to denied callers, and the key of the bucket in Redis. If no rule matches, it shows
-what would have to change. API keys are never shown.
+statistic and headers, the answer to denied callers, and the key of the bucket in Redis. If no rule matches, the
+command shows what would have to change. API keys are never shown.
 
 The arguments key=value are the entries of the descriptor, in order. If a request has several descriptors, run the
 command for each one.
@@ -170,8 +171,8 @@ command for each one.
                    server. weir queries the Redis Cluster or the Sentinels, but does not read or change buckets
   --json           print JSON; docs/reference/explain-json.md describes the fields
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 if a rule matches, 1 if no rule matches, the policy is invalid or --redis gets no answer, 2 for invalid
-arguments.
+Exit code: 0 if a rule matches, 1 if no rule matches, the policy is invalid or, with --redis, Redis does not answer,
+2 for invalid arguments.
 `;
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
@@ -193,12 +194,12 @@ export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=valu
 Sends rate limit requests to a running server and prints the answers. The arguments are the entries of a descriptor; a
 single + starts the next descriptor.
 
-Without --address, the command uses the environment of the server: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
-${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, it uses TLS and accepts any certificate.
+Without --address, the command uses the server's variables: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
+${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, the command uses TLS and accepts any certificate.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
   --domain <name>        domain of the policy (default open-api)
-  --count <n>            number of calls (default 1); from 10 calls on, latency percentiles are shown
+  --count <n>            number of calls (default 1); with 10 or more calls, latency percentiles are shown
   --concurrency <n>      number of concurrent calls (default 1)
   --hits <n>             hits of each call (default 1)
   --timeout <duration>   timeout of a call, such as 500ms or 2s (default 1s)
@@ -220,9 +221,10 @@ export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
 
 Checks the gRPC health of a running server.
 
-Without --address, the command uses the environment of the server: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
-${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, it uses TLS and accepts any certificate. If
-GRPC_CLIENT_TLS_CACERT is set and --cert is not, it calls /healthcheck at HOST and PORT instead.
+Without --address, the command uses the server's variables: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
+${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, the command uses TLS and accepts any
+certificate. If GRPC_CLIENT_TLS_CACERT is set and --cert is not, the command calls /healthcheck at HOST and PORT
+instead.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
   --tls                  use TLS, and trust the CAs that Node.js trusts
@@ -234,17 +236,17 @@ Exit code: 0 if the server is SERVING, 1 if it is not or does not answer, 2 for 
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
-Reads an installation of envoyproxy/ratelimit and reports what changes with weir: decisions that you have to make,
+Reads an installation of envoyproxy/ratelimit and prints a migration report: decisions that you have to make,
 notes, behavior that stays the same, improvements, and variables without effect. With --write, it also writes the files
 to deploy. The command does not contact a server, and does not change the files that it reads.
 
   <file>            a file of the installation. weir detects its type: a docker compose file, Kubernetes manifests, Helm
-                    values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limits of
-                    Limitador and RateLimits of Emissary are converted to policies. Several compose files are merged in
+                    values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limitador
+                    limits and Emissary RateLimits are converted to policies. Several compose files are merged in
                     the given order; an override file next to a compose file is merged automatically
-  <directory>       RUNTIME_ROOT, or the directory of the policy files; optional if a file of the installation names it,
-                    or if policies come from a management server
-  --env <file>      file with the variables of the service, as lines KEY=VALUE (the syntax of an env_file)
+  <directory>       the directory in RUNTIME_ROOT, or the directory of the policy files; optional if a file of the
+                    installation specifies the directory, or if policies come from a management server
+  --env <file>      file with the variables of the service, as KEY=VALUE lines (the syntax of an env_file)
   --service <name>  name of the rate limit service or container, if weir cannot detect it
   --write <folder>  write the changed files, the policies, and a README.md with the next commands. If compose files set
                     the service in several places, or a file is the output of kubectl get, weir writes an override
@@ -254,7 +256,7 @@ to deploy. The command does not contact a server, and does not change the files 
   --image <name>    image to deploy (default weir:<version>)
   --json            print JSON
 
-weir does not read the values of Secrets, and keeps references to them.
+weir does not read the values of Secrets. References to Secrets stay unchanged.
 
 Exit code: 0 if no decision is needed, 1 if a decision is needed or a file cannot be read or written, 2 for invalid
 arguments.

@@ -66,7 +66,7 @@ function nextSteps(folder: string): string {
     [`weir explain ${policies} user=ann`, 'show which rule matches user=ann'],
     [`CONFIG_PATH=${policies} weir serve`, 'run weir alone, with buckets in memory'],
     [`docker compose -f ${shellWord(join(folder, 'docker-compose.yaml'))} up`, 'run Envoy, weir and Redis'],
-    ['curl -i http://127.0.0.1:10000/', 'then send a request to Envoy'],
+    ['curl -i http://127.0.0.1:10000/', 'send a request to Envoy from another terminal'],
   ] as const;
   const width = Math.max(...steps.map(([command]) => command.length));
   return `Next steps\n${steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}\n`).join('')}`;

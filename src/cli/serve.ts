@@ -30,8 +30,8 @@ export async function runServe(
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : `weir serve: unexpected argument ${JSON.stringify(parsed.positionals[0])}; write --config-path before ` +
-            'the path of the policy, and see weir serve --help\n',
+        : `weir serve: unexpected argument ${JSON.stringify(parsed.positionals[0])}; to specify a policy, ` +
+            'use --config-path <path> (see weir serve --help)\n',
     );
     return EXIT.USAGE;
   }

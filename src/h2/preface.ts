@@ -54,7 +54,7 @@ export class PrefaceReader {
 }
 
 const HTTP1_BODY =
-  'This port speaks gRPC over HTTP/2 only. Use a gRPC client, or HTTP/2 with prior knowledge.\n';
+  'This port accepts only gRPC over HTTP/2. Use a gRPC client, or HTTP/2 with prior knowledge.\n';
 
 /** The answer to an HTTP/1 request. */
 export const HTTP1_ANSWER = Buffer.from(

@@ -81,7 +81,7 @@ describe('weir', () => {
     [['check', 'a\n\u001b[31m'], 'weir check: "a\\u000a\\u001b[31m" is not an entry; write key=value'],
     [['check'], 'key=value'],
     [['health', '--cert', 'a'], '--cert and --key must be set together'],
-    [['health', 'now'], 'this command accepts only options'],
+    [['health', 'now'], 'this command accepts options, but no other arguments'],
     [
       ['health', '--address', ''],
       'is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>',

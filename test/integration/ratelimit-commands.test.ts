@@ -38,8 +38,8 @@ describe('/bin/ratelimit', () => {
     expect(await server.process.stop()).toEqual({ code: 0, signal: null });
     const log = server.process.lines().join('\n');
     expect(log).toContain(
-      'ratelimit ignores its arguments, as envoyproxy/ratelimit does: --config-dir, --redis-url, --x, ' +
-        'argument 4; set environment variables, or run weir serve, which accepts flags',
+      'weir ratelimit ignores its arguments, as envoyproxy/ratelimit does: --config-dir, --redis-url, ' +
+        '--x, argument 4; set environment variables instead, or run weir serve, which accepts flags',
     );
     expect(log).not.toMatch(/s3cret|nowhere|word/);
   });
@@ -128,9 +128,9 @@ describe('/bin/ratelimit_client', () => {
   });
 
   test.each([
-    [['-descriptors', 'a'], '-descriptors: write key=value'],
-    [['-descriptors', 'a=b=c'], '-descriptors: write key=value'],
-    [['-oltp-protocol', 'grpc'], 'this client records no traces'],
+    [['-descriptors', 'a'], '-descriptors: write the entries as key=value'],
+    [['-descriptors', 'a=b=c'], '-descriptors: write the entries as key=value'],
+    [['-oltp-protocol', 'grpc'], 'this client does not record traces'],
     [['-grpc-cert-file', 'cert.pem'], 'must be set together'],
     [['-hits', '1'], 'unknown flag -hits'],
   ])('rejects %j with exit code 2', async (args, message) => {

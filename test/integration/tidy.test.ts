@@ -86,8 +86,8 @@ test('docstrings: exported functions and classes have one', () => {
       'function own() {}\n',
   );
   expect(findings()).toEqual([
-    expect.stringMatching(/^src\/used\.ts:4: docstrings: two has no doc comment; describe/),
-    expect.stringMatching(/^src\/used\.ts:5: docstrings: Three has no doc comment; describe/),
+    expect.stringMatching(/^src\/used\.ts:4: docstrings: two has no doc comment; write a doc comment/),
+    expect.stringMatching(/^src\/used\.ts:5: docstrings: Three has no doc comment; write a doc comment/),
   ]);
 });
 

@@ -77,7 +77,9 @@ test('does not load the rejected update again, whatever the order of its resourc
   expect(first.errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
   const again = await loader.load(update(resources.toReversed(), 'v2'), good, first.contents);
   expect(again.contents).toBe(first.contents);
-  expect(again.errors.map(formatProblem)).toEqual(['update: the update is the same as the rejected one']);
+  expect(again.errors.map(formatProblem)).toEqual([
+    'update: the update is the same as the previously rejected update; correct the policies',
+  ]);
   expect(again.policySet.domains.get('kept')).toBe(good.policySet.domains.get('kept'));
   const other = await loader.load(update(resources, 'v3'), good, first.contents);
   expect(other.contents).not.toBe(first.contents);

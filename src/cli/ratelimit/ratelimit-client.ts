@@ -35,7 +35,7 @@ export async function runRatelimitClient(args: readonly string[], io: Io): Promi
   }
   if (flags.rest.length > 0)
     io.err(
-      `${COMMAND}: ${JSON.stringify(flags.rest[0])} is not a flag; it and all arguments after it are ignored\n`,
+      `${COMMAND}: ${JSON.stringify(flags.rest[0])} is not a flag; this argument and all later arguments are ignored\n`,
     );
   for (const { name } of FLAGS) io.out(`Flag: --${name}=${JSON.stringify(shown(flags, name, call))}\n`);
   let client: Client;
@@ -70,7 +70,7 @@ function last({ values }: Given, name: string): string | undefined {
 
 function callOf(flags: Given): Call | string {
   if (last(flags, 'oltp-protocol') !== undefined) {
-    return '-oltp-protocol: this client records no traces; remove the flag';
+    return '-oltp-protocol: this client does not record traces; remove the flag';
   }
   if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined)) {
     return '-grpc-cert-file and -grpc-key-file must be set together';
@@ -81,7 +81,7 @@ function callOf(flags: Given): Call | string {
       .split(',')
       .map((pair) => (pair.split('=').length === 2 ? readEntry(pair) : undefined));
     if (!entries.every((entry) => entry !== undefined)) {
-      return '-descriptors: write key=value,key=value, each with one "="';
+      return '-descriptors: write the entries as key=value,key=value, with exactly one "=" in each entry';
     }
     descriptors.push({ entries, limit: undefined, hitsAddend: undefined, isNegativeHits: false });
   }

@@ -18,7 +18,8 @@ export async function runRatelimitConfigCheck(args: readonly string[], io: Io): 
   }
   const directory = flags.kind === 'run' ? flags.values.get('config_dir')?.at(-1) : undefined;
   if (flags.kind === 'usage' || directory === undefined) {
-    const message = flags.kind === 'usage' ? flags.message : 'specify the directory with -config_dir';
+    const message =
+      flags.kind === 'usage' ? flags.message : 'specify the directory of the policy files with -config_dir';
     io.err(`${COMMAND}: ${message}; see ${COMMAND} -help\n`);
     return EXIT.USAGE;
   }

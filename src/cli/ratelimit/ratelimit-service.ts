@@ -22,9 +22,9 @@ export function ignoredArguments(args: readonly string[]): readonly string[] {
   const names = args.slice(0, SHOWN_ARGUMENTS).map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
   const more = args.length - names.length;
   return [
-    'ratelimit ignores its arguments, as envoyproxy/ratelimit does: ' +
-      `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}; set environment variables, or run weir ` +
-      'serve, which accepts flags',
+    'weir ratelimit ignores its arguments, as envoyproxy/ratelimit does: ' +
+      `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}; set environment variables instead, or ` +
+      'run weir serve, which accepts flags',
   ];
 }
 

@@ -56,7 +56,10 @@ export async function findReplicas(list: ReplicaList, timeoutMs: number): Promis
   }
   const all = [...servers.values()];
   if (all.length > MAX_REPLICAS) {
-    problems.push(`there are ${all.length} replicas, but weir top calls only ${MAX_REPLICAS} of them`);
+    problems.push(
+      `there are ${all.length} replicas, but weir top calls only ${MAX_REPLICAS}; the numbers do not ` +
+        'include the other replicas',
+    );
   }
   return { servers: all.slice(0, MAX_REPLICAS), problems };
 }
@@ -84,6 +87,6 @@ async function addressesOf(
       }));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return [`dns:${host} has no addresses (${code ?? message})`];
+    return [`the addresses of dns:${host} cannot be found (${code ?? message}); check the name`];
   }
 }

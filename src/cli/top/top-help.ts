@@ -11,8 +11,8 @@ The server tracks a limited number of buckets (TOP_BUCKETS), so the numbers are 
 maximum error.
 
   --all <addresses>      add up all replicas: their debug ports, separated by commas, or dns:<name>:<port> for all
-                         addresses of a name, such as a headless Service of Kubernetes. IPv6 addresses are used only if
-                         the name has no IPv4 address
+                         addresses of a host name, such as the name of a headless Kubernetes Service. IPv6 addresses are
+                         used only if the name has no IPv4 address
   --by denied|used       sort order (default denied)
   --of minute|hour       period (default minute)
   --domain <name>        only this domain
@@ -20,10 +20,11 @@ maximum error.
   --limit <n>            maximum number of rows, up to 1000 (default 20; on a terminal 200)
   --every <duration>     refresh interval (default 2s)
   --once                 print the table once, even on a terminal
-  --json                 print the answer once, as JSON; with --all, the sum and the servers that did not answer
+  --json                 print the answer once, as JSON; with --all, print the sum and list the servers that did
+                         not answer
 ${DEBUG_OPTIONS_HELP}
-Keys: s changes the sort order, m and h select minute or hour, / filters rows, arrows, PgUp, PgDn, Home and End scroll,
-p pauses, r refreshes, ? shows all keys, q quits.
+Keys: s changes the sort order, m and h select minute or hour, / filters rows, the arrow keys, PgUp, PgDn, Home and End
+scroll, p pauses, r refreshes, ? shows all keys, q quits.
 
 Exit code: 0 if every server answered, 1 if a server did not answer or does not know the domain or rule, 2 for invalid
 arguments.

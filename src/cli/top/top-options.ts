@@ -40,7 +40,7 @@ export function readTopOptions(args: readonly string[], live: boolean): TopOptio
   if (typeof parsed === 'string') return parsed;
   const { values, positionals } = parsed;
   const wrong = (sentence: string): string => `weir top: ${sentence}; see weir top --help\n`;
-  if (positionals.length > 0) return wrong('this command accepts only options');
+  if (positionals.length > 0) return wrong('this command accepts options, but no other arguments');
   const { by, of, domain, rule } = values;
   if (by !== 'denied' && by !== 'used') return wrong('--by must be denied or used');
   if (of !== 'minute' && of !== 'hour') return wrong('--of must be minute or hour');

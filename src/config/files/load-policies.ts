@@ -114,7 +114,10 @@ export function buildPolicies(
   const domains = new Map<string, CompiledPolicy>();
   for (const [domain, spec] of specs) {
     const policy = spec === 'kept' ? inEffect?.domains.get(domain) : buildPolicy(spec, secretKeys);
-    if (policy === undefined) throw new Error(`the domain ${domain} to keep does not exist`);
+    if (policy === undefined)
+      throw new Error(
+        `the previous version of the domain ${domain} cannot be kept, because it does not exist`,
+      );
     domains.set(domain, policy);
   }
   return { policySet: { domains, version }, ...report };

@@ -166,8 +166,8 @@ function listingMessage(place: PolicyPlace, error: unknown): string {
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
   return (
-    `"${path}" does not exist${workingDirectoryHint(String(path))}; ${place.setting} points there: create the ` +
-    'directory, or correct the variables'
+    `"${path}" does not exist${workingDirectoryHint(String(path))}; create this directory, which ` +
+    `${place.setting} specifies, or correct the variables`
   );
 }
 

@@ -34,7 +34,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
     const found =
       maps.length === 0
         ? `the file has no ConfigMap, only manifests of kind ${kinds}`
-        : 'no "data" key in its ConfigMaps contains a policy';
+        : 'no key under "data" in the ConfigMaps of the file contains a policy';
     problems.error(
       WHOLE_FILE,
       '',

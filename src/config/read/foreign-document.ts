@@ -1,6 +1,6 @@
 import type { YamlMap } from '../yaml/yaml-document.js';
 
-const MOVE_ADVICE = 'a policy file begins with "domain: <name>", so move this file to another directory';
+const MOVE_ADVICE = 'move this file out of the policy directory (a policy file begins with "domain: <name>")';
 
 /**
  * Returns the apparent type of a document that is not a policy, and what to do with it; undefined if the type is
@@ -12,8 +12,8 @@ export function foreignDocument({ fields }: YamlMap): string | undefined {
   if (fields.has('apiVersion') && kind?.kind === 'scalar' && /^[A-Z][A-Za-z]{1,60}$/.test(kind.text)) {
     const remedy =
       kind.text === 'ConfigMap'
-        ? 'mount it as a directory and specify that directory, or save each text under its "data" as a ' +
-          'separate policy file'
+        ? 'mount the ConfigMap as a directory and specify this directory, or save each value under "data" ' +
+          'as a separate policy file'
         : MOVE_ADVICE;
     return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;
   }

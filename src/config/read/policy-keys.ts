@@ -34,14 +34,17 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
 export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   [
     'actions',
-    'this key belongs to a route in the Envoy configuration, where it defines descriptors; move it ' +
-      'there, and limit the descriptors here with "key" and "rate_limit"',
+    'this key belongs to a route in the Envoy configuration, where it defines descriptors; move the key ' +
+      'to that route, and limit the descriptors here with "key" and "rate_limit"',
   ],
 ]);
 
 /** Such keys for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
-  ['unlimited', 'a candidate is a limit to try out; add a limit, or remove the candidate'],
+  [
+    'unlimited',
+    'a candidate is a limit to try out and cannot be unlimited; set a limit, or remove the candidate',
+  ],
   ...[
     'replaces',
     'on_store_failure',

@@ -45,7 +45,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       reader.error(
         'from',
         `an earlier item replaces the entry "${source}", so the entry never reaches this item; remove ` +
-          'its key from "from"',
+          'the key of that entry from "from"',
       );
     }
     const hasTable = reader.has('sha256') || reader.has('sha256_file');
@@ -186,7 +186,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     if (from.includes('value')) {
       item.error(
         'value',
-        'rules cannot derive from an entry with the key "value"; send the entry with another key',
+        'rules cannot derive from an entry with the key "value"; configure Envoy to send the entry with another key',
       );
       continue;
     }

@@ -240,7 +240,7 @@ function duplicateMatch(
 }
 
 /** Descriptions of the nodes that can have `share_threshold`. */
-const SHAREABLE_MATCHERS = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
+const SHAREABLE_MATCHERS = 'a "value" that contains "*", a "value_cidr" or a "value_regex"';
 
 /** Reads what a descriptor matches, and whether its values share a limit. */
 function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {

@@ -40,7 +40,8 @@ export function readKeyTable(reader: FieldReader, table: Map<string, string>): v
       reader.problems.error(
         field.keyAt,
         path,
-        `the key with the digest ${digest.slice(0, 8)}… has two tenants, "${other}" and "${tenant}"; remove one`,
+        `the key with the digest ${digest.slice(0, 8)}… has two tenants, "${other}" and "${tenant}"; ` +
+          'keep only one tenant',
       );
       continue;
     }

@@ -212,8 +212,8 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 
 function noLimit(path: string): string {
   return path.endsWith('rate_limit')
-    ? '"rate_limit" is empty; write token_bucket, unit with requests_per_unit, or unlimited: true'
-    : 'the limit is missing; write token_bucket, or unit with requests_per_unit';
+    ? '"rate_limit" is empty; write token_bucket, or unit and requests_per_unit, or unlimited: true'
+    : 'the limit is missing; write token_bucket, or unit and requests_per_unit';
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
@@ -233,8 +233,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
   if (unit === undefined) {
     const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
     const written = near === undefined ? asUnit(text) : undefined;
-    const remedy =
-      near === undefined ? `the units are ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
+    const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
     reader.error(
       'unit',
       `"${text.slice(0, 60)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,

@@ -46,7 +46,7 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
   if (mapping.field('local') === undefined) {
     reader.error(
       'on_store_failure',
-      `"on_store_failure" is a mapping without "local"; write ${SHARE}, as in { local: 0.25 }`,
+      `"on_store_failure" is a mapping without "local"; set "local" to ${SHARE}`,
     );
     return undefined;
   }

@@ -237,7 +237,8 @@ function readNodeCandidate(
   if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
       'candidate',
-      'the candidate equals the active limit, so it has no effect; change or remove the candidate',
+      'the candidate equals the limit of this descriptor, so the candidate has no effect; change or ' +
+        'remove the candidate',
     );
   }
   return {

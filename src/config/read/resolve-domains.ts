@@ -227,7 +227,7 @@ const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
   const domain = fullName.slice(0, 200);
-  const remedy = 'put each domain into one file, or set MERGE_DOMAIN_CONFIG=true';
+  const remedy = 'define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;
     const [unread] = broken;

@@ -119,7 +119,7 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
       const other = placeName(first.file, first.root.at('derive'));
       source.root.error(
         'derive',
-        `"derive" is already set in ${other}, a file of the same domain; move these items there`,
+        `"derive" is already set in ${other}, a file of the same domain; move these items to that file`,
       );
     }
     const derived = readDerive(source.root, readFile);

@@ -28,10 +28,10 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
   const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
   if (end.missed === undefined && keys.length > 0 && isLeaf) {
     const candidate = end.node.rules.length > 0 ? ' in addition to its candidate, which never denies' : '';
-    found.push(`or give ${pathText(keys)} a rate_limit${candidate}`);
+    found.push(`or add a rate_limit to ${pathText(keys)}${candidate}`);
   }
   if (end.node.onUnmatched === 'ignore') {
-    found.push('nothing to do if no limit is intended: the policy sets on_unmatched: ignore here');
+    found.push('if no limit is intended, no change is needed: the policy sets on_unmatched: ignore here');
   }
   return found;
 }

@@ -254,7 +254,7 @@ function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly E
     const value = after[before.findIndex(({ key }) => key === step.source)]?.value ?? '';
     const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'not in the table' : 'in the table';
     const dropped = before.length - after.length;
-    const more = dropped === 0 ? '' : `; ${dropped} more ${step.source} entries are dropped`;
+    const more = dropped === 0 ? '' : `; further ${step.source} entries removed: ${dropped}`;
     return `the API key is ${found}: ${step.entry}=${value}${more}`;
   }
   const values = step.sourceValues(before);
@@ -349,7 +349,7 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
 function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
   if (answer === undefined) return [];
   const { responseHeaders: headers, requestHeaders: upstream, deniedResponse: denied } = answer;
-  const of = (from: string): string => (from === 'rule' || from === 'file' ? ` (of the ${from})` : '');
+  const of = (from: string): string => (from === 'rule' || from === 'file' ? ` (set in the ${from})` : '');
   return [
     `headers:    ${describeHeaders(headers.value)}${of(headers.from)}`,
     ...(upstream.value === undefined
@@ -361,7 +361,7 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  a limit in the request replaces the limit of the rule, as a ${overrideAlgorithm.replace('_', ' ')}`,
+    `overrides:  a limit in the request is a ${overrideAlgorithm.replace('_', ' ')} and replaces the rule's limit`,
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

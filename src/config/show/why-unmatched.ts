@@ -75,13 +75,14 @@ export function whyUnmatched(
   paths: readonly KeyPath[],
   policy?: Pick<DomainPolicy, 'rules'>,
 ): string {
-  if (keys.length === 0) return 'the descriptor has no entries; a rule needs at least one';
+  if (keys.length === 0)
+    return 'the descriptor has no entries; add an entry, because every rule requires at least one entry';
   if (paths.length === 0) {
     return policy === undefined || policy.rules.length === 0
       ? 'the domain has no rules; add one, or remove the domain'
       : 'the policy is too large to find the nearest rule; compare the entries with the policy';
   }
-  if (keys.length > MAX_KEYS) return `the descriptor has ${keys.length} entries, and ${listed(paths)}`;
+  if (keys.length > MAX_KEYS) return `the descriptor has ${keys.length} entries, but ${listed(paths)}`;
   if (paths.some((path) => isSame(path, keys))) {
     const place = pathText(keys);
     return `rules exist for ${place}, but none of them matches these values; compare the values with the policy`;
@@ -91,14 +92,14 @@ export function whyUnmatched(
   const below = paths.find((path) => startsWith(path, keys));
   if (below !== undefined) {
     return (
-      `the nearest rule is at ${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ` +
-      `${pathText(keys)} a limit`
+      `the nearest rule is at ${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or add ` +
+      `a limit to ${pathText(keys)}`
     );
   }
   const above = paths.findLast((path) => startsWith(keys, path));
   if (above !== undefined) {
     return (
-      `a rule exists for ${pathText(above)}, but only for descriptors that end there: remove the ` +
+      `a rule exists for ${pathText(above)}, but only for descriptors without further entries: remove the ` +
       `${entryText(keys.slice(above.length))}, or add a rule for ${pathText(keys)}`
     );
   }
@@ -130,7 +131,7 @@ function entryText(keys: KeyPath): string {
 function listed(paths: readonly KeyPath[]): string {
   const named = paths.slice(0, MAX_PATHS_SHOWN).map(pathText).join(', ');
   const more =
-    paths.length > MAX_PATHS_SHOWN ? `, and ${quantity(paths.length - MAX_PATHS_SHOWN, 'more place')}` : '';
+    paths.length > MAX_PATHS_SHOWN ? `, and ${quantity(paths.length - MAX_PATHS_SHOWN, 'more path')}` : '';
   return `rules exist for ${named}${more}`;
 }
 

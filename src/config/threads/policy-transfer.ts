@@ -223,7 +223,10 @@ export class PolicyReceiver {
   add(item: PolicyItem): void {
     if (item.kind === 'kept') {
       const policy = this.inEffect?.domains.get(item.domain);
-      if (policy === undefined) throw new Error(`the domain ${item.domain} to keep does not exist`);
+      if (policy === undefined)
+        throw new Error(
+          `the previous version of the domain ${item.domain} cannot be kept, because it does not exist`,
+        );
       this.domains.set(item.domain, policy);
     } else if (item.kind === 'domain') {
       this.builder = new TreeBuilder(item.head, new Set(item.secretKeys));

@@ -42,7 +42,7 @@ export function* readEnvelope(bytes: Uint8Array): Generator<void, Envelope> {
     const [tag, next] = varint(bytes, at);
     const field = Math.floor(tag / 8);
     const wire = tag % 8;
-    if (field === 0) throw new Error('a field has no number');
+    if (field === 0) throw new Error('a field has the number 0');
     at = next;
     if (wire === VARINT) [, at] = varint(bytes, at);
     else if (wire === FIXED64) at += 8;
@@ -58,7 +58,7 @@ export function* readEnvelope(bytes: Uint8Array): Generator<void, Envelope> {
         if (at <= bytes.length) texts.set(field, text(bytes, begin, Math.min(at, begin + MAX_TEXT_BYTES)));
       }
     } else throw new Error(`wire type ${wire} is unknown`);
-    if (at > bytes.length) throw new Error('it ends in the middle of a field');
+    if (at > bytes.length) throw new Error('the message ends in the middle of a field');
   }
   return {
     versionInfo: texts.get(VERSION_INFO) ?? '',
@@ -81,7 +81,7 @@ function refusalOf(resources: number, bytes: number): string | undefined {
 
 function varint(bytes: Uint8Array, from: number): readonly [value: number, end: number] {
   const read = readVarint(bytes, from);
-  if (read === undefined) throw new Error('a number does not end');
+  if (read === undefined) throw new Error('a number is incomplete or longer than 10 bytes');
   return read;
 }
 

@@ -42,7 +42,11 @@ export function readResponse(
   const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
   const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
   if (contents === rejected)
-    return rejectedUpdate('the update is the same as the rejected one', contents, before);
+    return rejectedUpdate(
+      'the update is the same as the previously rejected update; correct the policies',
+      contents,
+      before,
+    );
   let fields = 0;
   for (const { value } of resources) {
     fields += codec.countFields(value, MAX_FIELDS - fields);
@@ -102,7 +106,9 @@ export function readUpdate(
       errors.push({ file: place, ...WHOLE_FILE, path: '', message });
     };
     if (resource.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
-      refuse(`its type is "${resource.typeUrl.slice(0, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`);
+      refuse(
+        `the type of the resource is "${resource.typeUrl.slice(0, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`,
+      );
       return;
     }
     try {
@@ -111,7 +117,8 @@ export function readUpdate(
       sources.push({ name, document: toDocument(config) });
     } catch (error) {
       refuse(
-        `its bytes are not a RateLimitConfig (${(error as Error).message}); send a RateLimitConfig encoded as protobuf`,
+        `the resource is not a valid RateLimitConfig (${(error as Error).message}); send a ` +
+          'RateLimitConfig encoded as protobuf',
       );
     }
   });

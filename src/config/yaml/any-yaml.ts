@@ -294,7 +294,7 @@ class Converter {
         this.report(
           item.at,
           joinPath(path, '<<'),
-          'a merge key (<<) requires a mapping or a list of mappings; use an alias to one, or remove the key',
+          'a merge key (<<) requires a mapping or a list of mappings; use an alias for a mapping, or remove the key',
         );
         continue;
       }

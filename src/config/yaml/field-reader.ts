@@ -166,8 +166,8 @@ export class FieldReader {
     if (value?.kind === 'scalar' && value.plain && isAmbiguousNumber(value.text)) {
       const reason =
         value.tag === undefined
-          ? 'no quotes, so YAML reads it as a number; put it in quotes'
-          : `the tag ${value.tag}, so YAML reads it as a number; remove the tag, and put the text in quotes`;
+          ? 'no quotes, so YAML reads its value as a number; put the value in quotes'
+          : `the tag ${value.tag}, so YAML reads its value as a number; remove the tag, and put the value in quotes`;
       this.error(key, `"${key}" has ${reason}`);
     }
     const quotes = value?.kind === 'scalar' && value.plain ? typographicQuotes(value.text) : undefined;
@@ -242,7 +242,11 @@ export class FieldReader {
   private warnOfOctal(key: string, number: bigint): void {
     const value = this.field(key)?.value;
     if (value?.kind !== 'scalar' || !/^[+-]?0[0-9_]/.test(value.text)) return;
-    this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
+    this.warn(
+      key,
+      `YAML reads "${value.text}" as an octal number, which is ${number} in decimal; write the number ` +
+        'without the leading 0',
+    );
   }
 
   /** Reads one of several words. `meaning` explains them if no word is similar to the value. */

@@ -89,7 +89,8 @@ const DEEPER =
 const MAX_LINE = 1000;
 
 const OTHERS =
-  'this is not expected here; check the indentation, the brackets and the quotes on this line and above it';
+  'the text here is not expected; check the indentation, the brackets and the quotes on this line and ' +
+  'the lines above it';
 
 /** Message for an unrendered template, which is often valid YAML. */
 export const TEMPLATE =

@@ -21,7 +21,7 @@ const CORE_KINDS = {
 >;
 
 const NOT_UTF8 =
-  'the bytes of this !!binary are not UTF-8; they match any request with non-UTF-8 bytes in the same places';
+  'this !!binary value is not UTF-8 text; the value matches any request with non-UTF-8 bytes in the same positions';
 
 /**
  * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit. Quotes have no effect, the

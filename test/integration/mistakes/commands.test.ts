@@ -36,7 +36,7 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'serve shop.yaml',
     code: 2,
-    prints: `weir serve: unexpected argument "shop.yaml"; write --config-path before the path of the policy, and see weir serve --help
+    prints: `weir serve: unexpected argument "shop.yaml"; to specify a policy, use --config-path <path> (see weir serve --help)
 `,
   },
   {
@@ -162,7 +162,7 @@ level 1:    customr=ann
             no rule uses this key at this level
 result:     Nothing in the policy matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  a limit in the request replaces the limit of the rule, as a fixed window
+overrides:  a limit in the request is a fixed window and replaces the rule's limit
 decision metadata: off, unless DECISION_METADATA is set
 `,
   },

@@ -61,7 +61,7 @@ ok: 1 file, '\${DOMAIN}' (1 rule)
     what: 'a ConfigMap without a policy',
     policy: 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: weir }\ndata: { REDIS_URL: "redis:6379" }\n',
     prints: `warning: shop.yaml:4:20: data["REDIS_URL"]: this key does not contain a policy, and is skipped
-shop.yaml: no "data" key in its ConfigMaps contains a policy; specify the manifest of the ConfigMap that contains the policies
+shop.yaml: no key under "data" in the ConfigMaps of the file contains a policy; specify the manifest of the ConfigMap that contains the policies
 1 error
 `,
   },
@@ -75,7 +75,7 @@ shop.yaml: no "data" key in its ConfigMaps contains a policy; specify the manife
   {
     what: 'one domain in two files',
     policy: { 'a.yaml': `${CUSTOMER}${LIMIT}`, 'b.yaml': `${CUSTOMER.replace('customer', 'path')}${LIMIT}` },
-    prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is loaded; put each domain into one file, or set MERGE_DOMAIN_CONFIG=true
+    prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is loaded; define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true
 domains that would fail to load: shop
 1 error
 `,

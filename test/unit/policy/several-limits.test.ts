@@ -159,7 +159,7 @@ describe('errors of several limits', () => {
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit with requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit and requests_per_unit',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
@@ -204,7 +204,7 @@ describe('errors of enforce_percent and candidate', () => {
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: 010`,
-      '"010" is read as octal, 8; write the number without the leading 0',
+      'YAML reads "010" as an octal number, which is 8 in decimal; write the number without the leading 0',
     ],
     [
       'enforce_percent: 5',
@@ -223,16 +223,17 @@ describe('errors of enforce_percent and candidate', () => {
     ['candidate: 5', '"candidate" must be a mapping, not a single value; write its keys below it'],
     [
       'candidate: { unlimited: true }',
-      'a candidate is a limit to try out; add a limit, or remove the candidate',
+      'a candidate is a limit to try out and cannot be unlimited; set a limit, or remove the candidate',
     ],
     [
       `candidate: { ${MINUTE}, shadow_mode: true }`,
       'a candidate never changes answers, so "shadow_mode" has no effect in a candidate; remove the key',
     ],
-    ['candidate: {}', 'the limit is missing; write token_bucket, or unit with requests_per_unit'],
+    ['candidate: {}', 'the limit is missing; write token_bucket, or unit and requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
-      'the candidate equals the active limit, so it has no effect; change or remove the candidate',
+      'the candidate equals the limit of this descriptor, so the candidate has no effect; change or ' +
+        'remove the candidate',
     ],
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,

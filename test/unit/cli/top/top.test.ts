@@ -56,7 +56,7 @@ describe('weir top without a terminal', () => {
       code: 0,
       err: '',
       out: `most denied in the last minute, ${port.address}
-too high by at most 3 denied and 12 used
+too high by at most 3 denied requests and 12 used hits
 
 DENIED   USED  OF LIMIT  RULE    ENTRIES
   1234  56789      100%  tenant  tenant=acme
@@ -85,7 +85,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect((await topCommand('--address', port.address)).out).toContain('\nexact numbers\n');
     port.answer = () => ({ body: { ...answerOf(), sampled: 8, covers: 34 } });
     expect((await topCommand('--address', port.address)).out).toContain(
-      'denied and 12 used; estimated from 1 in 8 decisions; only 34s of data so far\n',
+      'denied requests and 12 used hits; estimated from 1 in 8 decisions; only 34s of data so far\n',
     );
   });
 
@@ -95,7 +95,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     two.answer = () => ({ body: answerOf(bucket('acme', 2, 1)) });
     const all = await topCommand('--all', `${one.address},${two.address},127.0.0.1:1`);
     expect(all.code).toBe(1);
-    expect(all.out).toContain('2 of 3 replicas\ntoo high by at most 6 denied and 24 used\n');
+    expect(all.out).toContain('2 of 3 replicas\ntoo high by at most 6 denied requests and 24 used hits\n');
     expect(all.out).toMatch(/ 7 {4}11 +90% .*acme\n +6 +0 +50% .*tenant=b\n$/);
     expect(all.err).toMatch(/nothing listens on http:\/\/127\.0\.0\.1:1; /);
     expect(one.asked[0]?.body).toMatchObject({ limit: 1000 });
@@ -111,7 +111,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
   });
 
   test.each([
-    ['now', 'this command accepts only options'],
+    ['now', 'this command accepts options, but no other arguments'],
     ['--by rule', '--by must be denied or used'],
     ['--of day', '--of must be minute or hour'],
     ['--limit 0', '--limit must be a whole number from 1 to 1000'],
@@ -177,14 +177,14 @@ describe('replicas', () => {
     if (typeof none === 'string') throw new Error(none);
     expect(await findReplicas(none, 5000)).toMatchObject({
       servers: [],
-      problems: [expect.stringMatching(/^dns:nobody\.invalid has no addresses/)],
+      problems: [expect.stringMatching(/^the addresses of dns:nobody\.invalid cannot be found/)],
     });
     const many = readReplicas(Array.from({ length: 300 }, (_, at) => `h${at}:1`).join(','), false);
     if (typeof many === 'string') throw new Error(many);
     const { servers, problems } = await findReplicas(many, 5000);
     expect([servers.length, problems]).toEqual([
       MAX_REPLICAS,
-      ['there are 300 replicas, but weir top calls only 256 of them'],
+      ['there are 300 replicas, but weir top calls only 256; the numbers do not include the other replicas'],
     ]);
   });
 

@@ -54,7 +54,7 @@ describe('documents from elsewhere', () => {
     const before = loadDocuments([{ name: 'config', document: document('day') }]);
     const loaded = loadDocuments([{ name: 'config', document: document('fortnight') }], {}, before);
     expect(loaded.errors.map(formatProblem)).toEqual([
-      'config: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are second, ' +
+      'config: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; write one of second, ' +
         'minute, hour, day, week, month, year',
     ]);
     expect(statesOf(loaded)).toEqual(['d: kept 5']);
@@ -68,8 +68,8 @@ describe('documents from elsewhere', () => {
     ];
     expect(statesOf(loadDocuments(documents, { mergeDomains: true }))).toEqual(['d: ok 5']);
     expect(loadDocuments(documents).errors.map(formatProblem)).toEqual([
-      'a: domain: the domain "d" is already defined in b, so neither file is loaded; put each domain ' +
-        'into one file, or set MERGE_DOMAIN_CONFIG=true',
+      'a: domain: the domain "d" is already defined in b, so neither file is loaded; define each domain ' +
+        'in only one file, or set MERGE_DOMAIN_CONFIG=true',
     ]);
   });
 

@@ -164,9 +164,8 @@ describe('the layout of the reference', () => {
     expect(listed({ beside: true })).toEqual({
       files: [],
       said: [
-        '/root/config: "/root/config" does not exist; ' +
-          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY points there: create the directory, or ' +
-          'correct the variables',
+        '/root/config: "/root/config" does not exist; create this directory, which ' +
+          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY specifies, or correct the variables',
       ],
     });
   });

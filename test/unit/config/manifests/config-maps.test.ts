@@ -77,7 +77,10 @@ test.each([
 });
 
 test.each([
-  [`${HEAD}data:\n  a: x\n`, 'm.yaml: no "data" key in its ConfigMaps contains a policy; specify '],
+  [
+    `${HEAD}data:\n  a: x\n`,
+    'm.yaml: no key under "data" in the ConfigMaps of the file contains a policy; specify ',
+  ],
   [
     'apiVersion: v1\nkind: Service\n',
     'm.yaml: the file has no ConfigMap, only manifests of kind Service; specify ',

@@ -62,8 +62,8 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
-      '3:47: derive[0].rules[0].value: rules cannot derive from an entry with the key "value"; send the ' +
-        'entry with another key',
+      '3:47: derive[0].rules[0].value: rules cannot derive from an entry with the key "value"; ' +
+        'configure Envoy to send the entry with another key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
@@ -92,7 +92,8 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: x, ${A.toUpperCase()}: y } }`,
-      '3:105: derive[0].sha256[1]: the key with the digest aaaaaaaa… has two tenants, "x" and "y"; remove one',
+      '3:105: derive[0].sha256[1]: the key with the digest aaaaaaaa… has two tenants, "x" and "y"; keep ' +
+        'only one tenant',
     ],
     [
       '{ entry: e, from: [a], sha256_file: gone.yaml }',
@@ -101,7 +102,7 @@ describe('errors of derive', () => {
     [
       '{ entry: e, from: [a], sha256: {} }\n- { entry: f, from: [a], sha256: {} }',
       '4:21: derive[1].from: an earlier item replaces the entry "a", so the entry never reaches this ' +
-        'item; remove its key from "from"',
+        'item; remove the key of that entry from "from"',
     ],
   ])('%s', (derive, errors) => {
     expect(errorsOf(derive)).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
@@ -118,7 +119,7 @@ describe('errors of a key table file', () => {
     ],
     [
       `${A}: other\n`,
-      'keys.yaml:1:1: [0]: the key with the digest aaaaaaaa… has two tenants, "acme" and "other"; remove one',
+      'keys.yaml:1:1: [0]: the key with the digest aaaaaaaa… has two tenants, "acme" and "other"; keep only one tenant',
     ],
     [
       'my-secret-key: acme\n',

@@ -119,7 +119,7 @@ describe('a domain in two files, not merged', () => {
     expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
     expect(policies.errorsOf(loaded)).toEqual([
       'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither file is loaded; ' +
-        'put each domain into one file, or set MERGE_DOMAIN_CONFIG=true',
+        'define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true',
     ]);
     expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
   });

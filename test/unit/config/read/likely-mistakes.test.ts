@@ -20,23 +20,23 @@ describe('a file of another kind', () => {
   test.each([
     [
       'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
-      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and specify that ' +
-        'directory, or save each text under its "data" as a separate policy file',
+      '1:1: this is a Kubernetes ConfigMap, not a policy; mount the ConfigMap as a directory and ' +
+        'specify this directory, or save each value under "data" as a separate policy file',
     ],
     [
       'kind: Deployment\napiVersion: apps/v1\nspec: {}\n',
-      '1:1: this is a Kubernetes Deployment, not a policy; a policy file begins with "domain: <name>", so ' +
-        'move this file to another directory',
+      '1:1: this is a Kubernetes Deployment, not a policy; move this file out of the policy directory ' +
+        '(a policy file begins with "domain: <name>")',
     ],
     [
       'static_resources: { listeners: [] }\n',
-      '1:1: this is Envoy\'s configuration, not a policy; a policy file begins with "domain: <name>", so ' +
-        'move this file to another directory',
+      "1:1: this is Envoy's configuration, not a policy; move this file out of the policy directory (a " +
+        'policy file begins with "domain: <name>")',
     ],
     [
       'services: { weir: { image: weir } }\n',
-      '1:1: this is a Docker Compose file, not a policy; a policy file begins with "domain: <name>", so ' +
-        'move this file to another directory',
+      '1:1: this is a Docker Compose file, not a policy; move this file out of the policy directory (a ' +
+        'policy file begins with "domain: <name>")',
     ],
     // Text that may be secret is not repeated.
     [
@@ -112,7 +112,8 @@ describe('a misspelled key', () => {
     [
       node('actions: []'),
       '3:13: descriptors[0].actions: this key belongs to a route in the Envoy configuration, where it ' +
-        'defines descriptors; move it there, and limit the descriptors here with "key" and "rate_limit"',
+        'defines descriptors; move the key to that route, and limit the descriptors here with "key" and ' +
+        '"rate_limit"',
     ],
     // A key that resembles no key of this mapping may resemble one of another mapping.
     [
@@ -163,7 +164,7 @@ describe('a duration', () => {
     ['fortnight', undefined],
   ])('unit: %s', (text, written) => {
     expect(asUnit(text)).toBe(written);
-    const remedy = written ?? 'the units are second, minute, hour, day, week, month, year';
+    const remedy = written ?? 'write one of second, minute, hour, day, week, month, year';
     expect(problemsOf(limit(`unit: ${text}, requests_per_unit: 1`))).toEqual([
       expect.stringMatching(
         new RegExp(
@@ -302,8 +303,8 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\ndescriptors: }\n',
-      '2:14: this is not valid YAML: this is not expected here; check the indentation, the brackets and ' +
-        'the quotes on this line and above it',
+      '2:14: this is not valid YAML: the text here is not expected; check the indentation, the brackets ' +
+        'and the quotes on this line and the lines above it',
     ],
   ])('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);

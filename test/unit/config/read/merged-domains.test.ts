@@ -111,7 +111,7 @@ describe('merged domains', () => {
     [
       'derive: []',
       'derive: []',
-      '2:9: derive: "derive" is already set in a.yaml:2:9, a file of the same domain; move these items there',
+      '2:9: derive: "derive" is already set in a.yaml:2:9, a file of the same domain; move these items to that file',
     ],
   ])('%s and %s', (a, b, error) => {
     const loaded = policies.load({ 'a.yaml': file(`${a}\n`), 'b.yaml': file(`${b}\n`) });

@@ -73,7 +73,7 @@ describe('the file', () => {
       [
         'domain: d\n<<: x\n',
         'policy.yaml:2:5: <<: a merge key (<<) requires a mapping or a list of mappings; use an alias ' +
-          'to one, or remove the key',
+          'for a mapping, or remove the key',
       ],
     ]),
   )('%s', (_name, text, error) => {
@@ -163,7 +163,7 @@ descriptors:
       'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active; write active to ' +
         'deny requests, or monitoring to only count them',
       'policy.yaml:3:5: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
-      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are ' +
+      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; write one of ' +
         'second, minute, hour, day, week, month, year',
       'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write ' +
         'a whole number from 0 to 4294967295, or unlimited: true instead for no limit',
@@ -257,8 +257,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\non_store_failure: {}\n',
-        '2:19: on_store_failure: "on_store_failure" is a mapping without "local"; write the share of ' +
-          'the limit that each replica enforces, such as 0.25 for a quarter, as in { local: 0.25 }',
+        '2:19: on_store_failure: "on_store_failure" is a mapping without "local"; set "local" to the ' +
+          'share of the limit that each replica enforces, such as 0.25 for a quarter',
       ],
       [
         'domain: d\non_store_failure: [local]\n',
@@ -368,7 +368,7 @@ descriptors:
     descriptors: *below
 `;
     const sentence =
-      '"lightyear" is not a valid unit; the units are second, minute, hour, day, week, month, year';
+      '"lightyear" is not a valid unit; write one of second, minute, hour, day, week, month, year';
     expect(errorsOf(text).map((error) => error.replace(/; did you mean.*/, ''))).toEqual([
       `policy.yaml:6:29: descriptors[0].descriptors[0].rate_limit.unit: ${sentence}`,
       `policy.yaml:6:29: descriptors[1].descriptors[0].rate_limit.unit: ${sentence}`,
@@ -380,8 +380,8 @@ describe('rate_limit', () => {
   test.each([
     [
       '{ unit: "", requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "" is not a valid unit; the units are second, minute, ' +
-        'hour, day, week, month, year',
+      '4:23: descriptors[0].rate_limit.unit: "" is not a valid unit; write one of second, minute, hour, ' +
+        'day, week, month, year',
     ],
     [
       '{ unit: seconds, requests_per_unit: 5 }',
@@ -545,8 +545,8 @@ describe('warnings', () => {
       ],
       [
         limit('{ unit: second, requests_per_unit: 010 }'),
-        '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the ' +
-          'number without the leading 0',
+        '4:50: descriptors[0].rate_limit.requests_per_unit: YAML reads "010" as an octal number, which ' +
+          'is 8 in decimal; write the number without the leading 0',
       ],
       [
         limit('{ unlimited: true, replaces: [{ name: nobody }] }'),

@@ -16,7 +16,11 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
   ['no number', limit('unit: day'), 'defaults to 0, so the rule denies every request'],
   ['the largest number', limit('unit: day, requests_per_unit: 4294967295'), undefined],
   ['a number in hexadecimal', limit('unit: day, requests_per_unit: 0X1F'), undefined],
-  ['a number in octal', limit('unit: day, requests_per_unit: 017'), 'is read as octal, 15'],
+  [
+    'a number in octal',
+    limit('unit: day, requests_per_unit: 017'),
+    'as an octal number, which is 15 in decimal',
+  ],
   ['a unit in any case', limit('unit: MiNuTe, requests_per_unit: 1'), undefined],
   [
     'unlimited with a number',

@@ -22,13 +22,13 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an invalid unit',
     limit('unit: fortnight, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are second, ' +
+    '4:23: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; write one of second, ' +
       'minute, hour, day, week, month, year',
   ],
   [
     'the unit unknown',
     limit('unit: unknown, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "unknown" is not a valid unit; the units are second, minute, ' +
+    '4:23: descriptors[0].rate_limit.unit: "unknown" is not a valid unit; write one of second, minute, ' +
       'hour, day, week, month, year',
   ],
   [
@@ -45,7 +45,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an empty rate_limit',
     limit(''),
-    '4:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, unit with ' +
+    '4:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, or unit and ' +
       'requests_per_unit, or unlimited: true',
   ],
   [
@@ -190,14 +190,14 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'share_threshold without a pattern',
     node('key: a, value: x, share_threshold: true'),
-    '3:40: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
-      '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
+    '3:40: descriptors[0].share_threshold: "share_threshold" needs a "value" that contains "*", a ' +
+      '"value_cidr" or a "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
     'share_threshold without a value',
     node('key: a, share_threshold: true'),
-    '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
-      '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
+    '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" that contains "*", a ' +
+      '"value_cidr" or a "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
     'an invalid number',
@@ -238,7 +238,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a value that is a fraction',
     node('key: version, value: 1.10'),
-    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads it as a number; put it in quotes',
+    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads its value as a number; put the value in quotes',
   ],
   [
     'an invalid boolean',

@@ -53,8 +53,8 @@ test('request headers for the upstream, if a file or a rule sets them', () => {
     const domains = new Map([['d', policyOf(`domain: d\nrequest_headers: ${list}\n${rule}\n`)]]);
     return renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
   };
-  expect(text('[ratelimit]', 'name: n')).toContain('\nupstream:   ratelimit (of the file)\n');
-  expect(text('[ratelimit]', 'request_headers: []')).toContain('\nupstream:   none (of the rule)\n');
+  expect(text('[ratelimit]', 'name: n')).toContain('\nupstream:   ratelimit (set in the file)\n');
+  expect(text('[ratelimit]', 'request_headers: []')).toContain('\nupstream:   none (set in the rule)\n');
   expect(text('null', 'name: n')).not.toContain('upstream:');
 });
 
@@ -98,11 +98,11 @@ descriptors:
   ]);
   const lines = renderExplanation(explanation, NOW).split('\n');
   expect(lines.filter((line) => /^(headers|denied|overrides|decision)/.test(line))).toEqual([
-    'headers:    retry-after, ratelimit (of the file)',
-    'denied:     response with problem+json (of the file)',
-    'headers:    none (of the rule)',
-    'denied:     response with 2 bytes of text/plain (of the rule)',
-    'overrides:  a limit in the request replaces the limit of the rule, as a token bucket',
+    'headers:    retry-after, ratelimit (set in the file)',
+    'denied:     response with problem+json (set in the file)',
+    'headers:    none (set in the rule)',
+    'denied:     response with 2 bytes of text/plain (set in the rule)',
+    "overrides:  a limit in the request is a token bucket and replaces the rule's limit",
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
@@ -129,7 +129,7 @@ test('a second API key is removed, with a note', () => {
     'path=/open/v5/user-chats',
   );
   expect(explanation.steps[0]?.outcome).toBe(
-    'the API key is in the table: tenant=acme; 1 more api_key entries are dropped',
+    'the API key is in the table: tenant=acme; further api_key entries removed: 1',
   );
   expect(explanation.result).toBe('The rule at tenant/group=user-chats applies.');
   expect(JSON.stringify(explanation)).not.toContain('secret');
@@ -149,18 +149,18 @@ describe('the reason why no rule applies', () => {
   });
 
   test.each([
-    [[], ['The descriptor has no entries; a rule needs at least one.']],
+    [[], ['The descriptor has no entries; add an entry, because every rule requires at least one entry.']],
     [['foo=1'], ['Rules exist for tenant/group.']],
     [['tennant=1', 'grp=x'], ['Did you mean tenant/group?']],
-    [['tenant=a'], ['The nearest rule is at tenant/group: add the entry group, or give tenant a limit.']],
+    [['tenant=a'], ['The nearest rule is at tenant/group: add the entry group, or add a limit to tenant.']],
     [
       ['tenant=a', 'group=x', 'more=1'],
       [
-        'A rule exists for tenant/group, but only for descriptors that end there: remove the entry more, or ' +
+        'A rule exists for tenant/group, but only for descriptors without further entries: remove the entry more, or ' +
           'add a rule for tenant/group/more.',
       ],
     ],
-    [['exempt=me'], ['Rules exist for tenant/group.', 'Or give exempt a rate_limit.']],
+    [['exempt=me'], ['Rules exist for tenant/group.', 'Or add a rate_limit to exempt.']],
   ])('%j: what would have to differ', (texts, toMatch) => {
     const explanation = asked(...texts);
     expect(explanation.toMatch).toEqual(toMatch);
@@ -187,10 +187,10 @@ descriptors:
     expect(toMatch('plan=gold', 'user=u')).toEqual(['The rules with these keys are plan=free/user.']);
     expect(toMatch('authorization=hunter2').join()).not.toMatch('hunter');
     expect(toMatch('tried=x')).toEqual([
-      'Or give tried a rate_limit in addition to its candidate, which never denies.',
+      'Or add a rate_limit to tried in addition to its candidate, which never denies.',
     ]);
     expect(toMatch('meant=x')).toEqual([
-      'Nothing to do if no limit is intended: the policy sets on_unmatched: ignore here.',
+      'If no limit is intended, no change is needed: the policy sets on_unmatched: ignore here.',
     ]);
   });
 

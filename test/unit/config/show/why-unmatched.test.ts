@@ -32,21 +32,21 @@ describe('reasons why a descriptor does not match', () => {
   test.each([
     [
       ['tenant'],
-      'the nearest rule is at tenant/resource_group: add the entry resource_group, or give tenant a limit',
+      'the nearest rule is at tenant/resource_group: add the entry resource_group, or add a limit to tenant',
     ],
     [['tenant', 'resource_grop'], 'did you mean tenant/resource_group?'],
     [['Tenant', 'resource-group'], 'did you mean tenant/resource_group?'],
     [['tenant', 'resource_group', 'mehtod'], 'did you mean tenant/resource_group/method?'],
     [
       ['login', 'user'],
-      'a rule exists for login, but only for descriptors that end there: remove the entry user, or add ' +
-        'a rule for login/user',
+      'a rule exists for login, but only for descriptors without further entries: remove the entry ' +
+        'user, or add a rule for login/user',
     ],
     [['remote_adress'], 'did you mean remote_address?'],
     [
       ['remote_address', 'path', 'x y'],
-      'a rule exists for remote_address, but only for descriptors that end there: remove the entries ' +
-        "path 'x y', or add a rule for remote_address/path/'x y'",
+      'a rule exists for remote_address, but only for descriptors without further entries: remove the ' +
+        "entries path 'x y', or add a rule for remote_address/path/'x y'",
     ],
     [
       ['resource_group', 'tenant'],
@@ -62,10 +62,10 @@ describe('reasons why a descriptor does not match', () => {
       ['colour'],
       'rules exist for remote_address, login, tenant/resource_group, tenant/resource_group/method',
     ],
-    [[], 'the descriptor has no entries; a rule needs at least one'],
+    [[], 'the descriptor has no entries; add an entry, because every rule requires at least one entry'],
     [
       Array.from({ length: 1000 }, (_, i) => `k${i}`),
-      'the descriptor has 1000 entries, and rules exist for remote_address, login, ' +
+      'the descriptor has 1000 entries, but rules exist for remote_address, login, ' +
         'tenant/resource_group, tenant/resource_group/method',
     ],
   ])('%j', (keys, why) => {
@@ -103,7 +103,7 @@ describe('with a policy of any size', () => {
   });
 
   test('the message is', () => {
-    expect(whyUnmatched(['other'], rulePaths(large.root))).toMatch(/, and 195 more places$/);
+    expect(whyUnmatched(['other'], rulePaths(large.root))).toMatch(/, and 195 more paths$/);
     expect(whyUnmatched(['x'.repeat(100_000)], rulePaths(large.root)).length).toBeLessThan(300);
   });
 });

@@ -143,6 +143,8 @@ descriptors:
     const after = across(next, inEffect, ({ domain }) => domain === 'a');
     expect([...after.domains.keys()]).toEqual(['a', 'b']);
     expect(after.domains.get('a')).toBe(a);
-    expect(() => across(next, undefined, () => true)).toThrow('the domain a to keep does not exist');
+    expect(() => across(next, undefined, () => true)).toThrow(
+      'the previous version of the domain a cannot be kept, because it does not exist',
+    );
   });
 });

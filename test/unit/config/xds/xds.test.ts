@@ -81,7 +81,7 @@ describe('an update', () => {
     const other = { typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', value };
     const { errors } = loadUpdate([other], codec, { mergeDomains: false });
     expect(errors.map(formatProblem)).toEqual([
-      expect.stringMatching(/^resource 1: its type is ".*Cluster"/),
+      expect.stringMatching(/^resource 1: the type of the resource is ".*Cluster"/),
     ]);
   });
 
@@ -91,7 +91,7 @@ describe('an update', () => {
   ])('with bytes that are %s is an error, and does not crash', (_, value) => {
     const resource = { typeUrl: RATE_LIMIT_CONFIG_TYPE, value };
     const { errors } = loadUpdate([resource], codec, { mergeDomains: false });
-    expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 1: its bytes are not a /)]);
+    expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 1: the resource is not a /)]);
   });
 });
 

@@ -6,16 +6,16 @@ import { parsePolicy } from '../../../support/policy/parse-policy.js';
 
 const TEXT = 'domain: d\n# c\ndescriptors:\n- key: k\n  value: "\u{1F600} b"\n  rate_limit: {}\n';
 const FOUND = [
-  'policy.yaml:6:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, unit with',
+  'policy.yaml:6:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, or unit and',
 ];
 
 const littleEndian = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
 const bigEndian = (text: string): Buffer => littleEndian(text).swap16();
 
-/** Returns the messages for a file up to `with`. Positions are those in an editor. */
+/** Returns the messages for a file up to `and`. Positions are those in an editor. */
 function said(bytes: Uint8Array): readonly string[] {
   const { problems } = parsePolicy('policy.yaml', bytes, () => Buffer.alloc(0));
-  return problems.errors.map((error) => formatProblem(error).replace(/ with .*/, ' with'));
+  return problems.errors.map((error) => formatProblem(error).replace(/ and .*/, ' and'));
 }
 
 describe('a file that the reference reads is read, and its errors have positions', () => {

@@ -99,8 +99,8 @@ describe('a value that does not match its tag', () => {
 
   test('a number for a string is reported with the tag', () => {
     expect(errorsOf('domain: !!float 3\n')).toEqual([
-      'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads it as a number; remove the ' +
-        'tag, and put the text in quotes',
+      'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads its value as a number; ' +
+        'remove the tag, and put the value in quotes',
     ]);
   });
 
@@ -108,9 +108,7 @@ describe('a value that does not match its tag', () => {
     const text = `domain: d\ndescriptors: [{ key: k, value: !!binary /w==, ${RULE} }]\n`;
     expect(policyOf(text).match([{ key: 'k', value: '\ufffd' }]).rules).toHaveLength(1);
     expect(parse(text).problems.warnings.map(formatProblem)).toEqual([
-      expect.stringMatching(
-        /^policy.yaml:2:41: descriptors\[0\].value: the bytes of this !!binary are not UTF-8/,
-      ),
+      expect.stringMatching(/^policy.yaml:2:41: descriptors\[0\].value: this !!binary value is not UTF-8/),
     ]);
   });
 });
