@@ -47,7 +47,7 @@ const PORTS = ['8081', '8080', '6070', '10000', '9901', '9090'] as const;
 const PROGRAMS = {
   weir: /^(?:npm start|weir serve)/,
   envoy: /^npm run -s envoy --/,
-  upstream: /^node build\/deploy\/demo\/echo-upstream\.js/,
+  upstream: /^npm run -s upstream --/,
 } as const;
 type Program = keyof typeof PROGRAMS;
 
@@ -93,7 +93,7 @@ export class Walkthrough {
     this.#standIn('python3', `PATH='${process.env['PATH']}' exec '${optionalToolPath('python-grpc')}' "$@"`);
     this.#standIn('go', `[ "$1 $2" = 'run ask.go' ] && shift 2 && exec '${goProgram()}' "$@"`);
     mkdirSync(this.#folder.join('work'));
-    for (const name of ['build', 'deploy', 'proto', 'node_modules'])
+    for (const name of ['.ci', 'build', 'deploy', 'proto', 'node_modules'])
       symlinkSync(join(repositoryRoot, name), this.#folder.join(`work/${name}`));
   }
 
@@ -142,7 +142,12 @@ export class Walkthrough {
     return {
       cwd: this.#folder.join('work'),
       bareEnvironment: true,
-      env: { ...FIXED_CLOCK, PATH: [this.#bin, process.env['PATH']].join(delimiter), DEBUG_PORT },
+      env: {
+        ...FIXED_CLOCK,
+        // `node` is the Node.js of the test, which is new enough for weir.
+        PATH: [this.#bin, dirname(process.execPath), process.env['PATH']].join(delimiter),
+        DEBUG_PORT,
+      },
     };
   }
 
@@ -182,6 +187,7 @@ export class Walkthrough {
     await this.#stop(program);
     const text = this.#here(step.text)
       .replace('npm start', 'weir serve')
+      .replace('npm run -s upstream --', 'node build/deploy/demo/echo-upstream.js')
       .replace('npm run -s envoy --', `'${toolPath('envoy')}' --concurrency 1 --disable-hot-restart`);
     const port = (shown: string) => this.#ports.get(shown) ?? '';
     const place = this.#place();
