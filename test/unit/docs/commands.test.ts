@@ -10,7 +10,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 /** Patterns for the beginning of a command, each with the test that runs the command. */
 const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
-  [/^npm start\b/, 'test/e2e/walkthroughs.test.ts'],
+  [/^(?:npm start\b|alias weir="\$\(node )/, 'test/e2e/walkthroughs.test.ts'],
   [/^npm run demo\b/, 'test/e2e/demo.test.ts'],
   [
     /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/|curl -i|curl -s -Z)/,
