@@ -38,8 +38,8 @@ import { REFERENCE_PROGRAM, startTarget, type Target } from './target.js';
 /** The resources of a group. */
 export interface Surroundings {
   readonly redis: RedisServer;
-  /** A second Redis. */
-  readonly perSecond: RedisServer;
+  /** A second Redis, for a group with `perSecond`. */
+  readonly perSecond: RedisServer | undefined;
   readonly statsd: StatsdListener;
   /** RUNTIME_ROOT; the files are in `ratelimit/config` below it. */
   readonly root: string;
@@ -51,8 +51,10 @@ export interface GroupOptions {
   readonly env?:
     | Readonly<Record<string, string>>
     | ((surroundings: Surroundings) => Readonly<Record<string, string>>);
-  /** Further arguments of both redis-servers. */
+  /** Further arguments of redis-server. */
   readonly redisArgs?: readonly string[];
+  /** Starts a second Redis. */
+  readonly perSecond?: true;
   /** Directory of the policy files below RUNTIME_ROOT. */
   readonly directory?: string;
   /** Further files, by path below RUNTIME_ROOT. */
@@ -110,7 +112,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
     beforeAll(async () => {
       const root = mkdtempSync(join(tmpdir(), 'weir-reference-'));
       const redis = await startRedis({ args: options.redisArgs ?? [] });
-      const perSecond = await startRedis({ args: options.redisArgs ?? [] });
+      const perSecond = options.perSecond && (await startRedis());
       surroundings = { redis, perSecond, statsd: await startStatsdListener(), root };
       writePolicies(root, options);
       const more = typeof options.env === 'function' ? options.env(surroundings) : options.env;
@@ -133,7 +135,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
       await target?.stop();
       await surroundings?.statsd.close();
       await surroundings?.redis.stop();
-      await surroundings?.perSecond.stop();
+      await surroundings?.perSecond?.stop();
       if (surroundings !== undefined) rmSync(surroundings.root, { recursive: true, force: true });
     }, 60_000);
 
@@ -206,7 +208,7 @@ async function runCase(one: ReferenceCase, running: Running): Promise<void> {
     const right = comparisons.every(({ actual, expected }) => isEqual(actual, expected));
     if (!right && crossed && attempt < ATTEMPTS) {
       await flush(redis);
-      await flush(perSecond);
+      if (perSecond !== undefined) await flush(perSecond);
       continue;
     }
     for (const [index, { actual, expected }] of comparisons.entries()) {

@@ -5,36 +5,13 @@ import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { ok, type ReferenceCase } from './case.js';
-import { BAD_REQUESTS, EMPTY_DIRECTORY, NO_CONFIGURATION, NOT_HEALTHY, REDIS_GONE } from './cases/errors.js';
-import { HTTP_CASES, JSON_CASES, JSON_EXTRAS } from './cases/http.js';
-import { plainDecisions } from './cases/stores.js';
+import { EMPTY_DIRECTORY, NO_CONFIGURATION, NOT_HEALTHY, REDIS_GONE } from './cases/errors.js';
+import { JSON_EXTRAS } from './cases/http.js';
 import { describeGroup } from './runner.js';
-
-describeGroup('HTTP', { cases: [...JSON_CASES, ...HTTP_CASES] });
 
 describeGroup('/json with headers and metadata', {
   env: { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', RESPONSE_DYNAMIC_METADATA: 'true' },
   cases: JSON_EXTRAS,
-});
-
-describeGroup('bad requests', {
-  cases: BAD_REQUESTS,
-  more: (running) => {
-    test('statistics of the server itself', async () => {
-      const { statsd } = running();
-      await waitFor('names', () => statsd.counter('ratelimit_server.ShouldRateLimit.total_requests') > 0);
-      expect(statsd.names()).toEqual(
-        expect.arrayContaining([
-          'ratelimit.service.config_load_success',
-          'ratelimit_server.ShouldRateLimit.total_requests',
-          'ratelimit_server.ShouldRateLimit.response_time',
-          'ratelimit.redis_pool.cx_active',
-          'ratelimit.redis_pool.cx_total',
-        ]),
-      );
-      expect(statsd.counter('ratelimit.service.config_load_success')).toBe(1);
-    });
-  },
 });
 
 describeGroup('FORCE_START_WITHOUT_INITIAL_CONFIG', {
@@ -71,7 +48,6 @@ const TAGGED: ReferenceCase = {
   stats: { 'user.total_hits.__a=b.__where=eu': 1, 'user.within_limit.__a=b.__where=eu': 1 },
   counters: { 'ratelimit_server.ShouldRateLimit.total_requests.__a=b.__where=eu': 1 },
 };
-describeGroup('EXTRA_TAGS', { env: { EXTRA_TAGS: 'where:eu,a:b' }, cases: [TAGGED] });
 
 const authority = new CertificateAuthority();
 const folder = new TempDir();
@@ -85,18 +61,17 @@ const tls = {
 const ca = folder.write('ca.pem', authority.cert);
 afterAll(() => folder.remove());
 
-describeGroup('mutual TLS with a name', {
-  env: { ...tls, GRPC_CLIENT_TLS_CACERT: ca, GRPC_CLIENT_TLS_SAN: 'envoy.example' },
-  cases: plainDecisions(),
+describeGroup('EXTRA_TAGS, and mutual TLS with a name', {
+  env: {
+    ...tls,
+    GRPC_CLIENT_TLS_CACERT: ca,
+    GRPC_CLIENT_TLS_SAN: 'envoy.example',
+    EXTRA_TAGS: 'where:eu,a:b',
+  },
+  cases: [TAGGED],
   client: ({ grpcPort }) =>
     new RawClient(
       `127.0.0.1:${grpcPort}`,
       credentials.createSsl(Buffer.from(authority.cert), Buffer.from(client.key), Buffer.from(client.cert)),
     ),
-});
-
-describeGroup('GRPC_UDS', {
-  env: { GRPC_UDS: folder.join('rls.sock') },
-  cases: plainDecisions(),
-  client: () => new RawClient(`unix:${folder.join('rls.sock')}`),
 });

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { RawClient } from '../../support/grpc/grpc-client.js';
 import { LOCAL_CACHE, NEAR_RATIO, PER_SECOND, plainDecisions, STOP_INCREMENT } from './cases/stores.js';
 import { describeGroup } from './runner.js';
 
@@ -22,25 +23,51 @@ describeGroup('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', {
   cases: STOP_INCREMENT,
 });
 
-describeGroup('REDIS_PERSECOND', {
+describeGroup('REDIS_PERSECOND, and NEAR_LIMIT_RATIO', {
+  perSecond: true,
   env: ({ perSecond }) => ({
     REDIS_PERSECOND: 'true',
     REDIS_PERSECOND_SOCKET_TYPE: 'tcp',
-    REDIS_PERSECOND_URL: `127.0.0.1:${perSecond.port}`,
+    REDIS_PERSECOND_URL: `127.0.0.1:${perSecond?.port}`,
+    NEAR_LIMIT_RATIO: '0.5',
   }),
-  cases: [...PER_SECOND, ...plainDecisions()],
+  cases: [...PER_SECOND, ...NEAR_RATIO],
   more: (running) => {
     test('both Redis servers contain keys', async () => {
-      expect((await keysOf(running().redis)).length).toBeGreaterThan(0);
-      expect((await keysOf(running().perSecond)).length).toBeGreaterThan(0);
+      const { redis, perSecond } = running();
+      expect((await keysOf(redis)).length).toBeGreaterThan(0);
+      expect((await keysOf(perSecond!)).length).toBeGreaterThan(0);
     });
   },
 });
 
-describeGroup('CACHE_KEY_PREFIX and REDIS_AUTH', {
-  env: { CACHE_KEY_PREFIX: 'mine:', REDIS_AUTH: 'open-sesame' },
-  redisArgs: ['--requirepass', 'open-sesame'],
+/** Variables that do not change decisions, some in the syntax of Go. */
+const OTHER_VALUES = {
+  CACHE_KEY_PREFIX: 'mine:',
+  REDIS_AUTH: 'open-sesame',
+  REDIS_SOCKET_TYPE: 'unix',
+  EXPIRATION_JITTER_MAX_SECONDS: '0',
+  REDIS_POOL_SIZE: '1',
+  REDIS_PIPELINE_WINDOW: '150us',
+  REDIS_PIPELINE_LIMIT: '8',
+  REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true',
+  LIMIT_RESPONSE_HEADERS_ENABLED: 'F',
+  MERGE_DOMAIN_CONFIG: '1',
+  RUNTIME_WATCH_ROOT: 'FALSE',
+  REDIS_TIMEOUT: '1m30s',
+  GRPC_MAX_CONNECTION_AGE: '1.5h',
+  NEAR_LIMIT_RATIO: '0.80',
+  LOG_LEVEL: 'Error',
+};
+describeGroup('Unix domain sockets, a password, a key prefix, a small pool, and values in the syntax of Go', {
+  redisArgs: ['--unixsocket', 'redis.sock', '--requirepass', 'open-sesame'],
+  env: ({ redis, root }) => ({
+    ...OTHER_VALUES,
+    REDIS_URL: `${redis.folder}/redis.sock`,
+    GRPC_UDS: `${root}/rls.sock`,
+  }),
   cases: plainDecisions(),
+  client: (_target, { root }) => new RawClient(`unix:${root}/rls.sock`),
   more: (running) => {
     test('every key begins with the prefix', async () => {
       const keys = await keysOf(running().redis, 'open-sesame');
@@ -48,26 +75,6 @@ describeGroup('CACHE_KEY_PREFIX and REDIS_AUTH', {
       expect(keys.filter((key) => !key.startsWith('mine:'))).toEqual([]);
     });
   },
-});
-
-describeGroup('a Unix socket to Redis', {
-  redisArgs: ['--unixsocket', 'redis.sock'],
-  env: ({ redis }) => ({ REDIS_SOCKET_TYPE: 'unix', REDIS_URL: `${redis.folder}/redis.sock` }),
-  cases: plainDecisions(),
-});
-
-describeGroup('NEAR_LIMIT_RATIO', { env: { NEAR_LIMIT_RATIO: '0.5' }, cases: NEAR_RATIO });
-
-describeGroup('no jitter of expiry, a small pool, a pipeline window', {
-  env: {
-    EXPIRATION_JITTER_MAX_SECONDS: '0',
-    REDIS_POOL_SIZE: '1',
-    REDIS_PIPELINE_WINDOW: '150us',
-    REDIS_PIPELINE_LIMIT: '8',
-    REDIS_TIMEOUT: '5s',
-    REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true',
-  },
-  cases: plainDecisions(),
 });
 
 describeGroup('every variable set to its default', {
@@ -143,19 +150,6 @@ describeGroup('every variable set to its default', {
     TRACING_SERVICE_NAME: 'RateLimit',
     TRACING_EXPORTER_PROTOCOL: 'http',
     TRACING_SAMPLING_RATE: '1',
-  },
-  cases: plainDecisions(),
-});
-
-describeGroup('values in the syntax of Go', {
-  env: {
-    LIMIT_RESPONSE_HEADERS_ENABLED: 'F',
-    MERGE_DOMAIN_CONFIG: '1',
-    RUNTIME_WATCH_ROOT: 'FALSE',
-    REDIS_TIMEOUT: '1m30s',
-    GRPC_MAX_CONNECTION_AGE: '1.5h',
-    NEAR_LIMIT_RATIO: '0.80',
-    LOG_LEVEL: 'Error',
   },
   cases: plainDecisions(),
 });
