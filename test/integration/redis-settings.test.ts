@@ -1,21 +1,28 @@
 /* Tests REDIS_*, REDIS_PERSECOND_* and related variables with real Redis servers. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
+import { systemClock } from '../../src/limiter/clock.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
+import { openStore } from '../../src/server/store/open-store.js';
+import type { Store } from '../../src/server/store/store.js';
+import type { Logger } from '../../src/telemetry/logger.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { takeFrom } from '../support/limiter/test-stores.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Several servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
@@ -48,13 +55,26 @@ function clientOf(redis: RedisServer, options: { password?: string } = {}): Redi
   return client;
 }
 
-async function weir(env: NodeJS.ProcessEnv, untilHealthy = true): Promise<[WeirServer, RlsClient]> {
-  const server = await startWeir({ policy: POLICY, env, untilHealthy });
-  closers.push(() => server.stop());
-  const client = new RlsClient(server.grpcPort);
-  closers.push(() => client.close());
-  return [server, client];
+/** Opens the store of a server with these settings in this process, and collects its log lines in `log`. */
+function open(environment: Record<string, string>, log: string[] = []): Store {
+  const read = readSettings(environment);
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const keep = (line: string): unknown => log.push(line);
+  const store = openStore(read.settings, systemClock, {
+    ...{ debug: keep, info: keep, warn: keep, error: keep },
+  } as unknown as Logger);
+  closers.push(() => store.close());
+  return store;
 }
+
+/** Waits until the store is up, and expects that it decides. */
+async function expectDecided(store: Store): Promise<void> {
+  await waitFor('Redis', () => store.up());
+  expect(await takeFrom(store.buckets, takeItem('a', HUNDRED))).toMatchObject([{ limited: false }]);
+}
+
+const logged = (log: readonly string[], pattern: RegExp) =>
+  waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
 
 const asks = (...keys: string[]) => keys.map((key) => descriptor([`${key}=v`]));
 async function code(client: RlsClient, ...keys: string[]): Promise<number | undefined> {
@@ -68,46 +88,19 @@ async function buckets(redis: Redis): Promise<string[]> {
   return keys.filter((key) => !key.endsWith('probe')).map((key) => key.replace(/^.*\}/, ''));
 }
 
-const logs = (server: WeirServer, pattern: RegExp) =>
-  server.log().some(({ msg }) => pattern.test(String(msg)));
-
-/** Runs weir until it exits by itself. */
-async function serve(env: NodeJS.ProcessEnv) {
-  const [grpc, http, debug] = await freePorts(3);
-  return runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-    bareEnvironment: true,
-    env: {
-      GRPC_HOST: '127.0.0.1',
-      GRPC_PORT: String(grpc),
-      HOST: '127.0.0.1',
-      PORT: String(http),
-      DEBUG_PORT: String(debug),
-      LOG_FORMAT: 'json',
-      SHUTDOWN_DRAIN_DELAY: '0s',
-      ...env,
-    },
-  });
-}
-
 describe('connections to Redis', () => {
   test('accept tcp with user and password in the URL', async () => {
     const redis = await redisServer({
       args: ['--requirepass', 's3cret'],
     });
-    const [, client] = await weir({
-      REDIS_SOCKET_TYPE: 'tcp',
-      REDIS_URL: `redis://default:s3cret@127.0.0.1:${redis.port}`,
-    });
-    expect(await code(client, 'year')).toBe(CODE.OK);
+    const url = `redis://default:s3cret@127.0.0.1:${redis.port}`;
+    await expectDecided(open({ REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: url }));
   });
 
   test('accept a Unix domain socket with a relative path', async () => {
     const redis = await redisServer({ args: ['--unixsocket', 'redis.sock'] });
-    const [, client] = await weir({
-      REDIS_SOCKET_TYPE: 'unix',
-      REDIS_URL: relative(process.cwd(), join(redis.folder, 'redis.sock')),
-    });
-    expect(await code(client, 'year')).toBe(CODE.OK);
+    const path = relative(process.cwd(), join(redis.folder, 'redis.sock'));
+    await expectDecided(open({ REDIS_SOCKET_TYPE: 'unix', REDIS_URL: path }));
   });
 
   test.each<[Record<string, string>, RegExp]>([
@@ -179,19 +172,19 @@ describe('TLS', () => {
 
   test('is used with REDIS_TLS and a plain address', async () => {
     const { address, ca } = await tlsRedis('IP:127.0.0.1');
-    const [, client] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca });
-    expect(await code(client, 'year')).toBe(CODE.OK);
+    await expectDecided(open({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }));
   });
 
   test('can accept another name in the certificate, but no unknown issuer', async () => {
     const { address, ca } = await tlsRedis('DNS:redis.test');
     const env = { REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' };
-    const [, client] = await weir({ ...env, REDIS_TLS_CACERT: ca });
-    expect(await code(client, 'year')).toBe(CODE.OK);
-    const [server] = await weir(env, false);
-    await waitFor('the refusal', () => logs(server, /cannot be used.*certificate/));
-    const [strict] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }, false);
-    await waitFor('the refusal', () => logs(strict, /cannot be used.*(altnames|IP)/));
+    await expectDecided(open({ ...env, REDIS_TLS_CACERT: ca }));
+    const unknown: string[] = [];
+    open(env, unknown);
+    await logged(unknown, /cannot be used.*certificate/);
+    const strict: string[] = [];
+    open({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }, strict);
+    await logged(strict, /cannot be used.*(altnames|IP)/);
   });
 });
 
@@ -199,51 +192,69 @@ test('a password file is read again for each connection', async () => {
   const redis = await redisServer({ args: ['--requirepass', 'first'] });
   const file = join(redis.folder, 'password');
   writeFileSync(file, 'default:first\n');
-  const [server, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_AUTH_FILE: file });
+  const log: string[] = [];
+  const store = open({ REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_AUTH_FILE: file }, log);
   const admin = clientOf(redis, { password: 'first' });
   const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  expect(await code(client, 'year')).toBe(CODE.OK);
+  await expectDecided(store);
 
   await admin.config('SET', 'requirepass', 'second');
   await cutOff();
-  await waitFor('the old password to be refused', () => logs(server, /WRONGPASS|NOAUTH/));
+  await logged(log, /WRONGPASS|NOAUTH/);
   writeFileSync(file, 'second');
-  await waitFor('the new password', async () => (await code(client, 'year')) === CODE.OK);
+  await expectDecided(store);
 
   // weir waits for a file that is missing for a while.
   rmSync(file);
   await cutOff();
-  await waitFor('a line about the file', () => logs(server, /REDIS_AUTH_FILE: cannot read/));
-  await waitFor('the password that was good', async () => (await code(client, 'tokens')) === CODE.OK);
-  expect(JSON.stringify(server.log())).not.toMatch(/first|second/);
+  await logged(log, /REDIS_AUTH_FILE: cannot read/);
+  await expectDecided(store);
+  expect(log.join('\n')).not.toMatch(/first|second/);
 });
 
 test('every key begins with the prefix', async () => {
   const redis = await redisServer();
-  const [, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'app:' });
-  await code(client, 'year', 'tokens');
+  const store = open({ REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'app:' });
+  await expectDecided(store);
+  await takeFrom(store.buckets, takeItem('year', windowRate('year', 3)));
   const keys = await clientOf(redis).keys('*');
   expect(keys.length).toBeGreaterThanOrEqual(2);
   for (const key of keys) expect(key).toMatch(/^app:weir:1:\{/);
 });
 
 describe('a second Redis for windows of a second', () => {
-  async function both(more: NodeJS.ProcessEnv = {}) {
-    const main = await redisServer();
-    const second = await redisServer({ args: ['--requirepass', 'pw'] });
-    const [server, client] = await weir({
-      REDIS_URL: `127.0.0.1:${main.port}`,
-      REDIS_PERSECOND: 'true',
-      REDIS_PERSECOND_SOCKET_TYPE: 'tcp',
-      REDIS_PERSECOND_URL: `127.0.0.1:${second.port}`,
-      REDIS_PERSECOND_AUTH: 'pw',
-      ...more,
+  let main: RedisServer;
+  let second: RedisServer;
+  let server: WeirServer;
+  let client: RlsClient;
+  beforeAll(async () => {
+    main = await startRedis();
+    second = await startRedis({ args: ['--requirepass', 'pw'] });
+    server = await startWeir({
+      policy: POLICY,
+      env: {
+        REDIS_URL: `127.0.0.1:${main.port}`,
+        REDIS_PERSECOND: 'true',
+        REDIS_PERSECOND_SOCKET_TYPE: 'tcp',
+        REDIS_PERSECOND_URL: `127.0.0.1:${second.port}`,
+        REDIS_PERSECOND_AUTH: 'pw',
+        REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true',
+      },
     });
-    return { main, second, server, client };
-  }
+    client = new RlsClient(server.grpcPort);
+  });
+  beforeEach(async () => {
+    await clientOf(main).flushall();
+    await clientOf(second, { password: 'pw' }).flushall();
+  });
+  afterAll(async () => {
+    client.close();
+    await server.stop();
+    await main.stop();
+    await second.stop();
+  });
 
   test('holds only these windows, including overrides', async () => {
-    const { main, second, client } = await both();
     const override = { requestsPerUnit: 1_000_000, unit: LIMIT_UNIT.second };
     const admin = clientOf(second, { password: 'pw' });
     const names = await waitFor('windows that have not expired yet', async () => {
@@ -263,7 +274,6 @@ describe('a second Redis for windows of a second', () => {
   });
 
   test('denies requests that the main Redis would allow', async () => {
-    const { client } = await both();
     const reply = await client.ask('d', asks('tokens', 'never', 'year'));
     expect(reply.response).toMatchObject({
       overallCode: CODE.OVER_LIMIT,
@@ -276,7 +286,6 @@ describe('a second Redis for windows of a second', () => {
   });
 
   test('fails its own limits while it is unavailable, and health covers both', async () => {
-    const { second, server, client } = await both({ REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true' });
     const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
     expect(await health()).toBe(200);
     await second.kill();
@@ -290,41 +299,24 @@ describe('a second Redis for windows of a second', () => {
   });
 });
 
-describe('LOCAL_CACHE_SIZE_IN_BYTES', () => {
-  test('repeats denials of windows without counting them, also while Redis is unavailable', async () => {
-    const redis = await redisServer();
-    const admin = clientOf(redis);
-    const [server, client] = await weir({
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      LOCAL_CACHE_SIZE_IN_BYTES: '1000000',
-    });
-    for (let i = 0; i < 3; i++) expect(await code(client, 'year')).toBe(CODE.OK);
-    for (let i = 0; i < 5; i++) expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
-    const key = (await admin.keys('*year*'))[0] as string;
-    expect(await admin.get(key)).toMatch(/^w1:\d+:4:\d+$/);
-    await redis.kill();
-    await waitFor('Redis to be away', () => logs(server, /cannot be used/));
-    expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
-    expect(await code(client, 'tokens')).toBeUndefined();
+test('LOCAL_CACHE_SIZE_IN_BYTES repeats denials of windows uncounted, also while Redis is unavailable', async () => {
+  const redis = await redisServer();
+  const server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, LOCAL_CACHE_SIZE_IN_BYTES: '1000000' },
   });
-
-  test('0 repeats no denials; unset repeats those of token buckets', async () => {
-    const redis = await redisServer();
-    const admin = clientOf(redis);
-    for (const [env, tokens] of [
-      [{ LOCAL_CACHE_SIZE_IN_BYTES: '0' }, CODE.OK],
-      [{ DENY_CACHE_MAX_AGE: '1h' }, CODE.OVER_LIMIT],
-    ] as const) {
-      await admin.flushall();
-      const [, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, ...env });
-      await client.ask('d', [descriptor(['tokens=v'], { hitsAddend: 5 })]);
-      expect(await code(client, 'tokens')).toBe(CODE.OVER_LIMIT);
-      await client.ask('d', [descriptor(['year=v'], { hitsAddend: 3 })]);
-      expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
-      await admin.flushall();
-      expect([await code(client, 'tokens'), await code(client, 'year')]).toEqual([tokens, CODE.OK]);
-    }
-  });
+  closers.push(() => server.stop());
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  for (let i = 0; i < 3; i++) expect(await code(client, 'year')).toBe(CODE.OK);
+  for (let i = 0; i < 5; i++) expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
+  const admin = clientOf(redis);
+  const key = (await admin.keys('*year*'))[0] as string;
+  expect(await admin.get(key)).toMatch(/^w1:\d+:4:\d+$/);
+  await redis.kill();
+  await waitFor('Redis to be away', () => server.log().some(({ msg }) => /cannot be used/.test(String(msg))));
+  expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
+  expect(await code(client, 'tokens')).toBeUndefined();
 });
 
 describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
@@ -332,14 +324,20 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
     ['one process', '1'],
     ['workers', '2'],
   ])('ends %s that did not reach Redis', async (_name, workers) => {
-    const [nowhere] = await freePorts(1);
-    const { code: exitCode, stderr } = await serve({
+    const [nowhere, grpc, http, debug] = await freePorts(4);
+    const environment = {
+      GRPC_HOST: '127.0.0.1',
+      GRPC_PORT: String(grpc),
+      HOST: '127.0.0.1',
+      PORT: String(http),
+      DEBUG_PORT: String(debug),
       REDIS_URL: `127.0.0.1:${nowhere}`,
       REDIS_STARTUP_INITIAL_INTERVAL: '10ms',
       REDIS_STARTUP_MAX_INTERVAL: '20ms',
       REDIS_STARTUP_MAX_ELAPSED_TIME: '300ms',
       WORKERS: workers,
-    });
+    };
+    const { code: exitCode, stderr } = await host.run({ args: ['serve'], folder: '/', environment });
     expect([exitCode, stderr]).toEqual([
       1,
       expect.stringMatching(
@@ -354,17 +352,20 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
 
   test('does not end a server that did', async () => {
     const redis = await redisServer();
-    const [server, client] = await weir({
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      REDIS_STARTUP_MAX_ELAPSED_TIME: '2s',
+    const [nowhere] = await freePorts(1);
+    const limit = { REDIS_STARTUP_MAX_ELAPSED_TIME: '2s' };
+    const store = open({ REDIS_URL: `127.0.0.1:${redis.port}`, ...limit });
+    let ended = false;
+    store.onGivenUp(() => {
+      ended = true;
     });
+    await expectDecided(store);
     await redis.kill();
-    await waitFor('Redis to be away for longer', async () => {
-      const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
-      return (JSON.parse(body) as { uptimeSeconds: number }).uptimeSeconds >= 3;
-    });
-    expect(server.process.isRunning()).toBe(true);
+    // This store starts later, so its time ends later.
+    const other = open({ REDIS_URL: `127.0.0.1:${nowhere}`, ...limit });
+    await new Promise((resolve) => other.onGivenUp(resolve));
+    expect(ended).toBe(false);
     await redis.restart();
-    await waitFor('Redis to be back', async () => (await code(client, 'year')) === CODE.OK);
+    await expectDecided(store);
   });
 });
