@@ -1,9 +1,10 @@
 /* Tests CONFIG_TYPE=GRPC_XDS_SOTW from outside: weir with a management server that is built with go-control-plane. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { optionalToolPath } from '../support/process/tools.js';
+import type { WeirServer } from '../support/weir/weir.js';
 import {
   acknowledges,
   ask,
@@ -16,7 +17,7 @@ import {
   XdsBench,
 } from '../support/weir/xds-weir.js';
 import { resourceOf } from '../support/xds/policy-resource.js';
-import { encodeConfig } from '../support/xds/xds-server.js';
+import { encodeConfig, type XdsResource, type XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
@@ -24,18 +25,29 @@ const bench = new XdsBench();
 afterEach(() => bench.close());
 
 describeXds('updates', () => {
-  test('the first request identifies weir; the first configuration is acknowledged and enforced', async () => {
-    const xds = await bench.server();
+  const shared = new XdsBench();
+  let xds: XdsServer;
+  let weir: WeirServer;
+  beforeAll(async () => {
+    xds = await shared.server();
     await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
-    const weir = await bench.weir(xds.port, {
+    weir = await shared.weir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'node-7',
       CONFIG_GRPC_XDS_NODE_METADATA: 'zone:a,tier=gold',
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer x,x-team:limits',
     });
     await untilServing(weir);
-    expect(await limitOf(weir, 'one')).toBe(3);
-    expect(await limitOf(weir, 'two')).toBe(4);
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
+  });
+  afterAll(() => shared.close());
+
+  /** Resolves when the resources are in effect. Each version may be used only once. */
+  async function put(version: string, ...resources: XdsResource[]): Promise<void> {
+    await xds.setSnapshot(version, resources, 'node-7');
+    await untilRequest(xds, `the ACK of ${version}`, acknowledges(version));
+  }
+
+  test('the first request identifies weir; the first configuration is acknowledged', async () => {
     const [first, second] = await xds.requests();
     expect(first).toMatchObject({
       stream: 1,
@@ -54,12 +66,9 @@ describeXds('updates', () => {
     'an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good ' +
       'one mends it',
     async () => {
-      const xds = await bench.server();
-      await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
-      const weir = await bench.weir(xds.port);
-      await untilServing(weir);
-      await xds.setSnapshot('v2', [windowConfig('one', 5)]);
-      await untilRequest(xds, 'the ACK', acknowledges('v2'));
+      await put('v2', windowConfig('one', 3), windowConfig('two', 4));
+      expect([await limitOf(weir, 'one'), await limitOf(weir, 'two')]).toEqual([3, 4]);
+      await put('v3', windowConfig('one', 5));
       expect(await limitOf(weir, 'one')).toBe(5);
       expect(await limitOf(weir, 'two')).toBeUndefined();
 
@@ -70,9 +79,9 @@ describeXds('updates', () => {
           descriptors: [{ key: 'k', rateLimit: { unit: 9, requestsPerUnit: 7 } }, { value: 'no key' }],
         },
       };
-      await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
+      await xds.setSnapshot('v4', [windowConfig('one', 6), bad], 'node-7');
       const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
-      expect(rejection).toMatchObject({ version: 'v2' });
+      expect(rejection).toMatchObject({ version: 'v3' });
       expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is not a valid unit/m);
       expect(rejection.error).toMatch(/^bad: descriptors\[1\]\.key: /m);
       expect(await limitOf(weir, 'one')).toBe(5);
@@ -80,8 +89,7 @@ describeXds('updates', () => {
       const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
       expect(JSON.stringify(detail)).toContain('descriptors[0].rate_limit.unit');
 
-      await xds.setSnapshot('v4', [windowConfig('one', 8)]);
-      await untilRequest(xds, 'the ACK', acknowledges('v4'));
+      await put('v5', windowConfig('one', 8));
       expect(await limitOf(weir, 'one')).toBe(8);
       // go-control-plane sends a rejected update again immediately: neither side may loop without a pause.
       expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
@@ -92,18 +100,88 @@ describeXds('updates', () => {
   );
 
   test('an update without resources is a configuration without domains', async () => {
-    const xds = await bench.server();
-    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
-    const weir = await bench.weir(xds.port);
-    await untilServing(weir);
-    await xds.setSnapshot('v2', []);
-    await untilRequest(xds, 'the ACK', acknowledges('v2'));
+    await put('filled', windowConfig('one', 3));
+    expect(await limitOf(weir, 'one')).toBe(3);
+    await put('empty');
     expect(await ask(weir, 'one', 'k=v')).toMatchObject({
       code: STATUS.OK,
       response: { overallCode: CODE.OK, statuses: [{ code: CODE.OK, currentLimit: undefined }] },
     });
   });
 
+  test("weir's own fields take effect: token_bucket, share_threshold, phase and response_headers", async () => {
+    const bucket = (tokens: number) => ({
+      token_bucket: { max_tokens: tokens, tokens_per_fill: { value: 1 }, fill_interval: { seconds: 3600 } },
+    });
+    await put(
+      'fields',
+      encodeConfig({
+        name: 'ours',
+        domain: 'ours',
+        response_headers: ['x-ratelimit'],
+        phase: 'monitoring',
+        descriptors: [
+          // Servers without support for token buckets need a window, too.
+          {
+            key: 'strict',
+            phase: 'active',
+            rate_limit: { ...bucket(2), unit: 'DAY', requests_per_unit: 50 },
+          },
+          { key: 'watched', rate_limit: bucket(1) },
+          { key: 'shared', phase: 'active', value: 'a*', share_threshold: true, rate_limit: bucket(1) },
+        ],
+      }),
+    );
+    const codes = async (key: string, ...values: string[]) => {
+      const found: (number | undefined)[] = [];
+      for (const value of values)
+        found.push((await ask(weir, 'ours', `${key}=${value}`)).response?.overallCode);
+      return found;
+    };
+    expect(await codes('strict', 'a', 'a', 'a', 'b')).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT, CODE.OK]);
+    expect(await codes('watched', 'a', 'a')).toEqual([CODE.OK, CODE.OK]);
+    expect(await codes('shared', 'aa', 'ab')).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    const { response } = await ask(weir, 'ours', 'watched=a');
+    expect(response?.responseHeadersToAdd).toContainEqual(
+      expect.objectContaining({ key: 'x-ratelimit-will-be-throttled', value: 'true' }),
+    );
+  });
+
+  test('lists of limits, addresses, derived entries and bodies pass through the server', async () => {
+    await put(
+      'lists',
+      encodeConfig(
+        resourceOf({
+          domain: 'lists',
+          denied_response: { body: 'later', content_type: 'text/plain' },
+          derive: [{ entry: 'group', from: ['path'], rules: [{ path: '/v1/**', value: 'old' }] }],
+          descriptors: [
+            { key: 'group', value: 'old', rate_limit: { unit: 'year', requests_per_unit: 1 } },
+            {
+              key: 'ip',
+              value_cidr: ['10.0.0.0/8'],
+              rate_limits: [
+                { name: 'wide', unit: 'year', requests_per_unit: 9 },
+                { name: 'narrow', unit: 'year', unit_multiplier: 2, requests_per_unit: 2 },
+              ],
+            },
+          ],
+        }),
+      ),
+    );
+    const codes = async (entry: string, times: number) => {
+      const replies = await Promise.all(Array.from({ length: times }, () => ask(weir, 'lists', entry)));
+      return replies.map(({ response }) => response?.overallCode).sort();
+    };
+    expect(await codes('path=/v1/users', 2)).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    expect(await codes('ip=10.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
+    expect(await codes('ip=11.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OK]);
+    const { response } = await ask(weir, 'lists', 'ip=10.1.2.3');
+    expect(Buffer.from(response?.rawBody ?? []).toString()).toBe('later');
+  });
+});
+
+describeXds('settings', () => {
   test('one domain in two resources is rejected, or merged with MERGE_DOMAIN_CONFIG', async () => {
     const xds = await bench.server();
     const other = {
@@ -113,27 +191,15 @@ describeXds('updates', () => {
         descriptors: [{ key: 'j', rateLimit: { unit: 'DAY', requestsPerUnit: 9 } }],
       },
     };
-    for (const node of ['apart', 'merged'])
-      await xds.setSnapshot('v1', [windowConfig('one', 3), other], node);
-    const apart = await bench.weir(xds.port, {
-      CONFIG_GRPC_XDS_NODE_ID: 'apart',
-      FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
-    });
-    const rejection = await untilRequest(
-      xds,
-      'the NACK',
-      ({ nodeId, error }) => nodeId === 'apart' && error !== undefined,
-    );
+    await xds.setSnapshot('v1', [windowConfig('one', 3), other]);
+    const apart = await bench.policies(xds.port);
+    const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
     expect(rejection.error).toMatch(/"one"/);
-    expect(apart.process.isRunning()).toBe(true);
-    const merged = await bench.weir(xds.port, {
-      CONFIG_GRPC_XDS_NODE_ID: 'merged',
-      MERGE_DOMAIN_CONFIG: 'true',
-    });
-    await untilServing(merged);
-    expect(await limitOf(merged, 'one')).toBe(3);
-    const { response } = await ask(merged, 'one', 'j=v');
-    expect(response?.statuses[0]?.currentLimit?.requestsPerUnit).toBe(9);
+    expect(apart.provider.current()).toBeUndefined();
+    const merged = await bench.policies(xds.port, { MERGE_DOMAIN_CONFIG: 'true' });
+    await untilRequest(xds, 'the ACK', acknowledges('v1'));
+    expect(merged.limitOf('one')).toBe(3);
+    expect(merged.limitOf('one', 'j')).toBe(9);
   });
 
   test('a message can be as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
@@ -152,89 +218,12 @@ describeXds('updates', () => {
         },
       },
     ]);
-    const small = await bench.weir(xds.port);
+    const small = await bench.policies(xds.port);
     expect(await untilLogged(small, 'lost the connection to the management server')).toMatchObject({
       reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
     });
-    const large = await bench.weir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
-    await untilServing(large);
-    expect(await limitOf(large, 'big')).toBe(11);
-  });
-});
-
-describeXds("weir's own fields", () => {
-  test('token_bucket, share_threshold, phase and response_headers take effect', async () => {
-    const xds = await bench.server();
-    const bucket = (tokens: number) => ({
-      token_bucket: { max_tokens: tokens, tokens_per_fill: { value: 1 }, fill_interval: { seconds: 3600 } },
-    });
-    await xds.setSnapshot('v1', [
-      encodeConfig({
-        name: 'ours',
-        domain: 'ours',
-        response_headers: ['x-ratelimit'],
-        phase: 'monitoring',
-        descriptors: [
-          // Servers without support for token buckets need a window, too.
-          {
-            key: 'strict',
-            phase: 'active',
-            rate_limit: { ...bucket(2), unit: 'DAY', requests_per_unit: 50 },
-          },
-          { key: 'watched', rate_limit: bucket(1) },
-          { key: 'shared', phase: 'active', value: 'a*', share_threshold: true, rate_limit: bucket(1) },
-        ],
-      }),
-    ]);
-    const weir = await bench.weir(xds.port);
-    await untilServing(weir);
-    const codes = async (key: string, ...values: string[]) => {
-      const found: (number | undefined)[] = [];
-      for (const value of values)
-        found.push((await ask(weir, 'ours', `${key}=${value}`)).response?.overallCode);
-      return found;
-    };
-    expect(await codes('strict', 'a', 'a', 'a', 'b')).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT, CODE.OK]);
-    expect(await codes('watched', 'a', 'a')).toEqual([CODE.OK, CODE.OK]);
-    expect(await codes('shared', 'aa', 'ab')).toEqual([CODE.OK, CODE.OVER_LIMIT]);
-    const { response } = await ask(weir, 'ours', 'watched=a');
-    expect(response?.responseHeadersToAdd).toContainEqual(
-      expect.objectContaining({ key: 'x-ratelimit-will-be-throttled', value: 'true' }),
-    );
-  });
-
-  test('lists of limits, addresses, derived entries and bodies pass through the server', async () => {
-    const xds = await bench.server();
-    await xds.setSnapshot('v1', [
-      encodeConfig(
-        resourceOf({
-          domain: 'ours',
-          denied_response: { body: 'later', content_type: 'text/plain' },
-          derive: [{ entry: 'group', from: ['path'], rules: [{ path: '/v1/**', value: 'old' }] }],
-          descriptors: [
-            { key: 'group', value: 'old', rate_limit: { unit: 'year', requests_per_unit: 1 } },
-            {
-              key: 'ip',
-              value_cidr: ['10.0.0.0/8'],
-              rate_limits: [
-                { name: 'wide', unit: 'year', requests_per_unit: 9 },
-                { name: 'narrow', unit: 'year', unit_multiplier: 2, requests_per_unit: 2 },
-              ],
-            },
-          ],
-        }),
-      ),
-    ]);
-    const weir = await bench.weir(xds.port);
-    await untilServing(weir);
-    const codes = async (entry: string, times: number) => {
-      const replies = await Promise.all(Array.from({ length: times }, () => ask(weir, 'ours', entry)));
-      return replies.map(({ response }) => response?.overallCode).sort();
-    };
-    expect(await codes('path=/v1/users', 2)).toEqual([CODE.OK, CODE.OVER_LIMIT]);
-    expect(await codes('ip=10.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
-    expect(await codes('ip=11.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OK]);
-    const { response } = await ask(weir, 'ours', 'ip=10.1.2.3');
-    expect(Buffer.from(response?.rawBody ?? []).toString()).toBe('later');
+    const large = await bench.policies(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
+    await untilRequest(xds, 'the ACK', acknowledges('v1'));
+    expect(large.limitOf('big')).toBe(11);
   });
 });

@@ -40,6 +40,18 @@ export interface WeirServer {
   stop(signal?: NodeJS.Signals): Promise<Exit>;
 }
 
+/** Parses lines of a log, as {@link WeirServer.log} returns them. */
+export function parseLog(lines: readonly string[]): Record<string, unknown>[] {
+  return lines.flatMap((line) => {
+    try {
+      const fields = JSON.parse(line) as Record<string, unknown>;
+      return [{ ...fields, msg: fields['@message'] }];
+    } catch {
+      return [];
+    }
+  });
+}
+
 /** Starts a real `weir serve` on 127.0.0.1 and waits until /healthcheck answers OK. */
 export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] =
@@ -76,15 +88,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
     debugPort,
     process: started,
     policyPath,
-    log: () =>
-      started.lines().flatMap((line) => {
-        try {
-          const fields = JSON.parse(line) as Record<string, unknown>;
-          return [{ ...fields, msg: fields['@message'] }];
-        } catch {
-          return [];
-        }
-      }),
+    log: () => parseLog(started.lines()),
     async stop(signal) {
       const exit = await started.stop(signal);
       const broken = started

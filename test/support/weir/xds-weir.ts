@@ -1,27 +1,66 @@
+import { openXdsPolicies } from '../../../src/server/policies/xds-policies.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
+import { LogOutput } from '../../../src/telemetry/log-output.js';
+import { createLogger } from '../../../src/telemetry/logger.js';
 import { RlsClient, type RlsReply } from '../grpc/rls-client.js';
 import { descriptor } from '../policy/decider.js';
 import { httpRequest } from '../process/http-client.js';
 import { waitFor } from '../process/wait-for.js';
 import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from '../xds/xds-server.js';
-import { startWeir, type WeirServer } from './weir.js';
+import { parseLog, startWeir, type WeirServer } from './weir.js';
+
+/** Returns settings for policies from the management server on `port`, with short pauses. */
+function settingsOf(port: number): NodeJS.ProcessEnv {
+  return {
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
+    // The timeout is long enough that a slow machine does not make the server appear unavailable.
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '60s',
+    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
+  };
+}
 
 /**
  * Starts a weir that gets its policies from the management server on `port`, with short pauses. It may not serve yet
  * when this resolves.
  */
 export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
-  return startWeir({
-    untilHealthy: false,
-    env: {
-      CONFIG_TYPE: 'GRPC_XDS_SOTW',
-      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
-      // The timeout is long enough that a slow machine does not make the server appear unavailable.
-      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '60s',
-      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
-      XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
-      ...env,
-    },
+  return startWeir({ untilHealthy: false, env: { ...settingsOf(port), ...env } });
+}
+
+/**
+ * Follows policies in this process as {@link startXdsWeir} does in another one. By default, it does not wait for the
+ * first configuration. `limitOf` returns the requests per unit that a domain allows each value of a key.
+ */
+export async function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
+  const read = readSettings({
+    ...settingsOf(port),
+    FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
+    // The timer of a limit would keep the test process alive.
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '0',
+    ...env,
   });
+  if (!read.ok) throw new Error(read.errors.join());
+  let text = '';
+  const write = (bytes: Uint8Array): number => {
+    text += Buffer.from(bytes).toString();
+    return bytes.length;
+  };
+  const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
+  const provider = await openXdsPolicies(read.settings, log, stopping ?? new AbortController().signal);
+  return {
+    provider,
+    log: () => parseLog(text.trim().split('\n')),
+    limitOf(domain: string, key = 'k'): number | undefined {
+      const { rate } =
+        provider
+          .current()
+          ?.domains.get(domain)
+          ?.match([{ key, value: 'v' }]).rules[0] ?? {};
+      return rate !== undefined && 'requestsPerUnit' in rate ? rate.requestsPerUnit : undefined;
+    },
+  };
 }
 
 export function untilServing(weir: WeirServer): Promise<boolean> {
@@ -67,11 +106,14 @@ export function untilRequest(
 }
 
 /** Returns the log lines whose message is `message`. */
-export function logged(weir: WeirServer, message: string): Record<string, unknown>[] {
-  return weir.log().filter(({ msg }) => msg === message);
+export function logged({ log }: Pick<WeirServer, 'log'>, message: string): Record<string, unknown>[] {
+  return log().filter(({ msg }) => msg === message);
 }
 
-export function untilLogged(weir: WeirServer, message: string): Promise<Record<string, unknown>> {
+export function untilLogged(
+  weir: Pick<WeirServer, 'log'>,
+  message: string,
+): Promise<Record<string, unknown>> {
   return waitFor(`the line ${message}`, () => logged(weir, message)[0]);
 }
 
@@ -89,6 +131,12 @@ export class XdsBench {
     const weir = await startXdsWeir(...options);
     this.closes(() => weir.stop());
     return weir;
+  }
+
+  async policies(...options: Parameters<typeof followPolicies>) {
+    const policies = await followPolicies(...options);
+    this.closes(() => policies.provider.close());
+    return policies;
   }
 
   closes(close: () => unknown): void {
