@@ -1,5 +1,5 @@
 /* Tests lists of limits, and candidates, with two real servers on one real Redis. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -22,6 +22,10 @@ descriptors:
       - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
       - { name: loose, token_bucket: { max_tokens: 100, fill_interval: 24h } }
     candidate: { token_bucket: { max_tokens: 150, fill_interval: 24h } }
+  - key: dying
+    rate_limits:
+      - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
+      - { name: loose, token_bucket: { max_tokens: 100, fill_interval: 24h } }
   - key: mixed
     rate_limits:
       - { name: year, unit: year, requests_per_unit: 1000 }
@@ -46,20 +50,25 @@ let clients: RlsClient[] = [];
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterEach(async () => {
-  for (const client of clients) client.close();
-  await Promise.all(servers.map((server) => server.stop()));
-});
 afterAll(() => redis.stop());
 
-async function start(count: number, env: NodeJS.ProcessEnv = {}): Promise<void> {
-  const redisEnv = { REDIS_URL: `127.0.0.1:${redis.port}`, ...env };
-  servers = await Promise.all(
-    Array.from({ length: count }, () => startWeir({ policy: POLICY, env: redisEnv })),
-  );
-  // Several connections to each server, so that requests overlap.
-  clients = servers.flatMap(({ grpcPort }) => [1, 2, 3].map(() => new RlsClient(grpcPort)));
+/** Starts `count` servers for the tests of a group. */
+function withServers(count: number, env: NodeJS.ProcessEnv = {}): void {
+  beforeAll(async () => {
+    servers = await Promise.all(Array.from({ length: count }, () => start(env)));
+    // Several connections to each server, so that requests overlap.
+    clients = servers.flatMap(clientsOf);
+  });
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    await Promise.all(servers.map((server) => server.stop()));
+  });
 }
+
+const start = (env: NodeJS.ProcessEnv = {}): Promise<WeirServer> =>
+  startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}`, ...env } });
+
+const clientsOf = ({ grpcPort }: WeirServer): RlsClient[] => [1, 2, 3].map(() => new RlsClient(grpcPort));
 
 /** Sends {@link REQUESTS} to all servers at once, and returns how many are allowed. */
 async function burst(key: string, value: string): Promise<number> {
@@ -88,17 +97,30 @@ async function counted(name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.slice(name.length)), 0);
 }
 
-async function expectTightWindows(value: string): Promise<void> {
-  for (const key of ['mixed', 'windows']) {
+/** Expects that a list of any limits allows exactly the hits of the tighter limit, and takes as many from the other. */
+async function expectTight(value: string): Promise<void> {
+  for (const [key, limit] of [
+    ['tokens', 100],
+    ['mixed', 1000],
+    ['windows', 1000],
+  ] as const) {
     expect(await burst(key, value)).toBe(TIGHT);
-    expect(await left(key, value)).toBe(1000 - TIGHT);
+    expect(await burst(key, value)).toBe(0);
+    expect(await left(key, value)).toBe(limit - TIGHT);
   }
+  // An exhausted limit in shadow mode does not change the result.
+  expect(await burst('watched', value)).toBe(TIGHT);
+  expect(await left('watched', value)).toBe(1000 - TIGHT);
 }
 
 describe(`${REQUESTS} simultaneous requests on a list of two limits, over two servers on one Redis`, () => {
+  withServers(2);
+
   test('allow exactly the tokens of the tighter limit, and take the same number from the other', async () => {
-    await start(2);
-    await expectTightWindows('a');
+    for (const key of ['mixed', 'windows']) {
+      expect(await burst(key, 'a')).toBe(TIGHT);
+      expect(await left(key, 'a')).toBe(1000 - TIGHT);
+    }
     expect(await burst('tokens', 'a')).toBe(TIGHT);
     expect(await left('tokens', 'a')).toBe(100 - TIGHT);
     const decisions = (labels: string) => counted(`weir_decisions_total{domain="d",${labels}}`);
@@ -113,93 +135,80 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     expect((await candidates('OK', 'OVER_LIMIT')) + (await candidates('OVER_LIMIT', 'OVER_LIMIT'))).toBe(51);
   });
 
-  test('do the same with windows and STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', async () => {
-    await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true' });
-    await expectTightWindows('stop');
+  test('a server that is killed during requests leaves the limits of a list consistent', async () => {
+    const dying = await start();
+    const asked = [...clientsOf(dying), ...clients].map((client) =>
+      Array.from({ length: 40 }, () => client.ask('d', [descriptor(['dying=x'])]).catch(() => undefined)),
+    );
+    await Promise.race(asked.flat());
+    await dying.stop('SIGKILL');
+    await Promise.all(asked.flat());
+    await burst('dying', 'x');
+    expect(await burst('dying', 'x')).toBe(0);
+    expect(await left('dying', 'x')).toBe(100 - TIGHT);
+  });
+
+  test('descriptors that together ask for more than their bucket holds get no retry time', async () => {
+    const [client] = clients as [RlsClient];
+    const ask = (key: string, ...hits: number[]) =>
+      client.ask(
+        'd',
+        hits.map((hitsAddend) => descriptor([`pair=${key}`], { hitsAddend })),
+      );
+    const { response: never } = await ask('never', 4, 4);
+    expect(never?.overallCode).toBe(CODE.OVER_LIMIT);
+    expect(never?.responseHeadersToAdd).toEqual([]);
+    // A full bucket has five tokens, one a day, which is the time that it takes to fill.
+    expect(never?.statuses.map(({ durationUntilResetSeconds }) => durationUntilResetSeconds)).toEqual([
+      0, 432_000,
+    ]);
+    await ask('later', 2);
+    const { response: later } = await ask('later', 2, 2);
+    expect(later?.responseHeadersToAdd).toEqual([
+      { key: 'retry-after', value: expect.stringMatching(/^86(400|399)$/) },
+    ]);
   });
 });
 
-test.each([{ LOCAL_CACHE_SIZE_IN_BYTES: '1000000' }, { DENY_CACHE_MAX_AGE: '0s' }])(
-  'a deny cache, or none, does not change the counts: %j',
-  async (env) => {
-    await start(2, env);
-    for (const [key, limit] of [
-      ['tokens', 100],
-      ['mixed', 1000],
-      ['windows', 1000],
-    ] as const) {
-      const value = Object.keys(env)[0] as string;
-      expect(await burst(key, value)).toBe(TIGHT);
-      expect(await burst(key, value)).toBe(0);
-      expect(await left(key, value)).toBe(limit - TIGHT);
-    }
-    // An exhausted limit in shadow mode does not change the result.
-    expect(await burst('watched', Object.keys(env)[0] as string)).toBe(TIGHT);
-    expect(await left('watched', Object.keys(env)[0] as string)).toBe(1000 - TIGHT);
-  },
-);
+describe.each([
+  { LOCAL_CACHE_SIZE_IN_BYTES: '1000000' },
+  { DENY_CACHE_MAX_AGE: '0s', STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true' },
+])('with %j', (env) => {
+  withServers(2, env);
 
-test('with QUOTA_MODE, a request is denied when all limits are used up, and takes what each has left', async () => {
-  await start(2, { QUOTA_MODE: 'true' });
-  expect(await burst('tokens', 'quota')).toBe(100);
+  test('two servers count the same', () => expectTight(Object.keys(env)[0] as string));
 });
 
-test('a server that is killed during requests leaves the limits of a list consistent', async () => {
-  await start(2);
-  const [dying, living] = servers as [WeirServer, WeirServer];
-  const asked = clients.map((client) =>
-    Array.from({ length: 40 }, () => client.ask('d', [descriptor(['tokens=killed'])]).catch(() => undefined)),
-  );
-  await Promise.race(asked.flat());
-  await dying.stop('SIGKILL');
-  await Promise.all(asked.flat());
-  clients = [1, 2, 3].map(() => new RlsClient(living.grpcPort));
-  await burst('tokens', 'killed');
-  expect(await burst('tokens', 'killed')).toBe(0);
-  expect(await left('tokens', 'killed')).toBe(100 - TIGHT);
-});
+describe('with QUOTA_MODE', () => {
+  withServers(2, { QUOTA_MODE: 'true' });
 
-test('workers add up what candidates saw', async () => {
-  await start(1, { WORKERS: '2' });
-  await waitFor('both workers to serve', async () => {
-    const { body } = await httpRequest((servers[0] as WeirServer).httpPort, '/healthcheck?detail');
-    const { workers } = JSON.parse(body) as { workers: { status: string }[] };
-    return workers.length === 2 && workers.every(({ status }) => status === 'SERVING');
+  test('a request is denied when all limits are used up, and takes what each has left', async () => {
+    expect(await burst('tokens', 'quota')).toBe(100);
   });
-  expect(await burst('tokens', 'c')).toBe(TIGHT);
-  const total = async () => {
-    const sums = await Promise.all(
-      ['OK', 'OVER_LIMIT'].flatMap((live) =>
-        ['OK', 'OVER_LIMIT'].map((candidate) =>
-          counted(
-            `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
+});
+
+describe('with two workers', () => {
+  withServers(1, { WORKERS: '2' });
+
+  test('workers add up what candidates saw', async () => {
+    await waitFor('both workers to serve', async () => {
+      const { body } = await httpRequest((servers[0] as WeirServer).httpPort, '/healthcheck?detail');
+      const { workers } = JSON.parse(body) as { workers: { status: string }[] };
+      return workers.length === 2 && workers.every(({ status }) => status === 'SERVING');
+    });
+    expect(await burst('tokens', 'c')).toBe(TIGHT);
+    const total = async () => {
+      const sums = await Promise.all(
+        ['OK', 'OVER_LIMIT'].flatMap((live) =>
+          ['OK', 'OVER_LIMIT'].map((candidate) =>
+            counted(
+              `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
+            ),
           ),
         ),
-      ),
-    );
-    return sums.reduce((sum, one) => sum + one, 0);
-  };
-  expect(await total()).toBe(REQUESTS);
-});
-
-test('descriptors that together ask for more than their bucket holds get no retry time', async () => {
-  await start(1);
-  const [client] = clients as [RlsClient];
-  const ask = (key: string, ...hits: number[]) =>
-    client.ask(
-      'd',
-      hits.map((hitsAddend) => descriptor([`pair=${key}`], { hitsAddend })),
-    );
-  const { response: never } = await ask('never', 4, 4);
-  expect(never?.overallCode).toBe(CODE.OVER_LIMIT);
-  expect(never?.responseHeadersToAdd).toEqual([]);
-  // A full bucket has five tokens, one a day, which is the time that it takes to fill.
-  expect(never?.statuses.map(({ durationUntilResetSeconds }) => durationUntilResetSeconds)).toEqual([
-    0, 432_000,
-  ]);
-  await ask('later', 2);
-  const { response: later } = await ask('later', 2, 2);
-  expect(later?.responseHeadersToAdd).toEqual([
-    { key: 'retry-after', value: expect.stringMatching(/^86(400|399)$/) },
-  ]);
+      );
+      return sums.reduce((sum, one) => sum + one, 0);
+    };
+    expect(await total()).toBe(REQUESTS);
+  });
 });
