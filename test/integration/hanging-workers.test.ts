@@ -1,6 +1,7 @@
 /*
  * Tests workers that hang (SIGSTOP): they get no new connections, and are replaced. A worker that only pauses is kept.
  */
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { REPLACE_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
@@ -8,6 +9,7 @@ import { RawClient } from '../support/grpc/grpc-client.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
+import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -24,27 +26,24 @@ const BACK = 'a worker process answers again, and gets connections';
 const REPLACED = 'a worker process did not answer and was killed; weir starts a replacement';
 
 let redis: RedisServer;
-let folder: TempDir;
 let server: WeirServer;
+/** Number of log lines before the test. */
+let earlierLines = 0;
 /** Processes that a test has stopped. */
 const stopped = new Set<number>();
 beforeAll(async () => {
   redis = await startRedis();
 });
 afterAll(() => redis.stop());
-beforeEach(() => {
-  folder = new TempDir();
-});
-afterEach(async () => {
-  for (const pid of stopped) if (isAlive(pid)) process.kill(pid, 'SIGCONT');
-  stopped.clear();
-  await server.stop();
-  folder.remove();
-});
 
 function hang(pid: number): void {
   stopped.add(pid);
   process.kill(pid, 'SIGSTOP');
+}
+
+function resumeAll(): void {
+  for (const pid of stopped) if (isAlive(pid)) process.kill(pid, 'SIGCONT');
+  stopped.clear();
 }
 
 async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
@@ -53,9 +52,14 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', LOG_LEVEL: 'debug', ...env },
   });
   await untilAllServe(server);
+  earlierLines = 0;
 }
 
-const said = (msg: string): Record<string, unknown>[] => server.log().filter((line) => line['msg'] === msg);
+const said = (msg: string): Record<string, unknown>[] =>
+  server
+    .log()
+    .slice(earlierLines)
+    .filter((line) => line['msg'] === msg);
 
 /** Opens a connection to each of the two workers. */
 async function connectToBoth(): Promise<Map<number, RlsClient>> {
@@ -72,7 +76,7 @@ async function connectToBoth(): Promise<Map<number, RlsClient>> {
   return clients;
 }
 
-/** Repeats calls until `stop`; reports those that were not OK, or late. */
+/** Repeats calls, at most 50 a second, until `stop`; reports those that were not OK, or late. */
 function load(ask: () => Promise<{ readonly code: number; readonly details: string }>): {
   stop(): Promise<{ readonly calls: number; readonly bad: readonly string[] }>;
 } {
@@ -84,6 +88,7 @@ function load(ask: () => Promise<{ readonly code: number; readonly details: stri
       const { code, details } = await ask();
       calls++;
       if (code !== STATUS.OK) bad.push(`${code} ${details}`);
+      await setTimeout(20);
     }
   })();
   return {
@@ -138,8 +143,21 @@ const untilServing = (id: number): Promise<unknown> =>
   waitFor('the worker to serve', async () => (await byId(id))?.status === 'SERVING');
 
 describe('with round-robin', () => {
+  beforeAll(() => start());
+  beforeEach(() => {
+    earlierLines = server.log().length;
+  });
+  afterEach(resumeAll);
+  afterAll(() => server.stop());
+
   test('a worker that hangs is bypassed and replaced, and no other call is disturbed', async () => {
-    await start();
+    const counts = () =>
+      Promise.all(
+        ['weir_silent_workers_killed_total', 'weir_worker_restarts_total'].map((name) =>
+          metric(server, name),
+        ),
+      );
+    const [killed = 0, restarts = 0] = await counts();
     const clients = await connectToBoth();
     const [hung, well] = (await workersOf(server)) as [WorkerDetail, WorkerDetail];
     const onOther = load(() =>
@@ -172,14 +190,12 @@ describe('with round-robin', () => {
     expect(isAlive(hung.pid)).toBe(false);
     expect(said(SILENT)).toMatchObject([{ id: hung.id, pid: hung.pid, level: 'warning' }]);
     expect(said(REPLACED)).toMatchObject([{ how: 'SIGKILL', silentMs: REPLACE_AFTER_MS, level: 'error' }]);
-    expect(await metric(server, 'weir_silent_workers_killed_total')).toBe(1);
-    expect(await metric(server, 'weir_worker_restarts_total')).toBe(1);
+    expect(await counts()).toEqual([killed + 1, restarts + 1]);
     expect(await metric(server, 'weir_worker_states{state="serving"}')).toBe(2);
     for (const client of clients.values()) client.close();
   });
 
   test('a worker that continues in time is used again, and calls do not wait if all workers hang', async () => {
-    await start();
     const before = await workersOf(server);
     const [hung] = before as [WorkerDetail];
     hang(hung.pid);
@@ -223,39 +239,67 @@ describe('with round-robin', () => {
   });
 });
 
-test('a drain does not wait for a worker that hangs', async () => {
-  await start({ SHUTDOWN_GRACE: '10m' });
-  const [hung] = (await workersOf(server)) as [WorkerDetail];
-  hang(hung.pid);
-  expect(await server.stop()).toEqual({ code: 0, signal: null });
-  expect(isAlive(hung.pid)).toBe(false);
-});
-
-test.each([
-  ['round-robin, a Unix domain socket', 'round-robin', true],
-  ['a listener that all share', 'kernel', false],
-  ['a Unix domain socket that all share', 'kernel', true],
-])('with %s, new connections are served as soon as a worker hangs', async (_name, scheduling, atPath) => {
-  const path = folder.join('weir.sock');
-  await start({ WORKER_SCHEDULING: scheduling, ...(atPath && { GRPC_UDS: path }) });
-  const [hung] = (await workersOf(server)) as [WorkerDetail];
-  hang(hung.pid);
-  await expectSixDecided(atPath ? `unix:${path}` : `127.0.0.1:${server.grpcPort}`);
-});
-
-test('with reuse-port, connections of a hanging worker are closed when it is killed', async () => {
-  await start({ WORKER_SCHEDULING: 'reuse-port' });
-  const [hung] = (await workersOf(server)) as [WorkerDetail];
-  hang(hung.pid);
-  // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
-  const decided = Array.from({ length: 12 }, async () => {
-    const client = new RlsClient(server.grpcPort);
-    await waitFor(
-      'a decision',
-      async () => (await client.ask('d', [descriptor(['k=reuse'])])).code === STATUS.OK,
-    );
-    client.close();
+describe('with other sockets', () => {
+  let folder: TempDir;
+  beforeEach(() => {
+    folder = new TempDir();
   });
-  await Promise.all(decided);
-  await waitFor('it to be replaced', () => said(REPLACED).length > 0);
+  afterEach(async () => {
+    resumeAll();
+    await server.stop();
+    folder.remove();
+  });
+
+  /** Starts a server; one of its workers hangs. Resolves when new connections are served; returns the worker. */
+  async function expectServedWithout(env: NodeJS.ProcessEnv): Promise<WorkerDetail> {
+    await start(env);
+    const [hung] = (await workersOf(server)) as [WorkerDetail];
+    hang(hung.pid);
+    const path = env['GRPC_UDS'];
+    await expectSixDecided(path === undefined ? `127.0.0.1:${server.grpcPort}` : `unix:${path}`);
+    return hung;
+  }
+
+  test(
+    'with round-robin and the Unix domain socket that a killed process left, new connections are served as ' +
+      'soon as a worker hangs, and a drain does not wait for it',
+    async () => {
+      const path = folder.join('weir.sock');
+      const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('on'))`;
+      const left = startProcess(process.execPath, ['-e', script]);
+      await left.waitForLine(/^on$/);
+      await left.stop('SIGKILL');
+      const hung = await expectServedWithout({ GRPC_UDS: path, SHUTDOWN_GRACE: '10m' });
+      expect(await server.stop()).toEqual({ code: 0, signal: null });
+      expect(isAlive(hung.pid)).toBe(false);
+    },
+  );
+
+  test.each([
+    ['a listener', false],
+    ['a Unix domain socket', true],
+  ])(
+    'with %s that all share, new connections are served as soon as a worker hangs',
+    async (_name, atPath) => {
+      const env = { WORKER_SCHEDULING: 'kernel', ...(atPath && { GRPC_UDS: folder.join('weir.sock') }) };
+      await expectServedWithout(env);
+    },
+  );
+
+  test('with reuse-port, connections of a hanging worker are closed when it is killed', async () => {
+    await start({ WORKER_SCHEDULING: 'reuse-port' });
+    const [hung] = (await workersOf(server)) as [WorkerDetail];
+    hang(hung.pid);
+    // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
+    const decided = Array.from({ length: 12 }, async () => {
+      const client = new RlsClient(server.grpcPort);
+      await waitFor(
+        'a decision',
+        async () => (await client.ask('d', [descriptor(['k=reuse'])])).code === STATUS.OK,
+      );
+      client.close();
+    });
+    await Promise.all(decided);
+    await waitFor('it to be replaced', () => said(REPLACED).length > 0);
+  });
 });

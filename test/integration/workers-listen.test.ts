@@ -1,10 +1,10 @@
-/* Tests the sockets of several workers: certificates, a Unix domain socket, and a port that the kernel shares. */
+/* Tests the sockets of several workers: certificates, and a Unix domain socket of another process. */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { RawClient } from '../support/grpc/grpc-client.js';
-import { runToEnd, startProcess } from '../support/process/processes.js';
+import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -77,16 +77,6 @@ describe('several workers', () => {
     expect(server?.log().filter(({ msg }) => /certificates are in effect/.test(String(msg)))).toHaveLength(1);
   });
 
-  test('share a Unix domain socket, even if a killed process left its file', async () => {
-    const path = folder.join('weir.sock');
-    const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('on'))`;
-    const left = startProcess(process.execPath, ['-e', script]);
-    await left.waitForLine(/^on$/);
-    await left.stop('SIGKILL');
-    await start({ GRPC_UDS: path });
-    expect([await ask(`unix:${path}`), await ask(`unix:${path}`)]).toEqual([SERVING, SERVING]);
-  });
-
   test('do not take over a Unix domain socket that another process serves', async () => {
     const path = folder.join('weir.sock');
     const other = createServer();
@@ -104,10 +94,5 @@ describe('several workers', () => {
     await new Promise((resolve) => other.close(resolve));
     expect(code).toBe(1);
     expect(stderr).toContain(`cannot listen on unix:${path} for gRPC (GRPC_UDS)`);
-  });
-
-  test('share a port with SO_REUSEPORT', async () => {
-    const { grpcPort } = await start({ WORKER_SCHEDULING: 'reuse-port' });
-    expect(await ask(`127.0.0.1:${grpcPort}`)).toEqual(SERVING);
   });
 });

@@ -8,7 +8,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-import { isAlive, metric, untilAllServe, workersOf } from '../support/weir/workers.js';
+import { isAlive, metric, untilAllServe, type WorkerDetail, workersOf } from '../support/weir/workers.js';
 
 const policy = (tokens: number | string) =>
   `domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;
@@ -51,6 +51,22 @@ describe('several workers', () => {
     await server.stop();
   });
 
+  /** Resolves with the workers, once another has replaced that process. */
+  const untilReplaced = (pid: number | undefined): Promise<readonly WorkerDetail[]> =>
+    waitFor('another worker', async () => {
+      const workers = await workersOf(server);
+      const serving = workers.filter((worker) => worker.status === 'SERVING' && worker.pid !== pid);
+      return serving.length === 3 ? serving : undefined;
+    });
+
+  /** Resolves with the limits that new connections get. */
+  async function limits(connectionCount: number): Promise<readonly unknown[]> {
+    const asked = clients(server, connectionCount);
+    const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=limits'])])));
+    for (const client of asked) client.close();
+    return replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit);
+  }
+
   test('accept connections in turn', async () => {
     const decisions = (): Record<string, unknown>[] => server.log().filter(({ msg }) => msg === 'decision');
     await waitFor('six decisions in the log', () => decisions().length >= 6);
@@ -59,7 +75,14 @@ describe('several workers', () => {
     expect([...decidedBy.values()]).toEqual([2, 2, 2]);
   });
 
-  test('allow exactly the tokens of a bucket', async () => {
+  test('allow exactly the tokens of a bucket, and add up their metrics', async () => {
+    const counts = () =>
+      Promise.all(
+        ['OK', 'OVER_LIMIT'].map((code) =>
+          metric(server, `weir_decisions_total{domain="d",rule="k",code="${code}"}`),
+        ),
+      );
+    const [ok = 0, overLimit] = await counts();
     const replies = await Promise.all(
       Array.from({ length: 120 }, (_, i) =>
         (connections[i % 6] as RlsClient).ask('d', [descriptor(['k=exact'])]),
@@ -67,11 +90,8 @@ describe('several workers', () => {
     );
     expect(replies.map(({ code }) => code)).toEqual(replies.map(() => STATUS.OK));
     expect(replies.filter(({ response }) => response?.overallCode === CODE.OK)).toHaveLength(10);
-  });
-
-  test('add up their metrics', async () => {
-    expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OK"}')).toBe(16);
-    expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}')).toBe(110);
+    // A series appears with its first count.
+    expect(await counts()).toEqual([ok + 10, (overLimit || 0) + 110]);
     expect(await metric(server, 'weir_workers')).toBe(3);
     expect(await metric(server, 'weir_store_up')).toBe(1);
   });
@@ -92,38 +112,62 @@ describe('several workers', () => {
 
   test('load a changed policy, and keep it when the next one is invalid', async () => {
     const path = server.policyPath as string;
-    const limits = async (): Promise<unknown> => {
-      const asked = clients(server, 3);
-      const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=limits'])])));
-      for (const client of asked) client.close();
-      return replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit).join();
-    };
     const replace = (text: string): void => {
       writeFileSync(`${path}.new`, text);
       renameSync(`${path}.new`, path);
     };
     replace(policy(77));
-    await waitFor('the new limit in every worker', async () => (await limits()) === '77,77,77' || undefined);
+    await waitFor('the new limit in every worker', async () => (await limits(3)).join() === '77,77,77');
     replace(policy('many'));
     await waitFor(
       'the failed reload to count',
       async () => (await metric(server, 'weir_config_last_reload_successful')) === 0 || undefined,
     );
-    expect(await limits()).toBe('77,77,77');
+    expect(await limits(3)).toEqual([77, 77, 77]);
     expect(await metric(server, 'weir_config_reloads_total{result="success"}')).toBe(1);
   });
 
+  test(
+    'are replaced when they crash: connections given to one that hangs are closed, so that their callers ' +
+      'find another',
+    async () => {
+      const [hung] = await workersOf(server);
+      process.kill(hung?.pid as number, 'SIGSTOP');
+      const asked = clients(server, 6);
+      // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
+      const decided = asked.map((client) =>
+        waitFor(
+          'a decision',
+          async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK,
+        ),
+      );
+      await Promise.any(decided);
+      process.kill(hung?.pid as number, 'SIGKILL');
+      expect(await Promise.all(decided)).toEqual(asked.map(() => true));
+      for (const client of asked) client.close();
+      await untilReplaced(hung?.pid);
+    },
+  );
+
+  test('are not ended by a SIGTERM that only they get', async () => {
+    const workers = await workersOf(server);
+    for (const { pid } of workers) process.kill(pid, 'SIGTERM');
+    const client = new RlsClient(server.grpcPort);
+    const { code } = await client.ask('d', [descriptor(['k=signal'])]);
+    client.close();
+    expect(code).toBe(STATUS.OK);
+    expect(await workersOf(server)).toEqual(workers);
+  });
+
   test('are replaced when they crash, and no count decreases', async () => {
+    const [limit] = await limits(1);
+    const restarts = await metric(server, 'weir_worker_restarts_total');
     const before = await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}');
     const [victim, ...others] = await workersOf(server);
     process.kill(victim?.pid as number, 'SIGKILL');
-    const after = await waitFor('another worker', async () => {
-      const workers = await workersOf(server);
-      const serving = workers.filter(({ status }) => status === 'SERVING');
-      return serving.length === 3 && !serving.some(({ pid }) => pid === victim?.pid) ? serving : undefined;
-    });
+    const after = await untilReplaced(victim?.pid);
     expect(after.map(({ pid }) => pid)).toEqual(expect.arrayContaining(others.map(({ pid }) => pid)));
-    expect(await metric(server, 'weir_worker_restarts_total')).toBe(1);
+    expect(await metric(server, 'weir_worker_restarts_total')).toBe(restarts + 1);
     expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}')).toBe(before);
     expect(server.log()).toContainEqual(
       expect.objectContaining({
@@ -132,58 +176,21 @@ describe('several workers', () => {
         msg: expect.stringContaining('weir starts a replacement'),
       }),
     );
-    const asked = clients(server, 6);
-    const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=later'])])));
-    for (const client of asked) client.close();
     // The replacement uses the policy in effect.
-    expect(replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit)).toEqual(
-      replies.map(() => 77),
-    );
+    expect(await limits(6)).toEqual(Array.from({ length: 6 }, () => limit));
   });
 });
 
-test(
-  'connections given to a worker that hangs are closed when it ends, ' + 'so that their callers find another',
-  async () => {
-    const server = await start();
-    const [hung] = await workersOf(server);
-    process.kill(hung?.pid as number, 'SIGSTOP');
-    const asked = clients(server, 6);
-    // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
-    const decided = asked.map((client) =>
-      waitFor('a decision', async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK),
-    );
-    await Promise.any(decided);
-    process.kill(hung?.pid as number, 'SIGKILL');
-    expect(await Promise.all(decided)).toEqual(asked.map(() => true));
-    for (const client of asked) client.close();
-    await server.stop();
-  },
-);
-
 describe('several workers end', () => {
-  test('without waiting for the replacement of a crashed one', async () => {
+  test('with the primary after a drain on SIGTERM, without waiting for the replacement of a crashed one', async () => {
     const server = await start({ SHUTDOWN_DRAIN_DELAY: '1s' });
-    const last = (await workersOf(server)).at(-1);
-    process.kill(last?.pid as number, 'SIGKILL');
+    const workers = await workersOf(server);
+    process.kill(workers[2]?.pid as number, 'SIGKILL');
     await waitFor('the pause before the replacement', async () => (await workersOf(server)).length === 2);
     // The pause ends while the other workers drain; a worker forked then would delay the end until it is killed.
     expect(await server.stop()).toEqual({ code: 0, signal: null });
-    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
-  });
-
-  test('with the primary after a drain on SIGTERM, which has no effect if only a worker gets it', async () => {
-    const server = await start();
-    const workers = await workersOf(server);
-    for (const { pid } of workers) process.kill(pid, 'SIGTERM');
-    const client = new RlsClient(server.grpcPort);
-    const { code } = await client.ask('d', [descriptor(['k=signal'])]);
-    client.close();
-    expect(code).toBe(STATUS.OK);
-    expect(await workersOf(server)).toEqual(workers);
-    expect(await server.stop()).toEqual({ code: 0, signal: null });
     await gone(workers.map(({ pid }) => pid));
-    expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(3);
+    expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(2);
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
