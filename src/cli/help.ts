@@ -137,7 +137,7 @@ ${removedHelp()}`;
 
 export const INIT_HELP = `Usage: weir init [<folder>]
 
-Writes a commented policy, an Envoy configuration with a placeholder for your service, and a docker compose file that
+Writes a commented policy, an Envoy configuration with a placeholder for your service, and a Docker Compose file that
 runs both with weir and Redis. The command then prints the next steps. If one of the files already exists, weir
 writes no files.
 
@@ -240,7 +240,7 @@ Reads an installation of envoyproxy/ratelimit and prints a migration report: dec
 notes, behavior that stays the same, improvements, and variables without effect. With --write, it also writes the files
 to deploy. The command does not contact a server, and does not change the files that it reads.
 
-  <file>            a file of the installation. weir detects its type: a docker compose file, Kubernetes manifests, Helm
+  <file>            a file of the installation. weir detects its type: a Docker Compose file, Kubernetes manifests, Helm
                     values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limitador
                     limits and Emissary RateLimits are converted to policies. Several compose files are merged in
                     the given order; an override file next to a compose file is merged automatically

@@ -55,7 +55,7 @@ test('the demo prints what the policy promises, and stops', async () => {
     expect(rules.data.groups.flatMap(({ rules: all }: { rules: { health: string }[] }) => all).length).toBe(
       shippedAlerts().length,
     );
-    const [, debug = ''] = /weir itself +http:\/\/127\.0\.0\.1:(\d+)\//.exec(text) ?? [];
+    const [, debug = ''] = /weir's page +http:\/\/127\.0\.0\.1:(\d+)\//.exec(text) ?? [];
     expect((await httpRequest(Number(debug), '/')).status).toBe(200);
     expect(text).toContain('deploy/grafana/weir.json');
 
