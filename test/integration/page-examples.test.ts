@@ -2,8 +2,8 @@
  * Runs the examples of the manual, whose form is described in support/docs/page-examples.ts: a real server loads the
  * policy, and the real grpcurl must get the answer that the page shows. `npm run docs:answers` writes the true answers.
  */
-import { describe, expect, test } from '@jest/globals';
-import { runSection, unusedExamples } from '../support/docs/example-runner.js';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ExampleRunner, unusedExamples } from '../support/docs/example-runner.js';
 import { type PageSection, pageSections } from '../support/docs/page-examples.js';
 import { manualPages, pageText } from '../support/docs/pages.js';
 import { optionalToolPath } from '../support/process/tools.js';
@@ -32,10 +32,16 @@ test('a command follows every example', () => {
 
 const withExamples = sections.filter(({ examples }) => examples.length > 0);
 (optionalToolPath('grpcurl') === undefined ? describe.skip : describe)('what the manual answers', () => {
+  let runner: ExampleRunner;
+  beforeAll(() => {
+    runner = new ExampleRunner(withExamples);
+  });
+  afterAll(() => runner.stop());
+
   test.each(withExamples.map((section) => [section.page, section.title, section] as const))(
     '%s: %s',
     async (_page, _title, section) => {
-      const answers = await runSection(section);
+      const answers = await runner.run(section);
       // Lines with + are missing in the page; npm run docs:answers writes them.
       expect(consoleText(section, answers)).toBe(consoleText(section));
     },

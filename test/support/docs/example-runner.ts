@@ -1,12 +1,12 @@
 import { symlinkSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { copyImagePrograms } from '../image/image-programs.js';
+import { delimiter } from 'node:path';
 import { preloading } from '../process/preload.js';
 import { runToEnd } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
-import { startWeir, type WeirServer } from '../weir/weir.js';
+import { CommandHost } from '../weir/commands.js';
+import { startWeir, type WeirOptions, type WeirServer } from '../weir/weir.js';
 import { type PageCommand, type PageExample, type PageSection, withShown } from './page-examples.js';
 
 /** Settings of a process with a fixed clock (fixed-clock.ts). */
@@ -16,7 +16,9 @@ export const FIXED_CLOCK = {
 
 /** Matches the settings of an example whose first command starts the server. */
 const START = /^((?:\w+=\S+\s+)*)(?:weir serve|npm start)\b/;
-const COMMANDS = /^(?:\w+=\S+\s+)*(?:grpcurl|weir) /;
+const GRPCURL = /^grpcurl /;
+/** Matches a command of weir without quotes, pipes and the like. */
+const WEIR = /^weir(?: +[\w./:=*@-]+)+$/;
 
 const settingsOf = (command: PageCommand | undefined): NodeJS.ProcessEnv | undefined => {
   const words = START.exec(command?.text ?? '')?.[1];
@@ -40,61 +42,113 @@ export function unusedExamples(section: PageSection): string[] {
 }
 
 /**
- * Runs the examples of a section in order, each against its own server with its policy and a fixed clock. Resolves with
- * every answer, with the page's digits where values are measured. All policies of the section are in one folder as
- * `<name>.yaml`; any other `.yaml` file that a weir command names is the policy above the command.
+ * Runs examples with a fixed clock, each with its own policy. An example that sets variables has its own server;
+ * the others share servers, but no server has two policies for a domain. Commands of weir share a process.
  */
-export async function runSection({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
-  const folder = new TempDir();
-  const answers = new Map<PageCommand, readonly string[]>();
-  try {
-    for (const { name, policy } of examples) folder.write(`work/${name}.yaml`, policy);
-    const bin = copyImagePrograms(folder.path);
-    symlinkSync(toolPath('grpcurl'), join(bin, 'grpcurl'));
-    for (const example of examples) await runExample(example, examples, folder, bin, answers);
-    return answers;
-  } finally {
-    folder.remove();
+export class ExampleRunner {
+  readonly #host = new CommandHost(FIXED_CLOCK);
+  readonly #folder = new TempDir();
+  /** Policies of each shared server, by domain. */
+  readonly #policies: Map<string, string>[] = [];
+  readonly #serverOf = new Map<PageExample, number>();
+  readonly #servers = new Map<number, Promise<WeirServer>>();
+
+  constructor(sections: readonly PageSection[]) {
+    symlinkSync(toolPath('grpcurl'), this.#folder.join('grpcurl'));
+    for (const example of sections.flatMap(({ examples }) => examples)) {
+      if (!needsServer(example) || settingsOf(example.commands[0]) !== undefined) continue;
+      const domain = /^domain: (\S+)/m.exec(example.policy)?.[1] as string;
+      const free = this.#policies.findIndex((policies) => !policies.has(domain));
+      const index = free === -1 ? this.#policies.push(new Map()) - 1 : free;
+      this.#policies[index]?.set(domain, example.policy);
+      this.#serverOf.set(example, index);
+    }
+  }
+
+  /**
+   * Runs the examples of a section in order. Resolves with every answer, with the page's digits where values are
+   * measured. All policies of the section are in one folder as `<name>.yaml`; any other `.yaml` file that a weir
+   * command names is the policy above the command.
+   */
+  async run({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
+    const folder = new TempDir();
+    const answers = new Map<PageCommand, readonly string[]>();
+    try {
+      for (const { name, policy } of examples) folder.write(`${name}.yaml`, policy);
+      for (const example of examples) await this.#runExample(example, examples, folder, answers);
+      return answers;
+    } finally {
+      folder.remove();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#host.stop();
+    for (const server of this.#servers.values()) await (await server).stop();
+    this.#folder.remove();
+  }
+
+  async #runExample(
+    example: PageExample,
+    examples: readonly PageExample[],
+    folder: TempDir,
+    answers: Map<PageCommand, readonly string[]>,
+  ): Promise<void> {
+    const { commands, policy } = example;
+    const settings = settingsOf(commands[0]);
+    const own = settings && (await start({ policy, env: settings }));
+    try {
+      const server = own ?? (await this.#shared(example));
+      for (const command of settings === undefined ? commands : commands.slice(1)) {
+        for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
+          if (!examples.some((one) => one.name === name)) folder.write(file, policy);
+        }
+        const printed = await this.#runCommand(command, folder, server);
+        answers.set(command, withShown(command.answer, printed.replace(/\n+$/, '')));
+      }
+    } finally {
+      await own?.stop();
+    }
+  }
+
+  async #runCommand(
+    { page, text, line }: PageCommand,
+    folder: TempDir,
+    server?: WeirServer,
+  ): Promise<string> {
+    if (WEIR.test(text)) {
+      const args = text.split(/ +/).slice(1);
+      return (await this.#host.run({ args, folder: folder.path })).printed;
+    }
+    if (!GRPCURL.test(text))
+      throw new Error(`${page}:${line + 1}: only grpcurl and plain weir commands can be run here`);
+    const ask = text.replaceAll('127.0.0.1:8081', `127.0.0.1:${server?.grpcPort}`);
+    const PATH = [this.#folder.path, process.env['PATH']].join(delimiter);
+    const options = { cwd: folder.path, bareEnvironment: true, env: { PATH } };
+    return (await runToEnd('sh', ['-c', `exec 2>&1\n${ask}`], options)).stdout;
+  }
+
+  /** Returns the server that the example shares, or undefined if the example needs none. */
+  #shared(example: PageExample): Promise<WeirServer> | undefined {
+    const index = this.#serverOf.get(example);
+    if (index === undefined) return undefined;
+    let server = this.#servers.get(index);
+    if (server === undefined) {
+      for (const [domain, policy] of this.#policies[index] ?? [])
+        this.#folder.write(`${index}/${domain}.yaml`, policy);
+      server = start({ env: { CONFIG_PATH: this.#folder.join(String(index)) } });
+      this.#servers.set(index, server);
+    }
+    return server;
   }
 }
 
-async function runExample(
-  { commands, policy }: PageExample,
-  examples: readonly PageExample[],
-  folder: TempDir,
-  bin: string,
-  answers: Map<PageCommand, readonly string[]>,
-): Promise<void> {
-  const settings = settingsOf(commands[0]);
-  const asked = settings === undefined ? commands : commands.slice(1);
-  const server = asked.some(({ text }) => /\bgrpcurl\b/.test(text))
-    ? await start(policy, settings)
-    : undefined;
-  try {
-    for (const command of asked) {
-      if (!COMMANDS.test(command.text))
-        throw new Error(`${command.page}:${command.line + 1}: only grpcurl and weir can be run here`);
-      for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
-        if (!examples.some((example) => example.name === name)) folder.write(`work/${file}`, policy);
-      }
-      const text = command.text
-        .replaceAll('127.0.0.1:8081', `127.0.0.1:${server?.grpcPort}`)
-        .replaceAll('127.0.0.1:8080', `127.0.0.1:${server?.httpPort}`);
-      const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${text}`], {
-        cwd: folder.join('work'),
-        bareEnvironment: true,
-        env: { ...FIXED_CLOCK, PATH: [bin, process.env['PATH']].join(delimiter) },
-      });
-      answers.set(command, withShown(command.answer, stdout.replace(/\n+$/, '')));
-    }
-  } finally {
-    await server?.stop();
-  }
-}
+const needsServer = ({ commands }: PageExample): boolean => commands.some(({ text }) => GRPCURL.test(text));
 
 /** Starts a server. Its health may depend on a Redis that the example does not use, so the log shows when it serves. */
-async function start(policy: string, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
-  const server = await startWeir({ policy, env: { ...FIXED_CLOCK, ...env }, untilHealthy: false });
+async function start(options: WeirOptions): Promise<WeirServer> {
+  const env = { ...FIXED_CLOCK, ...options.env };
+  const server = await startWeir({ ...options, env, untilHealthy: false });
   await waitFor('the start line', () => {
     if (!server.process.isRunning()) return true;
     return server.log().some(({ msg }) => msg === 'weir serves') || undefined;

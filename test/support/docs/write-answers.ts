@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
-import { runSection } from './example-runner.js';
+import { ExampleRunner } from './example-runner.js';
 import { type PageCommand, pageSections, withAnswers } from './page-examples.js';
 import { manualPages } from './pages.js';
 import { stepsOf, WALKTHROUGHS, Walkthrough } from './walkthrough.js';
@@ -23,11 +23,14 @@ async function answerPage(page: string): Promise<void> {
       (wanted.length === 0 || wanted.some((part) => names.some((name) => name.includes(part))))
     );
   });
+  if (chosen.length === 0) return;
+  const runner = new ExampleRunner(chosen);
   for (const section of chosen) {
-    for (const [command, answer] of await runSection(section)) answers.set(command, answer);
+    for (const [command, answer] of await runner.run(section)) answers.set(command, answer);
     console.log(`${page}: ran ${section.examples.map(({ name }) => name).join(', ')}`);
   }
-  if (answers.size > 0) writeFileSync(path, withAnswers(text, answers));
+  await runner.stop();
+  writeFileSync(path, withAnswers(text, answers));
 }
 
 async function answerWalkthrough(page: string): Promise<void> {

@@ -31,9 +31,9 @@ export class CommandHost {
   private readonly child: ChildProcess;
   private last: Promise<unknown> = Promise.resolve();
 
-  constructor() {
+  constructor(env: NodeJS.ProcessEnv = {}) {
     this.child = fork(join(repositoryRoot, 'build/test/support/weir/run-commands.js'), {
-      env: environmentOf({ bareEnvironment: true }),
+      env: environmentOf({ bareEnvironment: true, env }),
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
   }
