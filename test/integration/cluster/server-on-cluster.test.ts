@@ -1,5 +1,5 @@
 /* Tests a weir process with two workers on a real Redis Cluster: the answers to clients, and the views of operators. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { TopAnswer } from '../../../src/admin/buckets/messages.js';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -25,10 +25,12 @@ descriptors:
   - { key: strict, rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1000h } } }
   - { key: second, rate_limit: { unit: second, requests_per_unit: 1000 } }
 `;
-/** Enough tenants that each of three masters has some. */
-const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant=t${i}`);
-
-const OTHERS = TENANTS.map((tenant) => `${tenant} other`);
+/** Returns enough tenants that each of three masters has some. */
+const tenants = (name: string) => Array.from({ length: 24 }, (_, i) => `tenant=${name}${i}`);
+const TENANTS = tenants('t');
+/** Tenants of the test with a dead shard. */
+const SHARDED = tenants('sharded');
+const OTHERS = tenants('other');
 
 let cluster: RedisCluster;
 const closers: (() => unknown)[] = [];
@@ -41,6 +43,9 @@ afterEach(async () => {
   for (const node of cluster.nodes) await node.command('FLUSHALL');
 });
 
+/** Returns the settings of a server on the cluster. */
+const onCluster = () => ({ REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '200ms' });
+
 async function start(
   env: Record<string, string>,
   untilHealthy = true,
@@ -48,7 +53,7 @@ async function start(
   const server = await startWeir({
     policy: POLICY,
     untilHealthy,
-    env: { REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '200ms', ...env },
+    env: { ...onCluster(), ...env },
   });
   closers.push(() => server.stop());
   const client = new RlsClient(server.grpcPort);
@@ -62,8 +67,8 @@ async function left(client: RlsClient, hitsAddend: number, ...texts: readonly st
   const { response, details } = await client.ask('d', descriptors, { timeoutMs: 5000, hitsAddend });
   return response?.statuses.map(({ limitRemaining }) => limitRemaining) ?? [details];
 }
-const remainingOfEach = (client: RlsClient): Promise<unknown[]> =>
-  Promise.all(TENANTS.map(async (tenant) => (await left(client, 1, tenant))[0]));
+const remainingOfEach = (client: RlsClient, of = TENANTS): Promise<unknown[]> =>
+  Promise.all(of.map(async (tenant) => (await left(client, 1, tenant))[0]));
 
 interface NodeDetail {
   readonly redis: string;
@@ -81,96 +86,107 @@ async function nodesOf(server: WeirServer): Promise<readonly NodeDetail[]> {
   return redis ?? workers?.flatMap((worker) => worker.redis) ?? [];
 }
 
-test('operators view and change the buckets of every node, through either worker', async () => {
-  const { server, client } = await start({ WORKERS: '2' });
-  await untilAllServe(server);
-  await waitFor('all nodes to be up', async () => {
-    const nodes = await nodesOf(server);
-    return nodes.length === 6 && nodes.every(({ up }) => up);
+describe('two workers', () => {
+  let server: WeirServer;
+  let client: RlsClient;
+  beforeAll(async () => {
+    server = await startWeir({ policy: POLICY, env: { ...onCluster(), WORKERS: '2' } });
+    client = new RlsClient(server.grpcPort);
+    await untilAllServe(server);
   });
-  for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
-  for (const tenant of TENANTS) {
-    const entries = entriesOf(tenant);
-    const [shown] = (await askBuckets(server, { action: 'show', entries })).buckets;
-    expect(shown).toMatchObject({ now: { left: 30 }, redis_slot: expect.any(Number) });
-    const [granted] = (await askBuckets(server, { action: 'grant', entries, tokens: 20, over: true }))
-      .buckets;
-    expect(granted).toMatchObject({ before: { left: 30 }, now: { left: 50 } });
-  }
-  expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 49));
-  const { controls } = await askBuckets(server, {
-    action: 'block',
-    entries: entriesOf('strict=x'),
-    for: '1h',
+  beforeEach(() =>
+    waitFor('all nodes to be up', async () => {
+      const nodes = await nodesOf(server);
+      return nodes.length === 6 && nodes.every(({ up }) => up);
+    }),
+  );
+  afterAll(async () => {
+    client.close();
+    await server.stop();
   });
-  expect((await askBuckets(server, { action: 'blocks' })).controls).toMatchObject([{ id: controls[0]?.id }]);
-  await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
-});
 
-test('tenants of a dead shard are decided locally and charged later, and others are not affected', async () => {
-  const { server, client } = await start({ WORKERS: '2' });
-  await untilAllServe(server);
-  await waitFor('all nodes to be up', async () => {
-    const nodes = await nodesOf(server);
-    return nodes.length === 6 && nodes.every(({ up }) => up);
-  });
-  for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
-  const top = await httpRequest(server.debugPort, '/top', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"by":"used","limit":100}',
-  });
-  const shown = (JSON.parse(top.body) as TopAnswer).top.map(({ used, used_ratio }) => [used, used_ratio]);
-  expect(shown).toEqual(TENANTS.map(() => [10, 0.25]));
-  const [dead, ...others] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
-  dead.pause();
-  closers.push(() => dead.resume());
-  const up = (node: ClusterNode): Promise<number> =>
-    metric(server, `weir_redis_node_up{redis="main",node="${node.address}"}`);
-  await waitFor('the loss', async () => {
-    // A worker that sends no calls to the shard detects its failure later.
-    await Promise.all(OTHERS.map((tenant) => left(client, 1, tenant)));
-    return (await up(dead)) === 0;
-  });
-  expect(await nodesOf(server)).toContainEqual({ redis: 'main', name: dead.address, up: false });
-  expect(await Promise.all(others.map(up))).toEqual([1, 1]);
-  const remaining = await remainingOfEach(client);
-  const isLocal = remaining.map((count) => count !== 29);
-  expect(isLocal.filter(Boolean).length).toBeGreaterThan(0);
-  expect(isLocal.filter((is) => !is).length).toBeGreaterThan(0);
-  const lines = server.log().filter(({ msg }) => String(msg).includes(dead.address));
-  expect(lines.some(({ msg }) => /cannot be used.*no answer/.test(String(msg)))).toBe(true);
-  dead.resume();
-  await waitFor('the charges', async () => {
-    return (await up(dead)) === 1 && (await metric(server, 'weir_local_charges_waiting')) === 0;
-  });
-  expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
-  // The level of the buckets is not known, so the charge is large enough for any level.
-  (await remainingOfEach(client)).forEach((count, i) => {
-    if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
-    else expect(count).toBe(28);
-  });
-  await cluster.waitStable();
-});
-
-test('a denied request over several slots gives back tokens, and its denial is cached', async () => {
-  const { server, client } = await start({});
-  expect(await left(client, 5, 'strict=s')).toEqual([0]);
-  for (let i = 0; i < 3; i++) {
-    const { response } = await client.ask('d', [
-      ...TENANTS.map((tenant) => descriptor([tenant])),
-      descriptor(['strict=s']),
+  test('operators view and change the buckets of every node, through either worker', async () => {
+    for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
+    for (const tenant of TENANTS) {
+      const entries = entriesOf(tenant);
+      const [shown] = (await askBuckets(server, { action: 'show', entries })).buckets;
+      expect(shown).toMatchObject({ now: { left: 30 }, redis_slot: expect.any(Number) });
+      const [granted] = (await askBuckets(server, { action: 'grant', entries, tokens: 20, over: true }))
+        .buckets;
+      expect(granted).toMatchObject({ before: { left: 30 }, now: { left: 50 } });
+    }
+    expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 49));
+    const { controls } = await askBuckets(server, {
+      action: 'block',
+      entries: entriesOf('strict=x'),
+      for: '1h',
+    });
+    expect((await askBuckets(server, { action: 'blocks' })).controls).toMatchObject([
+      { id: controls[0]?.id },
     ]);
-    expect(response?.overallCode).toBe(CODE.OVER_LIMIT);
-  }
-  await waitFor('the end of giving back', async () => {
-    return (await metric(server, 'weir_redis_give_backs_total{result="made"}')) === 3;
+    await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
   });
-  expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 39));
-  await left(client, 1, 'strict=s');
-  const before = await metric(server, 'weir_deny_cache_answers_total');
-  await left(client, 1, 'strict=s');
-  expect(await metric(server, 'weir_deny_cache_answers_total')).toBe(before + 1);
+
+  test('tenants of a dead shard are decided locally and charged later, and others are not affected', async () => {
+    for (const tenant of SHARDED) expect(await left(client, 10, tenant)).toEqual([30]);
+    const top = await httpRequest(server.debugPort, '/top', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"by":"used","limit":100}',
+    });
+    const shown = (JSON.parse(top.body) as TopAnswer).top
+      .filter(({ entries }) => entries.some(({ value }) => value?.startsWith('sharded')))
+      .map(({ used, used_ratio }) => [used, used_ratio]);
+    expect(shown).toEqual(SHARDED.map(() => [10, 0.25]));
+    const [dead, ...others] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
+    dead.pause();
+    closers.push(() => dead.resume());
+    const up = (node: ClusterNode): Promise<number> =>
+      metric(server, `weir_redis_node_up{redis="main",node="${node.address}"}`);
+    await waitFor('the loss', async () => {
+      // A worker that sends no calls to the shard detects its failure later.
+      await Promise.all(OTHERS.map((tenant) => left(client, 1, tenant)));
+      return (await up(dead)) === 0;
+    });
+    expect(await nodesOf(server)).toContainEqual({ redis: 'main', name: dead.address, up: false });
+    expect(await Promise.all(others.map(up))).toEqual([1, 1]);
+    const remaining = await remainingOfEach(client, SHARDED);
+    const isLocal = remaining.map((count) => count !== 29);
+    expect(isLocal.filter(Boolean).length).toBeGreaterThan(0);
+    expect(isLocal.filter((is) => !is).length).toBeGreaterThan(0);
+    const lines = server.log().filter(({ msg }) => String(msg).includes(dead.address));
+    expect(lines.some(({ msg }) => /cannot be used.*no answer/.test(String(msg)))).toBe(true);
+    dead.resume();
+    await waitFor('the charges', async () => {
+      return (await up(dead)) === 1 && (await metric(server, 'weir_local_charges_waiting')) === 0;
+    });
+    expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
+    // The level of the buckets is not known, so the charge is large enough for any level.
+    (await remainingOfEach(client, SHARDED)).forEach((count, i) => {
+      if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
+      else expect(count).toBe(28);
+    });
+    await cluster.waitStable();
+  });
+
+  test('a denied request over several slots gives back tokens, and its denial is cached', async () => {
+    expect(await left(client, 5, 'strict=s')).toEqual([0]);
+    const giveBacks = (): Promise<number> => metric(server, 'weir_redis_give_backs_total{result="made"}');
+    const made = await giveBacks();
+    for (let i = 0; i < 3; i++) {
+      const { response } = await client.ask('d', [
+        ...TENANTS.map((tenant) => descriptor([tenant])),
+        descriptor(['strict=s']),
+      ]);
+      expect(response?.overallCode).toBe(CODE.OVER_LIMIT);
+    }
+    await waitFor('the end of giving back', async () => (await giveBacks()) === made + 3);
+    expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 39));
+    await left(client, 1, 'strict=s');
+    const before = await metric(server, 'weir_deny_cache_answers_total');
+    await left(client, 1, 'strict=s');
+    expect(await metric(server, 'weir_deny_cache_answers_total')).toBe(before + 1);
+  });
 });
 
 describe('a second Redis', () => {
