@@ -22,9 +22,10 @@ const PATHS: readonly (readonly ['http' | 'debug', string])[] = [
   ['debug', '/rlconfig?format=tree'],
 ];
 
-export const VIEW_CASES: readonly StallCase[] = PATHS.flatMap(([port, path]) => [
+const VIEW_CASES: readonly StallCase[] = PATHS.flatMap(([port, path]) => [
   { name: path, attack: get(port, path, 1) },
-  { name: `${path}, 40 pipelined`, attack: get(port, path, 40) },
+  { name: `${path}, 40 pipelined`, attack: get(port, path, 40), connections: [1] },
+  { name: `${path}, 10 pipelined`, attack: get(port, path, 10), connections: [16] },
 ]);
 
 export const VIEW_GROUP: StallGroup = {
