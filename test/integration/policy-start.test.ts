@@ -2,21 +2,28 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
+import { openPolicies } from '../../src/server/policies/open-policies.js';
+import { StartError } from '../../src/server/start-error.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
+import { openPoliciesOf } from '../support/policy/open-policies.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
+const openInProcess = (env: NodeJS.ProcessEnv) => openPoliciesOf(env, openPolicies);
+
 let dir: TempDir;
 let server: WeirServer | undefined;
+let opened: Awaited<ReturnType<typeof openInProcess>> | undefined;
 beforeEach(() => {
   dir = new TempDir();
 });
 afterEach(async () => {
   await server?.stop();
-  server = undefined;
+  opened?.provider.close();
+  [server, opened] = [undefined, undefined];
   dir.remove();
 });
 
@@ -35,31 +42,29 @@ async function detail(): Promise<Detail> {
 
 /** Returns the domains in effect. */
 async function domains(): Promise<string> {
-  const { policy } = await detail();
-  return policy.domains.flatMap(({ domain, state }) => (state === 'absent' ? [] : [domain])).join();
+  const known = opened?.provider.domains() ?? (await detail()).policy.domains;
+  return known.flatMap(({ domain, state }) => (state === 'absent' ? [] : [domain])).join();
 }
 
 const untilDomains = (expected: string): Promise<unknown> =>
   waitFor(`the domains ${expected}`, async () => (await domains()) === expected || undefined);
 
-/** Starts a server that must exit, and returns its output. */
+/** Opens policies that must be refused, and returns the reasons. */
 async function refused(env: NodeJS.ProcessEnv): Promise<string> {
-  const ended = await startWeir({ env, untilHealthy: false });
-  expect(await ended.process.exited).toEqual({ code: 1, signal: null });
-  return ended.process.lines().join('\n').replaceAll(dir.path, '');
+  const error = await openInProcess(env).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StartError);
+  return (error as StartError).lines.join('\n').replaceAll(dir.path, '');
 }
 
 test("the reference's variables, as Istio's sample sets them", async () => {
   dir.write('ratelimit/config/config.yaml', 'domain: a\n');
   dir.write('ratelimit/config/.hidden', 'no policy');
-  server = await startWeir({
-    env: {
-      RUNTIME_ROOT: dir.path,
-      RUNTIME_SUBDIRECTORY: 'ratelimit',
-      RUNTIME_WATCH_ROOT: 'false',
-      RUNTIME_IGNOREDOTFILES: 'true',
-      USE_STATSD: 'false',
-    },
+  opened = await openInProcess({
+    RUNTIME_ROOT: dir.path,
+    RUNTIME_SUBDIRECTORY: 'ratelimit',
+    RUNTIME_WATCH_ROOT: 'false',
+    RUNTIME_IGNOREDOTFILES: 'true',
+    USE_STATSD: 'false',
   });
   expect(await domains()).toBe('a');
   dir.write('ratelimit/config/more', 'domain: b\n');
@@ -75,7 +80,7 @@ test('MERGE_DOMAIN_CONFIG decides whether two files can contain one domain', asy
   }
   const env = { RUNTIME_ROOT: dir.path };
   expect(await refused(env)).toMatch(/MERGE_DOMAIN_CONFIG/);
-  server = await startWeir({ env: { ...env, MERGE_DOMAIN_CONFIG: 'true' } });
+  opened = await openInProcess({ ...env, MERGE_DOMAIN_CONFIG: 'true' });
   expect(await domains()).toBe('a');
 });
 
@@ -114,11 +119,12 @@ describe('a start', () => {
 
   test('fails without the directory, and names its path and variables', async () => {
     expect(await refused({ RUNTIME_ROOT: dir.join('nowhere') })).toContain(
-      '"/nowhere/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY points there',
+      '"/nowhere/config" does not exist; create this directory, which ' +
+        'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY specifies',
     );
   });
 
-  test('serves valid domains next to an invalid one, and reports the latter', async () => {
+  test('serves valid domains next to an invalid one, which it reports; SIGHUP reloads invalid files', async () => {
     dir.write('good.yaml', 'domain: good\n');
     dir.write('bad.yaml', 'domain: bad\nphase: never\n');
     server = await startWeir({ env: { CONFIG_PATH: dir.path } });
@@ -134,22 +140,32 @@ describe('a start', () => {
     dir.write('bad.yaml', 'domain: bad\n');
     await untilDomains('bad,good');
     expect((await detail()).policy.lastReload).toBe('ok');
+
+    dir.write('bad.yaml', 'domain: bad\nphase: never\n');
+    dir.write('good.yaml', 'domain: good2\n');
+    server.process.signal('SIGHUP');
+    await untilDomains('bad,good2');
+    await waitFor('the log', () =>
+      server?.log().some(({ domain, msg }) => domain === 'bad' && String(msg).includes('previous version')),
+    );
+    await waitFor('the signal', () => server?.log().some(({ reason }) => reason === 'signal'));
+    expect((await httpRequest(server.httpPort, '/healthcheck')).body).toBe('OK');
   });
 
   test('names some of many invalid domains, and their number', async () => {
     dir.write('good.yaml', 'domain: good\n');
     for (let i = 0; i < 30; i++) dir.write(`bad${i}.yaml`, `domain: bad${i}\nphase: never\n`);
-    server = await startWeir({ env: { CONFIG_PATH: dir.path } });
-    const lines = server.log().filter(({ msg }) => String(msg).startsWith('the domain is invalid'));
+    opened = await openInProcess({ CONFIG_PATH: dir.path });
+    const lines = opened.log().filter(({ msg }) => String(msg).startsWith('the domain is invalid'));
     expect(lines.length).toBe(20);
-    expect(server.log()).toContainEqual(
+    expect(opened.log()).toContainEqual(
       expect.objectContaining({ bad: 30, msg: expect.stringContaining('/rlconfig?format=json') }),
     );
   });
 
   test('serves no domain with an empty directory', async () => {
     mkdirSync(dir.join('config'));
-    server = await startWeir({ env: { RUNTIME_ROOT: dir.path } });
+    opened = await openInProcess({ RUNTIME_ROOT: dir.path });
     expect(await domains()).toBe('');
     dir.write('config/a', 'domain: a\n');
     await untilDomains('a');
@@ -185,21 +201,4 @@ describe('a start', () => {
       client.close();
     }
   });
-});
-
-test('SIGHUP reloads invalid files: valid domains change, and the invalid domain stays', async () => {
-  dir.write('a.yaml', 'domain: a\n');
-  dir.write('b.yaml', 'domain: b\n');
-  server = await startWeir({ env: { CONFIG_PATH: dir.path } });
-  dir.write('a.yaml', 'domain: a\nphase: never\n');
-  dir.write('b.yaml', 'domain: b2\n');
-  server.process.signal('SIGHUP');
-  await untilDomains('a,b2');
-  await waitFor(
-    'the log',
-    () =>
-      server?.log().some(({ domain, msg }) => domain === 'a' && String(msg).includes('previous version')) ||
-      undefined,
-  );
-  expect((await httpRequest(server.httpPort, '/healthcheck')).body).toBe('OK');
 });

@@ -1,13 +1,11 @@
 import { openXdsPolicies } from '../../../src/server/policies/xds-policies.js';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
-import { LogOutput } from '../../../src/telemetry/log-output.js';
-import { createLogger } from '../../../src/telemetry/logger.js';
 import { RlsClient, type RlsReply } from '../grpc/rls-client.js';
 import { descriptor } from '../policy/decider.js';
+import { openPoliciesOf } from '../policy/open-policies.js';
 import { httpRequest } from '../process/http-client.js';
 import { waitFor } from '../process/wait-for.js';
 import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from '../xds/xds-server.js';
-import { parseLog, startWeir, type WeirServer } from './weir.js';
+import { startWeir, type WeirServer } from './weir.js';
 
 /** Returns settings for policies from the management server on `port`, with short pauses. */
 function settingsOf(port: number): NodeJS.ProcessEnv {
@@ -29,38 +27,16 @@ export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise
   return startWeir({ untilHealthy: false, env: { ...settingsOf(port), ...env } });
 }
 
-/**
- * Follows policies in this process as {@link startXdsWeir} does in another one. By default, it does not wait for the
- * first configuration. `limitOf` returns the requests per unit that a domain allows each value of a key.
- */
-export async function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
-  const read = readSettings({
+/** Follows policies in this process. By default, it does not wait for the first configuration. */
+export function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
+  const settings = {
     ...settingsOf(port),
     FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
     // The timer of a limit would keep the test process alive.
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '0',
     ...env,
-  });
-  if (!read.ok) throw new Error(read.errors.join());
-  let text = '';
-  const write = (bytes: Uint8Array): number => {
-    text += Buffer.from(bytes).toString();
-    return bytes.length;
   };
-  const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
-  const provider = await openXdsPolicies(read.settings, log, stopping ?? new AbortController().signal);
-  return {
-    provider,
-    log: () => parseLog(text.trim().split('\n')),
-    limitOf(domain: string, key = 'k'): number | undefined {
-      const { rate } =
-        provider
-          .current()
-          ?.domains.get(domain)
-          ?.match([{ key, value: 'v' }]).rules[0] ?? {};
-      return rate !== undefined && 'requestsPerUnit' in rate ? rate.requestsPerUnit : undefined;
-    },
-  };
+  return openPoliciesOf(settings, openXdsPolicies, stopping);
 }
 
 export function untilServing(weir: WeirServer): Promise<boolean> {
