@@ -87,8 +87,11 @@ describePage('with buckets in memory', () => {
   });
 });
 
-// Two workers on Redis show everything that one process shows, plus the workers themselves.
-describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) => {
+// Two workers on Redis show everything that memory shows, except for the text about the store on the overview.
+describePage.each([
+  ['memory', ['overview']],
+  ['Redis with two workers', VIEW_NAMES],
+] as const)('%s', (store, views) => {
   beforeAll(() => start(store));
   afterAll(() => shop?.stop());
 
@@ -98,14 +101,14 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
     { width: 'phone', scheme: 'light' },
     { width: 'phone', scheme: 'dark' },
   ] as const)('$width, $scheme', (look) => {
-    test('every view passes axe-core, and none is wider than the screen', async () => {
+    test('the views pass axe-core, and none is wider than the screen', async () => {
       const page = await scene.open(shop.server.debugPort, look);
       const findings: string[] = [];
       const checkAccessibility = async (what: string) => {
         findings.push(...(await axeViolations(page)).map((finding) => `${what}: ${finding}`));
         expect([what, await overflow(page)]).toEqual([what, 0]);
       };
-      for (const view of VIEW_NAMES) {
+      for (const view of views) {
         await goTo(page, view);
         if (view === 'rules') {
           await page.locator('.rule summary').first().click();
@@ -114,10 +117,12 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
         if (view === 'bucket') await showBucket(page, 'shop', { customer: 'mallory' });
         await checkAccessibility(view);
       }
-      await goTo(page, 'bucket');
-      await page.getByRole('button', { name: 'Grant…' }).click();
-      await page.getByRole('button', { name: 'Confirm' }).waitFor();
-      await checkAccessibility('dialog');
+      if (store !== 'memory') {
+        await goTo(page, 'bucket');
+        await page.getByRole('button', { name: 'Grant…' }).click();
+        await page.getByRole('button', { name: 'Confirm' }).waitFor();
+        await checkAccessibility('dialog');
+      }
       expect(findings).toEqual([]);
     });
   });

@@ -61,6 +61,9 @@ describePage.each(STORES)('%s', (store) => {
     await expect(workers.count()).resolves.toBe(store.includes('two') ? 2 : 0);
   });
 
+  // One process on Redis differs from the other two servers only on the overview.
+  if (store === 'Redis') return;
+
   test('charts show what was allowed, denied, and would have been denied', async () => {
     const page = await open();
     // A step of the history lasts five seconds.
