@@ -7,8 +7,8 @@ import { soak } from './soak/soak.js';
 
 test('memory, open files and event loop delay remain stable under load and faults', async () => {
   const seed = 1;
-  const failures = await soak({ ms: 5000, seed, rate: 1000, print: () => {} });
-  expect({ failures, again: `npm run soak -- --minutes 0.1 --rate 1000 --seed ${seed}` }).toMatchObject({
+  const failures = await soak({ ms: 3000, seed, rate: 1000, print: () => {} });
+  expect({ failures, again: `npm run soak -- --minutes 0.05 --rate 1000 --seed ${seed}` }).toMatchObject({
     failures: [],
   });
 }, 120_000);
