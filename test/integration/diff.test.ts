@@ -84,7 +84,7 @@ describe('weir diff', () => {
           tightens: true,
           before: '10 per minute',
           after: '5 per minute',
-          text: '10 per minute becomes 5 per minute; fewer per window',
+          text: '10 per minute becomes 5 per minute; fewer hits per window',
         },
       ],
     });

@@ -31,26 +31,26 @@ interface NarrowingTexts {
 }
 
 const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
-  closed: { tightens: 'every request is denied', loosens: 'every request was denied' },
-  limited: { tightens: 'there was no limit', loosens: 'no limit' },
-  fewer_per_window: { tightens: 'fewer per window', loosens: 'more per window' },
+  closed: { tightens: 'every request is now denied', loosens: 'every request was denied' },
+  limited: { tightens: 'there was no limit', loosens: 'there is no longer a limit' },
+  fewer_per_window: { tightens: 'fewer hits per window', loosens: 'more hits per window' },
   denied_hits_count: {
     tightens: 'denied hits now count as well',
     loosens: 'denied hits no longer count',
   },
-  fewer_at_once: { tightens: 'fewer at once', loosens: 'more at once' },
+  fewer_at_once: { tightens: 'fewer hits at once', loosens: 'more hits at once' },
   slower_refill: { tightens: 'slower refill', loosens: 'faster refill' },
-  fewer_in_the_long_run: { tightens: 'fewer in the long run', loosens: 'more in the long run' },
+  fewer_in_the_long_run: { tightens: 'fewer hits in the long run', loosens: 'more hits in the long run' },
   charges_leave_debt: {
-    tightens: 'charges may now exceed the limit, and requests wait until the debt is paid',
+    tightens: 'charges may now exceed the remaining hits, and requests are denied until the debt is paid',
   },
-  charges_are_denied: { tightens: 'charges that do not fit are now denied' },
+  charges_are_denied: { tightens: 'charges that exceed the remaining hits are now denied' },
   deeper_debt: {
     tightens: 'a larger debt takes longer to pay off',
     loosens: 'a smaller debt is paid off sooner',
   },
   most_in_window: {
-    tightens: 'previously, one such window allowed up to <most> hits',
+    tightens: 'previously, one window of the new length allowed up to <most> hits',
     loosens: 'one window of the old length may now allow up to <most> hits',
   },
   most_at_once: {

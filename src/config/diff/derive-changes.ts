@@ -36,7 +36,7 @@ function deriveChange(
   text: string,
   shown: Pick<LocalChange, 'before' | 'after'>,
 ): LocalChange {
-  const sentence = `derive[${place}], ${text}; other limits may apply to requests`;
+  const sentence = `derive[${place}], ${text}; different limits may now apply to requests`;
   return { setting: 'derive', effect, tightens: true, ...shown, text: sentence };
 }
 

@@ -70,7 +70,7 @@ function domainChanges(
   ];
 }
 
-const ON_OVERRIDES = 'applies to limits that callers send; the effect on rules is listed below';
+const ON_OVERRIDES = 'applies only to limits in requests; the effect on rules is listed below';
 
 function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];

@@ -70,7 +70,7 @@ function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChan
   );
 }
 
-const ON_OVERRIDES = 'applies to limits that callers send';
+const ON_OVERRIDES = 'applies only to limits in requests';
 
 /** Reports a changed phase of a node, unless the change is already reported for its limits or its parent. */
 function overridesChange(
@@ -133,10 +133,10 @@ function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | u
   const [was, is] = [matcherName(before.matcher), matcherName(after.matcher)];
   if (was === is) return undefined;
   const named = after.shareThreshold
-    ? 'its statistics and the shared bucket are named'
-    : 'its statistics are named';
+    ? 'the statistics and the shared bucket are named'
+    : 'the statistics are named';
   const reason = `${named} after the first item of the list and start over`;
-  return shift(matcherField(after.matcher), 'changes', `${was} first`, `${is} first`, reason);
+  return shift(matcherField(after.matcher), 'changes', `first item ${was}`, `first item ${is}`, reason);
 }
 
 /** Reports a changed candidate. Candidates never change an answer. */
@@ -366,8 +366,8 @@ export function shareChange(
 ): LocalChange | undefined {
   if (before.shareThreshold === after.shareThreshold) return undefined;
   const reason = after.shareThreshold
-    ? 'all its values now share one bucket'
-    : 'each value now has its own bucket';
+    ? 'all matching values now share one bucket'
+    : 'each matching value now has its own bucket';
   const effect = effectOf(after.shareThreshold && limits, before.shareThreshold && limited);
   return shift('share_threshold', effect, onOff(before.shareThreshold), onOff(after.shareThreshold), reason);
 }

@@ -115,7 +115,7 @@ export function whyOthersCanDeny(
   return otherQuotasCanDeny(before, after, context) ? OTHER_QUOTAS_CAN_DENY : '';
 }
 
-const OTHER_QUOTAS_CAN_DENY = 'other quotas can deny without it';
+const OTHER_QUOTAS_CAN_DENY = 'other quotas can now deny without this quota';
 
 /**
  * Tells whether quotas elsewhere can at some time deny requests that `before` kept them from denying and `after` does
@@ -255,7 +255,7 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   const reasons = [
     was && !is ? 'no rule replaces this rule under the new name' : '',
     !was && is ? 'other rules replace this rule under the new name' : '',
-    before.statSuffix === after.statSuffix ? '' : 'its bucket starts over',
+    before.statSuffix === after.statSuffix ? '' : "the rule's bucket starts over",
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');
   return shift(
@@ -274,8 +274,8 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
   const held = context.quotasAfter > 0 ? added.filter((name) => context.suppressingBefore.has(name)) : [];
   const reasons = [
-    gone.length > 0 ? `${gone.map(quoted).join(', ')} now applies as well` : '',
-    held.length > 0 ? `other quotas can deny without ${held.map(quoted).join(', ')}` : '',
+    gone.length > 0 ? `no longer replaced: ${gone.map(quoted).join(', ')}` : '',
+    held.length > 0 ? `other quotas can now deny without ${held.map(quoted).join(', ')}` : '',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');
   const tightens = held.length > 0 || gone.some((name) => context.denyingAfter.has(name));
@@ -288,7 +288,7 @@ function placeChange(before: Rule, after: Rule): LocalChange | undefined {
   if (before.statSuffix === after.statSuffix || before.name !== after.name) return undefined;
   const place = ({ statSuffix }: Rule): string =>
     statSuffix === '' ? 'alone' : `item ${statSuffix.slice(1)} of a list`;
-  return shift('place', 'changes', place(before), place(after), 'its bucket starts over');
+  return shift('place', 'changes', place(before), place(after), "the rule's bucket starts over");
 }
 
 /**
@@ -342,7 +342,7 @@ function headersChange(
   const [old, now] = [before ?? domainBefore[field], after ?? domainAfter[field]];
   if (describeHeaders(old) === describeHeaders(now)) return undefined;
   const text = (own: HeaderFamilies | undefined): string =>
-    own === undefined ? "the domain's" : describeHeaders(own);
+    own === undefined ? "the domain's value" : describeHeaders(own);
   return shift(key, 'changes', text(before), text(after));
 }
 
@@ -368,7 +368,7 @@ export function unmatchedChange(
   after: { readonly onUnmatched: UnmatchedMode },
 ): LocalChange | undefined {
   const [was, is] = [before.onUnmatched, after.onUnmatched];
-  return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'only the log differs');
+  return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'affects only the log');
 }
 
 /** Reports a change without its values, which may be long or secret. */

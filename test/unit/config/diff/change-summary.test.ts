@@ -22,7 +22,7 @@ describe('what a reload changed', () => {
       {
         summary: '1 loosens, 1 removed',
         lines: [
-          { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more per window' },
+          { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more hits per window' },
           { domain: 'gone', text: 'removed: the domain, with 0 rules; its requests now have no limit' },
         ],
         more: 0,

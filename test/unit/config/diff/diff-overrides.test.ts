@@ -19,25 +19,25 @@ test.each<[what: string, before: string, after: string, line: string]>([
     'of a node without limits',
     `{ key: a, phase: monitoring, ${CHILD} }`,
     `{ key: a, ${CHILD} }`,
-    'a: tightens !: phase: monitoring becomes active; applies to limits that callers send',
+    'a: tightens !: phase: monitoring becomes active; applies only to limits in requests',
   ],
   [
     'of a list whose limits have their own',
     '{ key: a, phase: active, rate_limits: [{ unit: day, requests_per_unit: 1, phase: active }] }',
     '{ key: a, phase: monitoring, rate_limits: [{ unit: day, requests_per_unit: 1, phase: active }] }',
-    'a: loosens: phase: active becomes monitoring; applies to limits that callers send',
+    'a: loosens: phase: active becomes monitoring; applies only to limits in requests',
   ],
   [
     'of a node without limits that is new',
     '',
     '{ key: a, phase: monitoring }',
-    'a: appears: phase: active becomes monitoring; applies to limits that callers send',
+    'a: appears: phase: active becomes monitoring; applies only to limits in requests',
   ],
   [
     'of a node without limits that is removed',
     '{ key: a, phase: monitoring }',
     '',
-    'a: vanishes !: phase: monitoring becomes active; applies to limits that callers send',
+    'a: vanishes !: phase: monitoring becomes active; applies only to limits in requests',
   ],
 ])('the phase %s', (_, before, after, line) => {
   expect(linesOf(before, after)).toEqual([line]);

@@ -30,7 +30,12 @@ describe('a quota that no longer suppresses other quotas tightens', () => {
       quota('phase: { active: 2026-06-01T00:00:00Z },'),
       'phase: active becomes monitoring (active from 2026-06-01T00:00:00.000Z)',
     ],
-    ['without a limit', quota(), quota('', 'unlimited: true'), '10 per minute becomes unlimited; no limit'],
+    [
+      'without a limit',
+      quota(),
+      quota('', 'unlimited: true'),
+      '10 per minute becomes unlimited; there is no longer a limit',
+    ],
     [
       'no longer in shadow mode, before its phase',
       quota('shadow_mode: true, phase: monitoring,'),
@@ -46,7 +51,7 @@ describe('a quota that no longer suppresses other quotas tightens', () => {
   ])('%s', (_, before, after, text) => {
     expect(changesOf(before, after)).toEqual([
       `not: ${text}`,
-      `tightens: ${text}; other quotas can deny without it`,
+      `tightens: ${text}; other quotas can now deny without this quota`,
     ]);
     // The reverse change removes no quota.
     expect(changesOf(after, before)[1]).not.toContain('other quotas');
@@ -56,7 +61,7 @@ describe('a quota that no longer suppresses other quotas tightens', () => {
     const rules = (replaces: string): string =>
       `${quota('', `${LIMIT}, name: own`)}, { key: c, rate_limit: { unlimited: true, ${replaces} } }`;
     expect(changesOf(rules(''), rules('replaces: [{ name: own }]'))[1]).toBe(
-      'tightens: replaces: none becomes "own"; other quotas can deny without "own"',
+      'tightens: replaces: none becomes "own"; other quotas can now deny without "own"',
     );
   });
 });
@@ -67,6 +72,6 @@ test('the limit of a quota that is never enforced counts next to other quotas', 
   const text = '10 per minute becomes 5 per minute; ';
   expect(changesOf(of(LIMIT), of(lower))).toEqual([
     `not: ${text}the rule never denies`,
-    `tightens: ${text}fewer per window`,
+    `tightens: ${text}fewer hits per window`,
   ]);
 });

@@ -59,14 +59,14 @@ describe('another spelling', () => {
   });
 
   test.each([
-    ['', 'its statistics are named after the first item of the list and start over'],
+    ['', 'the statistics are named after the first item of the list and start over'],
     [
       'share_threshold: true, ',
-      'its statistics and the shared bucket are named after the first item of the list and start over',
+      'the statistics and the shared bucket are named after the first item of the list and start over',
     ],
   ])('that starts a list with another item renames the node: %s', (share, reason) => {
     expect(linesOf(node(`${share}value_regex: [a+, b+],`), node(`${share}value_regex: [b+, a+],`))).toEqual([
-      `k~b+,…: changes: value_regex: a+ first becomes b+ first; ${reason}`,
+      `k~b+,…: changes: value_regex: first item a+ becomes first item b+; ${reason}`,
     ]);
   });
 
@@ -74,7 +74,7 @@ describe('another spelling', () => {
     const own = `${MINUTE}, response_headers: [ratelimit]`;
     expect(
       linesOf(top('response_headers: [retry-after]'), top('response_headers: [retry-after]', own)),
-    ).toEqual(["k: changes: response_headers: the domain's becomes ratelimit"]);
+    ).toEqual(["k: changes: response_headers: the domain's value becomes ratelimit"]);
     expect(
       linesOf(top('response_headers: [ratelimit]'), top('response_headers: [retry-after]', own)),
     ).toEqual([': changes: response_headers: ratelimit becomes retry-after']);

@@ -26,12 +26,12 @@ describe('a limit', () => {
     [
       MINUTE,
       'unit: minute, requests_per_unit: 5',
-      'tightens: 10 per minute becomes 5 per minute; fewer per window',
+      'tightens: 10 per minute becomes 5 per minute; fewer hits per window',
     ],
     [
       MINUTE,
       'unit: minute, requests_per_unit: 20',
-      'loosens: 10 per minute becomes 20 per minute; more per window',
+      'loosens: 10 per minute becomes 20 per minute; more hits per window',
     ],
     [
       MINUTE,
@@ -41,12 +41,12 @@ describe('a limit', () => {
     [
       'unit: hour, requests_per_unit: 600',
       MINUTE,
-      'tightens: 600 per hour becomes 10 per minute; previously, one such window allowed up to 600 hits',
+      'tightens: 600 per hour becomes 10 per minute; previously, one window of the new length allowed up to 600 hits',
     ],
     [
       MINUTE,
       'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; previously, one such window allowed up to 50 hits',
+      'tightens: 10 per minute becomes 10 per 5 minutes; previously, one window of the new length allowed up to 50 hits',
     ],
     [
       MINUTE,
@@ -63,13 +63,13 @@ describe('a limit', () => {
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
       'token_bucket: { max_tokens: 5, fill_interval: 2s }',
-      'tightens: token bucket (10 tokens, 1 every 1s) becomes token bucket (5 tokens, 1 every 2s); fewer ' +
+      'tightens: token bucket (10 tokens, 1 every 1s) becomes token bucket (5 tokens, 1 every 2s); fewer hits ' +
         'at once, slower refill',
     ],
     [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, one such window allowed up to 30 hits',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, one window of the new length allowed up to 30 hits',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
@@ -78,17 +78,17 @@ describe('a limit', () => {
         'one window of the old length may now allow up to 120 hits',
     ],
     ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
-    [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; no limit'],
+    [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; there is no longer a limit'],
     [
       MINUTE,
       'unit: day, requests_per_unit: 0',
-      'tightens: 10 per minute becomes 0 per day; every request is denied',
+      'tightens: 10 per minute becomes 0 per day; every request is now denied',
     ],
     [
       MINUTE,
       `${MINUTE}, allow_debt: true`,
-      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges may now exceed the limit, ' +
-        'and requests wait until the debt is paid',
+      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges may now exceed the ' +
+        'remaining hits, and requests are denied until the debt is paid',
     ],
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
@@ -124,7 +124,7 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, response_headers: [retry-after]`,
-      "changes: response_headers: the domain's becomes retry-after",
+      "changes: response_headers: the domain's value becomes retry-after",
     ],
     [MINUTE, `${MINUTE}, denied_response: problem+json`, 'changes: denied_response is set'],
   ])('%s -> %s', (before, after, line) => {
@@ -157,7 +157,7 @@ describe('a limit', () => {
       'changes: candidate: none becomes 5 per hour; answers do not change',
     ],
     ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
-    ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; only the log differs'],
+    ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; affects only the log'],
   ])('next to it: %s -> %s', (before, after, line) => {
     expect(linesOf(limited(MINUTE, before), limited(MINUTE, after))).toEqual([`k: ${line}`]);
   });
@@ -172,7 +172,7 @@ describe('a limit', () => {
 
 test('on_unmatched is reported where it is written, not at every node below', () => {
   const rules = '{ key: k, descriptors: [{ key: l }] }, { key: own, on_unmatched: warn }';
-  const changed = 'changes: on_unmatched: warn becomes ignore; only the log differs';
+  const changed = 'changes: on_unmatched: warn becomes ignore; affects only the log';
   expect(linesOf(file(rules), file(rules, 'on_unmatched: ignore'))).toEqual([`: ${changed}`]);
   expect(linesOf(file(rules), file(rules.replace('key: k,', 'key: k, on_unmatched: ignore,')))).toEqual([
     `k: ${changed}`,
@@ -183,11 +183,11 @@ test('on_unmatched is reported for a node that is added, removed or gets another
   const ignores = (key: string): string =>
     file(`{ key: ${key}, on_unmatched: ignore, descriptors: [{ key: l }] }`);
   expect(linesOf(ignores('k'), ignores('m'))).toEqual([
-    'm: appears: on_unmatched: warn becomes ignore; only the log differs',
-    'k: vanishes: on_unmatched: ignore becomes warn; only the log differs',
+    'm: appears: on_unmatched: warn becomes ignore; affects only the log',
+    'k: vanishes: on_unmatched: ignore becomes warn; affects only the log',
   ]);
   expect(linesOf(ignores('k'), file('{ key: m, descriptors: [{ key: l }] }'))).toEqual([
-    'k: vanishes: on_unmatched: ignore becomes warn; only the log differs',
+    'k: vanishes: on_unmatched: ignore becomes warn; affects only the log',
   ]);
   // Settings at the top apply to both.
   const all = (key: string): string =>
@@ -218,23 +218,23 @@ describe('several limits', () => {
   test('one more tightens, and one less loosens', () => {
     expect(linesOf(limited(second), list(second, `${day}, name: daily`))).toEqual([
       'k[1]: loosens: 10 per second becomes 10 per second; denied hits no longer count',
-      'k[1]: changes: place: alone becomes item 1 of a list; its bucket starts over',
+      "k[1]: changes: place: alone becomes item 1 of a list; the rule's bucket starts over",
       'k[daily]: appears !: 250 per day',
     ]);
     expect(linesOf(list(second, day), list(day))).toEqual([
-      'k[1]: changes: place: item 2 of a list becomes item 1 of a list; its bucket starts over',
+      "k[1]: changes: place: item 2 of a list becomes item 1 of a list; the rule's bucket starts over",
       'k[1]: vanishes: 10 per second',
     ]);
     expect(linesOf(list(second), limited(second))).toEqual([
       'k: tightens: 10 per second becomes 10 per second; denied hits now count as well',
-      'k: changes: place: item 1 of a list becomes alone; its bucket starts over',
+      "k: changes: place: item 1 of a list becomes alone; the rule's bucket starts over",
     ]);
   });
 
   test('change their buckets with their index if they have no names', () => {
     expect(linesOf(list(second, day), list(day, second))).toEqual([
-      'k[1]: changes: place: item 2 of a list becomes item 1 of a list; its bucket starts over',
-      'k[2]: changes: place: item 1 of a list becomes item 2 of a list; its bucket starts over',
+      "k[1]: changes: place: item 2 of a list becomes item 1 of a list; the rule's bucket starts over",
+      "k[2]: changes: place: item 1 of a list becomes item 2 of a list; the rule's bucket starts over",
     ]);
   });
 
@@ -245,10 +245,10 @@ describe('several limits', () => {
       'k: changes: order: [a], [b] becomes [b], [a]; answers describe the first of several equal limits',
     ]);
     expect(linesOf(list(second, day), list(second, 'unit: day, requests_per_unit: 100'))).toEqual([
-      'k[2]: tightens: 250 per day becomes 100 per day; fewer per window',
+      'k[2]: tightens: 250 per day becomes 100 per day; fewer hits per window',
     ]);
     expect(linesOf(list(`${day}, name: a`), list(`${day}, name: b`))).toEqual([
-      'k[b]: changes: name: "a" becomes "b"; its bucket starts over',
+      'k[b]: changes: name: "a" becomes "b"; the rule\'s bucket starts over',
     ]);
   });
 });
@@ -328,7 +328,7 @@ describe('rules that suppressed other rules', () => {
   test('quotas deny only together, so removing one tightens', () => {
     const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
-      'b: vanishes !: 10 per minute, quota mode; now no limit; other quotas can deny without it',
+      'b: vanishes !: 10 per minute, quota mode; now no limit; other quotas can now deny without this quota',
     ]);
     expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
   });
@@ -352,7 +352,7 @@ describe('rules that replace others', () => {
       `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
     );
     expect(linesOf(replacing('base'), none)).toEqual([
-      'l: tightens: replaces: "base" becomes none; "base" now applies as well',
+      'l: tightens: replaces: "base" becomes none; no longer replaced: "base"',
     ]);
     expect(linesOf(none, replacing('base'))).toEqual(['l: loosens: replaces: none becomes "base"']);
   });
@@ -439,10 +439,10 @@ describe('the node that matches a value', () => {
     const pattern = (share: boolean): string =>
       file(`{ key: k, value: "a*", share_threshold: ${share}, rate_limit: { ${MINUTE} } }`);
     expect(linesOf(pattern(false), pattern(true))).toEqual([
-      'k=a*: tightens: share_threshold: off becomes on; all its values now share one bucket',
+      'k=a*: tightens: share_threshold: off becomes on; all matching values now share one bucket',
     ]);
     expect(linesOf(pattern(true), pattern(false))).toEqual([
-      'k=a*: loosens: share_threshold: on becomes off; each value now has its own bucket',
+      'k=a*: loosens: share_threshold: on becomes off; each matching value now has its own bucket',
     ]);
     const shared = `{ key: k, value: "a*", share_threshold: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(any), file(`${shared}, ${any}`))).toEqual([
@@ -494,17 +494,18 @@ describe('a domain', () => {
     [
       'derive: [{ entry: t, from: [api_key], sha256: {} }]',
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
-      'tightens: derive[0], t from api_key: 1 API key added; other limits may apply to requests',
+      'tightens: derive[0], t from api_key: 1 API key added; different limits may now apply to requests',
     ],
     [
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: globex } }]`,
-      'tightens: derive[0], t from api_key: 1 API key assigned to another t; other limits may apply to requests',
+      'tightens: derive[0], t from api_key: 1 API key assigned to another t; different limits may now ' +
+        'apply to requests',
     ],
     [
       'derive: [{ entry: g, from: [p], rules: [{ p: /a, value: x }, { value: y }] }]',
       'derive: [{ entry: g, from: [p], rules: [{ p: /b, value: x }, { value: y }] }]',
-      'tightens: derive[0], g from p: added: p=/b -> x; removed: p=/a -> x; other limits may apply to requests',
+      'tightens: derive[0], g from p: added: p=/b -> x; removed: p=/a -> x; different limits may now apply to requests',
     ],
   ])('%s', (before, after, line) => {
     expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);
@@ -529,7 +530,7 @@ describe('the text', () => {
       `{ key: k, rate_limit: { unit: minute, requests_per_unit: 5 } }, { key: m, rate_limit: { ${MINUTE} } }`,
     );
     expect(renderDiff(changesOf(before, after))).toBe(`domain d
-  k: tightens: 10 per minute becomes 5 per minute; fewer per window
+  k: tightens: 10 per minute becomes 5 per minute; fewer hits per window
   m: added (tightens): 10 per minute; previously no limit
   l: removed: 10 per minute; now no limit
 
@@ -541,7 +542,7 @@ describe('the text', () => {
   test('reports once what many rules inherit', () => {
     const nodes = Array.from({ length: 6 }, (_, i) => `{ key: k${i}, rate_limit: { ${MINUTE} } }`).join(', ');
     expect(renderDiff(changesOf(file(nodes, 'phase: monitoring'), file(nodes)))).toBe(`domain d
-  tightens: phase: monitoring becomes active; applies to limits that callers send; the effect on rules is listed below
+  tightens: phase: monitoring becomes active; applies only to limits in requests; the effect on rules is listed below
   6 rules (k0, k1 and 4 more): tightens: phase: monitoring becomes active
 
 7 tighten
