@@ -179,9 +179,9 @@ function checkField(name: string, value: string): string | undefined {
     case 'keep-alive':
     case 'transfer-encoding':
     case 'upgrade':
-      return 'a connection-specific field is not allowed in HTTP/2';
+      return 'connection-specific header fields are not allowed in HTTP/2';
     case 'te':
-      return value === 'trailers' ? undefined : 'te is not "trailers"';
+      return value === 'trailers' ? undefined : 'the te header field has a value other than "trailers"';
     default:
       return undefined;
   }

@@ -200,7 +200,7 @@ function duplicateHostAnswer(
   { headersDistinct }: IncomingMessage,
 ): HttpAnswer | undefined {
   if ((headersDistinct['host']?.length ?? 0) < 2) return undefined;
-  const reason = 'the request has several Host headers';
+  const reason = 'the request has several Host headers; send exactly one';
   return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
 }
 

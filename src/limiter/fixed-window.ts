@@ -8,7 +8,7 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 /** Maximum number of hits that a window counts; larger counts saturate. */
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
-const COUNT = 'counting hits never lowers the count of a window';
+const COUNT = "counting hits never lowers a window's count";
 
 /** Options of a window that differs from one plain unit. */
 export interface WindowOptions {

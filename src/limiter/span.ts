@@ -9,7 +9,7 @@ export interface Span {
   part: number;
 }
 
-const CARRY = 'a carry is between 0 and q';
+const CARRY = 'the fractional part of a span is at least 0 and less than q';
 
 /** Adds `whole` µs and `part` / q µs to `span`. */
 export function addTo(span: Span, whole: number, part: number, q: number): void {

@@ -69,7 +69,7 @@ function readLine(line: string): Line | string {
   if (name === undefined) return 'the line is not of the form KEY=VALUE';
   const unknown = (problem: string): Line => ({ name, problem });
   if (rest === undefined)
-    return unknown(`${name} has no "=", so its value is not in this file; add the value`);
+    return unknown(`${name} has no "=", so this file does not contain its value; add "=" and the value`);
   const value = readValue(rest.trim());
   if (value === undefined)
     return unknown(`the quoted value of ${name} does not end on this line; write the value on one line`);

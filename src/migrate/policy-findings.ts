@@ -12,8 +12,8 @@ import type { judgeByReference } from './read/reference-verdicts.js';
 const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 
 const NOT_LOADED =
-  'weir does not load this policy until the errors above are corrected, but loads all other policies.';
-const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then loads no policies.`;
+  'weir does not load this policy until you correct the errors above. weir loads all other policies.';
+const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then does not load any policy.`;
 const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit accepts this policy.`;
 
 /** Findings that apply to every installation. */
@@ -22,8 +22,13 @@ const GENERAL_FINDINGS: readonly Finding[] = [
     about: 'policy files',
     text: 'if a file is invalid, its domains keep their previous version, and weir reloads all other domains.',
   },
-  { about: 'requests', text: 'weir decides all descriptors of a request together.' },
-  { about: 'shutdown', text: 'weir answers current calls before it stops.' },
+  {
+    about: 'requests',
+    text:
+      'weir takes hits from all limits of a request or from none, so a denied request does not use up ' +
+      'other limits.',
+  },
+  { about: 'shutdown', text: 'weir answers all current calls before it exits.' },
   { about: 'other differences', text: 'docs/migrate.md in the weir repository lists all differences.' },
 ];
 
@@ -52,10 +57,10 @@ export function findInPolicies(
     const count = quantity(rules.length, 'rule');
     same.push({
       about: `domain ${domain}`,
-      text: `weir makes the same decisions as envoyproxy/ratelimit (${count}).`,
+      text: `weir makes the same decisions as envoyproxy/ratelimit for ${count}.`,
     });
     for (const rule of rules) {
-      if (windowMicros(rule) > MAX_SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
+      if (windowMicros(rule) > MAX_SHORT_WINDOW_MICROS) long.push(`${rule.path} in domain ${domain}`);
       if (rule.metadata !== undefined && rule.statName === '') {
         better.push({
           about: `${domain}: ${rule.path}`,
@@ -123,9 +128,9 @@ function findJoinedKeys(
       advice.push({
         about: `${domain}: ${node.key}`,
         text:
-          `envoyproxy/ratelimit also applies this rule to an entry with the key ${key} and the value ` +
-          `${value}, because it joins keys and values with "_". weir applies the rule only to the key ` +
-          `${node.key}. If Envoy sends that entry, add a rule for it.`,
+          'envoyproxy/ratelimit joins keys and values with "_", and therefore also applies this rule to ' +
+          `an entry with the key ${key} and the value ${value}. weir applies the rule only to the key ` +
+          `${node.key}. If Envoy sends the entry with the shorter key, add a rule for that entry.`,
       });
     }
     findJoinedKeys(node, counter, domain, counters, advice);
@@ -137,7 +142,9 @@ function addCounterFinding(long: readonly string[], advice: Finding[], same: Fin
   if (long.length === 0) {
     same.push({
       about: 'counters',
-      text: 'all counters start at zero after the switch. No window is longer than a minute, so the effect is short.',
+      text:
+        'all counters start at zero after the switch. No window is longer than a minute, so the effect ' +
+        'lasts at most a minute.',
     });
     return;
   }

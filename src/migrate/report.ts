@@ -49,8 +49,8 @@ export function reportText(report: Report): string {
   if (variables.length > 0) {
     const title =
       written?.isAdded !== true
-        ? 'Variables to set, so that the defaults of envoyproxy/ratelimit stay in effect'
-        : 'Variables set in the written files, so that the defaults of envoyproxy/ratelimit stay in effect';
+        ? 'Variables to set to keep the defaults of envoyproxy/ratelimit'
+        : 'Variables set in the written files to keep the defaults of envoyproxy/ratelimit';
     parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
   if (written !== undefined) parts.push(writtenText(written.directory, written.files));

@@ -194,7 +194,7 @@ function defaultFinding({ name, default: ours, reference }: Setting): Finding {
 
 /** Effects of old defaults that differ in weir and envoyproxy/ratelimit, by variable. */
 export const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
-  DEBUG_HOST: 'weir then answers weir bucket and weir top with 403 until you set ADMIN_TOKENS_FILE.',
+  DEBUG_HOST: 'weir bucket and weir top then fail with status 403 until you set ADMIN_TOKENS_FILE.',
   REDIS_TIMEOUT: 'A request then waits up to 10 seconds for Redis, unless its caller has a shorter deadline.',
   REDIS_PERSECOND_TIMEOUT:
     'A request then waits up to 10 seconds for the second Redis, unless its caller has a shorter deadline.',
@@ -205,24 +205,25 @@ const SAME_TEXT = 'the meaning is the same in weir.';
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const PROXY_ADDRESS = /nutcracker|twemproxy/i;
 const CA_TEXT =
-  'envoyproxy/ratelimit trusts the CAs that this variable names. weir does not read this variable. Set ' +
-  'REDIS_TLS_CACERT for Redis, and CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
+  'envoyproxy/ratelimit trusts the CAs that this variable specifies, but weir does not read this ' +
+  'variable. Set REDIS_TLS_CACERT for Redis, and CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management ' +
+  'server.';
 
 const STOP_INCREMENT = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
 const STOP_INCREMENT_TEXT =
   'weir checks and counts in one step. envoyproxy/ratelimit checks first and counts later, so it may allow ' +
   'two concurrent requests when only one hit remains.';
 const WATCH_ROOT_TEXT =
-  'weir detects changed files with either value. With true, weir also reads files next to the policy ' +
-  'directory whose names begin with its name, such as config.yaml, as envoyproxy/ratelimit does.';
+  'weir detects changed files whether this variable is true or false. If the variable is true, weir ' +
+  "also reads files next to the policy directory whose names begin with the directory's name, such as " +
+  'config.yaml. envoyproxy/ratelimit reads these files, too.';
 
 function foreignVariableText(name: string): string {
   if (MOGRIFIER_VARIABLE.test(name))
     return 'the meaning is the same in weir, which also supports USE_DOG_STATSD_MOGRIFIERS.';
   if (GO_VARIABLE.test(name)) return 'weir runs on Node.js, so settings of the Go runtime have no effect.';
-  if (TRACING_VARIABLE.test(name))
-    return 'weir uses the OpenTelemetry libraries, which read OTEL_ variables, only if TRACING_ENABLED=true.';
-  return 'weir ignores variables that it does not know.';
+  if (TRACING_VARIABLE.test(name)) return 'weir reads OTEL_ variables only if TRACING_ENABLED=true.';
+  return 'weir does not use this variable.';
 }
 
 function addCombinations(
@@ -239,8 +240,8 @@ function addCombinations(
     decide.push({
       about: destinations.join(', '),
       text:
-        'all of these are enabled. envoyproxy/ratelimit accepts only one metrics target, but weir sends its ' +
-        'metrics to all of these targets. Disable the targets that you do not use.',
+        'several metrics targets are enabled. envoyproxy/ratelimit accepts only one target, but weir ' +
+        'sends its metrics to all enabled targets. Disable the targets that you do not use.',
     });
   }
   if (given.has('CACHE_KEY_PREFIX')) {
@@ -255,8 +256,8 @@ function addCombinations(
     decide.push({
       about: 'REDIS_AUTH',
       text:
-        'the value contains a Redis user. weir uses other keys and commands than envoyproxy/ratelimit, so grant ' +
-        'this user the permissions in docs/operate/redis.md.',
+        'the value contains a Redis user. weir and envoyproxy/ratelimit use different keys and commands, ' +
+        'so grant this user the permissions in docs/operate/redis.md.',
     });
   }
   const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
@@ -277,7 +278,7 @@ function addCombinations(
     decide.push({
       about: `${prefix}_TYPE`,
       text:
-        `${prefix}_URL looks like an address of twemproxy (nutcracker), which distributes keys over ` +
+        `${prefix}_URL looks like the address of twemproxy (nutcracker), which distributes keys over ` +
         `several servers. Set ${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis ` +
         'server.',
     });

@@ -130,7 +130,7 @@ function summarizeChanges(before: Overview | undefined, { policy, health, store 
   } else if (before.policy.errors.length === 0 && policy.errors.length > 0) {
     state.announce('The policies were reloaded with errors.');
   } else if (before.policy.version !== policy.version) {
-    state.announce(`The policies changed to version ${policy.version}.`);
+    state.announce(`Version ${policy.version} of the policies is now in effect.`);
   }
 }
 

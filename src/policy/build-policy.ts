@@ -105,7 +105,7 @@ export class TreeBuilder {
   finish(): CompiledPolicy {
     const { head, steps, rules, secretKeys, keys } = this;
     const [root] = this.nodes;
-    if (root === undefined) throw new Error(`the domain ${head.domain} has no root`);
+    if (root === undefined) throw new Error(`the domain ${head.domain} has no root node`);
     return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys });
   }
 
@@ -186,6 +186,7 @@ export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<str
 function conditionOf(spec: ConditionSpec): DeriveCondition {
   if (typeof spec !== 'object') return spec;
   const pattern = PathPattern.parse(spec.pattern);
-  if (typeof pattern === 'string') throw new Error(`"${spec.pattern}" was a path pattern: ${pattern}`);
+  if (typeof pattern === 'string')
+    throw new Error(`"${spec.pattern}" is no longer a valid path pattern: ${pattern}`);
   return pattern;
 }

@@ -10,7 +10,7 @@ import { isSecretKey, redactedDigest } from './redact.js';
  */
 export function identityOf(policy: DomainPolicy, given: readonly Entry[]): readonly IdentityPart[] | string {
   const entries = policy.derived(given);
-  if (typeof entries === 'symbol') return 'deriving entries from these values exceeds the time limit';
+  if (typeof entries === 'symbol') return 'deriving entries from these values requires too much work';
   if (entries.length === 0) return 'no entries given: specify at least one, such as tenant=acme';
   const parts: IdentityPart[] = [];
   for (const { key, value } of entries) {

@@ -72,7 +72,7 @@ export function unboundedWork(): MatchWork {
 
 /** Returns a result that was found with {@link unboundedWork}. */
 export function assertFound<Found>(found: Found | typeof EXCEEDED): Found {
-  if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
+  if (found === EXCEEDED) throw new Error('an unlimited matching budget was exceeded');
   return found;
 }
 

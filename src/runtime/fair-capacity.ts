@@ -56,7 +56,7 @@ export class FairCapacity {
   /** Releases `amount`. `contended` lists the parts that were counted for a connection when they were acquired. */
   release(amount: number, contended?: Iterable<readonly [connection: unknown, amount: number]>): void {
     this.#used -= amount;
-    expectState(this.#used >= 0, 'no more capacity is released than was acquired');
+    expectState(this.#used >= 0, 'released capacity never exceeds acquired capacity');
     if (contended === undefined) return;
     for (const [connection, part] of contended) {
       const left = (this.#held.get(connection) ?? 0) - part;

@@ -56,7 +56,9 @@ export class LoggedWarnings implements DecisionWarnings {
   }
 
   matchExceeded(domain: string, key: string, denied: boolean): void {
-    const text = 'a request exceeded its matching budget because of the value of this key';
+    const text =
+      'a request exceeded its matching budget because of the value of this key; see ' +
+      'docs/runbooks/weir-match-budget-exceeded.md';
     if (this.#shouldLogWork()) this.#log.warn({ domain, key: shown(key), denied }, text);
   }
 
@@ -72,15 +74,16 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#warnedRules.add(about);
     this.#warnedLimits.add(name);
     const text =
-      'a request has more hits than this limit can ever allow, so an enforced limit always denies the ' +
-      'request. The hits of all descriptors that use the same bucket count. Send fewer hits in one request, or ' +
-      'raise the limit';
+      'a request has more hits than this limit can ever allow, so the request is always denied if the ' +
+      'limit is enforced. The hits of all descriptors that use the same bucket are added up. Send fewer ' +
+      'hits in one request, or raise the limit';
     this.#log.warn({ domain, rule: shown(rule), hits, limit }, text);
   }
 
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
     const text =
-      'some expensive requests were answered without a decision, because they waited too long or the queue was full';
+      'weir answered some expensive requests without a decision, because the requests waited too long ' +
+      'or the queue was full; see docs/runbooks/weir-requests-given-up.md';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
   }
 

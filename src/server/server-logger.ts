@@ -27,7 +27,7 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
   // Node.js would print warnings between the lines of the log. Callers can cause some, because @grpc/grpc-js sets
   // timers from values that they send.
   process.removeAllListeners('warning');
-  process.on('warning', ({ name, message }) => log.warn({ name }, `Node.js warns: ${message}`));
+  process.on('warning', ({ name, message }) => log.warn({ name }, `warning from Node.js: ${message}`));
   return { log, output };
 }
 
@@ -37,7 +37,10 @@ export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
   return reportBrokenInvariants((err) => {
     metrics.brokenInvariant();
     if (!shouldLog()) return;
-    log.error({ err }, 'impossible internal state, which is a bug in weir; please report this log line');
+    log.error(
+      { err },
+      'weir is in an impossible internal state because of a bug in weir; please report this log line',
+    );
   });
 }
 

@@ -24,7 +24,7 @@ test('converts limits of Limitador to policies that weir loads and matches', asy
   const shown = await weir('migrate', 'limits.yaml', '--write', 'moved');
   expect([shown.code, shown.stderr]).toEqual([0, '']);
   expect(shown.stdout).toMatch(
-    /^1 rule of 1 domain, converted from the Limitador limits in limits\.yaml\.\n\nNo decisions are needed\.\n/,
+    /^1 rule in 1 domain, converted from the Limitador limits in limits\.yaml\.\n\nNo decisions are needed\.\n/,
   );
   expect(shown.stdout).toContain('Written to moved\n  policies/shop.yaml  1 rule\n');
   expect(await weir('check-config', 'moved/policies')).toMatchObject({ code: 0, stderr: '' });
@@ -61,5 +61,5 @@ test('does not read a directory with charts as policies', async () => {
   folder.write('charts/limits/templates/policy.yaml', 'domain: {{ .Values.domain }}\n');
   const { code, stdout, stderr } = await weir('migrate', 'charts');
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toContain('weir migrate: "charts/limits" is the source of a Helm chart');
+  expect(stderr).toContain('weir migrate: "charts/limits" contains the source of a Helm chart');
 });

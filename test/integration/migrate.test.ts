@@ -62,7 +62,7 @@ test('exits with 0 for an installation that needs no decision', async () => {
   );
   expect(stdout).toMatch(/\nBetter in weir\n/);
   expect(stdout).toMatch(
-    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: weir detects changed files with either value\. /,
+    /\nBehaves the same\n(?: {2}.*\n)* {2}RUNTIME_WATCH_ROOT: weir detects changed files whether this variable is true or false\. /,
   );
   expect(stdout).not.toContain('Good to know');
   expect(code).toBe(0);
@@ -106,7 +106,7 @@ test('exits with 1 if invalid files and unset variables need a decision; long wi
   );
   expect(same).toContainEqual({
     about: 'domain a',
-    text: 'weir makes the same decisions as envoyproxy/ratelimit (1 rule).',
+    text: 'weir makes the same decisions as envoyproxy/ratelimit for 1 rule.',
   });
   expect(advice).toContainEqual({
     about: 'counters',
@@ -162,7 +162,7 @@ test('merges files of one domain if the installation merges them', async () => {
   expect(await migrate('merge', '--env', 'merge.env')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
-      'domain shop: weir makes the same decisions as envoyproxy/ratelimit (2 rules)',
+      'domain shop: weir makes the same decisions as envoyproxy/ratelimit for 2 rules',
     ),
   });
   expect(await migrate('merge', '--env', 'no-merge.env')).toMatchObject({
@@ -365,11 +365,9 @@ describe('--write', () => {
     const { code, stdout } = await migrate('pod.yaml', '--write', 'pod');
     expect(code).toBe(1);
     expect(stdout).toContain('pod.yaml: weir migrate cannot change the image and the variables in this file');
-    expect(stdout).toContain(
-      '\nVariables to set, so that the defaults of envoyproxy/ratelimit stay in effect\n',
-    );
+    expect(stdout).toContain('\nVariables to set to keep the defaults of envoyproxy/ratelimit\n');
     const page = readFileSync(join(folder, 'pod/README.md'), 'utf8');
-    expect(page).toContain('Set the defaults of envoyproxy/ratelimit.');
+    expect(page).toContain('To keep the defaults of envoyproxy/ratelimit,');
     expect(page).not.toContain('kubectl');
   });
 });

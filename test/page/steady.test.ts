@@ -115,7 +115,9 @@ describePage('the Top view', () => {
     await row.getByRole('button', { name: 'Show' }).focus();
     await deny();
     const about = page.locator('#top-about');
-    await about.getByText(/Updates paused at \d\d:\d\d:\d\d\. They resume when you leave the rows/).waitFor();
+    await about
+      .getByText(/Updates paused at \d\d:\d\d:\d\d\. Updates resume when you move the focus out of the table/)
+      .waitFor();
     await expect(row.innerText()).resolves.toBe(before);
     await expect(row.locator('button:focus').count()).resolves.toBe(1);
     await page.getByLabel('Sort by').focus();

@@ -42,7 +42,7 @@ descriptors:
 describePage('rules whose rates are not recorded', () => {
   test.each([
     ['0', /^HISTORY_RULES is 0, so weir records only the total rates of all rules/],
-    ['1', /weir records the rates of 1 rule \(HISTORY_RULES\)\. Other rules count/],
+    ['1', /weir records the rates of 1 rule \(HISTORY_RULES\)\. Requests for other rules count/],
   ])('are marked as such with HISTORY_RULES=%s', async (rules, words) => {
     const server = await served.start({
       env: { HISTORY_RULES: rules },

@@ -16,7 +16,9 @@ test('a condition that holds has no effect', () => {
 test('without a listener, every broken invariant throws', () => {
   expect(() => invariant(false, 'this holds')).toThrow(new BrokenInvariant('this holds'));
   expect(() => expectState(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
-  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow('a carry is between 0 and q');
+  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow(
+    'the fractional part of a span is at least 0 and less than q',
+  );
 });
 
 test('with a listener, expectState reports a broken invariant without throwing', () => {

@@ -23,7 +23,7 @@ const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
  */
 export async function listen(server: Server, address: ListenAddress): Promise<number> {
   if ('path' in address && Buffer.byteLength(address.path) > MAX_PATH_BYTES) {
-    const message = `listen ENAMETOOLONG: a socket path has at most ${MAX_PATH_BYTES} bytes`;
+    const message = `listen ENAMETOOLONG: a socket path may have at most ${MAX_PATH_BYTES} bytes`;
     throw Object.assign(new Error(message), { code: 'ENAMETOOLONG', syscall: 'listen' });
   }
   try {

@@ -108,8 +108,8 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
 
   evict(): void {
     this.#options.onBadConnection(
-      `the connection from ${this.#peer} was closed: it used the most memory when all connections ` +
-        `together used more than ${this.#budget.maxBytes} bytes`,
+      `the connection from ${this.#peer} was closed: all connections together used more than ` +
+        `${this.#budget.maxBytes} bytes of memory, and this connection used the most`,
     );
     this.#discardInput();
     // A GOAWAY would be queued behind the data that the peer does not read, which is part of the held memory.

@@ -218,7 +218,7 @@ export class ResponseSender {
   discard(stream: H2Stream): void {
     if (stream.queue === undefined) return;
     this.queuedBytes -= stream.queuedBytes;
-    expectState(this.queuedBytes >= 0, 'the queue of a stream is discarded only once');
+    expectState(this.queuedBytes >= 0, "a stream's queue is discarded only once");
     stream.queuedBytes = 0;
     stream.queue = undefined;
     stream.queuedTrailers = undefined;

@@ -80,7 +80,7 @@ function chartAt(
           about: input.file,
           text:
             "the chart's templates may set variables that the values do not contain. Save the output of " +
-            '`helm get manifest <release>`, and pass that file to `weir migrate`, too.',
+            '`helm get manifest <release>` to a file, and also pass that file to `weir migrate`.',
         },
         ...registryFindings(input.file, image),
       ],
@@ -103,8 +103,8 @@ function registryFindings(file: string, image: YamlValue): readonly Finding[] {
   const registry = textAt(image, 'registry');
   if (registry === '') return [];
   const text =
-    `"image.registry" is ${registry}. Push the weir image to this registry, or change "image.registry" as ` +
-    'well.';
+    `the chart adds the registry ${registry} ("image.registry") to every image name. Push the weir image ` +
+    'to this registry, or change "image.registry".';
   return [{ about: file, text }];
 }
 

@@ -52,7 +52,7 @@ function splitVolume(text: string): readonly string[] {
 function readConfig(config: YamlValue, folder: string, files: readonly Input[], dotEnv: Variables): Mount {
   const name = config.kind === 'scalar' ? config.text : textAt(config, 'source');
   const target = textAt(config, 'target') || `/${name}`;
-  const what = `the config ${name}, which is neither a file nor text in the compose file`;
+  const what = `the config ${name}, whose content is neither in a file nor in the compose file`;
   const sources = files.flatMap((input) =>
     input.documents.flatMap((document): readonly MountSource[] => {
       const file = textAt(document, 'configs', name, 'file');
@@ -75,7 +75,7 @@ function textSource(name: string, content: YamlScalar, input: Input, dotEnv: Var
     const names = unsetVariables(content.text, dotEnv).join(' and ');
     return {
       kind: 'elsewhere',
-      what: `the config ${name}, whose text uses variables without a value (${names})`,
+      what: `the config ${name}, whose content uses variables without a value (${names})`,
     };
   }
   const within = joinPath(joinPath('configs', name), 'content');

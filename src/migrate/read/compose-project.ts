@@ -121,7 +121,7 @@ function withBases(
   const base =
     depth < MAX_EXTENDS
       ? baseOf(layer, name, textAt(written, 'file'), inputs)
-      : 'the chain of "extends" does not end';
+      : 'the chain of "extends" references is circular or too long';
   if (typeof base !== 'string') return [...withBases(base, inputs, unresolved, depth + 1), layer];
   unresolved.push(`"extends" refers to the service ${JSON.stringify(name)}, but ${base}`);
   return [layer];

@@ -70,7 +70,9 @@ function readService(
         : [
             {
               about: override.file,
-              text: 'this file overrides the other compose file, because docker compose reads both by default.',
+              text:
+                'docker compose reads both compose files by default. Settings in this file override ' +
+                'settings in the other file.',
             },
           ],
     decide: [
@@ -104,9 +106,9 @@ function readService(
 }
 
 const RESOLVE_ADVICE =
-  'Therefore, the variables of the service are unknown, and weir migrate adds none. Run `docker compose ' +
-  'config > resolved.yaml`, and pass only that file. The file then contains the values of all ' +
-  'variables, including secrets.';
+  "Therefore, the service's variables are unknown, and weir migrate does not add any variables. Run " +
+  '`docker compose config > resolved.yaml`, and pass only that file. The file contains the values of ' +
+  'all variables, including secrets.';
 
 function words(service: YamlMap, ...path: readonly string[]): readonly string[] {
   const list = itemsAt(service, ...path).flatMap((item) => (item.kind === 'scalar' ? [item.text] : []));
@@ -120,8 +122,8 @@ function evictionFindings(document: YamlValue): readonly Finding[] {
     const policy = /--maxmemory-policy[\s=]+(?!noeviction\b)([\w-]+)/.exec(command)?.[1];
     if (policy === undefined) return [];
     const text =
-      `Redis has maxmemory-policy ${policy}, so Redis may evict counters, and the affected callers get ` +
-      'their full limits again. Set maxmemory-policy noeviction.';
+      `with maxmemory-policy ${policy}, Redis may evict counters. The affected callers then get their ` +
+      'full limits again. Set maxmemory-policy noeviction.';
     return [{ about: `service ${name}`, text }];
   });
 }
@@ -150,8 +152,8 @@ function readEnvironment(layers: readonly Layer[], about: string, dotEnv: Variab
       gathered.hideAll();
       const text =
         `this file in "env_file" cannot be read (${(error as Error).message}), so its variables are ` +
-        'unknown, and weir migrate adds none. Copy the deployed file to this path, and run weir migrate ' +
-        'again.';
+        'unknown, and weir migrate does not add any variables. Copy the deployed file to this path, and ' +
+        'run weir migrate again.';
       gathered.decide.push({ about: file.path, text });
     }
   }
@@ -164,8 +166,8 @@ function readEnvironment(layers: readonly Layer[], about: string, dotEnv: Variab
         ? 'takes its value from the shell variable with the same name'
         : `takes its value from ${unsetVariables(written, dotEnv).join(' and ')}`;
     const remedy =
-      'which no file sets, so the value is unknown; set it in .env next to the compose file, where ' +
-      'docker compose also reads it';
+      'which no file sets, so the value is unknown; add the value to .env next to the compose file, ' +
+      'because docker compose also reads this file';
     gathered.decide.push({ about, text: `${name} ${from}, ${remedy}.` });
   }
   return gathered;

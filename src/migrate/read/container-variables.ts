@@ -28,7 +28,7 @@ class ContainerReader extends GatheredVariables {
     const secret = textAt(source, 'secretRef', 'name');
     if (secret !== '') {
       const text =
-        'the container still gets its variables from this Secret; weir migrate does not read their values.';
+        'the container still gets variables from this Secret. weir migrate does not read the values.';
       this.same.push({ about: `Secret ${secret}`, text });
       const manifest = this.find('Secret', secret);
       if (manifest === undefined) this.miss(`Secret ${secret}`);
@@ -92,8 +92,8 @@ class ContainerReader extends GatheredVariables {
   private miss(about: string): void {
     this.hideUnset();
     const text =
-      'its manifest is not in the given files, so its variables are unknown; pass the manifest, too, or check in ' +
-      'docs/migrate.md which defaults differ.';
+      'the given files do not contain its manifest, so its variables are unknown; also pass the ' +
+      'manifest, or check docs/migrate.md for defaults that differ.';
     this.decide.push({ about, text });
   }
 
@@ -108,5 +108,4 @@ function keysOf(secret: Manifest | undefined): readonly string[] {
   );
 }
 
-const MISSING =
-  'which is not in the given files, or lacks this key; pass the manifest of the ConfigMap, too.';
+const MISSING = "which is not in the given files or lacks this key; also pass the ConfigMap's manifest.";

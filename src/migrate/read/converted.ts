@@ -101,6 +101,6 @@ const MAX_REQUESTS = 4_294_967_295;
 
 /** Returns why a policy cannot match a value exactly, as a clause; undefined if it can. */
 export function unmatchableReason(value: string): string | undefined {
-  if (value === '') return 'is empty, which matches any value in a weir policy';
-  return value.includes('*') ? 'contains a *, which matches any text in a weir policy' : undefined;
+  if (value === '') return 'is empty, and an empty value matches any value in a weir policy';
+  return value.includes('*') ? 'contains a *, and * matches any text in a weir policy' : undefined;
 }

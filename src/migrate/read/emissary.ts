@@ -47,12 +47,12 @@ export function convertEmissary(input: Input): Conversion | undefined {
       about: 'labels',
       text:
         'in Emissary, a pattern also matches label groups with additional labels at the end. weir applies ' +
-        "a limit only to descriptors with exactly the limit's entries. Configure label groups that end " +
-        'where the pattern ends.',
+        "a limit only to descriptors with exactly the limit's entries. Remove the additional labels from " +
+        'the label groups.',
     },
     {
       about: 'RateLimitService',
-      text: 'set spec.service to the address of weir, and protocol_version to v3. Mappings stay unchanged.',
+      text: "set spec.service to weir's address, and set protocol_version to v3. You do not need to change Mappings.",
     },
   ];
   return {
@@ -89,7 +89,7 @@ function readLimit(given: YamlValue, domain: string, about: string): ConvertedLi
     const [field] = fields;
     if (field === undefined || fields.length > 1) {
       return refuse(
-        'an item of its pattern does not have exactly one key; in Emissary, several keys are alternatives',
+        'an item of its pattern does not have exactly one key (in Emissary, several keys of an item are alternatives)',
         'write one limit for each key',
       );
     }

@@ -70,7 +70,7 @@ export function gatewayService(input: Input, root: YamlMap, path: YamlPath, as: 
   const container = valueAt(configuration, ...DEPLOYMENT, 'container');
   return {
     input,
-    title: 'rate limit service of Envoy Gateway',
+    title: "Envoy Gateway's rate limit service",
     names: ['envoy-gateway'],
     image: textAt(container, 'image') || 'envoyproxy/ratelimit',
     command: ['/bin/ratelimit'],
@@ -113,15 +113,15 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
   const findings: Finding[] = [];
   if (textAt(configuration, 'rateLimit', 'backend', 'redis', 'url') === '') {
     const text =
-      'rateLimit.backend.redis.url is not set, so Envoy Gateway does not run a rate limit service. Set ' +
-      'this field; you do not have to migrate anything else.';
+      'rateLimit.backend.redis.url is not set, so Envoy Gateway does not run a rate limit service. To ' +
+      'run weir, set this field. No service is running yet, so you do not need to migrate one.';
     findings.push({ about: file, text });
   }
   const patch = valueAt(configuration, ...DEPLOYMENT, 'patch');
   if (patch !== undefined) {
     const text =
-      'this patch changes the deployment of the service. weir migrate does not read the patch; check that ' +
-      'it does not set an image.';
+      "this patch changes the service's Deployment. weir migrate does not read the patch. Check that " +
+      'the patch does not set an image.';
     findings.push({ about: `${file}: rateLimitDeployment.patch`, text });
   }
   return findings;
@@ -143,7 +143,7 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${quantity(global, 'rule')}, which Envoy Gateway sends over xDS. weir enforces them as before.`,
+              text: `Envoy Gateway sends ${quantity(global, 'rule')} over xDS. weir enforces global rules as before.`,
             },
           ]
         : []),
@@ -151,7 +151,7 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${quantity(local, 'rule')} that Envoy enforces locally, without a rate limit service.`,
+              text: `Envoy enforces ${quantity(local, 'rule')} locally, without a rate limit service.`,
             },
           ]
         : []),

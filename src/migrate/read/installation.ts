@@ -50,7 +50,7 @@ export function readInstallation(
     const input = readInput(file);
     if (typeof input === 'string') return input;
     if (input.format === 'policy' && envFiles.includes(file)) {
-      return `--env: "${file}" is a policy and contains no variables; pass it without --env`;
+      return `--env: "${file}" is a policy and contains no variables; pass the file without --env`;
     }
     inputs.push(input);
   }
@@ -71,8 +71,8 @@ export function readInstallation(
   if (root !== undefined && beside !== undefined) {
     const path = join(root, beside);
     return (
-      `"${root}" contains the compose file ${beside}, which describes the installation better than the ` +
-      `directory; run weir migrate ${path}`
+      `"${root}" contains the compose file ${beside}, which describes the whole service, and not only its ` +
+      `policies; run weir migrate ${path}`
     );
   }
   const workloads: Workload[] = [];
@@ -131,8 +131,9 @@ function chartOfTemplates(folder: string): readonly string[] {
 export function chartSourceMessage(folder: string): string {
   const render = `helm template ${shellWord(folder)} > manifest.yaml`;
   return (
-    `"${folder}" is the source of a Helm chart, whose templates are not policies; save the rendered ` +
-    `manifest, and pass that file: \`helm get manifest <release> > manifest.yaml\`, or \`${render}\``
+    `"${folder}" contains the source of a Helm chart, and chart templates are not policies; save the ` +
+    'rendered manifest, and pass that file: `helm get manifest <release> > manifest.yaml`, or ' +
+    `\`${render}\``
   );
 }
 
@@ -144,10 +145,10 @@ function otherSoftware({ file, documents }: Input): string | undefined {
   );
   if (manifest !== undefined) {
     return (
-      `"${file}" is a Gloo RateLimitConfig, which weir migrate does not convert. Write ` +
-      'spec.raw.descriptors as a policy with a domain, and replace rateLimit and requestsPerUnit with ' +
-      'rate_limit and requests_per_unit. Keep the actions in spec.raw.rateLimits in Envoy. setDescriptors ' +
-      'has no equivalent'
+      `"${file}" is a Gloo RateLimitConfig, which weir migrate does not convert. Copy ` +
+      'spec.raw.descriptors to a policy with a domain, and rename rateLimit and requestsPerUnit to ' +
+      'rate_limit and requests_per_unit. Keep the actions of spec.raw.rateLimits in Envoy. weir has no ' +
+      'equivalent for setDescriptors'
     );
   }
   const isChart = documents.some(

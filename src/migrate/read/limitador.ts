@@ -47,8 +47,9 @@ export function convertLimitador(input: Input): Conversion | undefined {
     {
       about: 'windows',
       text:
-        'a window starts with the first request in Limitador, and at a whole multiple of its length in ' +
-        'weir. For a limit that works like a sliding window, set algorithm: token_bucket.',
+        'in Limitador, a window starts with the first request. In weir, windows start at multiples of ' +
+        'their length, for example on the minute or hour. For a limit that works like a sliding window, ' +
+        'set algorithm: token_bucket.',
     },
     {
       about: 'descriptors',
@@ -110,7 +111,7 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
       // A variable that a condition also fixes has only one value, and a repeated condition adds nothing.
       else if (list === 'condition' && known.value !== entry.value && places.size === 1) {
         const clause =
-          'it never applies, because its conditions require two different values of ' +
+          'it never applies, because its conditions require two different values for ' +
           `${JSON.stringify(entry.key)}`;
         return refuse(clause, 'correct or remove the limit');
       }
@@ -118,14 +119,14 @@ function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
   }
   if (entries.size === 0) {
     return refuse(
-      'it has neither conditions nor variables, so it counts every descriptor of its namespace',
-      'configure Envoy to send a separate descriptor for this limit, such as generic_key, and write a ' +
-        'rule for that descriptor',
+      'it has neither conditions nor variables, so it counts every descriptor in its namespace',
+      'configure Envoy to send a separate descriptor for this limit, for example with a generic_key ' +
+        'action, and write a rule for that descriptor',
     );
   }
   if (places.size > 1) {
     return refuse(
-      'it compares several descriptors of a request, but weir decides each descriptor separately',
+      'it uses entries of several descriptors in a request, but a weir rule matches only one descriptor at a time',
       'configure Envoy to send one descriptor with all of these entries',
     );
   }
@@ -194,9 +195,10 @@ function differentKeyFindings(limits: readonly ConvertedLimit[], file: string): 
     const shown = [...known].slice(0, SHOWN_LISTS).map((keys) => `[${keys}]`);
     const more = known.size > SHOWN_LISTS ? ` and ${known.size - SHOWN_LISTS} more` : '';
     const text =
-      `its limits have different entries: ${shown.join(', ')}${more}. Limitador counts a descriptor in ` +
-      'every limit whose entries it contains. weir counts it only in the limit with exactly its entries. ' +
-      'Configure Envoy to send a descriptor for each of these lists.';
+      `its limits have different entries: ${shown.join(', ')}${more}. In Limitador, a descriptor counts ` +
+      'toward every limit whose entries the descriptor contains. In weir, a descriptor counts only toward ' +
+      'the limit with exactly the same entries. Configure Envoy to send one descriptor for each of these ' +
+      'lists of entries.';
     return [{ about: `${file}: namespace ${domain}`, text }];
   });
 }

@@ -61,9 +61,9 @@ export function locatePolicies(
   const text =
     root === undefined
       ? `the service reads its policies from ${placeText(placeInContainer(settings))}, but the given ` +
-        'files do not contain them; pass the local directory that contains the policies, too'
-      : `${JSON.stringify(root)} contains no policies; pass the directory in RUNTIME_ROOT, or the ` +
-        'directory that contains the policies';
+        'files do not contain these policies; also pass the local directory that contains the policies'
+      : `${JSON.stringify(root)} contains no policies; pass the RUNTIME_ROOT directory, or the directory ` +
+        'that contains the policies';
   return { kind: 'not-found', text };
 }
 
@@ -71,7 +71,7 @@ export function locatePolicies(
 function placeText(place: PolicyPlace): string {
   const directory = JSON.stringify(pathOfPlace(place));
   if (typeof place === 'string' || !place.beside) return directory;
-  return `${directory} and from files next to it, such as ${JSON.stringify(`${place.directory}.yaml`)}`;
+  return `${directory} and from files next to this directory, such as ${JSON.stringify(`${place.directory}.yaml`)}`;
 }
 
 function policiesInValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
@@ -100,7 +100,9 @@ function policiesInMounts(
   const mounts = [...nearest, ...within];
   const elsewhere = mounts.find(({ source }) => source.kind === 'elsewhere');
   if (elsewhere?.source.kind === 'elsewhere') {
-    const text = `the policies are in ${elsewhere.source.what}; copy them to a directory, and pass that directory, too`;
+    const text =
+      `the policies are in ${elsewhere.source.what}; copy the policies to a directory, and also pass that ` +
+      'directory';
     return { kind: 'not-found', text };
   }
   const paths = [
@@ -154,11 +156,11 @@ function policiesInTexts(
   texts: readonly Extract<MountSource, { kind: 'text' }>[],
   hasFiles: boolean,
 ): FoundPolicies {
-  const configs = texts.map(({ name, file }) => `config ${name} of ${file}`).join(' and the ');
+  const configs = texts.map(({ name, file }) => `config ${name} in ${file}`).join(' and the ');
   if (!hasFiles) return { kind: 'parts', parts: texts.map(({ part }) => part), of: `the ${configs}` };
   const text =
-    `some policies are files, and others are text in the ${configs}; copy all policies to a directory, ` +
-    'and pass that directory, too';
+    `some policies are files, and other policies are in the ${configs}; copy all policies to a directory, ` +
+    'and also pass that directory';
   return { kind: 'not-found', text };
 }
 
@@ -190,8 +192,8 @@ function policiesInMountedConfigMaps(
   const missing = names.find((name) => !maps.some(({ map }) => map.name === name));
   if (missing !== undefined) {
     const text =
-      `the policies are in the ConfigMap ${missing}, which is not in the given files; save it with ` +
-      `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and pass that file, too`;
+      `the policies are in the ConfigMap ${missing}, which is not in the given files; save the ConfigMap ` +
+      `with \`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and also pass that file`;
     return { kind: 'not-found', text };
   }
   return policiesInConfigMaps(
@@ -227,7 +229,7 @@ function policiesInConfigMaps(
     const own = openData(map, input.lines, problems, (key) => isRead(map.name, key));
     return [{ name: `${input.file} ConfigMap ${map.name}`, opened: unopened(problems) }, ...own];
   });
-  const names = maps.map(({ map, input }) => `ConfigMap ${map.name} of ${input.file}`);
+  const names = maps.map(({ map, input }) => `ConfigMap ${map.name} in ${input.file}`);
   if (parts.length > maps.length) return { kind: 'parts', parts, of: `the ${names.join(' and the ')}` };
   const text =
     `no policies were found in the ${names.join(' and the ')}${where}; pass the manifest or the directory ` +

@@ -10,7 +10,7 @@ export function healthFindings(about: string, words: readonly string[]): readonl
   )?.[1];
   if (program === undefined) return [];
   const text =
-    `this check runs ${program}, which the weir image does not contain, so it would fail. Run ` +
-    '`weir health` instead.';
+    `this check would fail, because the weir image does not contain ${program}. Run \`weir health\` ` +
+    'instead.';
   return [{ about, text }];
 }

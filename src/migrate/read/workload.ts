@@ -167,7 +167,7 @@ function evidenceOf({ image, command, environment, names }: Workload): {
   const program = command.find((word) => /(?:^|[\s/])ratelimit(?=$|[\s;&])/.test(word));
   if (program !== undefined) return { weight: 3, because: 'it runs ratelimit' };
   const own = SERVICE_VARIABLES.find((name) => environment.variables[name] !== undefined);
-  if (own !== undefined) return { weight: 2, because: `it has the variable ${own}` };
+  if (own !== undefined) return { weight: 2, because: `it sets the variable ${own}` };
   if (image === '' && names.some((name) => /rate-?limit/i.test(name)))
     return { weight: 1, because: 'its name suggests a rate limit service' };
   return { weight: 0, because: '' };

@@ -41,7 +41,7 @@ export function convertedReport(
   const loaded = loadParts(parts, { mergeDomains: false });
   const bad = loaded.errors.map((problem): Finding => ({ about: 'policies', text: formatProblem(problem) }));
   const sources = conversions.map(({ source }) => source).join(' and ');
-  const rules = `${quantity(limits.length, 'rule')} of ${quantity(domains.length, 'domain')}`;
+  const rules = `${quantity(limits.length, 'rule')} in ${quantity(domains.length, 'domain')}`;
   const report: Report = {
     service: undefined,
     policies: `${rules}, converted from ${sources}.`,
@@ -59,7 +59,7 @@ export function convertedReport(
     ],
     same: domains.map((domain) => {
       const { length } = limits.filter((limit) => limit.domain === domain);
-      const text = `${quantity(length, 'rule')}; with --write, weir migrate writes a policy.`;
+      const text = `${quantity(length, 'rule')}; run weir migrate with --write to write the policy.`;
       return { about: `domain ${domain}`, text };
     }),
     better: [],

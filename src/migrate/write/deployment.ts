@@ -71,7 +71,7 @@ export function makeDeployment(
         path: name,
         content: withVariables(plainLines(input.text), isAdded ? {} : target.variables),
         mode: modeOf(input.file),
-        note: isAdded ? 'the same variables' : noteOf(target, false),
+        note: isAdded ? 'copied, with the same variables' : noteOf(target, false),
       });
       isAdded = true;
     } else {
@@ -153,7 +153,8 @@ function manualEditFinding({ file }: Input, { image, variables }: Target): Findi
   const added = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const also = added.length === 0 ? '' : `, and add ${added.join(', ')}`;
   const text =
-    'weir migrate cannot change the image and the variables in this file, because they are written in an ' +
-    `unsupported form, such as an alias. In a copy of the file, set the image ${image}${also}.`;
+    'weir migrate cannot change the image and the variables in this file, because the file specifies them ' +
+    'in an unsupported form, such as a YAML alias. In a copy of the file, set the image to ' +
+    `${image}${also}.`;
   return { about: file, text };
 }

@@ -34,7 +34,7 @@ export function nextSteps(written: Written): string {
     'These variables were unset, and their defaults in weir and envoyproxy/ratelimit differ. ' +
     (deployment.isAdded
       ? 'The written files set the defaults of envoyproxy/ratelimit. Remove'
-      : 'Set the defaults of envoyproxy/ratelimit. Omit') +
+      : 'To keep the defaults of envoyproxy/ratelimit, set these variables. Omit') +
     " a line to use weir's default (`docs/migrate.md` in the weir repository lists both defaults):";
   const steps = [
     'Build the image in a checkout of the weir repository:\n   `docker build -f deploy/Dockerfile -t ' +
@@ -110,8 +110,8 @@ function checkSteps(written: Written): readonly string[] {
     return [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
   const merge = written.settings.mergeDomains ? ' -merge_domain_configs=true' : '';
   return [
-    `Check the policies. ${code(checked)} contains copies of exactly the files that weir loads: \`weir ` +
-      `ratelimit-config-check -config_dir ${shellWord(checked)}${merge}\`.`,
+    `Check the policies in ${code(checked)}, which contains copies of exactly the files that weir ` +
+      `loads: \`weir ratelimit-config-check -config_dir ${shellWord(checked)}${merge}\`.`,
   ];
 }
 
@@ -167,9 +167,8 @@ function deploySteps(written: Written): readonly string[] {
         ...(deployed.as === 'manifest' ? applySteps(directory, deployment) : []),
         ...(deployed.as === 'file'
           ? [
-              `Add ${code(file)} to the configuration of the controller: as \`envoy-gateway.yaml\` in ` +
-                'its ConfigMap `envoy-gateway-config`, or below `config.envoyGateway` in the values of ' +
-                'its chart.',
+              `Add ${code(file)} to the controller's configuration: as \`envoy-gateway.yaml\` in the ` +
+                "ConfigMap `envoy-gateway-config`, or under `config.envoyGateway` in the chart's values.",
             ]
           : []),
         'Restart the controller, which reads its configuration only when it starts: `kubectl -n ' +
@@ -183,7 +182,7 @@ function deploySteps(written: Written): readonly string[] {
 /** Each file is named, because kubectl would read a policy in the directory as a manifest. */
 function applySteps(directory: string, { names }: Deployment): readonly string[] {
   const all = [...names.values()].map((name) => ` -f ${shellWord(join(directory, name))}`).join('');
-  return [`Review the changes, and apply them: \`kubectl diff${all}\`, \`kubectl apply${all}\`.`];
+  return [`Review the changes with \`kubectl diff${all}\`, and apply them with \`kubectl apply${all}\`.`];
 }
 
 function chartSteps(file: string): readonly string[] {
@@ -236,7 +235,7 @@ function dockerSteps({ directory, deployment, settings, target }: Written): read
       ? ''
       : ` -v ${shellWord(resolve(directory, place))}:${policyDirectoryInContainer(settings)}:ro`;
   return [
-    'Start weir instead of the other service, with these variables and policies. With Docker:\n   ' +
+    'Start weir with these variables and policies instead of envoyproxy/ratelimit. With Docker:\n   ' +
       `\`docker run${env.join('')}${mount} ${published(settings)} ${target.image} /bin/ratelimit\``,
     healthStep(settings.port, undefined),
   ];
@@ -262,16 +261,17 @@ function healthStep(
   if (ports === undefined || found?.published !== undefined) {
     const host = /^(?:|0\.0\.0\.0|::)$/.test(found?.host ?? '') ? '127.0.0.1' : (found?.host ?? '');
     const address = `${host.includes(':') ? `[${host}]` : host}:${found?.published ?? port}`;
-    return `Check the health: \`curl http://${address}/healthcheck\` ${ONCE}.`;
+    return `Check that weir is healthy: \`curl http://${address}/healthcheck\` ${ONCE}.`;
   }
   if (found !== undefined) {
     return (
-      `Check the health: \`curl http://$(${compose} port ${shellWord(service)} ${port})/healthcheck\` ` +
-      `${ONCE}. Docker chooses the port.`
+      `Check that weir is healthy: \`curl http://$(${compose} port ${shellWord(service)} ` +
+      `${port})/healthcheck\` ${ONCE}. Docker chooses the port.`
     );
   }
   return (
-    `Check the health. The HTTP port ${port} is not published, so run the check in the container: ` +
-    `\`${compose} exec ${shellWord(service)} weir health\` succeeds as soon as weir has reached Redis.`
+    `Check that weir is healthy. The HTTP port ${port} is not published, so run the check in the ` +
+    `container: \`${compose} exec ${shellWord(service)} weir health\` succeeds as soon as weir has ` +
+    'reached Redis.'
   );
 }

@@ -130,9 +130,10 @@ function failureOf(text: string, status: number): AskFailure {
   }
   const error =
     status === 404
-      ? 'This address does not exist (status 404). The server may run an older version of weir, or may not be weir.'
-      : `The answer has status ${status} and no error message from weir. It may come from a ` +
-        'proxy between this page and weir.';
+      ? 'This address does not exist (status 404). The server may be running an older version of weir or ' +
+        'another program.'
+      : `The response has status ${status} and contains no error message from weir. A proxy between this ` +
+        'page and weir may have sent the response.';
   // A proxy may have forwarded the question before it failed.
   return { status, error, isMaybeDone: status >= 500 };
 }

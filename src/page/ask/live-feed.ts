@@ -248,7 +248,7 @@ export class LiveFeed {
 /** Parses JSON. Throws an Error if the page cannot use the value. */
 function usable<T>(name: string, text: string): T {
   const value: unknown = JSON.parse(text);
-  if (!isUsable(name, value)) throw new Error(`this page cannot read weir's event or answer ${name}`);
+  if (!isUsable(name, value)) throw new Error(`this page cannot read the event or answer ${name} from weir`);
   return value as T;
 }
 

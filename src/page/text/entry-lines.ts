@@ -23,7 +23,7 @@ export function entriesOfLines(text: string): readonly NamedEntry[] | string {
 
 /** Returns the reason why entries of an answer do not identify a bucket, or undefined if they do. */
 export function noLookupReason(entries: readonly NamedEntry[]): string | undefined {
-  if (entries.length === 0) return 'This bucket has no entries.';
+  if (entries.length === 0) return 'This bucket has no link because it has no entries.';
   if (entries.some(({ value }) => REDACTED.test(value))) {
     return (
       'This bucket has no link because an entry contains a secret, which weir never shows. In the Bucket view, ' +

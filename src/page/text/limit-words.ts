@@ -12,7 +12,7 @@ export function limitWords(limit: DumpedLimit): string {
   }
   const { unit = 'unit', requests_per_unit: requests = 0, unit_multiplier: times = 1, calendar } = limit;
   const span = times === 1 ? unit : `${countText(times)} ${unit}s`;
-  const zone = calendar === undefined ? '' : ` in calendar time (${calendar})`;
+  const zone = calendar === undefined ? '' : ` in the time zone ${calendar}`;
   return `${countText(requests)} per ${span}${zone}${debt}`;
 }
 
@@ -77,7 +77,7 @@ export function ruleMarks(
   const marks: string[] = [];
   if (rule.candidate) marks.push('candidate: not enforced');
   if (rule.shadow_mode) marks.push('shadow mode: not enforced');
-  if (rule.quota_mode) marks.push('quota: enforced with other quotas');
+  if (rule.quota_mode) marks.push('quota: denies only if all other quotas also deny');
   if (rule.enforce_percent !== 100) marks.push(`${rule.enforce_percent}% of denials enforced`);
   if (rule.replaces.length > 0) marks.push(`replaces ${rule.replaces.join(', ')}`);
   return marks;

@@ -76,5 +76,8 @@ export function missingRatesNote(most: number | undefined, crowded: boolean): st
   }
   if (!crowded) return undefined;
   const kept = most === undefined ? 'some rules' : countOf(most, 'rule');
-  return `weir records the rates of ${kept} (HISTORY_RULES). Other rules count only in the total rates.`;
+  return (
+    `weir records the rates of ${kept} (HISTORY_RULES). Requests for other rules count only toward the ` +
+    'total rates.'
+  );
 }

@@ -3,7 +3,7 @@ const SPECIAL: ReadonlyMap<string, string> = new Map([
   ['override', 'overrides (limits in requests)'],
   ['block', 'blocked callers'],
   ['allow', 'exempt callers'],
-  ['other', 'rules that exceed HISTORY_RULES'],
+  ['other', 'rules without recorded rates (HISTORY_RULES)'],
 ]);
 
 /** The name of a series of the history, or of the rule of a bucket. */

@@ -60,7 +60,7 @@ export class BlocksView implements View {
   #listed({ controls, more_controls: more, notes, why }: Shown): readonly Child[] {
     const said = notesOf({ notes, meets: 'none' });
     if (controls.length === 0) {
-      const how = 'To block or exempt a caller, open Bucket.';
+      const how = 'To block or exempt a caller, open the Bucket view.';
       return [
         el('p', { class: 'empty' }, 'No caller is blocked or exempt. ', el('a', { href: '#bucket' }, how)),
         ...said,

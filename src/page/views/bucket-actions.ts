@@ -28,7 +28,7 @@ export class BucketActions {
       const tokens = Number(input('grant-tokens').value);
       const over = input('grant-over').checked;
       return {
-        title: `Grant ${countOf(tokens, 'token')}${over ? ', with a surplus above the capacity' : ''}`,
+        title: `Grant ${countOf(tokens, 'token')}${over ? ', even above the capacity' : ''}`,
         question: { action: 'grant', ...about, tokens, ...(over && { over }), ...this.#rule('grant-rule') },
       };
     });
@@ -53,7 +53,7 @@ export class BucketActions {
     for (const id of ['reset-rule', 'grant-rule']) {
       const chosen = select(id).value;
       select(id).replaceChildren(
-        el('option', { value: '' }, 'all limits shown'),
+        el('option', { value: '' }, 'all listed limits'),
         ...rules.map((rule) => el('option', { value: rule }, briefText(rule, 60))),
       );
       if (rules.includes(chosen)) select(id).value = chosen;

@@ -31,7 +31,9 @@ export class EntriesForm {
       .filter(({ entry: { key, value }, isFixed }) => isFixed || key !== '' || value !== '');
     if (rows.length === 0) return 'Enter at least one entry, such as the key customer and the value acme.';
     const noKey = rows.some(({ entry, isFixed }) => entry.key === '' && !isFixed);
-    return noKey ? 'An entry has a value but no key.' : rows.map(({ entry }) => entry);
+    return noKey
+      ? 'An entry has a value but no key. Enter a key, or remove the entry.'
+      : rows.map(({ entry }) => entry);
   }
 
   /**
@@ -91,7 +93,8 @@ export class EntriesForm {
         el(
           'span',
           { class: 'note' },
-          'This entry contains characters that an input field cannot hold. It is sent unchanged and cannot be edited.',
+          'This entry contains characters that an input field cannot show. You cannot edit the entry. ' +
+            'The page sends the entry unchanged.',
         ),
       ),
       remove,

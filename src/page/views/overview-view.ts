@@ -98,8 +98,8 @@ export class OverviewView implements View {
     byId('known-since').textContent =
       known === 0 || known >= history.slots
         ? ''
-        : `Data since ${clockText(history.ends - known * history.step)}. ` +
-          'weir keeps rates in memory, and loses them when it exits.';
+        : `Data since ${clockText(history.ends - known * history.step)}. weir keeps rates only in memory, ` +
+          'so a restart deletes all rates.';
     this.#showEmpty();
   }
 

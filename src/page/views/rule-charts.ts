@@ -103,7 +103,8 @@ export class RuleCharts {
     if (this.#state.overview?.keeps.history === 0)
       return 'HISTORY_RULES is 0, so weir does not record the rates of individual rules.';
     if (this.#state.crowded) {
-      const only = 'its rates are not recorded because more rules than HISTORY_RULES had requests';
+      const only =
+        'its rates were not recorded because the number of rules with requests exceeded HISTORY_RULES';
       return `No request matched this rule in the last hour, or ${only}.`;
     }
     return 'No request matched this rule in the last hour.';

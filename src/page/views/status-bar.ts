@@ -177,8 +177,8 @@ function problemElement({ reason, store, since }: ServingProblem): HTMLElement {
       : el(
           'p',
           {},
-          'While the store is unavailable, on_store_failure decides. A denial may be caused by the store, not ' +
-            'by the caller.',
+          "While the store is unavailable, each rule's on_store_failure setting determines the answer. " +
+            'The cause of a denial may be the store, not the caller.',
         ),
   );
 }

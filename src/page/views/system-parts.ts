@@ -45,7 +45,7 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
           },
           {
             heading: 'Used for',
-            cell: ({ redis }) => (redis === 'main' ? 'all limits' : 'limits per second'),
+            cell: ({ redis }) => (redis === 'main' ? 'all limits' : 'per-second limits'),
           },
         ],
       },
@@ -147,7 +147,7 @@ export function noDomain(): HTMLElement {
       el('code', {}, 'CONFIG_PATH'),
       '. weir loads the file immediately. To create an example, run ',
       el('code', {}, 'weir init shop'),
-      '. The format is described in docs/start.md and docs/policy/format.md.',
+      '. For the format, see docs/start.md and docs/policy/format.md.',
     ),
   );
 }

@@ -3,7 +3,7 @@ import { byId } from '../dom/element.js';
 import type { PageState } from './page-state.js';
 
 const NO_TOKEN =
-  'A token can contain only ASCII letters, digits and punctuation, but no spaces. Copy the whole token again.';
+  'A token can contain only ASCII letters, digits and punctuation, and no spaces. Copy the whole token again.';
 
 /** Asks for a token if the server requires one. */
 export class TokenDialog {

@@ -81,7 +81,7 @@ export class TopView implements View {
     if (this.#shown === undefined) return;
     this.#isFrozen = true;
     const { about, at } = this.#shown;
-    const still = `Updates paused at ${clockText(at)}. They resume when you leave the rows.`;
+    const still = `Updates paused at ${clockText(at)}. Updates resume when you move the focus out of the table.`;
     this.#describe(`${about} ${still}`);
   }
 
@@ -98,8 +98,8 @@ export class TopView implements View {
     if (this.#state.overview?.keeps.top === 0) {
       this.#failed.replaceChildren(
         sentence(
-          'TOP_BUCKETS is 0, so weir does not record which callers are denied most. Set TOP_BUCKETS to ' +
-            '500, for example.',
+          'TOP_BUCKETS is 0, so weir does not record which callers are denied most often. To record ' +
+            'these callers, set TOP_BUCKETS, for example to 500.',
         ),
       );
       this.#place.hidden = true;

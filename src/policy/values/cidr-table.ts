@@ -57,7 +57,7 @@ export class CidrTable<Owner> {
     const blocks: OwnedBlock[] = [];
     for (const [text, owner] of this.ownerOf) {
       const block = parseBlock(text);
-      if (typeof block === 'string') throw new Error(`"${text}" was a block: ${block}`);
+      if (typeof block === 'string') throw new Error(`"${text}" is no longer a valid CIDR block: ${block}`);
       blocks.push({ owner, ...block });
     }
     this.intervals = { ipv4: intervalsOf(blocks, 4), ipv6: intervalsOf(blocks, 6) };

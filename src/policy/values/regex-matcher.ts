@@ -37,15 +37,15 @@ export function patternSize(pattern: string): number | string {
   } catch (error) {
     const reason = (error as Error).message.replace(/^error parsing regexp: /, '');
     return (
-      `this is not a valid RE2 regular expression (${reason}); correct it (RE2 does not support ` +
-      'lookaround and backreferences)'
+      `this is not a valid RE2 regular expression (${reason}); correct the expression (RE2 does not ` +
+      'support lookaround or backreferences)'
     );
   }
   const size = compiledPattern.programSize();
   if (size <= MAX_INSTRUCTIONS) return size + sizeOfRanges(pattern, compiledPattern.re2());
   return (
-    `the pattern compiles to ${size} instructions, more than the maximum of ${MAX_INSTRUCTIONS}; lower ` +
-    'its repetitions'
+    `the pattern compiles to ${size} instructions, more than the maximum of ${MAX_INSTRUCTIONS}; use ` +
+    'smaller repetition counts'
   );
 }
 

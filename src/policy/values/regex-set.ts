@@ -70,7 +70,7 @@ export class RegexSet {
     for (const pattern of patterns) set.add(pattern);
     set.compile();
     this.automaton = set.dfa as unknown as Automaton;
-    if (this.automaton.failed) throw new Error('re2js has no automaton for these patterns');
+    if (this.automaton.failed) throw new Error('re2js cannot build an automaton for these patterns');
   }
 
   /**
@@ -139,7 +139,7 @@ export class RegexSet {
   private beginning(work: MatchWork): State {
     work.remaining -= BEGIN_STEPS;
     const state = this.automaton.start(BEGINNING, 0);
-    if (state === null) throw new Error('no room for the first state of an automaton');
+    if (state === null) throw new Error("the automaton's memory budget is too small for its first state");
     return state;
   }
 
@@ -155,7 +155,7 @@ export class RegexSet {
       this.hasDroppedStates = true;
       const restored = automaton.resetCache(state);
       next = restored === null ? null : automaton.step(restored, cls, rune, RE2Set.ANCHOR_BOTH);
-      if (next === null) throw new Error('no room for two states of an automaton');
+      if (next === null) throw new Error("the automaton's memory budget is too small for two states");
     }
     const steps = STATE_STEPS + table + INSTRUCTION_STEPS * (state.nfaStates.length + next.nfaStates.length);
     if (this.hasDroppedStates) work.remaining -= steps;

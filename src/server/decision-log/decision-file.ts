@@ -77,7 +77,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
     case 'ENOENT':
       return `the folder does not exist${workingDirectoryHint(path)}; create the folder, or correct the path`;
     case 'EACCES':
-      return 'this user may not write to the file; check the owner and mode of the file and its folders';
+      return 'the user that runs weir may not write to the file; check the owner and mode of the file and its folders';
     case 'EROFS':
       return 'the file system is read-only; mount a writable volume';
     case 'EISDIR':

@@ -75,10 +75,11 @@ function failureLogger(path: string, log: DecisionLogParts['log']): LogOutput['o
   const shouldLog = throttledLog();
   let told = false;
   return (error) => {
-    if (error === undefined && told) log.info({ path }, 'the decision log can be written again');
+    if (error === undefined && told) log.info({ path }, 'weir can write to the decision log again');
     told = error !== undefined && shouldLog();
     if (!told) return;
-    const text = 'the decision log cannot be written, so its lines are lost; check DECISION_LOG_FILE';
+    const text =
+      'weir cannot write to the decision log, so decision log lines are lost; check DECISION_LOG_FILE';
     log.warn({ path, reason: error?.message }, text);
   };
 }

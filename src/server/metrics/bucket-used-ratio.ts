@@ -49,8 +49,8 @@ export function exposeUsedRatio(
   registry.addFamily({
     name: NAME,
     help:
-      'Used fraction of the limit at the last request, for the BUCKET_USED_RATIO_TOP most requested ' +
-      'buckets of the last minute. From 0 to 1, or above 1 if denied hits count.',
+      'Fraction of the limit used at the last request, for the BUCKET_USED_RATIO_TOP buckets with the ' +
+      'most requests in the last minute. From 0 to 1, or above 1 if denied hits are counted.',
     type: 'gauge',
     aggregator: 'max',
     labels: {

@@ -12,10 +12,10 @@ export interface Load {
 }
 
 const WAITING = {
-  reads: 'connections with unread bytes',
-  answers: 'calls without an answer',
-  deadlines: 'calls with a deadline',
-  inflating: 'messages to decompress',
+  reads: 'connections with data that weir has not read yet',
+  answers: 'calls that weir has not answered yet',
+  deadlines: 'calls with a pending deadline',
+  inflating: 'messages that are being decompressed or wait for decompression',
   lost: 'closed connections with calls that have not ended',
 } as const;
 const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
@@ -25,24 +25,20 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
     registry.gauge({ name, help }, () => value(load()));
   };
-  gauge(
-    'weir_costly_requests_waiting',
-    'Expensive requests that wait for their turn.',
-    ({ costly }) => costly.requests,
-  );
+  gauge('weir_costly_requests_waiting', 'Expensive requests in the queue.', ({ costly }) => costly.requests);
   gauge(
     'weir_costly_requests_waiting_bytes',
-    'Memory of expensive requests that wait for their turn, in bytes.',
+    'Memory used by expensive requests in the queue, in bytes.',
     ({ costly }) => costly.bytes,
   );
   gauge(
     'weir_costly_requests_waiting_connections',
-    'Connections with expensive requests that wait for their turn.',
+    'Connections with expensive requests in the queue.',
     ({ costly }) => costly.connections,
   );
   gauge(
     'weir_store_waiting_bytes',
-    'Memory of the requests that wait for Redis, in bytes.',
+    'Memory used by requests that wait for Redis, in bytes.',
     ({ storeWaitingBytes }) => storeWaitingBytes,
   );
   if (load().grpc === undefined) return;

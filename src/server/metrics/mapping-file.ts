@@ -129,7 +129,7 @@ function readRule(reader: FieldReader, defaults: Defaults): MappingRule | undefi
 function readMatch(reader: FieldReader, type: 'glob' | 'regex'): MappingRule['match'] | undefined {
   const match = reader.text('match');
   if (match === undefined) {
-    reader.error('match', 'a rule needs a "match" that selects its statistics; add one');
+    reader.error('match', 'a rule needs a "match" that selects statistics; add a "match"');
     return undefined;
   }
   if (type === 'glob') {
@@ -143,7 +143,7 @@ function readMatch(reader: FieldReader, type: 'glob' | 'regex'): MappingRule['ma
   if (typeof compiled !== 'string') return compiled;
   reader.error(
     'match',
-    `${JSON.stringify(match)} is not a valid regular expression: ${compiled}; correct it`,
+    `${JSON.stringify(match)} is not a valid regular expression: ${compiled}; correct the expression`,
   );
   return undefined;
 }
@@ -276,7 +276,7 @@ function warnOfTtl(reader: FieldReader): void {
   else if (nanos > 0n) {
     reader.warn(
       'ttl',
-      '"ttl" has no effect, because series never expire; METRICS_MAX_SERIES limits their number',
+      '"ttl" has no effect, because series never expire; METRICS_MAX_SERIES limits the number of series',
     );
   }
 }

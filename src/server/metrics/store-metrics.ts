@@ -6,13 +6,15 @@ import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
 
 type ChargeResult = Exclude<keyof LocalChargeStats, 'waiting'>;
 const CHARGE_RESULTS: Readonly<Record<ChargeResult, string>> = {
-  charged: 'weir took the allowed hits from the bucket in Redis, at most until the bucket was empty',
-  lapsed: 'the bucket refilled, or the window ended, before Redis was available',
-  forgotten: 'lost, because there was no room or the process ended before Redis was available',
+  charged:
+    'weir took the locally allowed hits from the bucket in Redis, but no more than the bucket had remaining',
+  lapsed: 'the bucket refilled, or the window ended, before Redis was available again',
+  forgotten:
+    'lost, because too many charges were waiting or the process exited before Redis was available again',
 };
 const GIVE_BACK_RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {
   made: 'returned',
-  failed: 'Redis returned an error or did not answer, so the tokens may have been returned',
+  failed: 'Redis returned an error or did not answer, so the tokens may or may not have been returned',
   skipped: 'not sent, because the connection was lost',
 };
 
@@ -29,14 +31,14 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
   registry.gauge(
     {
       name: 'weir_local_charges_waiting',
-      help: 'Buckets used by `on_store_failure: local` whose charges wait for Redis.',
+      help: 'Buckets with charges from `on_store_failure: local` that wait for Redis.',
     },
     () => store.localChargeStats().waiting,
   );
   registry.counter(
     {
       name: 'weir_local_charges_total',
-      help: 'Charges for buckets used by `on_store_failure: local`, by result.',
+      help: 'Charges from `on_store_failure: local`, by result.',
       labels: { result: { meaning: 'The result of the charge.', values: CHARGE_RESULTS } },
     },
     () => {
@@ -48,8 +50,8 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
     {
       name: 'weir_redis_give_backs_total',
       help:
-        'Attempts to return tokens to a Redis or slot after another Redis or slot denied the request or ' +
-        'failed, by result.',
+        'Attempts to return tokens to a Redis server or slot after another Redis server or slot denied ' +
+        'the request or failed, by result.',
       labels: { result: { meaning: 'The result.', values: GIVE_BACK_RESULTS } },
     },
     () => byName('result', store.giveBackStats()),
@@ -57,9 +59,9 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
   registry.gauge(
     {
       name: 'weir_redis_node_up',
-      help: '1 if this Redis, or this master of a Redis Cluster, can decide requests, otherwise 0.',
+      help: '1 if this Redis server or Redis Cluster master can decide requests, otherwise 0.',
       aggregator: 'min',
-      labels: { redis: REDIS_ROLE, node: { meaning: 'The address.' } },
+      labels: { redis: REDIS_ROLE, node: { meaning: "The server's address." } },
     },
     () => store.nodes().map(({ redis, name, up }) => [{ redis, node: name }, Number(up)]),
   );

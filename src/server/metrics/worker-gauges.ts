@@ -49,7 +49,7 @@ export function exposeWorkers(
   registry.counter(
     {
       name: 'weir_silent_workers_killed_total',
-      help: 'Workers that did not answer and were killed and replaced.',
+      help: 'Workers that stopped answering, and were killed and replaced.',
     },
     () => pool.silentKilled,
   );

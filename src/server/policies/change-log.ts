@@ -57,7 +57,7 @@ export class ChangeLog {
       const rest =
         more === 0
           ? ''
-          : `; ${quantity(more, 'more change')} not listed (weir diff <old> <new> shows all changes)`;
+          : `; ${quantity(more, 'more change')} not listed (to see all changes, run weir diff <old> <new>)`;
       this.#log.info(about, `changes in the new policy: ${summary}${rest}`);
       for (const { domain, text } of lines) this.#log.info({ domain, policy: now.version }, text);
     } catch (error) {
@@ -65,7 +65,7 @@ export class ChangeLog {
       const why = error instanceof Error ? error.message : String(error);
       this.#log.warn(
         about,
-        `the changes in the new policy could not be listed: ${why}; weir diff <old> <new> shows the changes`,
+        `the changes in the new policy could not be listed: ${why}; to see the changes, run weir diff <old> <new>`,
       );
     }
   }

@@ -44,9 +44,9 @@ export class ChargeWarnings {
     seen[SETTLED] = 1;
     this.#log.warn(
       { domain, rule: shown(rule), requests },
-      'every request for this rule with allow_debt had 1 hit, so nothing was charged: a charge needs at ' +
-        'least 2 hits. Envoy ignores hits_addend in the rate_limits of a route or virtual host; move ' +
-        'these rate limits to typed_per_filter_config. If requests have no usage to charge, remove ' +
+      'this rule has allow_debt, but every request had only 1 hit, so weir charged nothing: a charge ' +
+        'needs at least 2 hits. Envoy ignores hits_addend in the rate_limits of a route or virtual host; ' +
+        'move these rate limits to typed_per_filter_config. If requests have no usage to charge, remove ' +
         'allow_debt',
     );
   }

@@ -34,7 +34,8 @@ export async function openPolicies(
   logProblems(log, warnings, initial);
   if (refused)
     log.error(
-      'no policy is valid; requests get an error until a valid policy is loaded (FORCE_START_WITHOUT_INITIAL_CONFIG)',
+      'no policy is valid, but weir starts because FORCE_START_WITHOUT_INITIAL_CONFIG is on. Requests ' +
+        'get an error until weir loads a valid policy; correct the errors above',
     );
   const provider = new FilePolicyProvider(places, initial, loader);
   provider.onOutcome((outcome) => logReload(log, warnings, outcome));
@@ -55,7 +56,7 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
     if (stopping.aborted) throw new StartStopped();
     throw new StartError([
       `the policies could not be loaded: ${(error as Error).message}; check that this process has ` +
-        'enough memory and may start threads',
+        'enough memory and permission to start threads',
     ]);
   } finally {
     stopping.removeEventListener('abort', stop);

@@ -56,7 +56,8 @@ export function logReload(log: Logger, warnings: ConfigWarnings, outcome: Reload
     );
   } else if (outcome.kind === 'loaded') {
     log.info({ reason, policy, domains }, 'policy reloaded');
-    if (domains.length === 0) log.warn('the policy no longer contains a domain, so no request is limited');
+    if (domains.length === 0)
+      log.warn('the policy files no longer contain a domain, so weir does not limit any requests');
   } else {
     log.info({ reason, policy }, 'policy unchanged');
   }
@@ -85,7 +86,7 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
         warningLog.logOnce(
           policySet.version,
           NO_DOMAIN,
-          `the configuration ${NO_DOMAIN}, so no request is limited`,
+          `the configuration ${NO_DOMAIN}, so weir does not limit any requests`,
         );
     },
     rejected(version, { errors, warnings }, policy) {

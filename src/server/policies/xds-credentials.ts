@@ -49,7 +49,8 @@ export class XdsCredentials {
       return made;
     } catch (error) {
       throw new Error(
-        `${CA}, ${CERT}, ${KEY}: the files cannot be used as PEM certificates and key: ${(error as Error).message}`,
+        `${CA}, ${CERT}, ${KEY}: the files do not contain usable PEM certificates and a usable key: ` +
+          `${(error as Error).message}`,
       );
     }
   }

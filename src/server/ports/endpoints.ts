@@ -210,7 +210,7 @@ export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]):
     return text(
       404,
       'pprof is available only in Go programs; for a profile, start weir with NODE_OPTIONS=--cpu-prof, ' +
-        'or send weir SIGUSR1 and open chrome://inspect\n',
+        'or send SIGUSR1 to weir and open chrome://inspect\n',
     );
   }
   return text(404, `not found; the available paths are:\n${endpointList(endpoints)}`);

@@ -145,7 +145,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   };
   return {
     path: '/json',
-    help: 'decides a RateLimitRequest: POST; the request and response bodies are protobuf JSON',
+    help: 'POST: decides a RateLimitRequest; the request and response bodies are protobuf JSON',
     maxBodyBytes,
     refuse({ headers }) {
       const site = crossSiteReason(headers, SCHEMES);

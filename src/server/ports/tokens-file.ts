@@ -24,8 +24,8 @@ export function openTokensFile(settings: Settings, log: Logger): TokensFile | un
   if (adminTokensFile === '') return undefined;
   if (!isLoopbackHost(debugHost) && debugServerTlsCert === '') {
     log.warn(
-      `${VARIABLE} is set, but the debug port on DEBUG_HOST=${debugHost} uses plain text, so tokens can ` +
-        'be read on the network; set DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or set ' +
+      `${VARIABLE} is set, but the debug port on DEBUG_HOST=${debugHost} uses plain text, so others on ` +
+        'the network can read the tokens; set DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or set ' +
         'DEBUG_HOST=127.0.0.1',
     );
   }
@@ -99,7 +99,7 @@ export class TokensFile {
     const isWritable = stat !== undefined && (stat.mode & WORLD_WRITABLE) !== 0;
     if (isWritable && !this.#warnedWritable) {
       this.#log.warn(
-        `${VARIABLE}: every user of this machine can write to ${this.#file} and add a token; remove ` +
+        `${VARIABLE}: every user on this machine can write to ${this.#file} and add a token; remove ` +
           'this permission (chmod o-w)',
       );
     }

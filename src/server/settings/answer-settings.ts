@@ -30,14 +30,16 @@ export const ANSWER_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Return dynamic metadata that names the rule that decided, unless the policy file sets ' +
+      'Return dynamic metadata with the rule that decided the request, unless the policy file sets ' +
       '`decision_metadata`.',
   },
   limitHeaders: {
     name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
     type: 'boolean',
     default: 'false',
-    help: 'Add the next three headers to responses, unless the policy file sets `response_headers`.',
+    help:
+      'Add three headers (LIMIT_LIMIT_HEADER, LIMIT_REMAINING_HEADER, LIMIT_RESET_HEADER) to responses, ' +
+      'unless the policy file sets `response_headers`.',
     reference: { default: 'false' },
   },
   limitHeader: {
@@ -45,7 +47,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Limit',
-    help: 'Response header for the limit.',
+    help: 'Name of the response header for the limit.',
     reference: { default: 'RateLimit-Limit' },
   },
   remainingHeader: {
@@ -53,7 +55,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Remaining',
-    help: 'Response header for the remaining tokens or hits.',
+    help: 'Name of the response header for the remaining tokens or hits.',
     reference: { default: 'RateLimit-Remaining' },
   },
   resetHeader: {
@@ -61,7 +63,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Reset',
-    help: 'Response header for the seconds until the window ends or the next token is added.',
+    help: 'Name of the response header for the number of seconds until the window ends or the next token is added.',
     reference: { default: 'RateLimit-Reset' },
   },
   limitRequestHeaders: {
@@ -69,7 +71,8 @@ export const ANSWER_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Add the next three headers to the requests that Envoy sends upstream, unless the policy file sets ' +
+      'Add three headers (LIMIT_REQUEST_LIMIT_HEADER, LIMIT_REQUEST_REMAINING_HEADER, ' +
+      'LIMIT_REQUEST_RESET_HEADER) to the requests that Envoy sends upstream, unless the policy file sets ' +
       '`request_headers`.',
     reference: { default: 'false' },
   },
@@ -78,7 +81,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Limit',
-    help: 'Request header for the limit.',
+    help: 'Name of the request header for the limit.',
     reference: { default: 'RateLimit-Limit' },
   },
   requestRemainingHeader: {
@@ -86,7 +89,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Remaining',
-    help: 'Request header for the remaining tokens or hits.',
+    help: 'Name of the request header for the remaining tokens or hits.',
     reference: { default: 'RateLimit-Remaining' },
   },
   requestResetHeader: {
@@ -94,7 +97,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Reset',
-    help: 'Request header for the seconds until the window ends or the next token is added.',
+    help: 'Name of the request header for the number of seconds until the window ends or the next token is added.',
     reference: { default: 'RateLimit-Reset' },
   },
   envoyAddsHeaders: {
@@ -102,7 +105,7 @@ export const ANSWER_SETTINGS = {
     type: 'string_list',
     default: '',
     help:
-      'Headers that your Envoys add themselves, so that weir does not add them again: `x-ratelimit` ' +
+      'Headers that Envoy already adds and weir must not add again: `x-ratelimit` ' +
       '(enable_x_ratelimit_headers), `retry-after` (enable_retry_after_header).',
   },
   nearLimitRatio: {
@@ -129,7 +132,8 @@ export const ANSWER_SETTINGS = {
     default: '4000',
     max: 50_000,
     help:
-      'Maximum number of limits that a request may match, without candidates. Requests with more limits ' +
-      'get INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ms.',
+      'Maximum number of limits that a request may match, not counting candidates. Requests with more ' +
+      'limits get INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ' +
+      'ms.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -7,7 +7,7 @@ const ALL_AT_ONCE = 'weir always calls all nodes of a cluster in parallel.';
 const LEAVES_REPLICAS = 'weir always disconnects from a read-only Redis and looks for the master.';
 const NO_IAM = 'use REDIS_AUTH_COMMAND for IAM logins; weir does not start with REDIS_AWS_IAM_AUTH=true.';
 const OWN_EXPIRY =
-  'keys expire when their bucket is full or their window ends, so they do not expire together.';
+  'keys expire when their bucket is full or their window ends, so keys do not all expire at the same time.';
 const NO_MEMCACHE = 'weir does not support BACKEND_TYPE=memcache.';
 
 /** Returns the ignored variables of one Redis; `prefix` starts their names. */

@@ -58,10 +58,14 @@ export const LISTEN_SETTINGS = {
     name: 'DEBUG_HOST',
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address of the debug port. Keep it on loopback, because the debug port shows the policies.',
+    help:
+      'Address of the debug port. Use a loopback address, because anyone who can connect to the debug ' +
+      'port can read the policies.',
     reference: {
       default: '0.0.0.0',
-      differs: 'The debug port shows the policies, so weir listens only on its own machine or container.',
+      differs:
+        'Anyone who can connect to the debug port can read the policies, so weir listens only on its ' +
+        'own machine or container by default.',
     },
   },
   debugPort: {
@@ -83,16 +87,16 @@ export const LISTEN_SETTINGS = {
     name: 'DEBUG_SERVER_TLS_KEY',
     type: 'string',
     default: '',
-    help: 'File with the key of DEBUG_SERVER_TLS_CERT (PEM).',
+    help: 'File with the private key of the certificate in DEBUG_SERVER_TLS_CERT (PEM).',
   },
   adminTokensFile: {
     name: 'ADMIN_TOKENS_FILE',
     type: 'string',
     default: '',
     help:
-      'File with the tokens that the debug port accepts for bucket commands, one line `name read|write ' +
-      'sha256:…` for each token. `weir bucket new-token` prints such a line. weir reloads the file when ' +
-      'it changes. If unset, only programs on this machine have access.',
+      'File with the tokens that the debug port accepts for bucket commands. Each line contains one ' +
+      'token: `name read|write sha256:…`. `weir bucket new-token` prints such a line. weir reloads the ' +
+      'file when it changes. If unset, only programs on this machine can use bucket commands.',
   },
   grpcMaxMessageBytes: {
     name: 'GRPC_MAX_MESSAGE_BYTES',

@@ -187,7 +187,7 @@ decision metadata: off, unless DECISION_METADATA is set
   {
     command: 'migrate two --env shop.yaml',
     code: 1,
-    prints: `weir migrate: --env: "shop.yaml" is a policy and contains no variables; pass it without --env
+    prints: `weir migrate: --env: "shop.yaml" is a policy and contains no variables; pass the file without --env
 `,
   },
   {

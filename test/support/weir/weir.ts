@@ -93,7 +93,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
       const exit = await started.stop(signal);
       const broken = started
         .lines()
-        .find((line) => line.includes('impossible internal state, which is a bug'));
+        .find((line) => line.includes('weir is in an impossible internal state because of a bug'));
       if (broken !== undefined) throw new Error(broken);
       return exit;
     },

@@ -135,7 +135,7 @@ describe('on loopback', () => {
     });
     expect([status, JSON.parse(body), questions]).toEqual([
       400,
-      { error: 'the request has several Host headers' },
+      { error: 'the request has several Host headers; send exactly one' },
       [],
     ]);
   });

@@ -70,7 +70,7 @@ test('says what weir does with an old default that has another effect in weir', 
   const { DEBUG_HOST: _host, REDIS_TIMEOUT: _timeout, ...others } = COMPLETE;
   const texts = Object.fromEntries(findInVariables(others).decide.map(({ about, text }) => [about, text]));
   expect(texts['DEBUG_HOST']).toMatch(
-    /Set DEBUG_HOST=0\.0\.0\.0 .* with 403 until you set ADMIN_TOKENS_FILE\.$/,
+    /Set DEBUG_HOST=0\.0\.0\.0 .* with status 403 until you set ADMIN_TOKENS_FILE\.$/,
   );
   expect(texts['REDIS_TIMEOUT']).toMatch(
     /Set REDIS_TIMEOUT=10s to keep the old default\. A request then waits/,
@@ -107,16 +107,16 @@ test('lists unneeded and unused variables', () => {
   });
   expect(same).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',
-    text: expect.stringContaining('with either value'),
+    text: expect.stringContaining('whether this variable is true or false'),
   });
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
   expect(unused).toContainEqual({
     about: 'GRPC_SERVER_TLS_CA_CERT',
-    text: 'weir ignores variables that it does not know.',
+    text: 'weir does not use this variable.',
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    text: expect.stringContaining('OpenTelemetry'),
+    text: expect.stringContaining('only if TRACING_ENABLED=true'),
   });
   expect(same).toContainEqual({
     about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
@@ -133,7 +133,7 @@ test('variables of OpenTelemetry have the same meaning if tracing is on', () => 
   const { same } = findInVariables(variables, new Set());
   expect(same).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    text: expect.stringContaining('OpenTelemetry'),
+    text: expect.stringContaining('only if TRACING_ENABLED=true'),
   });
 });
 
@@ -162,12 +162,12 @@ describe('needs a decision', () => {
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
-      /^USE_STATSD, USE_PROMETHEUS: all of these are enabled\. envoyproxy\/ratelimit accepts only one/,
+      /^USE_STATSD, USE_PROMETHEUS: several metrics targets are enabled\. envoyproxy\/ratelimit accepts only one/,
     ],
     [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: every Redis key begins with this prefix/],
     [
       { REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_SOCKET_TYPE: 'unix' },
-      /^REDIS_TYPE: REDIS_URL looks like an address of twemproxy .* Set REDIS_TYPE=PROXY, or set REDIS_URL/,
+      /^REDIS_TYPE: REDIS_URL looks like the address of twemproxy .* Set REDIS_TYPE=PROXY, or set REDIS_URL/,
     ],
     [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: the value contains a Redis/],
     [

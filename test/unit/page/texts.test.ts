@@ -99,7 +99,7 @@ describe('entries', () => {
     expect(noLookupReason([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
     expect(noLookupReason([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(/contains a secret/);
     expect(noLookupReason([{ key: 'k', value: 'xxx…' }])).toMatch(/only the beginning of long values/);
-    expect(noLookupReason([])).toBe('This bucket has no entries.');
+    expect(noLookupReason([])).toBe('This bucket has no link because it has no entries.');
   });
 });
 
@@ -118,7 +118,7 @@ describe('limits and phases in words', () => {
     [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
     [
       { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },
-      '9 per month in calendar time (Europe/Berlin)',
+      '9 per month in the time zone Europe/Berlin',
     ],
   ])('%j', (limit, words) => expect(limitWords(limit)).toBe(words));
 
@@ -171,7 +171,7 @@ describe('limits and phases in words', () => {
     ).toEqual([
       'candidate: not enforced',
       'shadow mode: not enforced',
-      'quota: enforced with other quotas',
+      'quota: denies only if all other quotas also deny',
       '25% of denials enforced',
       'replaces a',
     ]);

@@ -53,7 +53,8 @@ describe('the log of changes by reloads', () => {
       [
         'info',
         { before: 'a', policy: 'b' },
-        'changes in the new policy: 1 tightens; 7 more changes not listed (weir diff <old> <new> shows all changes)',
+        'changes in the new policy: 1 tightens; 7 more changes not listed (to see all changes, run weir ' +
+          'diff <old> <new>)',
       ],
       ['info', { domain: 'd', policy: 'b' }, 'k: tightens: …'],
     ]);
@@ -86,8 +87,8 @@ describe('the log of changes by reloads', () => {
       [
         'warn',
         { before: 'a', policy: 'b' },
-        'the changes in the new policy could not be listed: the comparison took longer than 20 s; weir ' +
-          'diff <old> <new> shows the changes',
+        'the changes in the new policy could not be listed: the comparison took longer than 20 s; to ' +
+          'see the changes, run weir diff <old> <new>',
       ],
     ]);
     reload(setOf('c'));

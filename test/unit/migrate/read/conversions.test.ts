@@ -81,11 +81,11 @@ descriptors:
     ['conditions: []', 'it has neither conditions nor variables'],
     [
       'conditions: ["descriptors[0].a == \'b\'"], variables: ["descriptors[1].c"]',
-      'it compares several descriptors of a request',
+      'it uses entries of several descriptors in a request',
     ],
     [
       'conditions: ["a == \'b\'", "a == \'c\'"]',
-      'it never applies, because its conditions require two different values of "a"',
+      'it never applies, because its conditions require two different values for "a"',
     ],
     ['conditions: a == "b", variables: [c]', 'its "conditions" is not a list'],
     ['variables: c, conditions: ["a == \'b\'"]', 'its "variables" is not a list'],
@@ -226,12 +226,12 @@ describe('other input is reported', () => {
     [
       'a Gloo',
       { 'g.yaml': 'apiVersion: ratelimit.solo.io/v1alpha1\nkind: RateLimitConfig\nspec: { raw: {} }\n' },
-      '"g.yaml" is a Gloo RateLimitConfig, which weir migrate does not convert. Write spec.raw.descriptors as a policy',
+      '"g.yaml" is a Gloo RateLimitConfig, which weir migrate does not convert. Copy spec.raw.descriptors to a policy',
     ],
     [
       'Chart.yaml',
       { 'Chart.yaml': CHART },
-      'is the source of a Helm chart, whose templates are not policies; save the rendered manifest',
+      'contains the source of a Helm chart, and chart templates are not policies; save the rendered manifest',
     ],
     [
       'a template',
@@ -252,7 +252,7 @@ describe('other input is reported', () => {
       'Chart.yaml': CHART,
       'templates/policy.yaml': 'apiVersion: v1\nkind: ConfigMap\ndata: { a: "domain: {{ .Values.x }}" }\n',
     });
-    const said = `"${folder}" is the source of a Helm chart`;
+    const said = `"${folder}" contains the source of a Helm chart`;
     for (const path of [`${folder}/templates`, `${folder}/templates/`, `${folder}/templates/policy.yaml`])
       expect(readInstallation([path], [], undefined)).toContain(said);
   });
@@ -263,7 +263,7 @@ describe('other input is reported', () => {
       'templates/policy.yaml': 'domain: {{ .x }}\n',
     });
     const found = readInstallation([folder], [], undefined);
-    expect(found).toContain(`"${folder}" is the source of a Helm chart`);
+    expect(found).toContain(`"${folder}" contains the source of a Helm chart`);
     expect(found).toContain(`helm template ${folder} > manifest.yaml`);
   });
 });

@@ -71,7 +71,7 @@ describe('variables of compose', () => {
     [
       'a name without a value',
       'environment: ["REDIS_AUTH=$\x7bSECRET}"]',
-      'REDIS_AUTH takes its value from SECRET, which no file sets, so the value is unknown; set',
+      'REDIS_AUTH takes its value from SECRET, which no file sets, so the value is unknown; add',
     ],
     ['a missing env file', 'env_file: gone.env', 'this file in "env_file" cannot be read'],
     ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" refers to the service'],
@@ -168,7 +168,7 @@ describe('the selected service', () => {
     [
       'a variable',
       two('{ image: ratelimit-redis }', '{ image: x, environment: [RUNTIME_ROOT=/d] }'),
-      'it has the variable RUNTIME_ROOT',
+      'it sets the variable RUNTIME_ROOT',
     ],
   ])('%s', (_name, text, because) => {
     const { pick } = files.good({ 'c.yaml': text });
@@ -228,8 +228,8 @@ describe('Envoy Gateway', () => {
       USE_PROMETHEUS: 'true',
     });
     expect(same.map(({ about, text: said }) => `${about}: ${said}`)).toEqual([
-      'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS. weir enforces them as before.',
-      'BackendTrafficPolicy p: 1 rule that Envoy enforces locally, without a rate limit service.',
+      'BackendTrafficPolicy p: Envoy Gateway sends 2 rules over xDS. weir enforces global rules as before.',
+      'BackendTrafficPolicy p: Envoy enforces 1 rule locally, without a rate limit service.',
       'EnvoyProxy e: this resource configures Envoy, not the rate limit service.',
     ]);
     expect(decide).toEqual([]);
@@ -291,7 +291,7 @@ describe('chart values', () => {
     expect(findInVariables(environment.variables, environment.unknown).keep).toEqual({});
     const decide = [expect.stringContaining('helm get manifest')];
     if (name === 'image with repository')
-      decide.push(expect.stringContaining('registry" is docker.io. Push'));
+      decide.push(expect.stringContaining('docker.io ("image.registry") to every image name. Push'));
     expect(pick?.workload.decide.map(({ text: said }) => said)).toEqual(decide);
   });
 });

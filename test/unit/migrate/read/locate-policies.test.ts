@@ -41,7 +41,9 @@ describe('the location of the policies', () => {
     [
       'a volume',
       'limits:/data/ratelimit',
-      ['the policies are in the volume limits; copy them to a directory, and pass that directory, too'],
+      [
+        'the policies are in the volume limits; copy the policies to a directory, and also pass that directory',
+      ],
     ],
   ])('compose: %s', (_name, volume, expected) => {
     expect(locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: ["${volume}"]`) })).toEqual(
@@ -59,12 +61,12 @@ describe('the location of the policies', () => {
     [
       'a tmpfs',
       '{ type: tmpfs, target: /data/ratelimit/config }',
-      [/, but the given files do not contain them; /],
+      [/, but the given files do not contain these policies; /],
     ],
     [
       'a volume without a name',
       '{ type: volume, target: /data }',
-      [/, but the given files do not contain them; /],
+      [/, but the given files do not contain these policies; /],
     ],
   ])('compose, long form: %s', (_name, volume, expected) => {
     const found = locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: [${volume}]`) });
@@ -90,8 +92,8 @@ describe('the location of the policies', () => {
       'a text beside a directory',
       `${config('shop')}`.replace('configs: [', 'volumes: ["./d:/data/ratelimit/config"]\n    configs: ['),
       [
-        'some policies are files, and others are text in the config shop of c.yaml; copy all policies ' +
-          'to a directory, and pass that directory, too',
+        'some policies are files, and other policies are in the config shop in c.yaml; copy all ' +
+          'policies to a directory, and also pass that directory',
       ],
     ],
   ])('configs of compose: %s', (_name, text, expected) => {

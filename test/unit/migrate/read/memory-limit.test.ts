@@ -15,17 +15,17 @@ test('docker compose uses powers of 1024, and Kubernetes only with an i in the u
     expect({ limit, texts: textsOf(limit, 'kubernetes', BOUND) }).toEqual({ limit, texts: [] });
   expect(textsOf('256M', 'kubernetes', BOUND)).toEqual([
     'the memory limit is 256M, but weir uses about 100 MB before its first call; raise the limit to ' +
-      '256Mi, or to 512Mi.',
+      '512Mi, or raise it to 256Mi.',
   ]);
 });
 
 test('settings for small containers', () => {
   expect(textsOf('128m', 'compose')).toEqual([
     'the memory limit is 128m, but weir uses about 100 MB before its first call; raise the limit to ' +
-      '256m and set NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
+      '512m, or raise it to 256m and set NODE_OPTIONS=--max-old-space-size=160.',
   ]);
   expect(textsOf('128Mi', 'kubernetes', '--max_old_space_size=100')).toEqual([
-    expect.stringContaining('raise the limit to 256Mi, or to 512Mi.'),
+    expect.stringContaining('raise the limit to 512Mi, or raise it to 256Mi.'),
   ]);
 });
 

@@ -169,9 +169,9 @@ test('unused files are skipped, and the message lists the files that count', () 
   expect(locatePolicies(undefined, inputs, pick?.workload, settings)).toEqual({
     kind: 'not-found',
     text:
-      'the service reads its policies from "/data/ratelimit/config" and from files next to it, such as ' +
-      '"/data/ratelimit/config.yaml", but the given files do not contain them; pass the local directory ' +
-      'that contains the policies, too',
+      'the service reads its policies from "/data/ratelimit/config" and from files next to this ' +
+      'directory, such as "/data/ratelimit/config.yaml", but the given files do not contain these ' +
+      'policies; also pass the local directory that contains the policies',
   });
 });
 

@@ -20,7 +20,7 @@ async function stepFor(texts: Readonly<Record<string, string>>): Promise<string 
     },
   });
   const page = readFileSync(`${folder}/out/README.md`, 'utf8').replaceAll(`${folder}/`, '');
-  return page.split('\n').find((line) => /^\d+\. Check the health/.test(line));
+  return page.split('\n').find((line) => /^\d+\. Check that weir is healthy/.test(line));
 }
 
 const CURL = /`curl (http:\S+)` returns `OK` as soon as weir has reached Redis/;
@@ -89,7 +89,7 @@ test('without a compose file, each env file is passed to docker once', async () 
   });
   const page = readFileSync(`${folder}/out/README.md`, 'utf8');
   expect(page.match(/--env-file/g)).toHaveLength(1);
-  expect(page).toContain('- `DEBUG_HOST=0.0.0.0`: weir then answers weir bucket and weir top with 403');
+  expect(page).toContain('- `DEBUG_HOST=0.0.0.0`: weir bucket and weir top then fail with status 403');
 });
 
 test('without a compose file, the ports in the variables are published', async () => {

@@ -236,21 +236,22 @@ describe('errors', () => {
     [
       'key: k, value_regex: "a("',
       '3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (missing closing ): ' +
-        '`a(`); correct it (RE2 does not support lookaround and backreferences)',
+        '`a(`); correct the expression (RE2 does not support lookaround or backreferences)',
     ],
     [
       'key: k, value_regex: ["a", "(?=a)"]',
       '3:32: descriptors[0].value_regex[1]: this is not a valid RE2 regular expression (invalid or ' +
-        'unsupported Perl syntax: `(?=`); correct it (RE2 does not support lookaround and backreferences)',
+        'unsupported Perl syntax: `(?=`); correct the expression (RE2 does not support lookaround or ' +
+        'backreferences)',
     ],
     [
       'key: k, value_regex: "(a{1000}){1000}"',
       '3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (invalid repeat ' +
-        'count: `{1000}`); correct it (RE2 does not support lookaround and backreferences)',
+        'count: `{1000}`); correct the expression (RE2 does not support lookaround or backreferences)',
     ],
     [
       'key: k, value_regex: "(ab){1000}"',
-      /compiles to [0-9]+ instructions, more than the maximum of 500; lower its repetitions$/,
+      /compiles to [0-9]+ instructions, more than the maximum of 500; use smaller repetition counts$/,
     ],
     [`key: k, value_regex: "${'a'.repeat(1025)}"`, /may have at most 1024 characters, not 1025; shorten it$/],
     ['key: k, value_regexp: a', /unknown key "value_regexp"; did you mean "value_regex"\?/],

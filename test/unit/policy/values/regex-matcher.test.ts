@@ -29,7 +29,7 @@ function mixed(letters: string, length: number): string {
 
 function find<Owner>(list: RegexList<Owner>, value: string): Owner | undefined {
   const found = list.find(value, unboundedWork());
-  if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
+  if (found === EXCEEDED) throw new Error('an unlimited matching budget was exceeded');
   return found;
 }
 

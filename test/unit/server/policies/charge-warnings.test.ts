@@ -28,10 +28,10 @@ describe('a rule with allow_debt whose requests all have 1 hit', () => {
     expect(warned).toEqual([
       [
         { domain: 'llm', rule: 'tenant', requests: 20 },
-        'every request for this rule with allow_debt had 1 hit, so nothing was charged: a charge needs ' +
-          'at least 2 hits. Envoy ignores hits_addend in the rate_limits of a route or virtual host; move ' +
-          'these rate limits to typed_per_filter_config. If requests have no usage to charge, remove ' +
-          'allow_debt',
+        'this rule has allow_debt, but every request had only 1 hit, so weir charged nothing: a charge ' +
+          'needs at least 2 hits. Envoy ignores hits_addend in the rate_limits of a route or virtual ' +
+          'host; move these rate limits to typed_per_filter_config. If requests have no usage to charge, ' +
+          'remove allow_debt',
       ],
       [{ domain: 'llm', rule: 'user', requests: 20 }, expect.any(String)],
     ]);

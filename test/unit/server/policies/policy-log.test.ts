@@ -84,7 +84,7 @@ describe('policy warnings', () => {
       ignored('type.googleapis.com/envoy.config.cluster.v3.Cluster');
     }
     expect(warned).toEqual([
-      'the configuration contains no domain, so no request is limited',
+      'the configuration contains no domain, so weir does not limit any requests',
       'the management server sent resources that weir did not request',
     ]);
     for (let type = 0; type < 1000; type++) ignored(`type.${type}`);

@@ -64,7 +64,7 @@ test('a world-writable file causes a warning', () => {
   chmodSync(file, 0o666);
   tokens = new TokensFile(file, log);
   expect(logged).toEqual([
-    expect.stringMatching(/^ADMIN_TOKENS_FILE: every user of this machine can write to .*chmod o-w/),
+    expect.stringMatching(/^ADMIN_TOKENS_FILE: every user on this machine can write to .*chmod o-w/),
   ]);
 });
 
