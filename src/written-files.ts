@@ -31,7 +31,7 @@ export function writeFiles(
   const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
   if (outside !== undefined) {
     return (
-      `no files were written, because a link leads from "${join(directory, outside.path)}" out of ` +
+      `no files were written, because a symbolic link places "${join(directory, outside.path)}" outside ` +
       `"${directory}"; choose another directory`
     );
   }

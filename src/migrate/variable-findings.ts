@@ -197,7 +197,8 @@ export const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
   DEBUG_HOST: 'weir bucket and weir top then fail with status 403 until you set ADMIN_TOKENS_FILE.',
   REDIS_TIMEOUT: 'A request then waits up to 10 seconds for Redis, unless its caller has a shorter deadline.',
   REDIS_PERSECOND_TIMEOUT:
-    'A request then waits up to 10 seconds for the second Redis, unless its caller has a shorter deadline.',
+    'A request then waits up to 10 seconds for the Redis at REDIS_PERSECOND_URL, unless its caller has a ' +
+    'shorter deadline.',
 };
 
 const SAME_TEXT = 'the meaning is the same in weir.';

@@ -26,17 +26,21 @@ const VARIABLES = {
 const GRPC: TlsPort = {
   variables: VARIABLES,
   remedies: {
-    cert: 'specify the PEM file with the certificate of the gRPC port',
-    key: 'specify the PEM file, without a passphrase, with the key of GRPC_SERVER_TLS_CERT',
-    clientCa: 'specify the PEM file with the issuers of client certificates',
+    cert: "specify a PEM file with the gRPC port's certificate",
+    key:
+      'specify a PEM file with the private key of the certificate in GRPC_SERVER_TLS_CERT; the key must ' +
+      'not have a passphrase',
+    clientCa: 'specify a PEM file with the CA certificates that issued the client certificates',
   },
   name: 'gRPC',
 };
 const DEBUG: TlsPort = {
   variables: { cert: 'DEBUG_SERVER_TLS_CERT', key: 'DEBUG_SERVER_TLS_KEY', clientCa: '' },
   remedies: {
-    cert: 'specify the PEM file with the certificate of the debug port',
-    key: 'specify the PEM file, without a passphrase, with the key of DEBUG_SERVER_TLS_CERT',
+    cert: "specify a PEM file with the debug port's certificate",
+    key:
+      'specify a PEM file with the private key of the certificate in DEBUG_SERVER_TLS_CERT; the key must ' +
+      'not have a passphrase',
     clientCa: '',
   },
   name: 'debug',
@@ -104,8 +108,8 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
     }
     if (clientSan !== '' && paths.clientCa === '') {
       lines.push(
-        'GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, because otherwise any client could claim the ' +
-          'name; set both, or neither',
+        'GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, because without a CA, any client could claim ' +
+          'the subject alternative name; set both variables, or neither',
       );
     }
     return lines;

@@ -124,11 +124,13 @@ export class UnmatchedWarnings {
     this.#domains.suppressed = 0;
     if (keys > 0) {
       const text =
-        'more sequences of keys matched no rule; weir_unmatched_total on /metrics counts them by domain and keys';
+        'more key sequences matched no rule; for the number of descriptors by domain and keys, see ' +
+        'weir_unmatched_total on /metrics';
       this.#log.warn({ sequences: keys }, text);
     }
     if (domains > 0) {
-      const text = 'more domains were unknown; weir_unknown_domain_total on /metrics counts their requests';
+      const text =
+        'more domains were unknown; for the number of requests by domain, see weir_unknown_domain_total on /metrics';
       this.#log.warn({ domains }, text);
     }
   }
@@ -152,12 +154,12 @@ export class UnmatchedWarnings {
     const { why, derived } = this.#whyUnmatched(domain, all);
     log.warn(
       { domain, keys },
-      `no rule matches this descriptor${derived}, so it is allowed without a limit: ${why} weir explain ` +
-        'shows how far the descriptor matches. If it should have no limit, set on_unmatched: ignore in ' +
-        'the policy',
+      `no rule matches this descriptor${derived}, so weir allows the descriptor without a limit: ${why} ` +
+        'Run weir explain to see how far the descriptor matches. If the descriptor should have no limit, ' +
+        'set on_unmatched: ignore in the policy',
     );
     return (count) =>
-      log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and were allowed');
+      log.warn({ domain, keys, count }, 'more descriptors with these keys matched no rule and were allowed');
   }
 
   #whyUnmatched(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
@@ -186,8 +188,8 @@ export class UnmatchedWarnings {
     const domain = shown(shellText(named), MAX_TEXT);
     log.warn(
       { domain },
-      `no policy has this domain, so its requests are not limited: ${this.#whyUnknownDomain(named)} For ` +
-        'a domain without limits, create a policy file with on_unmatched: ignore',
+      `no policy has this domain, so its requests are not limited: ${this.#whyUnknownDomain(named)} ` +
+        'If the domain should have no limits, create a policy file with on_unmatched: ignore',
     );
     return (count) => log.warn({ domain, count }, 'more requests with this unknown domain were allowed');
   }

@@ -10,7 +10,7 @@ export type CallCounters = ReturnType<typeof callCounters>;
 const STORE_FAILURES: Readonly<Record<Exclude<StorageFailure, 'full'>, string>> = {
   timeout: "Redis did not answer within REDIS_TIMEOUT or the caller's deadline",
   disconnected: 'no connection to Redis',
-  overloaded: 'Redis does not answer, and too many limits wait for it (REDIS_MAX_IN_FLIGHT)',
+  overloaded: 'Redis does not answer, and too many limits are waiting for Redis (REDIS_MAX_IN_FLIGHT)',
   breaker_open: 'Redis failed several times in a row, so the circuit breaker is open',
   rejected: 'Redis returned an error',
   broken: 'a bug in weir; see weir_broken_invariants_total',
@@ -39,7 +39,7 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   no_time: 'Redis does not allow `TIME` in scripts; see REDIS_CLOCK',
   cluster: 'Redis is a node of a Redis Cluster, or no longer serves the slots',
   cluster_down: 'some slots of the cluster have no master',
-  no_cluster: 'no node returns the slots, or the nodes belong to two clusters',
+  no_cluster: 'no cluster node returns the slots, or the nodes belong to two clusters',
   protected_mode: 'Redis accepts only local connections',
   max_clients: 'Redis has reached its maximum number of connections',
   not_redis: 'the server does not support Redis commands; it may be a Sentinel',
@@ -102,7 +102,7 @@ export function callCounters(registry: FamilyRegistry) {
     brokenInvariants: registry.events(
       'weir_broken_invariants_total',
       {},
-      'Impossible internal states, which are bugs in weir. Please report the log line.',
+      'Internal errors that should be impossible. Each of these errors is a bug in weir. Please report the log line.',
     ),
     refused: registry.events(
       'weir_refused_total',

@@ -34,8 +34,8 @@ export const DOMAIN: LabelMeaning = {
 export const KNOWN_DOMAIN: LabelMeaning = { meaning: "The policy's domain." };
 export const RULE: LabelMeaning = {
   meaning:
-    "The rule's path, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: " +
-    "an operator's decision. `other`: METRICS_MAX_SERIES is reached.",
+    "The rule's path, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: an " +
+    "operator's decision. `other`: METRICS_MAX_SERIES is reached.",
 };
 /** For any domain in a request, which callers choose. */
 export const REQUESTED_DOMAIN: LabelMeaning = {
@@ -43,7 +43,7 @@ export const REQUESTED_DOMAIN: LabelMeaning = {
 };
 export const KEYS: LabelMeaning = {
   meaning:
-    'The keys of the entries without values, separated by commas; `other` for long lists and after ' +
+    "The entries' keys, without their values, separated by commas; `other` for long lists and after " +
     'METRICS_MAX_SERIES is reached.',
 };
 export const DOMAIN_STATE: LabelMeaning = {
@@ -58,7 +58,7 @@ export const WORKER_STATES = {
   starting: "the worker's port is not open yet",
   serving: 'the worker accepts requests',
   not_serving: 'the worker does not accept requests; /healthcheck shows the reason',
-  silent: 'the worker does not answer; it gets no connections and will be replaced',
+  silent: 'the worker does not answer; weir sends it no connections and will replace it',
 } as const;
 export const WORKER_STATE: LabelMeaning = {
   meaning: "The worker's state.",
@@ -69,7 +69,7 @@ export const CONTROL_KIND: LabelMeaning = {
   values: { block: 'deny the descriptor', allow: 'allow the descriptor without taking tokens' },
 };
 export const SINK: LabelMeaning = {
-  meaning: 'The receiver.',
+  meaning: 'The setting that enables the receiver.',
   values: { statsd: 'USE_STATSD', dogstatsd: 'USE_DOG_STATSD' },
 };
 export const CODES = {

@@ -41,7 +41,7 @@ export function createLogger(
   output.onGap = (dropped) => {
     logger.warn(
       { dropped },
-      `${quantity(dropped, 'log line was', 'log lines were')} dropped because they could not be written in time`,
+      `${quantity(dropped, 'log line was', 'log lines were')} dropped because the log output was too slow or failed`,
     );
   };
   process.once('exit', () => output.end());

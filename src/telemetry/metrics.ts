@@ -338,8 +338,8 @@ export class Metrics {
     add({
       name: 'weir_would_be_throttled_total',
       help:
-        'Descriptors over their limit that were allowed: monitoring, grace period, shadow mode, quota mode, ' +
-        'enforce_percent.',
+        'Descriptors that exceeded their limit but were allowed because of monitoring, a grace period, ' +
+        'shadow mode, quota mode or enforce_percent.',
       labels: ['domain', 'rule'],
       meanings: byRule,
       counts: decisions,

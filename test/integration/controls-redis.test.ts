@@ -132,13 +132,13 @@ describe('controls in Redis', () => {
     expect(reasonOf(await one.book.put(control('a')))).toBe('rejected');
     await waitFor('the log', () => one.logged.length > 0);
     expect(one.logged).toEqual([
-      expect.stringMatching(/^warn blocks and exemptions cannot be read from Redis, .*redis\.md/),
+      expect.stringMatching(/^warn weir cannot read blocks and exemptions from Redis, .*redis\.md/),
     ]);
     expect(await takeFrom(store, takeItem('a', SLOW))).toMatchObject([{ limited: false }]);
     const more = ['+zadd', '+zrem', '+zscore', '+zcard', '+zrangebyscore', '+pttl', '+pexpire'];
     await command('acl', 'setuser', 'weir', ...more);
     await waitFor('the log', () => one.logged.length > 1);
-    expect(one.logged[1]).toBe('info blocks and exemptions can be read from Redis again');
+    expect(one.logged[1]).toBe('info weir can read blocks and exemptions from Redis again');
     expect(await one.book.put(control('a'))).toBe('done');
   });
 

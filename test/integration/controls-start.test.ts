@@ -167,7 +167,8 @@ test('if Redis denies access to the blocks, weir decides calls without them', as
     const { response } = await client.ask('d', [descriptor(['tenant=x'])], { timeoutMs: 250 });
     expect(response?.overallCode).toBe(CODE.OK);
   }
-  const isWarned = () => server.log().filter(({ msg }) => /cannot be read from Redis/.test(String(msg)));
+  const isWarned = () =>
+    server.log().filter(({ msg }) => /cannot read blocks and exemptions from Redis/.test(String(msg)));
   await waitFor('the warning', () => isWarned().length > 0);
   expect(isWarned()).toHaveLength(1);
 });

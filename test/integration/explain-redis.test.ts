@@ -93,12 +93,12 @@ describe('a Redis Cluster', () => {
       code: 1,
       stdout: expect.stringMatching(/^slot: .*\noverrides:/m),
       stderr: expect.stringMatching(
-        /^weir explain: Redis cluster 127.* refuses the login: correct .* in REDIS_AUTH, .*\(WRONGPASS .*\)\n$/,
+        /^weir explain: Redis cluster 127.* refuses the login: correct .* in REDIS_AUTH; .*\(WRONGPASS .*\)\n$/,
       ),
     });
     const { REDIS_AUTH: _, ...without } = environment;
     expect((await explain(without, '--json', 'tenant=acme')).stderr).toMatch(
-      /^weir explain: Redis cluster 127.* requires a login: set REDIS_AUTH or .*\n$/,
+      /^weir explain: Redis cluster 127.* requires a login: set REDIS_AUTH to .*\n$/,
     );
   });
 
@@ -138,7 +138,7 @@ describe('a Redis Cluster', () => {
       expect(await explain(environment, 'tenant=acme')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(
-          `no node serves slot ${slot}: restart its master, or assign the slot to`,
+          `no node serves slot ${slot}: restart the slot's master, or assign the slot to`,
         ),
       });
     } finally {
@@ -170,7 +170,10 @@ test.each<[Record<string, string>, RegExp]>([
     {},
     /^weir explain: REDIS_URL is not set, so a server with these variables keeps its buckets in memory; .*\n$/,
   ],
-  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: there is more than one address; .*\n$/],
+  [
+    { REDIS_URL: 'a,b' },
+    /^weir explain: REDIS_URL: Redis address: the value contains several addresses; .*\n$/,
+  ],
   [
     { REDIS_URL: 'a', REDIS_TLS_CACERT: '/none', REDIS_TLS: 'true' },
     /^weir explain: REDIS_TLS_CACERT: .*\n$/,

@@ -60,7 +60,9 @@ async function span(): Promise<void> {
 
 async function reason(): Promise<string> {
   const line = await waitFor('the line', () =>
-    server?.log().find(({ msg }) => String(msg).startsWith('the collector does not accept spans')),
+    server
+      ?.log()
+      .find(({ msg }) => String(msg).startsWith('the OpenTelemetry collector does not accept spans')),
   );
   return String(line['reason']);
 }

@@ -143,7 +143,8 @@ describe('a share of the limit without Redis', () => {
     client.close();
     await ending.stop();
     expect(ending.log().map(({ msg }) => msg)).toContain(
-      'gave up charging for requests that were allowed while Redis was unavailable: 1 bucket',
+      'weir stopped before it had charged all buckets for requests that were allowed while Redis was ' +
+        'unavailable; not charged: 1 bucket',
     );
     await redis.restart();
   });

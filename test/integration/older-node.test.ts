@@ -46,7 +46,7 @@ onNode20('weir on Node.js 20', () => {
     });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^weir: WORKER_SCHEDULING: reuse-port needs Node\.js 22\.12 or later, but this is Node\.js 20\.\S+; choose .*\n$/,
+      /^weir: WORKER_SCHEDULING: reuse-port needs Node\.js 22\.12 or later, but this is Node\.js 20\.\S+; up.*\n$/,
     );
   });
 });

@@ -97,7 +97,7 @@ describe.each(SERVERS)('%s', (tool) => {
         /does not allow scripts to read the time; weir now passes .* REDIS_CLOCK=caller \(NOTIME .+\)$/,
       ),
       expect.stringMatching(
-        /does not report the time; weir uses the clock of this machine; synchronize .*\)$/,
+        /does not report the time; weir uses this machine's clock instead; synchronize .*\)$/,
       ),
     ]);
     expect(faults.filter((fault) => fault !== 'lost')).toEqual([]);

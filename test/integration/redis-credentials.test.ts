@@ -129,7 +129,9 @@ describe('a command', () => {
   test('that prints a wrong password and then the right one logs in', async () => {
     await user('weir', '>s3cret');
     const store = open({ REDIS_AUTH_COMMAND: print('weir:s3cret-old') });
-    await logged(/refuses the login: correct the .* in the output of the command in REDIS_AUTH_COMMAND,/);
+    await logged(
+      /refuses the login: correct the .* in the output of the command specified in REDIS_AUTH_COMMAND;/,
+    );
     expect(store.everReached).toBe(false);
     print('weir:s3cret');
     await expectDecided(store);
@@ -310,7 +312,7 @@ describe('a file', () => {
     await expectDecided(store);
     folder.write('password', 'weir:s3cret-wrong');
     await logged(
-      /^warn: Redis .* refuses the new login: correct .* in the file in REDIS_AUTH_FILE.*; the connection keeps/,
+      /^warn: Redis .* refuses the new login: correct .* file specified in REDIS_AUTH_FILE.*; the connection keeps/,
     );
     folder.write('password', 'weir:s3cret-worse');
     await waitFor('another refusal', () => faults.filter((fault) => fault === 'wrongpass').length === 2);

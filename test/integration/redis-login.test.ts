@@ -90,20 +90,15 @@ describe('passwords', () => {
   test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectUnavailable(
-      /requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/,
-    );
+    await expectUnavailable(/requires a login: set REDIS_AUTH to the password or user:password, .*\(NOAUTH/);
   });
 
   test.each<[given: Record<string, string>, words: string]>([
-    [{ REDIS_AUTH: 'wr0ng' }, 'password in REDIS_AUTH, which is read as user:password'],
-    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file in REDIS_AUTH_FILE, which'],
-    [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH, which'],
+    [{ REDIS_AUTH: 'wr0ng' }, 'password in REDIS_AUTH; weir reads a value with a colon as user:password'],
+    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file specified in REDIS_AUTH_FILE; weir reads'],
+    [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH; weir reads'],
     [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
-    [
-      { REDIS_PERSECOND: 'true' },
-      'requires a login: set REDIS_PERSECOND_AUTH or REDIS_PERSECOND_AUTH_FILE to',
-    ],
+    [{ REDIS_PERSECOND: 'true' }, 'requires a login: set REDIS_PERSECOND_AUTH to the password'],
   ])('the log line names the variable with the wrong password: %j', async (given, words) => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     const address = `127.0.0.1:${redis.port}`;
@@ -134,7 +129,7 @@ describe('passwords', () => {
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
     await expectUnavailable(
-      /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER with .* \+evalsha .* \(NOPERM/,
+      /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER for .* \+evalsha .* \(NOPERM/,
     );
     admin.disconnect();
   });
@@ -245,7 +240,7 @@ describe('TLS', () => {
       redis = await startRedis({ args });
       open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
       await expectUnavailable(
-        /the server does not use TLS, but weir connected with TLS; write redis:.* in REDIS_URL, and .*REDIS_TLS$/,
+        /the server does not use TLS, but weir connected with TLS; use redis:.* in REDIS_URL, and .*REDIS_TLS$/,
       );
       // No other reason, such as ETIMEDOUT, is logged.
       expect(log).toHaveLength(1);
@@ -256,7 +251,7 @@ describe('TLS', () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
     await expectUnavailable(
-      /the server uses TLS, but weir connected without TLS; write rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
+      /the server uses TLS, but weir connected without TLS; use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
     );
     expect(log).toHaveLength(1);
   });

@@ -306,7 +306,9 @@ describe('deadlines and bounds', () => {
     // Redis can be busy.
     expect(hit(store)).toMatchObject({
       reason: 'full',
-      message: expect.stringContaining('the 10 limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)'),
+      message: expect.stringContaining(
+        'the maximum of 10 limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)',
+      ),
     });
     expect((await Promise.all(waiting)).map((result) => reason(result))).toEqual(Array(5).fill('timeout'));
     // Unanswered takes still count, so that work does not accumulate for a Redis that hangs.

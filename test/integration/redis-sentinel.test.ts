@@ -177,7 +177,7 @@ describe('misleading Sentinels', () => {
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
     const isRefused =
-      /it is a replica and does not accept writes; weir queries the Sentinels .* \(READONLY its role is slave\)/;
+      /it is a replica and does not accept writes; weir queries .* \(READONLY this server has the role slave\)/;
     const isCorrected = new RegExp(
       `announced another master, redis://127.0.0.1:${setup.nodes[0]?.port} |is up$`,
     );
@@ -196,12 +196,12 @@ describe('misleading Sentinels', () => {
     [
       'the Sentinels do not know the master',
       ({ sentinel }) => `mymastre,127.0.0.1:${sentinel}`,
-      /Sentinel 127\S+ does not know a master named "mymastre", but "mymaster"; correct the name at .* REDIS_URL/,
+      /Sentinel 127\S+ does not know a master named "mymastre", but knows "mymaster"; correct the name at .* REDIS_URL/,
     ],
     [
       'the address belongs to a Redis',
       ({ redis }) => `mymaster,127.0.0.1:${redis}`,
-      /Sentinel 127\S+ is a Redis server, not a Sentinel; use the port of the Sentinel in REDIS_URL/,
+      /Sentinel address 127\S+ belongs to a Redis server, not to a Sentinel; use the Sentinel's port in REDIS_URL/,
     ],
   ])('%s', async (_, url, says) => {
     const [nowhere] = (await freePorts(1)) as [number];

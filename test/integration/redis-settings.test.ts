@@ -106,11 +106,11 @@ describe('connections to Redis', () => {
   test.each<[Record<string, string>, RegExp]>([
     [
       { REDIS_SOCKET_TYPE: 'unix', REDIS_URL: 'redis://:s3cret@redis:6379' },
-      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: Redis address: a redis:\/\/ URL is not a Unix domain socket/m,
+      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: .* type is unix, but a redis:\/\/ URL is not a Unix domain socket/m,
     ],
     [
       { REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: '/run/redis.sock' },
-      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: .*the socket type is tcp; write host:port$/m,
+      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: .*the socket type is tcp; use host:port, or set the socket type to unix$/m,
     ],
     [
       { REDIS_TLS: 'true', REDIS_URL: '/run/redis.sock' },
@@ -134,7 +134,7 @@ describe('connections to Redis', () => {
     ],
     [
       { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CLIENT_CERT: '/nowhere' },
-      /^weir: REDIS_TLS_CLIENT_KEY: .*set both/m,
+      /^weir: REDIS_TLS_CLIENT_KEY: .*only valid together/m,
     ],
     [
       { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CACERT: '/nowhere' },
@@ -342,7 +342,7 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
       1,
       expect.stringMatching(
         new RegExp(
-          '^weir: Redis redis://127\\.0\\.0\\.1:\\d+ was not reached within 0\\.3 s of the start ' +
+          '^weir: weir could not reach Redis redis://127\\.0\\.0\\.1:\\d+ within 0\\.3 s of the start ' +
             '\\(REDIS_STARTUP_MAX_ELAPSED_TIME\\); .*$',
           'm',
         ),

@@ -43,6 +43,6 @@ test('a Service named statsd in the namespace prevents no start, and causes a wa
   });
   expect(server.process.lines().join('\n')).toContain(
     'weir ignores STATSD_PORT and uses the default 8125, because Kubernetes set the variable for the ' +
-      'Service statsd; set a port number, or enableServiceLinks: false',
+      'Service statsd; set a port number, or set enableServiceLinks: false',
   );
 });

@@ -47,7 +47,7 @@ test('files are not written outside of the directory through a link, but the dir
   const files = [{ ...SECRET, path: 'policies/below/rl.env' }];
   for (const force of [false, true]) {
     expect(writeFiles(folder.join('out'), files, 'remedy', { force })).toMatch(
-      /^no files were written, because a link leads from ".*\/below\/rl\.env" out of ".*\/out"; choose another/,
+      /^no files were written, because a symbolic link places ".*\/below\/rl\.env" outside ".*\/out"; choose another/,
     );
   }
   expect(readdirSync(folder.join('elsewhere'))).toEqual(['old']);

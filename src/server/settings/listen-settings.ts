@@ -112,8 +112,9 @@ export const LISTEN_SETTINGS = {
     default: '262144',
     max: MAX_INT32,
     help:
-      `Maximum size of a compressed request message after decompression, and at most ${MAX_INFLATION} times its ` +
-      'compressed size. Larger messages get RESOURCE_EXHAUSTED.',
+      'Maximum size of a compressed request message after decompression. In addition, a message may ' +
+      `expand to at most ${MAX_INFLATION} times its compressed size. Messages beyond either limit get ` +
+      'RESOURCE_EXHAUSTED.',
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
@@ -140,7 +141,7 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '1024',
     max: MAX_UINT32,
-    help: 'Maximum number of concurrent calls on a connection. For more calls, Envoy opens another connection.',
+    help: 'Maximum number of concurrent calls on a connection. If Envoy needs more calls, it opens another connection.',
   },
   grpcMaxHeaderBytes: {
     name: 'GRPC_MAX_HEADER_BYTES',
@@ -148,15 +149,15 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '16384',
     max: MAX_UINT32,
-    help: 'Maximum size of the header list of a call.',
+    help: "Maximum total size of a call's headers.",
   },
   grpcMaxConnectionAge: {
     name: 'GRPC_MAX_CONNECTION_AGE',
     type: 'duration',
     default: '24h',
     help:
-      'Age at which weir sends GOAWAY on a connection, so that clients reconnect and spread over all replicas. ' +
-      '0: never.',
+      'Age at which weir sends GOAWAY on a connection. The client then reconnects, which spreads ' +
+      'connections over all replicas. 0: never.',
     reference: { default: '24h' },
   },
   grpcMaxConnectionAgeGrace: {
@@ -164,7 +165,9 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['connectionAge'],
     type: 'duration',
     default: '1h',
-    help: 'Time that running calls get to finish after the GOAWAY of GRPC_MAX_CONNECTION_AGE. 0: no limit.',
+    help:
+      'Maximum time that open calls may take to finish after weir sends GOAWAY because of ' +
+      'GRPC_MAX_CONNECTION_AGE. 0: no limit.',
     reference: { default: '1h' },
   },
   grpcKeepAliveInterval: {
@@ -193,8 +196,8 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with the certificate chain of the gRPC port (PEM). weir reloads the certificate, its key and ' +
-      'GRPC_CLIENT_TLS_CACERT when the files change.',
+      'File with the certificate chain for the gRPC port (PEM). When this file, GRPC_SERVER_TLS_KEY or ' +
+      'GRPC_CLIENT_TLS_CACERT changes, weir reloads all of these files.',
     reference: { default: '' },
   },
   grpcServerTlsKey: {
@@ -202,7 +205,7 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
-    help: 'File with the key of GRPC_SERVER_TLS_CERT (PEM).',
+    help: 'File with the private key of the certificate in GRPC_SERVER_TLS_CERT (PEM).',
     reference: { default: '' },
   },
   grpcClientTlsCaCert: {
@@ -249,20 +252,20 @@ export const LISTEN_SETTINGS = {
     default: 'round-robin',
     help:
       'Distribution of connections to workers: `round-robin`, `kernel` (one shared listener) or ' +
-      '`reuse-port` (one listener per worker, needs Node.js 22.12).',
+      '`reuse-port` (one listener per worker; requires Node.js 22.12 or later).',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',
     type: 'duration',
     default: '0s',
     help:
-      'Time that weir continues to serve after SIGTERM or SIGINT while it reports NOT_SERVING. Set it longer ' +
-      'than the interval of your health checks.',
+      'Time after SIGTERM or SIGINT during which weir reports NOT_SERVING but continues to serve ' +
+      'requests. Set a time that is longer than your health check interval.',
   },
   shutdownGrace: {
     name: 'SHUTDOWN_GRACE',
     type: 'duration',
     default: '10s',
-    help: 'Time that running calls get to finish after SHUTDOWN_DRAIN_DELAY.',
+    help: 'Maximum time that open calls may take to finish after SHUTDOWN_DRAIN_DELAY.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -25,22 +25,25 @@ export function readMogrifiers(
       const value = environment[`${prefix}_${variable}`];
       if (value !== undefined && value !== '') return value;
       const plural = `${PREFIX}S_${name.toUpperCase()}_${variable}`;
-      const hint = environment[plural] === undefined ? '' : ` (${plural} is set, but has one S too many)`;
+      const hint =
+        environment[plural] === undefined
+          ? ''
+          : ` (${plural} is set, but this name has an extra S after MOGRIFIER)`;
       return problem(
         variable,
-        `not set, but USE_DOG_STATSD_MOGRIFIERS contains ${name}; set this variable${hint}`,
+        `this variable is not set, but USE_DOG_STATSD_MOGRIFIERS contains ${name}; set the variable${hint}`,
       );
     };
     const pattern = required('PATTERN');
     const newName = required('NAME');
     const tags = readTags(environment[`${prefix}_TAGS`] ?? '');
     if (tags === undefined)
-      problem('TAGS', 'must be a list such as name:value,name:value without empty names or values');
+      problem('TAGS', 'must be a list such as name:value,name:value, and no name or value may be empty');
     const compiled = pattern === undefined ? undefined : compileGoRegExp(pattern);
     if (typeof compiled === 'string') {
       problem(
         'PATTERN',
-        `${JSON.stringify(pattern)} is not a valid regular expression: ${compiled}; correct it`,
+        `${JSON.stringify(pattern)} is not a valid regular expression: ${compiled}; correct the expression`,
       );
     }
     return compiled instanceof GoRegExp && newName !== undefined && tags !== undefined

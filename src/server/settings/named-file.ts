@@ -43,13 +43,16 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
     case 'ENOENT':
       return `the file does not exist${workingDirectoryHint(path)}; correct the path`;
     case 'EACCES':
-      return 'this user may not read the file; check the owner and mode of the file and its folders';
+      return (
+        'the user that runs weir may not read the file; check the owner and mode of the file and its ' +
+        'parent directories'
+      );
     case 'EISDIR':
       return 'the path is a directory; specify a file';
     case 'ENOTREG':
       return 'the path is not a regular file; specify a regular file, not a pipe, a socket or a device';
     case 'EFBIG':
-      return `the file ${message}; specify another file, or reduce its size`;
+      return `the file ${message}; reduce the size of the file, or specify another file`;
     default:
       return message;
   }

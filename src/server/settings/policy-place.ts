@@ -39,8 +39,8 @@ export function overlookedPolicies(
   const isNamed = configPath + runtimeRoot + runtimeSubdirectory + runtimeAppDirectory !== '';
   if (isNamed || configType !== 'FILE' || !exists(REFERENCE_ROOT)) return [];
   return [
-    `weir uses the bundled policy and does not read ${REFERENCE_ROOT}; set ` +
-      `RUNTIME_ROOT=${REFERENCE_ROOT}, or set CONFIG_PATH to another place`,
+    `weir uses the bundled policy and does not read ${REFERENCE_ROOT}; to load the policies in this ` +
+      `directory, set RUNTIME_ROOT=${REFERENCE_ROOT}. To load other policies, set CONFIG_PATH`,
   ];
 }
 

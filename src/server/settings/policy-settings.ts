@@ -59,8 +59,9 @@ export const POLICY_SETTINGS = {
     reference: {
       default: 'true',
       differs:
-        'weir detects replaced links and changed files with either value. With `true`, it also reads files ' +
-        'next to the directory whose names begin with its name, such as `config.yaml`.',
+        'weir detects replaced links and changed files with either value. With `true`, weir also reads ' +
+        "files next to the policy directory if their names begin with the directory's name, such as " +
+        '`config.yaml`.',
     },
   },
   runtimeIgnoreDotFiles: {
@@ -71,7 +72,7 @@ export const POLICY_SETTINGS = {
     help: 'Ignore files and directories whose names begin with a dot.',
     reference: {
       default: 'false',
-      differs: "weir never reads the same file twice through Kubernetes' `..data` link.",
+      differs: "weir reads each file only once, even if Kubernetes' `..data` link also leads to the file.",
     },
   },
   mergeDomains: {
@@ -87,13 +88,13 @@ export const POLICY_SETTINGS = {
     default: DEFAULT_ALGORITHM,
     help:
       'Default `algorithm` of limits with `unit` and `requests_per_unit`, and of overrides in requests: ' +
-      '`fixed_window` or `token_bucket`. A token bucket refills at the same rate.',
+      "`fixed_window` or `token_bucket`. A token bucket refills at the limit's rate.",
   },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     type: 'boolean',
     default: 'false',
-    help: 'Start even if no policy is valid. Until one loads, every request gets an error.',
+    help: 'Start even if no policy is valid. Every request gets an error until weir has loaded a valid policy.',
     reference: { default: 'false' },
   },
   healthyWithConfig: {
@@ -168,7 +169,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
-    help: 'File with the key of CONFIG_GRPC_XDS_CLIENT_TLS_CERT (PEM).',
+    help: 'File with the private key of the certificate in CONFIG_GRPC_XDS_CLIENT_TLS_CERT (PEM).',
     reference: { default: '' },
   },
   xdsTlsCaCert: {
@@ -185,8 +186,8 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'Subject alternative name that the certificate of the management server must contain, instead of its host ' +
-      'name.',
+      "Subject alternative name that the management server's certificate must contain instead of the " +
+      "server's host name.",
     reference: { default: '', differs: 'weir also accepts a URI (SPIFFE).' },
   },
   xdsBackoffInitial: {
@@ -210,7 +211,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsJitter'],
     type: 'number',
     default: '0.5',
-    help: 'Random jitter, as a fraction of the pause. Needs XDS_CLIENT_BACKOFF_JITTER.',
+    help: 'Random jitter, as a fraction of the pause. Applies only with XDS_CLIENT_BACKOFF_JITTER=true.',
     max: 1,
     reference: { default: '0.5' },
   },

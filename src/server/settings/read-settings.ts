@@ -111,7 +111,7 @@ function linkNote({ name, default: value }: Setting): string {
   const service = name.replace(/_PORT$/, '').toLowerCase();
   return (
     `weir ignores ${name} and uses the default ${value}, because Kubernetes set the variable for the ` +
-    `Service ${service}; set a port number, or enableServiceLinks: false`
+    `Service ${service}; set a port number, or set enableServiceLinks: false`
   );
 }
 

@@ -64,7 +64,7 @@ export function readRedisAddress(
     if (address.db === 0) return { ...address, proxy: true };
     const sentence =
       `a sharding proxy does not support SELECT, so weir cannot use database ${address.db}; remove the ` +
-      `database from ${prefix}_URL, and set it in the proxy`;
+      `database from ${prefix}_URL, and configure the database in the proxy`;
     return { variables: [`${prefix}_URL`, `${prefix}_TYPE`], sentence };
   } catch (error) {
     const variables = [

@@ -76,9 +76,10 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       type: 'redis_type',
       default: 'SINGLE',
       help:
-        '`SINGLE`: one server. `SENTINEL`: the URL lists the name of the master and its Sentinels, such as ' +
-        '`mymaster,host1:26379,host2:26379`. `CLUSTER`: the URL lists some nodes, such as `host1:6379,host2:6379`. ' +
-        "`PROXY`: the URL is a proxy that shards keys, such as twemproxy or Envoy's redis_proxy.",
+        '`SINGLE`: one server. `SENTINEL`: the URL lists the name of the master and its Sentinels, such ' +
+        'as `mymaster,host1:26379,host2:26379`. `CLUSTER`: the URL lists some nodes, such as ' +
+        '`host1:6379,host2:6379`. `PROXY`: the URL is the address of a sharding proxy, such as twemproxy ' +
+        "or Envoy's redis_proxy.",
       reference: { default: 'SINGLE' },
     },
     tls: {

@@ -117,19 +117,22 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   if ((redisTlsClientCert === '') !== (redisTlsClientKey === '')) {
     const [set, unset] = ['REDIS_TLS_CLIENT_CERT', 'REDIS_TLS_CLIENT_KEY'];
     const missing = redisTlsClientKey === '' ? unset : set;
-    throw new StartError([`${missing}: a client certificate and its key require each other; set both`]);
+    throw new StartError([
+      `${missing}: this variable is not set, but a client certificate and its key are only valid ` +
+        'together; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
+    ]);
   }
   const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);
   const cert = redisTlsClientCert === '' ? undefined : read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert);
   const key = redisTlsClientKey === '' ? undefined : read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey);
   orStartError(
     `REDIS_TLS_CACERT: ${redisTlsCaCert}`,
-    'is not a PEM file with a certificate; specify one',
+    'is not a PEM file with a certificate; specify a PEM file that contains a certificate',
     () => (ca === undefined ? undefined : new X509Certificate(ca)),
   );
   orStartError(
     `REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`,
-    'is not a PEM file with a certificate; specify one',
+    'is not a PEM file with a certificate; specify a PEM file that contains a certificate',
     () => (cert === undefined ? undefined : new X509Certificate(cert)),
   );
   orStartError(
@@ -144,8 +147,8 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   };
   orStartError(
     `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
-    `does not belong to the certificate in REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); specify the ` +
-      'key of this certificate',
+    `does not belong to the certificate in REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); specify this ` +
+      "certificate's private key",
     () => createSecureContext(options),
   );
   return options;

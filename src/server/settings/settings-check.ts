@@ -42,8 +42,8 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
     'GRPC_MAX_BUFFERED_BYTES',
     `${settings.grpcMaxBufferedBytes} is less than twice GRPC_MAX_MESSAGE_BYTES ` +
-      `(${settings.grpcMaxMessageBytes}), so one large message could close its own connection; raise this ` +
-      'value, or lower GRPC_MAX_MESSAGE_BYTES',
+      `(${settings.grpcMaxMessageBytes}), so weir could close a connection because of a single large ` +
+      'message; raise this value, or lower GRPC_MAX_MESSAGE_BYTES',
   );
   refuseSharedPorts(settings, refuse);
   refuse(
@@ -151,8 +151,8 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   refuse(
     noUrl && settings.perSecond,
     'REDIS_PERSECOND',
-    'REDIS_URL is also required, because the second Redis keeps only one-second windows; set REDIS_URL ' +
-      'for all other limits',
+    'REDIS_URL is also required, because the Redis at REDIS_PERSECOND_URL keeps only one-second ' +
+      'windows; set REDIS_URL to the address of the Redis for all other limits',
   );
   for (const [name, set] of [
     ['REDIS_SOCKET_TYPE', given.has('REDIS_SOCKET_TYPE')],
@@ -164,7 +164,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     refuse(
       noUrl && set,
       name,
-      `REDIS_URL is not set, so buckets would be kept in memory; set REDIS_URL, or unset ${name}`,
+      `REDIS_URL is not set, so weir would keep buckets in memory; set REDIS_URL, or unset ${name}`,
     );
   }
   const instances = REDIS_PREFIXES.map((prefix) => redisInstance(settings, prefix));
@@ -184,15 +184,14 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   refuse(
     !noUrl && settings.cacheKeyPrefix.includes('{'),
     'CACHE_KEY_PREFIX',
-    'the prefix contains "{", which begins the hash tag of a key; choose a prefix without "{". weir ' +
-      'puts the tenant into the hash tag, so that one node of a Redis Cluster keeps all buckets of the ' +
-      'tenant',
+    'the prefix contains "{", which begins a key\'s hash tag; choose a prefix without "{". weir uses ' +
+      "the tenant as the hash tag, so that one node of a Redis Cluster keeps all of the tenant's buckets",
   );
   for (const instance of instances) refuseLogins(instance, refuse);
   refuse(
     settings.redisAuthRefresh < 1e6,
     'REDIS_AUTH_REFRESH',
-    'weir would run the command more than once a second; set at least 1s, such as 10m',
+    'with this value, weir would run the login command more than once per second; set at least 1s, for example 10m',
   );
 }
 
@@ -217,6 +216,7 @@ function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
       !('sentence' in address) &&
       (address.username ?? address.password) !== undefined,
     `${prefix}_AUTH_COMMAND`,
-    `${prefix}_URL also contains a login, but only one variable can provide the login; remove it from ${prefix}_URL`,
+    `${prefix}_URL also contains a login, but only one variable can provide the login; remove the login ` +
+      `from ${prefix}_URL`,
   );
 }

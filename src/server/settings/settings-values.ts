@@ -49,7 +49,7 @@ function range(least: number, most: number): string {
 }
 
 function unitHint(text: string): string {
-  if (text.startsWith('-')) return '; it must not be negative';
+  if (text.startsWith('-')) return '; the duration must not be negative';
   return /^\d+(?:\.\d+)?$/.test(text) ? `; add the unit, for example ${text}s` : '';
 }
 
@@ -145,7 +145,7 @@ function readCommand(text: string): Parsed<SettingTypes['command']> {
   const [sign] = SHELL_CHARACTERS.exec(text) ?? [];
   if (sign !== undefined) {
     return bad(
-      `a program and its arguments: it contains ${sign}, but weir runs the program without a ` +
+      `a program and its arguments: the value contains ${sign}, but weir runs the program without a ` +
         `shell; use ${ARRAY}, or a script`,
     );
   }
@@ -160,7 +160,7 @@ function readArray(text: string): Parsed<SettingTypes['command']> {
   try {
     value = JSON.parse(text);
   } catch {
-    return bad(`${ARRAY}, although it begins with [`);
+    return bad(`${ARRAY}, although the value begins with [; correct the JSON`);
   }
   const words: readonly unknown[] = Array.isArray(value) ? value : [];
   const isText = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');

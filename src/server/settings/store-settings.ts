@@ -7,8 +7,8 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   url: {
     default: '',
     help:
-      'Redis that keeps the buckets: `host:port`, a socket path, or a URL with `redis://`, `rediss://` (TLS) or ' +
-      '`unix://`. If unset, weir keeps buckets in memory.',
+      'Address of the Redis that keeps the buckets: `host:port`, a socket path, or a URL with `redis://`, ' +
+      '`rediss://` (TLS) or `unix://`. If unset, weir keeps buckets in memory.',
     reference: {
       default: '/var/run/nutcracker/ratelimit.sock',
       differs: 'If unset, weir keeps buckets in memory.',
@@ -16,20 +16,23 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   },
   authHelp: 'Redis password, or `user:password`. Overrides a login in REDIS_URL.',
   authFileHelp:
-    'File that contains the value of REDIS_AUTH. weir reads the file at each connection and whenever ' +
-    'the file changes, so a new password needs no restart.',
+    'File that contains the value of REDIS_AUTH. weir reads the file before each connection and ' +
+    'whenever the file changes, so a password change requires no restart.',
   authCommandHelp:
     'Command that prints the value of REDIS_AUTH, or JSON with `username`, `password` and `expiresAt`. ' +
     'Separate the arguments with spaces, or write a JSON array. weir runs the command without a shell, ' +
-    'before each connection and every REDIS_AUTH_REFRESH, for at most 5 s.',
+    'before each connection and at the interval REDIS_AUTH_REFRESH. The command must end within 5 s.',
   timeout: {
     type: 'duration',
     default: '2s',
-    help: 'Maximum time that a request waits for Redis. A shorter `grpc-timeout` of the caller takes precedence.',
+    help:
+      "Maximum time that a request waits for Redis. If the caller's `grpc-timeout` is shorter, it takes " +
+      'precedence.',
     reference: {
       default: '10s',
       differs:
-        'In weir, the timeout includes the reply from Redis; in envoyproxy/ratelimit, only the time to connect.',
+        "In weir, the timeout includes the wait for Redis's reply; in envoyproxy/ratelimit, the timeout " +
+        'applies only to connecting.',
     },
   },
   socketTypeHelp:
@@ -43,7 +46,7 @@ export const STORE_SETTINGS = {
     name: 'BACKEND_TYPE',
     type: 'backend_type',
     default: '',
-    help: '`redis`, which needs REDIS_URL. `memcache` is not supported.',
+    help: '`redis` requires REDIS_URL. `memcache` is not supported.',
     reference: {
       default: 'redis',
       differs: 'If unset, weir uses Redis if REDIS_URL is set, and memory otherwise.',
@@ -80,7 +83,7 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
-    help: 'File with the key of REDIS_TLS_CLIENT_CERT (PEM).',
+    help: 'File with the private key of the certificate in REDIS_TLS_CLIENT_CERT (PEM).',
     reference: { default: '' },
   },
   redisTlsSkipHostname: {
@@ -88,7 +91,9 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'redisTls'],
     type: 'boolean',
     default: 'false',
-    help: 'Accept a Redis certificate for another host name. weir still verifies the issuer.',
+    help:
+      'Accept a Redis certificate even if it is for another host name. weir still verifies the ' +
+      "certificate's issuer.",
     reference: { default: 'false' },
   },
   redisTimeout,
@@ -98,9 +103,9 @@ export const STORE_SETTINGS = {
     type: 'redis_clock',
     default: 'auto',
     help:
-      "Clock for buckets. `server`: the script calls `TIME` in Redis. `caller`: weir reads Redis's time " +
-      'regularly and passes it to the script, for services that do not allow `TIME` in scripts. `auto`: ' +
-      '`server`, unless Redis rejects `TIME`.',
+      "Clock for buckets. `server`: weir's script in Redis calls `TIME`. `caller`: weir reads Redis's " +
+      'time regularly and passes the time to the script; use this value if your Redis service does not ' +
+      'allow `TIME` in scripts. `auto`: like `server`, or like `caller` if Redis rejects `TIME`.',
   },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
@@ -108,8 +113,8 @@ export const STORE_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Report NOT_SERVING while Redis is unavailable. If false, weir reports SERVING once it has reached ' +
-      'Redis, and `on_store_failure` decides during outages.',
+      'Report NOT_SERVING while Redis is unavailable. If false, weir continues to report SERVING after ' +
+      'the first connection to Redis, and `on_store_failure` decides during outages.',
     reference: { default: 'false' },
   },
   redisStartupInitial: {
@@ -118,8 +123,9 @@ export const STORE_SETTINGS = {
     type: 'optional_duration',
     default: '',
     help:
-      'First pause between connection attempts until weir reaches Redis for the first time. The pause doubles ' +
-      `after each attempt. If unset, and for all later reconnects: ${DEFAULT_RETRY.initialMs}ms.`,
+      'First pause between connection attempts until weir reaches Redis for the first time. The pause ' +
+      'doubles after each attempt. The default, which also applies to all later reconnections, is ' +
+      `${DEFAULT_RETRY.initialMs}ms.`,
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -128,8 +134,8 @@ export const STORE_SETTINGS = {
     type: 'optional_duration',
     default: '',
     help:
-      'Maximum pause between these attempts. If unset, and for all later reconnects: ' +
-      `${DEFAULT_RETRY.maxMs}ms.`,
+      'Maximum pause between connection attempts until weir reaches Redis for the first time. The ' +
+      `default, which also applies to all later reconnections, is ${DEFAULT_RETRY.maxMs}ms.`,
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {
@@ -148,9 +154,9 @@ export const STORE_SETTINGS = {
     max: 1_000_000,
     help:
       'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis ' +
-      'Cluster. A request that matches three limits counts as three, including candidates. Beyond this ' +
-      'number, requests that a rule could deny get OVER_LIMIT; if Redis has stopped answering, ' +
-      '`on_store_failure` decides. Requests with more than 16 limits have a separate queue (see Bounds).',
+      'Cluster. Each limit that a request matches counts, including candidates. Beyond this number, ' +
+      'requests that a rule could deny get OVER_LIMIT; if Redis has stopped answering, `on_store_failure` ' +
+      'decides. Requests with more than 16 limits have a separate queue (see Bounds).',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
@@ -187,8 +193,8 @@ export const STORE_SETTINGS = {
     type: 'duration',
     default: '1s',
     help:
-      'Maximum time that weir repeats the denial of a token bucket without asking Redis, if the bucket cannot ' +
-      'have refilled. 0s: always ask Redis.',
+      "Maximum time for which weir repeats a token bucket's denial without asking Redis. weir repeats the " +
+      'denial only while the bucket cannot have refilled. 0s: always ask Redis.',
   },
   denyCacheMaxEntries: {
     name: 'DENY_CACHE_MAX_ENTRIES',
@@ -206,8 +212,8 @@ export const STORE_SETTINGS = {
     reference: {
       default: 'false',
       differs:
-        'weir checks and counts in one step; envoyproxy/ratelimit checks first and counts later. In ' +
-        'weir, a denied request counts in no window, not even in the window that denied the request.',
+        'weir checks and counts in one step; envoyproxy/ratelimit checks first and counts later. weir ' +
+        'does not count a denied request in any window, including the window that denied the request.',
     },
   },
   memoryMaxBuckets: {

@@ -9,7 +9,7 @@ export const TELEMETRY_SETTINGS = {
     help: 'Minimum level of log lines. `debug` logs every decision.',
     reference: {
       default: 'WARN',
-      differs: 'With `info`, weir logs starts, reloads and Redis events, but not single requests.',
+      differs: 'With `info`, weir logs starts, reloads and Redis events, but not individual requests.',
     },
   },
   logFormat: {
@@ -27,8 +27,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'decision_sample',
     default: '',
     help:
-      'Log decisions as JSON, for these fractions of denied and other requests: `denied=1,ok=0.01`. If unset, ' +
-      'weir logs no decisions. See docs/operate/decision-log.md.',
+      'Fractions of denied and other requests whose decisions weir logs as JSON, such as ' +
+      '`denied=1,ok=0.01`. If unset, weir logs no decisions. See docs/operate/decision-log.md.',
   },
   decisionLogFile: {
     name: 'DECISION_LOG_FILE',
@@ -43,8 +43,8 @@ export const TELEMETRY_SETTINGS = {
     default: '10000',
     max: 1_000_000,
     help:
-      'Maximum number of series for rules. The same maximum applies to series whose names depend on ' +
-      'requests. Further names count as `other`.',
+      'Maximum number of metric series for rules. The same maximum applies separately to series for names ' +
+      'from requests, such as unknown domains. weir counts all further names as `other`.',
   },
   topBuckets: {
     name: 'TOP_BUCKETS',
@@ -70,7 +70,9 @@ export const TELEMETRY_SETTINGS = {
     type: 'integer',
     default: '0',
     max: 1000,
-    help: 'Number of the most requested buckets that have a series in `weir_bucket_used_ratio`. 0: none.',
+    help:
+      'Number of buckets that have a series in `weir_bucket_used_ratio`. weir selects the buckets with ' +
+      'the most requests in the last minute. 0: none.',
   },
   useStatsd: {
     name: 'USE_STATSD',
@@ -123,7 +125,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'anySink'],
     type: 'string_map',
     default: '',
-    help: 'Tags of all statsd and dogstatsd metrics: `name:value,name:value`.',
+    help: 'Tags for all statsd and dogstatsd metrics: `name:value,name:value`.',
     reference: { default: '' },
   },
   statsFlushInterval: {
@@ -138,7 +140,9 @@ export const TELEMETRY_SETTINGS = {
     name: 'DISABLE_STATS',
     type: 'boolean',
     default: 'false',
-    help: 'Turn off statsd, dogstatsd and PROMETHEUS_ADDR. `/metrics` on PORT stays available.',
+    help:
+      'Turn off statsd, dogstatsd and the Prometheus endpoint at PROMETHEUS_ADDR. `/metrics` on PORT ' +
+      'stays available.',
     reference: { default: 'false' },
   },
   usePrometheus: {
@@ -146,7 +150,9 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats'],
     type: 'boolean',
     default: 'false',
-    help: "Serve the metrics of envoyproxy/ratelimit together with weir's, at PROMETHEUS_ADDR and at PORT.",
+    help:
+      "Serve the metrics of envoyproxy/ratelimit in addition to weir's own metrics, at PROMETHEUS_ADDR " +
+      'and on PORT.',
     reference: {
       default: 'false',
       differs: 'weir can send metrics to several targets; envoyproxy/ratelimit accepts only one.',
@@ -202,11 +208,11 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'trace_protocol',
     default: 'http',
-    help: 'Protocol of the collector: `http` (protobuf over HTTP) or `grpc`.',
+    help: 'Protocol for sending traces to the collector: `http` (protobuf over HTTP) or `grpc`.',
     reference: {
       default: 'http',
       differs:
-        'Without an endpoint, weir connects to localhost in plain text; envoyproxy/ratelimit uses TLS.',
+        'If no endpoint is set, weir connects to localhost in plain text; envoyproxy/ratelimit uses TLS.',
     },
   },
   tracingServiceName: {
@@ -239,8 +245,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'number',
     default: '1',
     help:
-      'Fraction of traces to record, among the traces that begin in weir: from 0 to 1. Values above 1 ' +
-      'mean 1. Traces that a caller samples are always recorded.',
+      'Fraction of the traces beginning in weir that weir records, from 0 to 1. weir treats values above ' +
+      '1 as 1. If a caller samples a trace, weir always records the trace.',
     reference: { default: '1' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

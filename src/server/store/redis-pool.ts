@@ -48,9 +48,9 @@ export function failUnlessReached(
     if (missing.size === 0) return;
     onGivenUp(
       new StartError([
-        `Redis ${[...missing].join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
-          '(REDIS_STARTUP_MAX_ELAPSED_TIME); correct the error in the log, or raise the variable (0: no ' +
-          'limit)',
+        `weir could not reach Redis ${[...missing].join(' and ')} within ${micros / 1e6} s of the start ` +
+          '(REDIS_STARTUP_MAX_ELAPSED_TIME); correct the connection error that the log shows, or raise ' +
+          'this setting (0: no limit)',
       ]),
     );
   }, timerMs(micros));

@@ -49,7 +49,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
     return tracing;
   } catch (error) {
     const reason = withoutLogins(error instanceof Error ? error.message : String(error));
-    throw new StartError([`TRACING_ENABLED: OTEL_EXPORTER_OTLP_* cannot be used: ${reason}`]);
+    throw new StartError([`TRACING_ENABLED: the OTEL_EXPORTER_OTLP_* settings are invalid: ${reason}`]);
   }
 }
 
@@ -76,7 +76,7 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
   let failing = false;
   return {
     taken() {
-      if (failing) log.info('the collector accepts spans again');
+      if (failing) log.info('the OpenTelemetry collector accepts spans again');
       failing = false;
     },
     failed(error) {
@@ -84,8 +84,8 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
       failing = true;
       log.warn(
         { reason: reasonOf(error) },
-        'the collector does not accept spans, and weir drops spans that it cannot buffer; check ' +
-          'OTEL_EXPORTER_OTLP_ENDPOINT',
+        'the OpenTelemetry collector does not accept spans, so weir drops spans when its buffer is ' +
+          'full; check OTEL_EXPORTER_OTLP_ENDPOINT',
       );
     },
   };

@@ -15,7 +15,7 @@ export function checkWorkers(settings: Settings): void {
   if (isNodeOlderThan(22, 12)) {
     throw new StartError([
       'WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, but this is Node.js ' +
-        `${process.versions.node}; choose round-robin`,
+        `${process.versions.node}; upgrade Node.js, or set WORKER_SCHEDULING=round-robin`,
     ]);
   }
   if (settings.grpcPort === 0) {

@@ -23,8 +23,8 @@ const REFUSALS: Readonly<Record<CallFailure, Refusal>> = {
   no_worker: new Refusal('unavailable', NO_WORKER),
   lost: new Refusal('unavailable', WORKER_ENDED),
   too_many: new Refusal('unavailable', 'too many requests at once'),
-  too_late: new Refusal('unavailable', 'no answer in time'),
-  silent: new Refusal('unavailable', 'no answer in time'),
+  too_late: new Refusal('unavailable', 'the worker process did not answer in time'),
+  silent: new Refusal('unavailable', 'the worker process did not answer in time'),
   read_late: new Refusal('unavailable', READ_LATE),
 };
 
@@ -126,5 +126,5 @@ export async function forwardAdminCall(
 function consequence(isReadOnly: boolean, wasSent: boolean): string {
   if (isReadOnly) return 'so the request failed; try again';
   if (!wasSent) return 'so nothing was changed; try again';
-  return 'so the result is unknown; check with weir bucket show and weir bucket blocks';
+  return 'so the result is unknown; to see whether the command took effect, run weir bucket show or weir bucket blocks';
 }

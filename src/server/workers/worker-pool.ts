@@ -333,7 +333,7 @@ export class WorkerPool {
     const { worker, heartbeat } = slot;
     if (slot.listens && heartbeat.silent) {
       const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
-      this.#options.log.info(about, 'a worker process answers again, and gets connections');
+      this.#options.log.info(about, 'a worker process answers again and gets new connections');
     }
     heartbeat.onMessage(answer);
   }
@@ -341,7 +341,7 @@ export class WorkerPool {
   #onSilent(slot: WorkerSlot): void {
     const { worker, heartbeat } = slot;
     const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
-    this.#options.log.warn(about, 'a worker process does not answer, and gets no new connections');
+    this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
     this.#connections.workerSilent(slot);
     this.#onSliceAcknowledged?.();
   }

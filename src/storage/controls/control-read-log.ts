@@ -16,7 +16,7 @@ export class ControlReadLog {
   /** Records the result of a poll. Timeouts and lost connections are logged elsewhere. */
   note(error: StorageError | undefined): void {
     if (error === undefined) {
-      if (this.#hasLoggedRefusal) this.#log('info', 'blocks and exemptions can be read from Redis again');
+      if (this.#hasLoggedRefusal) this.#log('info', 'weir can read blocks and exemptions from Redis again');
       this.#hasLoggedRefusal = false;
       this.#refused = 0;
       return;
@@ -25,9 +25,8 @@ export class ControlReadLog {
     this.#hasLoggedRefusal = true;
     this.#log(
       'warn',
-      'blocks and exemptions cannot be read from Redis, so new ones have no effect on this server ' +
-        `(${error.message}); if the Redis user lacks permissions, grant the permissions in ` +
-        'docs/operate/redis.md',
+      'weir cannot read blocks and exemptions from Redis, so new ones have no effect on this server ' +
+        `(${error.message}); if the Redis user lacks permissions, see docs/operate/redis.md`,
     );
   }
 }

@@ -119,7 +119,7 @@ export class RedisControlBook implements ControlBook {
     const { id, durationMicros } = control;
     const [name, text] = [controlName(control), controlText(control)];
     if (Buffer.byteLength(text) > MAX_ROW_BYTES)
-      return new StorageError('rejected', 'the entries are too large; specify fewer entries');
+      return new StorageError('rejected', 'the entries are too large; specify fewer or shorter entries');
     const made = await this.#changes.add({ what: 'c', name, durationMicros, id, text });
     if (made instanceof StorageError) return made;
     const { version, askedMicros } = made;

@@ -85,7 +85,8 @@ export class Repayment {
     if (left > 0)
       log(
         'warn',
-        `gave up charging for requests that were allowed while Redis was unavailable: ${quantity(left, 'bucket')}`,
+        'weir stopped before it had charged all buckets for requests that were allowed while Redis was ' +
+          `unavailable; not charged: ${quantity(left, 'bucket')}`,
       );
   }
 
@@ -111,8 +112,8 @@ export class Repayment {
     if (ledger.size === 0 && this.#chargedInBatch > 0) {
       log(
         'info',
-        'charged for requests that were allowed while Redis was unavailable: ' +
-          `${quantity(this.#chargedInBatch, 'bucket')}`,
+        `charged ${quantity(this.#chargedInBatch, 'bucket')} for requests that were allowed while Redis ` +
+          'was unavailable',
       );
       this.#chargedInBatch = 0;
     }

@@ -8,7 +8,7 @@ import { ONLY_PARTITION } from './take-batch.js';
 /** Maximum number of items in a small request; a request with more is large. */
 export const MAX_SMALL_ITEMS = 16;
 /** Error message for a connection whose request does not fit into the queue. */
-export const LARGE_QUEUE_FULL = 'too many requests with many limits are waiting';
+export const LARGE_QUEUE_FULL = 'too many large requests are waiting for Redis';
 /**
  * Number of items that each turn adds to the credit of a connection. A request is sent once the credit covers its
  * items.

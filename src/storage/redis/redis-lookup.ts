@@ -35,7 +35,8 @@ export class RedisLookup {
         const range = ranges.find(({ first, last }) => first <= slot && slot <= last);
         if (range !== undefined) return endpointName(range.master);
         throw new Error(
-          `no node serves slot ${slot}: restart its master, or assign the slot to another master (CLUSTER ADDSLOTS)`,
+          `no node serves slot ${slot}: restart the slot's master, or assign the slot to another master ` +
+            '(CLUSTER ADDSLOTS)',
         );
       }
       if (finder !== undefined) {

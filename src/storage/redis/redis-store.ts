@@ -198,7 +198,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       result = queue.add(items, deadline, connection, now, partition, takenEpoch);
     } else {
       if (!this.smallCapacity.canAcquire(items.length, connection)) {
-        const bound = `the ${quantity(this.maxInFlight, 'limit')} that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
+        const bound =
+          `the maximum of ${quantity(this.maxInFlight, 'limit')} that may wait for Redis ` +
+          '(REDIS_MAX_IN_FLIGHT)';
         return this.refuseBusy(now, `the request exceeds ${bound}`);
       }
       let batch = this.openBatches.find(items, partition, takenEpoch);

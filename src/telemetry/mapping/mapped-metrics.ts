@@ -5,7 +5,7 @@ import type { StatSeries } from '../reference/stat-series.js';
 import { escapeMetricName, type MappedStat, type Mapper } from './mapper.js';
 import { createObserver, type Observer } from './observers.js';
 
-const HELP = 'A statistic of envoyproxy/ratelimit; see the mapping.';
+const HELP = 'An envoyproxy/ratelimit statistic, converted by the statsd_exporter mapping.';
 
 type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 

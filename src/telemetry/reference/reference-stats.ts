@@ -21,7 +21,7 @@ const OTHER_DOMAIN = 'other';
 const SERVICE_COUNTERS = {
   config_load_success: 'Successful loads of the policies.',
   config_load_error: 'Failed loads of the policies.',
-  global_shadow_mode: 'Requests that only SHADOW_MODE allowed.',
+  global_shadow_mode: 'Requests that were allowed only because of SHADOW_MODE.',
   'call.should_rate_limit.redis_error': 'Requests without a decision because Redis failed.',
   'call.should_rate_limit.service_error':
     'Requests without a decision because they were invalid or no policy was loaded.',

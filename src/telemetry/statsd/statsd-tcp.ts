@@ -143,7 +143,7 @@ export class StatsdTcp implements StatsSink {
     const text = batch.join('');
     // The socket's own timeout would restart with each byte that the collector sends.
     const stalled = setTimeout(
-      () => socket.destroy(new Error('the collector does not read the metrics')),
+      () => socket.destroy(new Error('the statsd server does not read the metrics')),
       STALLED_MS,
     ).unref();
     socket.write(text, (error) => {
@@ -184,7 +184,7 @@ export class StatsdTcp implements StatsSink {
     // The data is discarded, but reading is necessary to notice the end of the connection.
     socket.on('data', () => {
       if (socket.bytesRead > MAX_RECEIVED_BYTES)
-        socket.destroy(new Error('the collector sends more data than a statsd server does'));
+        socket.destroy(new Error('the server sends more data than a statsd server does'));
     });
     socket.once('close', () => this.#onLost(reason));
   }

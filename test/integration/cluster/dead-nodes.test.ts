@@ -147,8 +147,8 @@ describe('a slot that no node serves', () => {
     expect([store.store.connected, store.store.isComplete]).toEqual([true, false]);
     expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
       `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: ` +
-        'on_store_failure applies to requests from tenants in these slots; restart the master, or assign ' +
-        'the slots to another master (CLUSTER ADDSLOTS)',
+        'on_store_failure decides requests whose buckets are in these slots; restart the master, or ' +
+        'assign the slots to another master (CLUSTER ADDSLOTS)',
     ]);
     await node.command('CLUSTER', 'ADDSLOTS', slot);
     await waitFor('the slot to be served again', async () => (await store.take(hit(lost))) === 'decided');

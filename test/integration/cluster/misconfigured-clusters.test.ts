@@ -79,7 +79,7 @@ describe('set-ups that are refused', () => {
     await logged(
       /cannot be used, and weir keeps retrying: 127\S+ is not a node of a Redis Cluster \(cluster mode is off/,
     );
-    expect(log[0]).toMatch(/list cluster nodes in REDIS_URL, or remove its type for a single Redis/);
+    expect(log[0]).toMatch(/list cluster nodes in REDIS_URL, or, for a single Redis, set the type to SINGLE/);
     expect(await take(store, 'a')).toBe('disconnected');
     expect(faults[0]).toBe('no_cluster');
     // Health and metrics report the named servers until the nodes are known.
@@ -101,7 +101,7 @@ describe('set-ups that are refused', () => {
     closers.push(() => sentinel.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await logged(
-      /127\S+ does not support CLUSTER, and may be a proxy or a Sentinel; list nodes of a Redis Cluster in REDIS_URL/,
+      /127\S+ does not support the CLUSTER command, so it may be a proxy or a Sentinel; list nodes of .* REDIS_URL/,
     );
     expect(await take(store, 'a')).toBe('disconnected');
   });
@@ -339,6 +339,6 @@ test('TLS', async () => {
   open({ REDIS_URL: `127.0.0.1:${unused},127.0.0.1:${tlsPort}` });
   await logged(/the server uses TLS, but weir connected without TLS; set REDIS_TLS=true$/);
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
-  await logged(/the server does not use TLS, but weir connected with TLS; do not set REDIS_TLS$/);
+  await logged(/the server does not use TLS, but weir connected with TLS; unset REDIS_TLS$/);
   expect(log).toHaveLength(2);
 });

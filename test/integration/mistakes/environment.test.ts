@@ -64,31 +64,31 @@ describe('Redis', () => {
       what: 'a wrong password',
       url: '127.0.0.1:<locked>',
       env: { REDIS_AUTH: 'wr0ng' },
-      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH, which is read as user:password if it contains a colon (WRONGPASS invalid username-password pair or user is disabled.); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH; weir reads a value with a colon as user:password (WRONGPASS invalid username-password pair or user is disabled.); weir keeps retrying
 `,
     },
     {
       what: 'no password',
       url: '127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> requires a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, or to user:password (NOAUTH Authentication required.); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> requires a login: set REDIS_AUTH to the password or user:password, or set REDIS_AUTH_FILE to a file that contains the password or user:password (NOAUTH Authentication required.); weir keeps retrying
 `,
     },
     {
       what: 'a user who may not do enough',
       url: 'redis://guest:pw@127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> does not grant the user in REDIS_URL the permissions that weir needs: run ACL SETUSER with that user and ~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire (NOPERM this user has no permissions to run the 'set' command); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> does not grant the user in REDIS_URL the permissions that weir needs: run ACL SETUSER for this user with ~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire (NOPERM this user has no permissions to run the 'set' command); weir keeps retrying
 `,
     },
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the server uses TLS, but weir connected without TLS; write rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the server uses TLS, but weir connected without TLS; use rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {
       what: 'TLS to clear text',
       url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: the server does not use TLS, but weir connected with TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
+      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: the server does not use TLS, but weir connected with TLS; use redis:// in REDIS_URL, and unset REDIS_TLS
 `,
     },
     {
@@ -100,7 +100,7 @@ describe('Redis', () => {
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; set REDIS_URL to the address of its primary (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; set REDIS_URL to the address of its master (READONLY You can't write against a read only replica.)
 `,
     },
     {
@@ -118,7 +118,7 @@ describe('Redis', () => {
     {
       what: 'one that evicts',
       url: '127.0.0.1:<evicting>',
-      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), so that callers get full buckets too early: set maxmemory-policy to noeviction
+      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which gives callers full buckets too early; set maxmemory-policy to noeviction
 `,
     },
   ])('$what', async ({ url, env, prints }) => {
@@ -187,8 +187,8 @@ warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, o
     await client.ask('shop', [entry('customr')]);
     client.close();
     await waitFor('two lines', () => warnings(server).length >= 2);
-    const prints = `warning: no policy has this domain, so its requests are not limited: did you mean shop? For a domain without limits, create a policy file with on_unmatched: ignore {"domain":"shpo"}
-warning: no rule matches this descriptor, so it is allowed without a limit: did you mean customer? weir explain shows how far the descriptor matches. If it should have no limit, set on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
+    const prints = `warning: no policy has this domain, so its requests are not limited: did you mean shop? If the domain should have no limits, create a policy file with on_unmatched: ignore {"domain":"shpo"}
+warning: no rule matches this descriptor, so weir allows the descriptor without a limit: did you mean customer? Run weir explain to see how far the descriptor matches. If the descriptor should have no limit, set on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

@@ -80,7 +80,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: `\${REDIS_URL}` },
-    prints: `weir: REDIS_URL: Redis address: the address contains "\${", so a variable was not substituted; write the address itself
+    prints: `weir: REDIS_URL: Redis address: the address contains "\${", so a variable was not substituted; correct the substitution, or write the address itself
 `,
   },
   {
@@ -100,7 +100,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { GRPC_UDS: '/nowhere/weir.sock' },
-    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): the folder does not exist, or this user may not write to the folder; create the folder, or choose another path
+    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): the directory does not exist, or the user that runs weir may not write to it; create the directory, grant write permission, or choose another path
 `,
   },
   {
@@ -141,7 +141,7 @@ weir: no policy in CONFIG_PATH (shop.yaml) is valid (1 error); correct the error
   },
   {
     environment: { ...TLS, GRPC_SERVER_TLS_KEY: '<pem>/client-key.pem' },
-    prints: `weir: GRPC_SERVER_TLS_KEY: <pem>/client-key.pem: the key does not belong to the certificate; specify the PEM file, without a passphrase, with the key of GRPC_SERVER_TLS_CERT
+    prints: `weir: GRPC_SERVER_TLS_KEY: <pem>/client-key.pem: the key does not belong to the certificate; specify a PEM file with the private key of the certificate in GRPC_SERVER_TLS_CERT; the key must not have a passphrase
 `,
   },
   {
@@ -150,7 +150,7 @@ weir: no policy in CONFIG_PATH (shop.yaml) is valid (1 error); correct the error
       GRPC_SERVER_TLS_CERT: '<pem>/server-key.pem',
       GRPC_SERVER_TLS_KEY: '<pem>/server.pem',
     },
-    prints: `weir: GRPC_SERVER_TLS_CERT: <pem>/server-key.pem: not a PEM certificate: the file contains a private key; specify the PEM file with the certificate of the gRPC port
+    prints: `weir: GRPC_SERVER_TLS_CERT: <pem>/server-key.pem: not a PEM certificate: the file contains a private key; specify a PEM file with the gRPC port's certificate
 `,
   },
   {
@@ -184,12 +184,12 @@ const TOGETHER: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_URL: 'redis://weir:a@127.0.0.1:6379', REDIS_AUTH_COMMAND: '/bin/login' },
-    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable can provide the login; remove it from REDIS_URL
+    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable can provide the login; remove the login from REDIS_URL
 `,
   },
   {
     environment: { ...REDIS, REDIS_AUTH_COMMAND: 'aws-token --user weir | tail -1' },
-    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: it contains |, but weir runs the program without a shell; use a JSON array of strings, such as ["/bin/login","--user","weir"], or a script
+    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: the value contains |, but weir runs the program without a shell; use a JSON array of strings, such as ["/bin/login","--user","weir"], or a script
 `,
   },
   {
@@ -199,7 +199,7 @@ const TOGETHER: readonly BadSettings[] = [
   },
   {
     environment: { REDIS_AUTH: 'a' },
-    prints: `weir: REDIS_AUTH: REDIS_URL is not set, so buckets would be kept in memory; set REDIS_URL, or unset REDIS_AUTH
+    prints: `weir: REDIS_AUTH: REDIS_URL is not set, so weir would keep buckets in memory; set REDIS_URL, or unset REDIS_AUTH
 `,
   },
 ];

@@ -168,7 +168,7 @@ for (const kind of PROXY_KINDS) {
       await store.reached;
       expect(store.hashTags).toBe('unknown');
       expect(log[0]).toMatch(
-        /^warn: cannot detect whether Redis \S+ supports hash tags: .*until all servers behind/,
+        /^warn: weir cannot detect whether Redis \S+ supports hash tags, .*until all servers behind/,
       );
       await dead.restart();
       await waitFor('hash tags to be found', () => store.hashTags === 'honoured');
@@ -180,7 +180,7 @@ for (const kind of PROXY_KINDS) {
       await store.reached;
       for (const tenant of TENANTS) expect(await isDecided(store, tenant)).toBe(true);
       expect(store.connections.opened).toBe(1);
-      expect(log.filter((line) => line.includes('the clock of this machine'))).toHaveLength(1);
+      expect(log.filter((line) => line.includes("uses this machine's clock"))).toHaveLength(1);
     });
 
     test('recovers when the proxy does', async () => {
@@ -205,7 +205,7 @@ for (const kind of PROXY_KINDS) {
         await Promise.all(TENANTS.map((tenant) => isDecided(store, tenant)));
         return !store.connected;
       });
-      expect(log.at(-1)).toMatch(/the proxy cannot reach a Redis behind it; restart that Redis/);
+      expect(log.at(-1)).toMatch(/the proxy cannot reach one of its Redis servers; restart the Redis/);
       await Promise.all(servers.map((server) => server.restart()));
       await waitFor('the store to be back', () => store.connected);
     });

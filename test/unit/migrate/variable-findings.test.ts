@@ -211,8 +211,8 @@ describe('needs a decision', () => {
 test('incomplete mogrifiers are one decision', () => {
   const lines = decide({ USE_DOG_STATSD: 'true', USE_DOG_STATSD_MOGRIFIERS: 'TAG' });
   expect(lines).toEqual([
-    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: not set, /),
-    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_NAME: not set, /),
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: this variable is not set, /),
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_NAME: this variable is not set, /),
   ]);
   expect(
     decide({
@@ -232,7 +232,7 @@ test('a variable that weir refuses is not listed as the same, for example an inv
   expect(undecided).toEqual([
     {
       about: 'REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TLS',
-      text: expect.stringContaining('there is more than one address'),
+      text: expect.stringContaining('the value contains several addresses'),
     },
   ]);
   expect(JSON.stringify(same)).not.toMatch(/REDIS_URL|REDIS_SOCKET_TYPE|REDIS_TLS|geheim/);

@@ -7,7 +7,7 @@ test.each([
     '127.0.0.1:8081',
     'the port is already in use; stop the process that uses the port, or choose another port',
   ],
-  ['EACCES', '127.0.0.1:80', 'this user may not listen on this port; choose a port above 1023'],
+  ['EACCES', '127.0.0.1:80', 'the user that runs weir may not listen on this port; choose a port above 1023'],
   [
     'EADDRNOTAVAIL',
     '10.1.1.1:80',
@@ -15,7 +15,11 @@ test.each([
   ],
   ['ENOTFOUND', 'weir.invalid:80', /^the host name is unknown; choose an address of this machine, /],
   ['EADDRINUSE', 'unix:/run/a', /^another process listens on this path, .*; choose another path$/],
-  ['EACCES', 'unix:/run/a', /^the folder does not exist, or .*; create the folder, or choose another path$/],
+  [
+    'EACCES',
+    'unix:/run/a',
+    /^the directory does not exist, or .*; create the directory, .* or choose another path$/,
+  ],
   ['EOTHER', '127.0.0.1:8081', 'what the system says'],
 ])(
   '%s at %s: the address, the variables that choose it, the reason and the remedy',

@@ -86,24 +86,24 @@ describe('TLS settings', () => {
     [
       'a certificate that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: folder.write('x', 'hello') }),
-      [/^GRPC_SERVER_TLS_CERT: .*x: not a PEM certificate: .*; specify the PEM file with the certificate/],
+      [
+        /^GRPC_SERVER_TLS_CERT: .*x: not a PEM certificate: .*; specify a PEM file with the gRPC port's certificate/,
+      ],
     ],
     [
       'a key that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', cert) }),
-      [/^GRPC_SERVER_TLS_KEY: .*x: not a PEM private key.*; specify the PEM file, without a passphrase/],
+      [/^GRPC_SERVER_TLS_KEY: .*x: not a PEM private key.*; specify a PEM file/],
     ],
     [
       "another certificate's key",
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', authority.issue('DNS:a').key) }),
-      [
-        /^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate; .* key of GRPC_SERVER_TLS_CERT$/,
-      ],
+      [/^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to .* certificate in GRPC_SERVER_TLS_CERT;/],
     ],
     [
       'issuers that are none',
       () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: folder.write('x', '') }),
-      [/^GRPC_CLIENT_TLS_CACERT: .*x: not a PEM certificate.*; specify the PEM file with the issuers/],
+      [/^GRPC_CLIENT_TLS_CACERT: .*x: not a PEM certificate.*; specify a PEM file with the CA certificates/],
     ],
   ];
   test.each(bad)('%s: a line that names the setting', (_what, environment, lines) => {
@@ -152,8 +152,6 @@ describe('TLS of the debug port', () => {
     const { DEBUG_SERVER_TLS_CERT } = named();
     const swapped = () => openDebug({ DEBUG_SERVER_TLS_CERT, DEBUG_SERVER_TLS_KEY: DEBUG_SERVER_TLS_CERT });
     expect(swapped).toThrow(StartError);
-    expect(swapped).toThrow(
-      /^DEBUG_SERVER_TLS_KEY: .*; specify the PEM file, without a passphrase, with the key/,
-    );
+    expect(swapped).toThrow(/^DEBUG_SERVER_TLS_KEY: .*; specify a PEM file with the private key/);
   });
 });

@@ -48,9 +48,9 @@ describe('a descriptor that no rule matches', () => {
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: 'tenat' },
-        'no rule matches this descriptor, so it is allowed without a limit: did you mean tenant? weir ' +
-          'explain shows how far the descriptor matches. If it should have no limit, set on_unmatched: ' +
-          'ignore in the policy',
+        'no rule matches this descriptor, so weir allows the descriptor without a limit: did you mean ' +
+          'tenant? Run weir explain to see how far the descriptor matches. If the descriptor should have ' +
+          'no limit, set on_unmatched: ignore in the policy',
       ],
     ]);
   });
@@ -62,7 +62,7 @@ describe('a descriptor that no rule matches', () => {
     const { lines, observer } = open(derived);
     observer.unmatched('shop', entries('tenant=sha256:0'), false);
     expect(lines[0]?.[1]).toMatch(
-      /^no rule matches this descriptor \(with derived entries\), .*: rules exist for plan\. weir/,
+      /^no rule matches this descriptor \(with derived entries\), .*: rules exist for plan\. Run weir/,
     );
   });
 
@@ -74,7 +74,7 @@ describe('a descriptor that no rule matches', () => {
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: "a 'c d'", count: 999 },
-        'more of these descriptors matched no rule and were allowed',
+        'more descriptors with these keys matched no rule and were allowed',
       ],
     ]);
     warnings.logCounts();
@@ -136,7 +136,7 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests are not limited: ${hint} For a domain without ` +
+        `no policy has this domain, so its requests are not limited: ${hint} If the domain should have no ` +
           'limits, create a policy file with on_unmatched: ignore',
       ],
       [{ domain, count: 4 }, 'more requests with this unknown domain were allowed'],

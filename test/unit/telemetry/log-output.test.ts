@@ -128,7 +128,7 @@ test('the line about dropped lines has the normal format', () => {
   expect(lines.at(-1)).toMatchObject({
     level: 'warning',
     dropped,
-    '@message': `${dropped} log lines were dropped because they could not be written in time`,
+    '@message': `${dropped} log lines were dropped because the log output was too slow or failed`,
   });
   expect(lines.length - 1 + dropped).toBe(10);
 });

@@ -14,14 +14,15 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   files: {
     holds: ({ configType }) => configType === 'FILE',
     otherwise:
-      'with CONFIG_TYPE=GRPC_XDS_SOTW, weir receives policies from a management server; unset one of ' +
-      'the two variables.',
+      'with CONFIG_TYPE=GRPC_XDS_SOTW, weir receives policies from a management server instead of ' +
+      'files; unset one of the two variables.',
   },
   runtimeRoot: {
     holds: (_, given) =>
       ['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'].some((name) => given.has(name)),
     otherwise:
-      'RUNTIME_ROOT is not set; set it to read policies from the same place as envoyproxy/ratelimit.',
+      'the setting applies only to policies in RUNTIME_ROOT, which is not set; set RUNTIME_ROOT, or ' +
+      'unset this variable.',
   },
   xds: {
     holds: ({ configType }) => configType === 'GRPC_XDS_SOTW',
@@ -35,7 +36,8 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   xdsJitter: {
     holds: ({ xdsBackoffJitter }) => xdsBackoffJitter,
-    otherwise: 'XDS_CLIENT_BACKOFF_JITTER is off; set it to true, or unset this variable.',
+    otherwise:
+      'XDS_CLIENT_BACKOFF_JITTER is off; set XDS_CLIENT_BACKOFF_JITTER=true, or unset this variable.',
   },
   noUds: {
     holds: ({ grpcUds }) => grpcUds === '',
@@ -73,7 +75,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     holds: (settings) =>
       speaksTls(settings, 'REDIS') || (settings.perSecond && speaksTls(settings, 'REDIS_PERSECOND')),
     otherwise:
-      'weir connects to Redis in plain text; for TLS, set REDIS_TLS=true, or begin REDIS_URL with rediss://.',
+      'weir connects to Redis in plain text; for TLS, set REDIS_TLS=true, or use a rediss:// address in REDIS_URL.',
   },
   sentinel: {
     holds: ({ redisType }) => redisType === 'sentinel',
@@ -101,7 +103,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   perSecond: {
     holds: ({ perSecond }) => perSecond,
     otherwise:
-      'weir keeps all buckets in one Redis; set REDIS_PERSECOND=true to keep one-second windows in a second Redis.',
+      'weir keeps all buckets in one Redis; set REDIS_PERSECOND=true to keep one-second windows in a separate Redis.',
   },
   limitHeaders: {
     holds: ({ limitHeaders }) => limitHeaders,
@@ -118,7 +120,8 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   stats: {
     holds: ({ disableStats }) => !disableStats,
-    otherwise: 'DISABLE_STATS=true turns off these statistics; unset one of the two variables.',
+    otherwise:
+      'DISABLE_STATS=true turns off statsd, dogstatsd and PROMETHEUS_ADDR; unset one of the two variables.',
   },
   statsd: {
     holds: ({ useStatsd, useDogStatsd }) => useStatsd || useDogStatsd,
@@ -131,7 +134,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   anySink: {
     holds: ({ useStatsd, useDogStatsd, usePrometheus }) => useStatsd || useDogStatsd || usePrometheus,
     otherwise:
-      'no target for these statistics is enabled; set USE_STATSD, USE_DOG_STATSD or USE_PROMETHEUS to true.',
+      'no target for statistics is enabled; set USE_STATSD, USE_DOG_STATSD or USE_PROMETHEUS to true.',
   },
   prometheus: {
     holds: ({ usePrometheus }) => usePrometheus,
@@ -145,7 +148,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   tracing: {
     holds: ({ tracingEnabled }) => tracingEnabled,
-    otherwise: 'no traces are recorded; set TRACING_ENABLED=true.',
+    otherwise: 'weir records no traces; set TRACING_ENABLED=true.',
   },
   decisionLog: {
     holds: ({ decisionLogSample: sample }) => sample !== undefined && sample.denied + sample.ok > 0,
@@ -182,7 +185,8 @@ export function ineffectiveSettings(settings: Settings, given: GivenSettings): r
 function samplingRateNotes({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
   if (!tracingEnabled || rate <= 1) return [];
   return [
-    `TRACING_SAMPLING_RATE=${rate} counts as 1 (all traces), as in envoyproxy/ratelimit; set a fraction from 0 to 1.`,
+    `TRACING_SAMPLING_RATE=${rate} counts as 1 (all traces), as in envoyproxy/ratelimit; set a ` +
+      'fraction from 0 to 1.',
   ];
 }
 

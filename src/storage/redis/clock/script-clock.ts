@@ -106,7 +106,8 @@ export class ScriptClock {
     if (this.#isTimeRefused) return;
     this.#isTimeRefused = true;
     const consequence =
-      'weir uses the clock of this machine; synchronize the clocks of all machines that run weir to within one second';
+      "weir uses this machine's clock instead; synchronize the clocks of all machines that run weir to " +
+      'within one second';
     this.#warn(`does not report the time; ${consequence} (${text})`);
   }
 

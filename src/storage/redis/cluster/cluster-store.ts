@@ -217,7 +217,7 @@ export class ClusterStore implements RedisBuckets {
       this.#log(
         'error',
         `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure ` +
-          'applies to requests from tenants in these slots; restart the master, or assign the slots to ' +
+          'decides requests whose buckets are in these slots; restart the master, or assign the slots to ' +
           'another master (CLUSTER ADDSLOTS)',
       );
     }

@@ -52,13 +52,13 @@ export function queryNode(
       if (/cluster support disabled/i.test(said)) {
         return (
           `${name} is not a node of a Redis Cluster (cluster mode is off); list cluster nodes in ` +
-          `${variable}, or remove its type for a single Redis`
+          `${variable}, or, for a single Redis, set the type to SINGLE`
         );
       }
       if (/unknown command '?`?cluster/i.test(said)) {
         return (
-          `${name} does not support CLUSTER, and may be a proxy or a Sentinel; list nodes of a Redis ` +
-          `Cluster in ${variable}, or correct its type`
+          `${name} does not support the CLUSTER command, so it may be a proxy or a Sentinel; list nodes ` +
+          `of a Redis Cluster in ${variable}, or correct the type`
         );
       }
       // Login errors are the same on all nodes, so the message does not name the node.

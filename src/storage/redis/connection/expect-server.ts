@@ -77,7 +77,7 @@ function randomText(): string {
 export async function expectMaster(send: SendCommand): Promise<void> {
   const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
   const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
-  if (role !== undefined && role !== 'master') throw new Error(`READONLY its role is ${role}`);
+  if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
 }
 
 /** Returns the error of a refused command, or '' if Redis accepted it. */

@@ -88,7 +88,7 @@ function serversOf(
   entries: readonly string[],
   { port, tooMany: many, name: one, suffix: where }: ServerList,
 ): HostPort[] {
-  if (entries.length > MAX_SERVERS) throw wrong(`it contains more than ${MAX_SERVERS} ${many}`);
+  if (entries.length > MAX_SERVERS) throw wrong(`the list contains more than ${MAX_SERVERS} ${many}`);
   return entries.map((text, index) => {
     const server = readHostPort(text, port);
     if (server !== undefined) return server;

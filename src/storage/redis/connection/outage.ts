@@ -33,8 +33,8 @@ const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
 const LOGIN_PLACES = {
   URL: '',
   AUTH: '',
-  AUTH_FILE: 'the file in ',
-  AUTH_COMMAND: 'the output of the command in ',
+  AUTH_FILE: 'the file specified in ',
+  AUTH_COMMAND: 'the output of the command specified in ',
 } as const;
 
 /** Describes why a Redis is unavailable, and which variable to change. The description contains no password. */
@@ -112,18 +112,19 @@ export class Outage {
     const { prefix, login } = this.names;
     const place = `${LOGIN_PLACES[login ?? 'AUTH']}${prefix}_${login}`;
     if (reason.startsWith('WRONGPASS')) {
-      const form = login === 'URL' ? '' : ', which is read as user:password if it contains a colon';
+      const form = login === 'URL' ? '' : '; weir reads a value with a colon as user:password';
       return `refuses ${what}: correct the user or the password in ${place}${form} (${reason})`;
     }
     if (reason.startsWith('NOAUTH')) {
       return login === undefined
-        ? `requires a login: set ${prefix}_AUTH or ${prefix}_AUTH_FILE to its password, or to user:password (${reason})`
-        : `requires a login, but ${place} has no password (${reason})`;
+        ? `requires a login: set ${prefix}_AUTH to the password or user:password, or set ` +
+            `${prefix}_AUTH_FILE to a file that contains the password or user:password (${reason})`
+        : `requires a login, but ${place} contains no password; add the password (${reason})`;
     }
     if (redisFaultOf(reason).reason === 'noperm') {
       const user = login === undefined ? 'the default user' : `the user in ${place}`;
       return (
-        `does not grant ${user} the permissions that weir needs: run ACL SETUSER with that user and ` +
+        `does not grant ${user} the permissions that weir needs: run ACL SETUSER for this user with ` +
         `${this.rights} (${reason})`
       );
     }
@@ -147,19 +148,19 @@ export class Outage {
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
         'the server uses TLS, but weir connected without TLS; ' +
-        `${cluster ? '' : `write rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
+        `${cluster ? '' : `use rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
     }
     if (tls && (await speaksClearText(endpoint))) {
       this.mismatch =
         'the server does not use TLS, but weir connected with TLS; ' +
-        `${cluster ? '' : `write redis:// in ${prefix}_URL, and `}do not set ${prefix}_TLS`;
+        `${cluster ? '' : `use redis:// in ${prefix}_URL, and `}unset ${prefix}_TLS`;
     }
     if (tls) return;
     if (proxy === true) {
       if (username !== undefined && (await answers(endpoint, 'GET weir:1:probe')) === true) {
         this.mismatch =
           'the server closes the connection after a login with a user name, as twemproxy does; set ' +
-          `${prefix}_AUTH to the password of the proxy, without a user name`;
+          `${prefix}_AUTH to the proxy's password, without a user name`;
       }
     } else if (await isKeyOnlyProxy(endpoint)) {
       this.mismatch = faultSentence(

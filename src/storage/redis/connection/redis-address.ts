@@ -90,7 +90,8 @@ function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
   if (socketType === 'unix') {
     if (scheme !== undefined && scheme !== 'unix') {
       throw new Error(
-        `Redis address: a ${scheme}:// URL is not a Unix domain socket, but the socket type is unix`,
+        `Redis address: the socket type is unix, but a ${scheme}:// URL is not a Unix domain socket; ` +
+          'use the path of a socket, or set the socket type to tcp',
       );
     }
     return scheme === undefined && url !== '' ? { path: url, tls: false, db: 0 } : parse(url);
@@ -98,7 +99,8 @@ function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
   const parts = parse(url);
   if (socketType === 'tcp' && parts.path !== undefined) {
     throw new Error(
-      'Redis address: this is a Unix domain socket, but the socket type is tcp; write host:port',
+      'Redis address: the address is a Unix domain socket, but the socket type is tcp; use host:port, ' +
+        'or set the socket type to unix',
     );
   }
   return parts;
@@ -109,19 +111,20 @@ function schemeOf(url: string): string | undefined {
 }
 
 function parse(url: string): Parts {
-  if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
+  if (url === '') throw new Error(`Redis address: the address is empty; ${FORMS}`);
   if (/^(["']).*\1$/s.test(url))
     throw new Error('Redis address: the address is in quotes; remove the quotes');
   if (url.includes('${')) {
     throw new Error(
-      'Redis address: the address contains "${", so a variable was not substituted; write the address itself',
+      'Redis address: the address contains "${", so a variable was not substituted; correct the ' +
+        'substitution, or write the address itself',
     );
   }
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
-      'Redis address: there is more than one address; set the type to CLUSTER for a Redis Cluster, or to ' +
-        'SENTINEL for Sentinels, with the name of the master first',
+      'Redis address: the value contains several addresses; for a Redis Cluster, set the type to ' +
+        'CLUSTER. For Sentinels, set the type to SENTINEL, and begin the value with the name of the master',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
@@ -174,7 +177,7 @@ function parseHostPort(text: string): Parts {
       throw new Error(`Redis address: only a URL can contain a database; write redis://${plain}`);
     }
     // An address that cannot be parsed may contain a password, so the error does not repeat it.
-    throw new Error(`Redis address is invalid; ${FORMS}`);
+    throw new Error(`Redis address: the address is invalid; ${FORMS}`);
   }
   return { ...found, tls: false, db: 0 };
 }
@@ -203,7 +206,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   try {
     parsed = new URL(url);
   } catch {
-    throw new Error(`Redis address is not a valid URL; ${FORMS}`);
+    throw new Error(`Redis address: the address is not a valid URL; ${FORMS}`);
   }
   if (parsed.hostname === '') throw new Error(`Redis address: the host is missing; ${FORMS}`);
   const db = parsed.pathname.replace(/^\//, '');

@@ -67,7 +67,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
     remedy: () =>
-      'it does not allow scripts to read the time (TIME); set REDIS_CLOCK=caller, so that weir passes the time',
+      'it does not allow scripts to read the time (TIME); set REDIS_CLOCK=caller, so that weir passes ' +
+      'the time to the scripts',
   },
   {
     reason: 'readonly',
@@ -76,7 +77,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) =>
       place.sentinel
         ? 'it is a replica and does not accept writes; weir queries the Sentinels for the master again'
-        : `it is a replica and does not accept writes; set ${url(place)} to the address of its primary`,
+        : `it is a replica and does not accept writes; set ${url(place)} to the address of its master`,
   },
   {
     reason: 'masterdown',
@@ -95,21 +96,23 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reason: 'busy',
     pattern: code('BUSY'),
     reaction: 'wait',
-    remedy: () => "another client's script keeps it busy; SCRIPT KILL ends that script",
+    remedy: () => "another client's script keeps Redis busy; run SCRIPT KILL to end the script",
   },
   {
     reason: 'unkillable',
     pattern: code('UNKILLABLE'),
     reaction: 'wait',
     remedy: () =>
-      "another client's script keeps it busy and has already written data; wait, or end Redis with SHUTDOWN NOSAVE",
+      "another client's script keeps Redis busy and has already written data; wait until the script " +
+      'ends, or end Redis with SHUTDOWN NOSAVE',
   },
   {
     reason: 'noreplicas',
     pattern: code('NOREPLICAS'),
     reaction: 'wait',
     remedy: () =>
-      'it does not accept writes without enough replicas; restart the replicas, or lower min-replicas-to-write',
+      'it has too few replicas and therefore does not accept writes; restart the replicas, or lower ' +
+      'min-replicas-to-write',
   },
   {
     reason: 'misconf',
@@ -124,7 +127,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: code('OOM'),
     reaction: 'count',
     remedy: () =>
-      "it is full; raise its maxmemory, or move other data to another Redis (weir's buckets expire by themselves)",
+      "it has reached its maxmemory; raise maxmemory, or move other data to another Redis (weir's " +
+      'buckets expire by themselves)',
   },
   { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'login' },
   { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'login' },
@@ -163,7 +167,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reason: 'max_clients',
     pattern: /max number of clients/,
     reaction: 'count',
-    remedy: () => 'it has reached its maximum number of connections; raise its maxclients',
+    remedy: () => 'it has reached its maximum number of connections; raise maxclients in Redis',
   },
   {
     reason: 'not_redis',
@@ -191,7 +195,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern:
       /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
     reaction: 'count',
-    remedy: () => "the proxy cannot reach a Redis behind it; restart that Redis, or check the proxy's log",
+    remedy: () =>
+      "the proxy cannot reach one of its Redis servers; restart the Redis server, or check the proxy's log",
   },
   {
     reason: 'refused',
@@ -256,7 +261,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
     reaction: 'count',
     remedy: (place) =>
-      `it does not answer; check whether Redis hangs, and whether weir can connect to ${url(place)}`,
+      `it does not answer; check whether Redis hangs, and whether weir can connect to the address in ${url(place)}`,
   },
   { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection (?:is |was )?closed/, reaction: 'count' },
   { reason: 'moved', pattern: /announced another master/, reaction: 'find' },

@@ -32,14 +32,14 @@ export function serverAdvice(info: string): string[] {
   const version = infoField(info, 'redis_version');
   const [major, minor] = (version ?? '').split('.').map(Number);
   if (major !== undefined && minor !== undefined && isOlder(major, minor)) {
-    advice.push(`Redis ${version} is too old: weir needs Redis ${OLDEST.join('.')} or later`);
+    advice.push(`Redis ${version} is too old for weir; upgrade to Redis ${OLDEST.join('.')} or later`);
   }
   const policy = infoField(info, 'maxmemory_policy');
   const maxmemory = Number(infoField(info, 'maxmemory') ?? '0');
   if (policy !== undefined && policy !== 'noeviction' && maxmemory > 0) {
     advice.push(
-      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), so that callers get ` +
-        'full buckets too early: set maxmemory-policy to noeviction',
+      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), which gives callers ` +
+        'full buckets too early; set maxmemory-policy to noeviction',
     );
   }
   return advice;

@@ -103,7 +103,7 @@ export class ProxyStore extends RedisStore {
     const { log, address } = this.#options;
     const redis = `Redis ${address.redactedAddress}`;
     if (tags === 'honoured')
-      log?.('info', `${redis} supports hash tags: one call contains all buckets of a tenant`);
+      log?.('info', `${redis} supports hash tags, so weir sends all buckets of a tenant in one call`);
     else if (tags === 'ignored')
       log?.(
         'warn',
@@ -113,8 +113,8 @@ export class ProxyStore extends RedisStore {
     else
       log?.(
         'warn',
-        `cannot detect whether ${redis} supports hash tags: each bucket needs its own call until all ` +
-          `servers behind the proxy answer (${failure})`,
+        `weir cannot detect whether ${redis} supports hash tags, so each bucket needs its own call ` +
+          `until all servers behind the proxy answer (${failure})`,
       );
   }
 

@@ -46,7 +46,7 @@ export class ScriptRequests {
     const { up, downReason } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is unavailable`, { unsent: true });
     if (this.#pending >= MAX_PENDING_REQUESTS)
-      return new StorageError('overloaded', `Redis ${this.#name} has not answered the previous request`);
+      return new StorageError('overloaded', `Redis ${this.#name} has not answered the previous requests`);
     this.#pending++;
     const answer = this.#answer(request, asking);
     void answer.then(() => this.#pending--);

@@ -46,7 +46,8 @@ describe('a limit', () => {
     [
       MINUTE,
       'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; previously, one window of the new length allowed up to 50 hits',
+      'tightens: 10 per minute becomes 10 per 5 minutes; ' +
+        'previously, one window of the new length allowed up to 50 hits',
     ],
     [
       MINUTE,
@@ -69,7 +70,8 @@ describe('a limit', () => {
     [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, one window of the new length allowed up to 30 hits',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; ' +
+        'previously, one window of the new length allowed up to 30 hits',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',

@@ -50,7 +50,7 @@ const CASES: Readonly<Record<string, Case>> = {
   RUNTIME_WATCH_ROOT: [
     'false',
     { RUNTIME_ROOT: '/r' },
-    [{}, 'set it to read policies'],
+    [{}, 'policies in RUNTIME_ROOT, which is not set'],
     [XDS, 'CONFIG_TYPE'],
   ],
   RUNTIME_IGNOREDOTFILES: ['true', { RUNTIME_APPDIRECTORY: 'a' }, [{}, 'RUNTIME_ROOT'], [XDS, 'CONFIG_TYPE']],

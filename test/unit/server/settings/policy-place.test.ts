@@ -63,7 +63,7 @@ describe('policies in the default directory of the reference', () => {
   test('are reported if no setting uses them', () => {
     expect(notes({})).toEqual([
       expect.stringMatching(
-        /does not read \/srv\/runtime_data\/current; set RUNTIME_ROOT=\/srv\/runtime_data\/current/,
+        /does not read \/srv\/runtime_data\/current; to load .*, set RUNTIME_ROOT=\/srv\/runtime_data\/current/,
       ),
     ]);
   });

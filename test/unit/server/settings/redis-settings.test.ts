@@ -37,11 +37,12 @@ describe('files for TLS with Redis that cannot be used', () => {
   test.each<[environment: Record<string, string>, line: string]>([
     [
       { REDIS_TLS_CACERT: text },
-      `REDIS_TLS_CACERT: ${text} is not a PEM file with a certificate; specify one`,
+      `REDIS_TLS_CACERT: ${text} is not a PEM file with a certificate; specify a PEM file that contains a certificate`,
     ],
     [
       { REDIS_TLS_CLIENT_CERT: text, REDIS_TLS_CLIENT_KEY: key },
-      `REDIS_TLS_CLIENT_CERT: ${text} is not a PEM file with a certificate; specify one`,
+      `REDIS_TLS_CLIENT_CERT: ${text} is not a PEM file with a certificate; specify a PEM file that ` +
+        'contains a certificate',
     ],
     [
       { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: text },
@@ -51,11 +52,12 @@ describe('files for TLS with Redis that cannot be used', () => {
     [
       { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: otherKey },
       `REDIS_TLS_CLIENT_KEY: ${otherKey} does not belong to the certificate in REDIS_TLS_CLIENT_CERT ` +
-        `(${cert}); specify the key of this certificate`,
+        `(${cert}); specify this certificate's private key`,
     ],
     [
       { REDIS_TLS_CLIENT_KEY: key },
-      'REDIS_TLS_CLIENT_CERT: a client certificate and its key require each other; set both',
+      'REDIS_TLS_CLIENT_CERT: this variable is not set, but a client certificate and its key are only ' +
+        'valid together; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
     ],
   ])('%j', (environment, line) => {
     const read = readSettings({ REDIS_URL: 'rediss://redis:6379', ...environment });

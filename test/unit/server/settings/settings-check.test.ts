@@ -42,7 +42,11 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { STATS_FLUSH_INTERVAL: '0' },
     /^STATS_FLUSH_INTERVAL: with 0, weir would send/,
   ],
-  ['no address', { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' }, /^REDIS_URL: Redis address is invalid; /],
+  [
+    'no address',
+    { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' },
+    /^REDIS_URL: Redis address: the address is invalid; /,
+  ],
   [
     'a password that a URL cannot hold as it is',
     { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
@@ -56,7 +60,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a second one',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: there is more than one address/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: the value contains several addresses/,
   ],
   ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: the prefix contains "\{"/],
   [
@@ -111,7 +115,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'sentinels without a type',
     { REDIS_URL: 'mymaster,a:26379' },
-    /^REDIS_URL: .*or to SENTINEL for Sentinels, with the name of the master first/,
+    /^REDIS_URL: .*set the type to SENTINEL, and begin the value with the name of the master/,
   ],
   [
     'a cluster for seconds at a socket',
@@ -152,7 +156,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a command, and a login in the URL',
     { REDIS_URL: 'redis://weir:geheim@redis:6379', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable .*; remove it from REDIS_URL$/,
+    /^REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable .*; remove the login from REDIS_URL$/,
   ],
   [
     'the same for seconds',
@@ -166,12 +170,12 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a command with a pipe',
     { ...REDIS, REDIS_AUTH_COMMAND: 'login geheim | head -1' },
-    /^REDIS_AUTH_COMMAND: the value is not a program .*: it contains \|, .*; use a JSON array .*, or a script$/,
+    /^REDIS_AUTH_COMMAND: the value is not a program .*: the value contains \|, .*; use a JSON array .*, or a script$/,
   ],
   [
     'a command of an array that is none',
     { ...REDIS, REDIS_AUTH_COMMAND: '["login", geheim]' },
-    /^REDIS_AUTH_COMMAND: the value is not a JSON array of strings, .*, although it begins with \[$/,
+    /^REDIS_AUTH_COMMAND: the value is not a JSON array .*, although the value begins with \[; correct the JSON$/,
   ],
   [
     'a command of numbers',
@@ -181,7 +185,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a login that is asked for all the time',
     { ...REDIS, REDIS_AUTH_COMMAND: 'login', REDIS_AUTH_REFRESH: '100ms' },
-    /^REDIS_AUTH_REFRESH: weir would run the command more than once a second; set at least 1s/,
+    /^REDIS_AUTH_REFRESH: with this value, weir would run the login command more than once per second; set at least 1s/,
   ],
   [
     'tokens of AWS',
@@ -244,7 +248,10 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ GRPC_PORT: 'abc' }, /^--grpc-port: "abc" is not a port number from 0 to 65535$/],
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
   [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir does not support memcache/],
-  [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address is invalid/],
+  [
+    { REDIS_URL: 'redis:port', REDIS_TLS: '1' },
+    /^--redis-url, --redis-tls: Redis address: the address is invalid/,
+  ],
   [
     { REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' },
     /^--redis-pool-on-empty-behavior: with ERROR, envoyproxy\/ratelimit does not start either/,
@@ -295,7 +302,7 @@ describe('a variable for a feature that is on by default only in the reference',
     [
       { RUNTIME_WATCH_ROOT: 'false', RUNTIME_IGNOREDOTFILES: 'true' },
       ['RUNTIME_WATCH_ROOT', 'RUNTIME_IGNOREDOTFILES'],
-      /: RUNTIME_ROOT is not set; set it/,
+      /policies in RUNTIME_ROOT, which is not set/,
     ],
     [
       { REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a' },

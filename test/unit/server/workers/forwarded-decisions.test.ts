@@ -122,7 +122,7 @@ describe('decisions that workers make for the primary process', () => {
   test('avoid a worker that hangs', async () => {
     const decisions = new Decisions({ longestMs: 1, marginMs: 0, maxPending: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
-    const tooLate = new Refusal('unavailable', 'no answer in time');
+    const tooLate = new Refusal('unavailable', 'the worker process did not answer in time');
     expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     for (let call = 0; call < 10; call++) {
       const asked = decisions.ask(() => [hanging, well], message, Infinity);
@@ -145,7 +145,7 @@ describe('decisions that workers make for the primary process', () => {
     const decisions = new Decisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
     const late = await decisions.ask(() => [worker], message, timeoutMicros);
-    expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
+    expect(late).toEqual(new Refusal('unavailable', 'the worker process did not answer in time'));
     // A later answer is ignored.
     decisions.answered(worker.asked[0]?.id ?? 0, { response });
   });
@@ -191,7 +191,7 @@ describe('decisions that workers make for the primary process', () => {
 
     test('do not go to another worker after an answer', async () => {
       const { decisions, hanging, well, asked } = await hang(1000);
-      expect(await asked).toMatchObject({ message: 'no answer in time' });
+      expect(await asked).toMatchObject({ message: 'the worker process did not answer in time' });
       decisions.lost(hanging);
       expect(well.asked).toHaveLength(0);
     });

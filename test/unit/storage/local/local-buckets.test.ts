@@ -148,7 +148,7 @@ describe('after the store is available again', () => {
     expect([left('a'), left('b'), left('c')]).toEqual([3, 0, 8]);
     expect(local.stats).toEqual({ waiting: 0, charged: 2, lapsed: 0, forgotten: 0 });
     await until('the log', () => said.length > 0);
-    expect(said).toEqual(['charged for requests that were allowed while Redis was unavailable: 2 buckets']);
+    expect(said).toEqual(['charged 2 buckets for requests that were allowed while Redis was unavailable']);
   });
 
   test('refunds and quotas that deny together are not charged', async () => {
@@ -294,7 +294,8 @@ describe('when the process ends', () => {
     open.length = 0;
     expect(local.stats).toMatchObject({ waiting: 0, charged: 0, forgotten: 1 });
     expect(said).toEqual([
-      'gave up charging for requests that were allowed while Redis was unavailable: 1 bucket',
+      'weir stopped before it had charged all buckets for requests that were allowed while Redis was ' +
+        'unavailable; not charged: 1 bucket',
     ]);
   });
 
@@ -304,7 +305,8 @@ describe('when the process ends', () => {
     await local.close();
     expect(local.stats).toMatchObject({ waiting: 0, forgotten: 1 });
     expect(said).toEqual([
-      'gave up charging for requests that were allowed while Redis was unavailable: 1 bucket',
+      'weir stopped before it had charged all buckets for requests that were allowed while Redis was ' +
+        'unavailable; not charged: 1 bucket',
     ]);
   });
 });

@@ -84,7 +84,7 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:sec#ret@h', /percent-encode/],
     ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
-    ['a:1,b:2', /there is more than one address; set the type to CLUSTER for a Redis Cluster/],
+    ['a:1,b:2', /the value contains several addresses; for a Redis Cluster/],
     ['unix://', /requires a path/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {
@@ -102,7 +102,7 @@ describe('parseRedisUrl refuses', () => {
   test.each([
     ['redis://h:1', 'unix', /redis:\/\/ URL is not a Unix domain socket/],
     ['rediss://h:1', 'unix', /rediss:\/\/ URL/],
-    ['/run/r.sock', 'tcp', /is a Unix domain socket.*write host:port/],
+    ['/run/r.sock', 'tcp', /is a Unix domain socket.*use host:port/],
     ['unix:///run/r.sock', 'tcp', /is a Unix domain socket/],
     ['', 'unix', /empty/],
   ] as const)('%s as %s', (url, socketType, message) => {

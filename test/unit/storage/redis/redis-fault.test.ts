@@ -79,7 +79,7 @@ test('a sentence contains the remedy and the original message', () => {
     'it does not have database 3; choose another database in REDIS_URL (ERR DB index is out of range)',
   );
   expect(faultSentence({ ...PLACE, prefix: 'REDIS_PERSECOND' }, 'READONLY no')).toBe(
-    'it is a replica and does not accept writes; set REDIS_PERSECOND_URL to the address of its primary (READONLY no)',
+    'it is a replica and does not accept writes; set REDIS_PERSECOND_URL to the address of its master (READONLY no)',
   );
   expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir queries the Sentinels/);
   expect(faultSentence(PLACE, 'no answer for 250 ms')).toMatch(

@@ -83,7 +83,7 @@ test.each([
   const off = Number(clock.argument(send)) - Date.now() * 1000;
   expect(Math.abs(off)).toBeLessThan(10 * SECOND);
   await clock.begin(send);
-  expect(log).toEqual([expect.stringContaining('weir uses the clock')]);
+  expect(log).toEqual([expect.stringContaining("weir uses this machine's clock")]);
 });
 
 test('continues as before if Redis is only not ready for TIME', async () => {

@@ -16,12 +16,12 @@ test.each(['allkeys-lru', 'volatile-ttl'])('warns of %s', (policy) => {
   const [advice, ...more] = serverAdvice(info('7.0.15', policy, 1 << 30));
   expect(more).toEqual([]);
   expect(advice).toContain(`maxmemory-policy ${policy}`);
-  expect(advice).toContain('too early: set maxmemory-policy to noeviction');
+  expect(advice).toContain('too early; set maxmemory-policy to noeviction');
 });
 
 test.each(['6.0.16', '5.0.7'])('warns of Redis %s', (version) => {
   expect(serverAdvice(info(version, 'noeviction', 0))).toEqual([
-    `Redis ${version} is too old: weir needs Redis 6.2 or later`,
+    `Redis ${version} is too old for weir; upgrade to Redis 6.2 or later`,
   ]);
 });
 

@@ -53,8 +53,16 @@ describe('mogrifiers', () => {
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['no pattern', { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '' }, 'DOG_STATSD_MOGRIFIER_HITS_PATTERN: not set'],
-    ['no name', { DOG_STATSD_MOGRIFIER_HITS_NAME: '' }, 'DOG_STATSD_MOGRIFIER_HITS_NAME: not set'],
+    [
+      'no pattern',
+      { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '' },
+      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: this variable is not set',
+    ],
+    [
+      'no name',
+      { DOG_STATSD_MOGRIFIER_HITS_NAME: '' },
+      'DOG_STATSD_MOGRIFIER_HITS_NAME: this variable is not set',
+    ],
     [
       'a bad pattern',
       { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '(' },
@@ -85,6 +93,8 @@ describe('mogrifiers', () => {
       DOG_STATSD_MOGRIFIERS_X_PATTERN: 'a',
       DOG_STATSD_MOGRIFIER_X_NAME: 'b',
     });
-    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining('has one S too many')]);
+    expect(result.ok ? [] : result.errors).toEqual([
+      expect.stringContaining('has an extra S after MOGRIFIER'),
+    ]);
   });
 });

@@ -131,8 +131,8 @@ export class Sentinel {
     }
     if (/unknown command '?`?sentinel/i.test(said)) {
       return (
-        `Sentinel ${this.name} is a Redis server, not a Sentinel; use the port of the Sentinel in ` +
-        `${variables.url} (usually 26379), or remove the type for a single Redis`
+        `Sentinel address ${this.name} belongs to a Redis server, not to a Sentinel; use the Sentinel's ` +
+        `port in ${variables.url} (usually 26379), or, for a single Redis, set the type to SINGLE`
       );
     }
     if (/NOAUTH|WRONGPASS|NOPERM|unknown command '?`?auth/i.test(said)) {
@@ -145,9 +145,9 @@ export class Sentinel {
 /** Returns the names of some masters, to compare with a mistyped name. */
 async function knownMasters(client: Redis): Promise<string> {
   const masters = await client.call('SENTINEL', 'MASTERS').catch(ignore);
-  if (!Array.isArray(masters) || masters.length === 0) return ', nor any other';
+  if (!Array.isArray(masters) || masters.length === 0) return ', and knows no other masters';
   const names = masters.slice(0, MAX_NAMES).map((master) => JSON.stringify(pairs(master).get('name')));
-  return `, but ${names.join(', ')}${masters.length > MAX_NAMES ? ' and others' : ''}`;
+  return `, but knows ${names.join(', ')}${masters.length > MAX_NAMES ? ' and others' : ''}`;
 }
 
 /** Converts a list of alternating names and values. */
