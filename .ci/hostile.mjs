@@ -1,7 +1,7 @@
 // Runs jest in an unusual environment that tests must not depend on; see HOSTILE.
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './shell.mjs';
 
@@ -18,7 +18,10 @@ const HOSTILE = {
 };
 /** Links in the copy of the checkout. All other needed files are copied. */
 const LINKED = ['node_modules', '.tools'];
-const LEFT_OUT = ['.git', 'dist', 'coverage'];
+/** Names of files and folders that are not copied. Other runs write to the compile cache during the copy. */
+const LEFT_OUT = ['.git', 'dist', 'coverage', 'compile-cache'];
+
+const isCopied = (path) => !LEFT_OUT.includes(basename(path));
 
 /**
  * Runs jest with `args` like jest.mjs, on a copy of the checkout in a folder whose name contains a space, with the
@@ -30,7 +33,7 @@ export async function jestAmongOddThings(node, args, env) {
   try {
     for (const name of readdirSync(root)) {
       if (LINKED.includes(name)) symlinkSync(join(root, name), join(folder, name));
-      else if (!LEFT_OUT.includes(name)) cpSync(join(root, name), join(folder, name), { recursive: true });
+      else cpSync(join(root, name), join(folder, name), { recursive: true, filter: isCopied });
     }
     const { jest } = await import(pathToFileURL(join(folder, '.ci/jest.mjs')));
     return await jest(node, args, { ...env, ...HOSTILE });

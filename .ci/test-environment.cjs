@@ -9,7 +9,7 @@ const { TestEnvironment } = require('jest-environment-node');
 const KEPT = [
   /^(PATH|TMPDIR|LD_LIBRARY_PATH)$/,
   /^(HTTPS?_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|npm_config_.*)$/i,
-  /^(JEST_WORKER_ID|WEIR_TEST_.*)$/,
+  /^(JEST_WORKER_ID|NODE_COMPILE_CACHE|WEIR_TEST_.*)$/,
 ];
 /** Names the file that a jest run counts in. A jest run that a test starts must not write this file. */
 const COUNTS = 'WEIR_TEST_COUNTS';

@@ -4,7 +4,7 @@
 // `N passed, N failed` as the last line. With other arguments, jest runs once with these arguments.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { jestAmongOddThings } from './hostile.mjs';
 import { jest } from './jest.mjs';
 import { requireNode } from './node.mjs';
@@ -50,9 +50,6 @@ const TOOLS_OF = {
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 /** Browser tests mostly wait for the next step of a history, so a core can run several of them. */
 const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
-
-/** Compile cache that the processes of a run share. A new build removes it. */
-const COMPILE_CACHE = join(root, 'build/compile-cache');
 
 export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
 
@@ -125,7 +122,7 @@ export async function runTests(args = []) {
   } else {
     const together = ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER];
     const words = [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST];
-    add(total, await jest(process.execPath, words, { ...env, WEIR_TEST_COMPILE_CACHE: COMPILE_CACHE }));
+    add(total, await jest(process.execPath, words, env));
     total.notes.push(NOT_HERE);
   }
   total.notes.push(...skipped);

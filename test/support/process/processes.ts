@@ -52,13 +52,16 @@ process.on('exit', () => {
 
 /** Returns the environment of a process that is started with these options. */
 export function environmentOf({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
-  const { PATH, WEIR_TEST_RUN, WEIR_TEST_COMPILE_CACHE } = process.env;
+  const { PATH, WEIR_TEST_RUN, NODE_COMPILE_CACHE } = process.env;
   const kept =
     bareEnvironment === true
-      ? { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }) }
+      ? {
+          ...(PATH && { PATH }),
+          ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }),
+          ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+        }
       : process.env;
-  // Node.js caches compiled code there; most of the start time of weir is compilation.
-  return { ...kept, ...(WEIR_TEST_COMPILE_CACHE && { NODE_COMPILE_CACHE: WEIR_TEST_COMPILE_CACHE }), ...env };
+  return { ...kept, ...env };
 }
 
 /** Starts a program, collects its output, and ensures that it ends with the tests. */
