@@ -69,10 +69,10 @@ export class RedisConnection {
   private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
   private upSince = 0;
   /**
-   * Level at which the next `up` is logged: `info` for the first connection, then the level of the message about the
-   * outage, and undefined if no outage was logged.
+   * Level at which the next `up` is logged: `info` for the first connection, `warn` after an outage that was logged, so
+   * that LOG_LEVEL=warn shows its end, and undefined if no outage was logged.
    */
-  private upLevel: 'info' | 'error' | undefined = 'info';
+  private upLevel: 'info' | 'warn' | undefined = 'info';
   private hasAdvised = false;
   /** Why no new login is available. */
   private loginFailure: string | undefined;
@@ -378,9 +378,6 @@ export class RedisConnection {
 
   private logDown(reason: string): void {
     if (this.state === 'ended') return;
-    this.outage.logOnce(reason, this.name, (level, sentence) => {
-      this.upLevel = level;
-      this.log(level, sentence);
-    });
+    if (this.outage.logOnce(reason, this.name, this.log)) this.upLevel = 'warn';
   }
 }
