@@ -138,7 +138,7 @@ descriptors:
         await expect(banner.isVisible()).resolves.toBe(true);
       }
       await expect(page.locator('#banner').innerText()).resolves.toMatch(
-        /unavailable.*on_store_failure decides/s,
+        /unavailable.*on_store_failure setting determines/s,
       );
       expect(await axeViolations(page)).toEqual([]);
       await goTo(page, 'overview');
