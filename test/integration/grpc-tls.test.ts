@@ -231,7 +231,7 @@ describe('a start with invalid settings', () => {
     [{ GRPC_SERVER_USE_TLS: 'true' }, /GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_CERT to a PEM file/],
     [
       { GRPC_UDS: '/no/such/folder/grpc.sock' },
-      /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder does not exist/,
+      /cannot listen on unix:\/no\/such.*GRPC_UDS.*directory does not exist/,
     ],
     [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not one of h2, grpc-js/],
   ])('%j fails with the reason', async (env, line) => {

@@ -165,7 +165,9 @@ test('a collector that refuses or hangs delays no call, and lost spans are count
     const said = await waitFor('the news', async () => {
       const lines = server
         .log()
-        .filter(({ msg }) => /the collector (?:does not accept|accepts) spans/.test(String(msg)));
+        .filter(({ msg }) =>
+          /the OpenTelemetry collector (?:does not accept|accepts) spans/.test(String(msg)),
+        );
       return lines.length === 2 ? lines : undefined;
     });
     expect(said).toMatchObject([{ level: 'warning', reason: 'Bad Request' }, { level: 'info' }]);
