@@ -53,7 +53,7 @@ async function obstacles(version, helm, withoutChart) {
   if (changelog.includes(`## [${version}]`))
     found.push(`CHANGELOG.md already has a section for ${version}; choose a later version`);
   if (unreleasedNotes(changelog) === '')
-    found.push('CHANGELOG.md has no entries under "## [Unreleased]"; describe the changes in the release');
+    found.push('CHANGELOG.md has no entries under "## [Unreleased]"; add entries that describe the changes');
   if (hasChart() && helm === undefined && !withoutChart)
     found.push('Helm is not installed; run `node .ci/tools.mjs helm`, or add --without-chart');
   return found;

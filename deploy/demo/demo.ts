@@ -10,7 +10,8 @@ import { watch } from './watch.js';
 const HELP = `Usage: npm run demo [-- --watch]
 
 Starts weir with its bundled policy, Envoy with deploy/envoy/envoy.yaml, and an upstream that echoes requests, on free ports of
-127.0.0.1. Envoy's timeout for decisions is 10 s here, so that a busy machine does not change the counts. Then sends
+127.0.0.1. Envoy's timeout for decisions is 10 s here, so that a busy machine does not change the counts. The demo
+then sends
 
   1. 200 concurrent GET requests for /open/v5/user-chats; the bucket holds 100 tokens
   2. another 100 requests a second later; the bucket has gained 10 tokens

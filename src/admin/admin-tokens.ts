@@ -58,7 +58,7 @@ export function readAdminTokens(text: string): readonly AdminToken[] | string {
     return `: the file has more than ${MAX_TOKENS_BYTES} bytes; remove some lines`;
   // Programs that write the file in place truncate it first.
   if (text.trim() === '')
-    return ': the file is empty; write one line for each token, or only a comment to allow no tokens';
+    return ': the file is empty; write one line for each token or, to allow no tokens, write only a comment';
   const tokens: AdminToken[] = [];
   const places: number[] = [];
   for (const [at, line] of text

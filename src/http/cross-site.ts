@@ -50,8 +50,8 @@ export function isBrowserRequest(headers: Headers): boolean {
 export function dnsRebindingReason({ host = '' }: Headers): string | undefined {
   if (LOOPBACK_HOST.test(host)) return undefined;
   return (
-    `the Host header is ${shown(host)}, and another site may use this host name for this address (DNS ` +
-    'rebinding); use localhost, 127.0.0.1 or [::1] instead'
+    `the Host header is ${shown(host)}, which may be another site's host name that resolves to this ` +
+    'address (DNS rebinding); use localhost, 127.0.0.1 or [::1] instead'
   );
 }
 

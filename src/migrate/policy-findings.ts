@@ -13,7 +13,7 @@ const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 
 const NOT_LOADED =
   'weir does not load this policy until you correct the errors above. weir loads all other policies.';
-const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then does not load any policy.`;
+const REFERENCE_REJECTS = `${NOT_LOADED} envoyproxy/ratelimit also rejects this policy, and then loads no policy.`;
 const REFERENCE_ACCEPTS = `${NOT_LOADED} envoyproxy/ratelimit accepts this policy.`;
 
 /** Findings that apply to every installation. */

@@ -16,7 +16,7 @@ export class StartStopped extends Error {
 
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is already in use; stop the process that uses the port, or choose another port',
-  EACCES: 'the user that runs weir may not listen on this port; choose a port above 1023',
+  EACCES: 'the user that runs weir has no permission to listen on this port; choose a port above 1023',
   EADDRNOTAVAIL:
     'this machine does not have this address; choose an address of this machine, 127.0.0.1, or 0.0.0.0 ' +
     'for all addresses',
@@ -27,10 +27,10 @@ const LISTEN_REASONS: Readonly<Record<string, string>> = {
 /** Reasons for a Unix domain socket. libuv reports EACCES for a missing folder, too. */
 const SOCKET_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
-    'another process listens on this path, or the path contains a file that is not a socket; choose another path',
+    'another process listens on this path, or the path belongs to a file that is not a socket; choose another path',
   EACCES:
-    'the directory does not exist, or the user that runs weir may not write to it; create the ' +
-    'directory, grant write permission, or choose another path',
+    'the directory does not exist, or the user that runs weir has no permission to write to it; create ' +
+    'the directory, grant write permission, or choose another path',
   ENAMETOOLONG: 'the path is too long for a socket; choose a path with fewer than 100 bytes',
 };
 

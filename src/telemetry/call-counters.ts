@@ -76,7 +76,7 @@ export function callCounters(registry: FamilyRegistry) {
     storeFailureAnswers: registry.events(
       'weir_store_failure_answers_total',
       { policy: { meaning: 'The value of `on_store_failure`.', values: FAILURE_POLICIES } },
-      'Descriptors answered by on_store_failure, by policy.',
+      'Descriptors answered by on_store_failure, by its value.',
     ),
     matchExceeded: registry.events(
       'weir_match_budget_exceeded_total',

@@ -69,7 +69,7 @@ export const CONTROL_KIND: LabelMeaning = {
   values: { block: 'deny the descriptor', allow: 'allow the descriptor without taking tokens' },
 };
 export const SINK: LabelMeaning = {
-  meaning: 'The setting that enables the receiver.',
+  meaning: 'The setting that enables the sink.',
   values: { statsd: 'USE_STATSD', dogstatsd: 'USE_DOG_STATSD' },
 };
 export const CODES = {

@@ -258,7 +258,7 @@ export class Metrics {
     this.registry.counter(
       {
         name: 'weir_log_lines_dropped_total',
-        help: 'Log lines lost because the reader was too slow or a write failed.',
+        help: 'Log lines dropped because the log output was too slow or failed.',
       },
       () => output.dropped,
     );
@@ -347,7 +347,7 @@ export class Metrics {
     });
     add({
       name: 'weir_debt_forgiven_total',
-      help: 'Charged hits beyond max_debt, which no caller pays, by domain and rule.',
+      help: 'Hits that weir forgave because the debt would have exceeded max_debt, by domain and rule.',
       labels: ['domain', 'rule'],
       meanings: byRule,
       counts: decisions,

@@ -134,8 +134,8 @@ describe('on loopback', () => {
       const { status, body } = await httpRequest(port, path, { headers: { host } });
       expect([path, status]).toEqual([path, 421]);
       expect(body).toBe(
-        `the Host header is "${host}", and another site may use this host name for this address (DNS ` +
-          'rebinding); use localhost, 127.0.0.1 or [::1] instead\n',
+        `the Host header is "${host}", which may be another site's host name that resolves to this ` +
+          'address (DNS rebinding); use localhost, 127.0.0.1 or [::1] instead\n',
       );
     }
   });

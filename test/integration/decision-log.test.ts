@@ -91,7 +91,7 @@ test('a file that cannot be written ends the start with an error message', async
   const server = await startWeir({ policy: POLICY, env, untilHealthy: false });
   expect(await server.process.exited).toMatchObject({ code: 1 });
   expect(server.process.stderr()).toContain(
-    'DECISION_LOG_FILE: cannot write /nowhere/at/all: the folder does not exist; create the folder, or ' +
-      'correct the path',
+    'DECISION_LOG_FILE: cannot write /nowhere/at/all: the parent directory does not exist; create the ' +
+      'directory, or correct the path',
   );
 });

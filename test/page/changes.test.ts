@@ -228,7 +228,7 @@ describePage('the blocks and exemptions of a caller', () => {
   test('can be created for requests that match only an override', async () => {
     const page = await open();
     await goTo(page, 'bucket');
-    await page.getByLabel('Override, if the request contains a limit (rare)').fill('3/month');
+    await page.getByLabel('Limit override in the request, if any (rare)').fill('3/month');
     await showBucket(page, 'shop', { unknown: 'big' });
     await button(page, 'Exempt…').click();
     await page.getByText('so the exemption affects only overrides in requests').waitFor();

@@ -41,7 +41,7 @@ export function shownSetting(name: string, show: (value: number) => string = sho
   return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
 }
 
-export const IS_REFUSED = 'INVALID_ARGUMENT; weir stops reading';
+export const IS_REFUSED = 'INVALID_ARGUMENT; weir stops decoding the request';
 export const IS_THROTTLED =
   'OVER_LIMIT if an active rule could have matched, regardless of `on_store_failure`; otherwise OK';
 export const CONNECTION_ENDS = 'weir closes the connection';

@@ -49,7 +49,7 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'changes in one call to Redis; changes that wait in a process',
         bound: `${MAX_CHANGES}; ${shownCount(MAX_CHANGES_WAITING)}`,
-        beyond: 'the next call sends the rest; weir rejects further changes',
+        beyond: 'weir sends the rest in the next call; weir rejects further changes',
       },
       {
         what: 'blocks and exemptions in a reply from Redis',

@@ -203,7 +203,8 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           'of these buckets',
         bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}`,
         beyond:
-          'weir never charges the least recently used bucket, and counts the bucket in `weir_local_charges_total`',
+          'weir removes the least recently used bucket without charging it, and counts the bucket in ' +
+          '`weir_local_charges_total`',
       },
       {
         what: 'concurrent charges in Redis for `on_store_failure: local`',

@@ -45,7 +45,7 @@ import {
 
 const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
 const FILE_REJECTED =
-  'weir logs an error; weir exits at the start, but keeps the previous content on a reload';
+  'weir logs an error; weir then does not start, but keeps the previous content on a reload';
 
 /** Bounds of Redis and management servers. */
 export const REDIS_BOUNDS: readonly BoundGroup[] = [
@@ -67,9 +67,9 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: `total number of limits in waiting large requests (requests with more than ${MAX_SMALL_ITEMS} limits)`,
         bound:
-          '`REDIS_MAX_IN_FLIGHT` for all connections. One connection may use at most as many as remain ' +
-          'free. Connections without waiting requests may together use the same number again, in requests ' +
-          `with at most ${QUANTUM_ITEMS} limits.`,
+          '`REDIS_MAX_IN_FLIGHT` for all connections. The waiting requests of one connection may not ' +
+          'exceed the remaining capacity. In addition, connections without waiting requests may together ' +
+          `use the same number again, in requests with at most ${QUANTUM_ITEMS} limits.`,
         beyond:
           'OVER_LIMIT if a rule could deny the request, otherwise OK; weir gives the same answer if the ' +
           'deadline passes while Redis serves other requests',
@@ -112,8 +112,8 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'cluster nodes that weir asks for the slot assignment',
         bound:
-          `all configured nodes at the start; later ${QUERIED_NODES} nodes, and if none of them answers, up to ` +
-          `${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time`,
+          `all configured nodes at startup; later ${QUERIED_NODES} nodes, and if none of them answers, up ` +
+          `to ${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time`,
         beyond:
           'weir runs one update of the slot assignment at a time; until the update ends, calls use the ' +
           'known assignment',
@@ -126,7 +126,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'concurrent connection attempts to cluster nodes; connection attempts to unavailable nodes',
         bound:
-          `${ATTEMPTS_AT_ONCE}; in each ${shownTime(PAUSE_PER_SERVER_MS)}, one attempt to a node that was ` +
+          `${ATTEMPTS_AT_ONCE}; every ${shownTime(PAUSE_PER_SERVER_MS)}, one attempt to a node that was ` +
           'in use, and one attempt to any other node',
         beyond: 'further attempts wait; three of every four attempts go to nodes that were in use',
       },

@@ -60,7 +60,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         beyond: '400',
       },
       {
-        what: 'limits that match a request, without candidates',
+        what: 'limits that match a request, excluding candidates',
         bound: shownSetting('MAX_LIMITS'),
         beyond: 'INVALID_ARGUMENT; weir takes no tokens',
       },
@@ -97,7 +97,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         what:
           'parts of the request that weir copies to dynamic metadata; `metadata` of rules that weir ' +
           'copies to dynamic metadata',
-        bound: `${shownSize(MAX_ECHOED_UNITS)} of characters each`,
+        bound: `${shownSize(MAX_ECHOED_UNITS)} each (1 byte per UTF-16 code unit)`,
         beyond: '`descriptorsLeftOut` and `metadataLeftOut` count the omitted parts',
       },
       {

@@ -134,7 +134,7 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   const phase = phaseAt(rule.phase, wallMicros);
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
-  return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent} % of this limit's denials.` : '';
+  return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';
 }
 
 function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Result> {

@@ -21,7 +21,7 @@ const OUTCOME_UNKNOWN =
 const MAX_MESSAGE_CHARACTERS = 2000;
 
 const GRPC_PORT_ADVICE =
-  'speaks HTTP/2, so this may be the gRPC port; specify the debug port (DEBUG_PORT) with --address';
+  'the server speaks HTTP/2, so this may be the gRPC port; specify the debug port (DEBUG_PORT) with --address';
 
 /**
  * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
@@ -79,7 +79,7 @@ async function protocolMismatch(server: DebugServer, name: string): Promise<stri
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   const protocol = await detectProtocol(`${host}:${server.port}`);
   if (protocol === 'HTTP/2') {
-    return `${name} ${GRPC_PORT_ADVICE}`;
+    return `${name}: ${GRPC_PORT_ADVICE}`;
   }
   if (protocol === 'TLS' && !server.tls) {
     return (

@@ -27,7 +27,10 @@ export function readReplicas(text: string, tls: boolean): ReplicaList | string {
     const isDnsName = word.startsWith('dns:');
     const server = readDebugServer(isDnsName ? word.slice('dns:'.length) : word, tls);
     if (typeof server === 'string') {
-      return `--all ${server}; write the debug ports of all replicas, separated by commas, or dns:<name>:<port>`;
+      return (
+        `--all ${server}; to specify several replicas, separate their addresses with commas, or write ` +
+        'dns:<name>:<port>'
+      );
     }
     named.push({ server, isDnsName });
   }

@@ -10,9 +10,9 @@ Otherwise it is printed once. API keys are never shown.
 The server tracks a limited number of buckets (TOP_BUCKETS), so the numbers are estimates. The second line shows the
 maximum error.
 
-  --all <addresses>      add up all replicas: their debug ports, separated by commas, or dns:<name>:<port> for all
-                         addresses of a host name, such as the name of a headless Kubernetes Service. IPv6 addresses are
-                         used only if the name has no IPv4 address
+  --all <addresses>      add up all replicas: the <host:port> of each debug port, separated by commas, or
+                         dns:<name>:<port> for all addresses of a host name, such as the name of a headless Kubernetes
+                         Service. IPv6 addresses are used only if the name has no IPv4 address
   --by denied|used       sort order (default denied)
   --of minute|hour       period (default minute)
   --domain <name>        only this domain

@@ -45,7 +45,8 @@ export function errorText({ error, sampled, covers, of }: TopAnswer): string {
   const parts = [
     error.denied === 0 && error.used === 0
       ? 'exact numbers'
-      : `too high by at most ${shortNumber(error.denied)} denied requests and ${shortNumber(error.used)} used hits`,
+      : `numbers are too high by at most ${shortNumber(error.denied)} denied requests and ` +
+        `${shortNumber(error.used)} used hits`,
     ...(sampled > 1 ? [`estimated from 1 in ${sampled} decisions`] : []),
     ...(covers < whole * 0.95 ? [`only ${secondsText(covers)} of data so far`] : []),
   ];

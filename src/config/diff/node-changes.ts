@@ -66,7 +66,7 @@ function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChan
     'changes',
     names(old),
     names(named),
-    'answers describe the first of several equal limits',
+    'on a tie between limits, answers describe the first one',
   );
 }
 

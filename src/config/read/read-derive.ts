@@ -53,7 +53,8 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       reader.problems.error(
         reader.map.at,
         reader.path,
-        'an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
+        'an item of "derive" must have either "rules" or a key table ("sha256", "sha256_file" or both); ' +
+          'use exactly one of the two',
       );
       continue;
     }

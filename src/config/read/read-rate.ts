@@ -65,7 +65,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     'requests_per_unit',
     0,
     MAX_UINT32,
-    'or unlimited: true instead for no limit',
+    'or replace the key with unlimited: true for no limit',
   );
   const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
   const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);

@@ -342,7 +342,7 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
   const lines = [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
   if (rule.rate?.reportedLimit === 0)
-    lines.push('never:      a limit of 0 denies every request, however long the caller waits');
+    lines.push('note:       a limit of 0 denies every request, however long the caller waits');
   return lines;
 }
 
@@ -361,7 +361,8 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  a limit in the request is a ${overrideAlgorithm.replace('_', ' ')} and replaces the rule's limit`,
+    "overrides:  a limit in the request replaces the rule's limit, and is applied as a " +
+      `${overrideAlgorithm.replace('_', ' ')}`,
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

@@ -231,7 +231,7 @@ export class PolicyReceiver {
     } else if (item.kind === 'domain') {
       this.builder = new TreeBuilder(item.head, new Set(item.secretKeys));
     } else if (this.builder === undefined) {
-      throw new Error(`a ${item.kind} belongs to no domain`);
+      throw new Error(`an item of the kind "${item.kind}" does not belong to a domain`);
     } else if (item.kind === 'end') {
       const policy = this.builder.finish();
       this.domains.set(policy.domain, policy);

@@ -166,7 +166,7 @@ export class FieldReader {
     if (value?.kind === 'scalar' && value.plain && isAmbiguousNumber(value.text)) {
       const reason =
         value.tag === undefined
-          ? 'no quotes, so YAML reads its value as a number; put the value in quotes'
+          ? 'an unquoted value, which YAML reads as a number; put the value in quotes'
           : `the tag ${value.tag}, so YAML reads its value as a number; remove the tag, and put the value in quotes`;
       this.error(key, `"${key}" has ${reason}`);
     }

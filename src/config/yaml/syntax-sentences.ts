@@ -82,8 +82,8 @@ const BY_CODE: ReadonlyMap<string, string> = new Map([
 const NO_SPACE = 'a space is missing after the colon; write "key: value"';
 
 const DEEPER =
-  'this line is indented more than the key above it, which already has a value on its own line; indent ' +
-  'both lines by the same number of spaces';
+  'this line is indented more than the key above it, but that key already has a value; indent both ' +
+  'lines by the same number of spaces';
 
 /** Maximum number of characters of a line that are inspected. */
 const MAX_LINE = 1000;

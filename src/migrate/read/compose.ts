@@ -123,7 +123,7 @@ function evictionFindings(document: YamlValue): readonly Finding[] {
     if (policy === undefined) return [];
     const text =
       `with maxmemory-policy ${policy}, Redis may evict counters. The affected callers then get their ` +
-      'full limits again. Set maxmemory-policy noeviction.';
+      'full limits again. Set maxmemory-policy to noeviction.';
     return [{ about: `service ${name}`, text }];
   });
 }

@@ -69,7 +69,7 @@ export class StatusBar {
     this.#showBanner();
     this.#tick();
     if (isBack && (previous === 'lost' || previous === 'refused'))
-      this.#state.announce('weir answers again.');
+      this.#state.announce('weir is answering again.');
   }
 
   /** Shows the user and the version of the server. */

@@ -75,9 +75,15 @@ function openToAppend(path: string): number {
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
   switch (code) {
     case 'ENOENT':
-      return `the folder does not exist${workingDirectoryHint(path)}; create the folder, or correct the path`;
+      return (
+        `the parent directory does not exist${workingDirectoryHint(path)}; create the directory, or ` +
+        'correct the path'
+      );
     case 'EACCES':
-      return 'the user that runs weir may not write to the file; check the owner and mode of the file and its folders';
+      return (
+        'the user that runs weir has no permission to write to the file; check the owner and mode of the ' +
+        'file and its parent directories'
+      );
     case 'EROFS':
       return 'the file system is read-only; mount a writable volume';
     case 'EISDIR':

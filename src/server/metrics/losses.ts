@@ -12,8 +12,8 @@ export function exposeLosses(registry: FamilyRegistry, lines: () => number, span
     {
       name: 'weir_decision_log_lines_dropped_total',
       help:
-        'Lost decision log lines (DECISION_LOG_SAMPLE). If DECISION_LOG_FILE is unset, ' +
-        '`weir_log_lines_dropped_total` counts most of these lines.',
+        'Lost decision log lines (DECISION_LOG_SAMPLE). If DECISION_LOG_FILE is unset, some lost lines ' +
+        'are counted in `weir_log_lines_dropped_total` instead.',
     },
     lines,
   );

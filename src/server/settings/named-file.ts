@@ -44,8 +44,8 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
       return `the file does not exist${workingDirectoryHint(path)}; correct the path`;
     case 'EACCES':
       return (
-        'the user that runs weir may not read the file; check the owner and mode of the file and its ' +
-        'parent directories'
+        'the user that runs weir has no permission to read the file; check the owner and mode of the file ' +
+        'and its parent directories'
       );
     case 'EISDIR':
       return 'the path is a directory; specify a file';

@@ -118,8 +118,8 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
     const [set, unset] = ['REDIS_TLS_CLIENT_CERT', 'REDIS_TLS_CLIENT_KEY'];
     const missing = redisTlsClientKey === '' ? unset : set;
     throw new StartError([
-      `${missing}: this variable is not set, but a client certificate and its key are only valid ` +
-        'together; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
+      `${missing}: this variable is not set, but a client certificate needs its key, and the key needs ` +
+        'its certificate; set both REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
     ]);
   }
   const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);

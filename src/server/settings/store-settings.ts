@@ -124,8 +124,8 @@ export const STORE_SETTINGS = {
     default: '',
     help:
       'First pause between connection attempts until weir reaches Redis for the first time. The pause ' +
-      'doubles after each attempt. The default, which also applies to all later reconnections, is ' +
-      `${DEFAULT_RETRY.initialMs}ms.`,
+      `doubles after each attempt. The default is ${DEFAULT_RETRY.initialMs}ms. Later reconnections ` +
+      'always begin with the default.',
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -134,8 +134,9 @@ export const STORE_SETTINGS = {
     type: 'optional_duration',
     default: '',
     help:
-      'Maximum pause between connection attempts until weir reaches Redis for the first time. The ' +
-      `default, which also applies to all later reconnections, is ${DEFAULT_RETRY.maxMs}ms.`,
+      'Maximum pause between connection attempts until weir reaches Redis for the first time. Later ' +
+      `reconnections always use ${DEFAULT_RETRY.maxMs}ms. This is also the default, unless ` +
+      'REDIS_STARTUP_INITIAL_INTERVAL is longer.',
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {

@@ -245,7 +245,7 @@ export const TELEMETRY_SETTINGS = {
     type: 'number',
     default: '1',
     help:
-      'Fraction of the traces beginning in weir that weir records, from 0 to 1. weir treats values above ' +
+      'Fraction of traces to record, from 0 to 1, for traces that begin in weir. weir treats values above ' +
       '1 as 1. If a caller samples a trace, weir always records the trace.',
     reference: { default: '1' },
   },

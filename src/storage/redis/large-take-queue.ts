@@ -150,7 +150,7 @@ export class LargeTakeQueue {
   /** Removes the request that {@link peek} returned, because it is being sent. */
   shift(): void {
     const take = this.#peeked;
-    if (take === undefined) throw new Error('no request has its turn');
+    if (take === undefined) throw new Error('a request is removed from the queue only after it was selected');
     const { flow, items } = take;
     this.#newFlowItems = flow.list === this.#newFlows ? this.#newFlowItems + items.length : 0;
     flow.credit -= items.length;

@@ -10,7 +10,8 @@ export const RULE_COUNTER_MEANINGS = {
   within_limit: 'Hits of descriptors within the limit.',
   over_limit_with_local_cache:
     'Hits that the deny cache denied without asking Redis. `over_limit` includes these hits.',
-  shadow_mode: 'Hits over the limit that were allowed by `shadow_mode` or a phase before active.',
+  shadow_mode:
+    "Hits over the limit that were allowed because of `shadow_mode` or because the rule's phase was not yet `active`.",
   total_negative_hits: 'Refunded hits.',
 } as const;
 

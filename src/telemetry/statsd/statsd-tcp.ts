@@ -184,7 +184,7 @@ export class StatsdTcp implements StatsSink {
     // The data is discarded, but reading is necessary to notice the end of the connection.
     socket.on('data', () => {
       if (socket.bytesRead > MAX_RECEIVED_BYTES)
-        socket.destroy(new Error('the server sends more data than a statsd server does'));
+        socket.destroy(new Error('the server sends too much data, so it is probably not a statsd server'));
     });
     socket.once('close', () => this.#onLost(reason));
   }

@@ -199,7 +199,7 @@ warning: no rule matches this descriptor, so weir allows the descriptor without 
     folder.write('shop.yaml', CUSTOMER + LIMIT.replace('10', '-1'));
     server.process.signal('SIGHUP');
     await server.process.waitForLine(/the policy on disk is invalid/);
-    const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit
+    const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or replace the key with unlimited: true for no limit
 error: the domain is invalid; the previous version stays in effect {"domain":"shop","files":["<folder>/shop.yaml"]}
 error: the policy on disk is invalid: only valid domains were reloaded, and invalid domains keep their previous version; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
     const printed = warnings(server).join('\n');

@@ -100,7 +100,7 @@ const ADDRESSES: readonly BadSettings[] = [
   },
   {
     environment: { GRPC_UDS: '/nowhere/weir.sock' },
-    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): the directory does not exist, or the user that runs weir may not write to it; create the directory, grant write permission, or choose another path
+    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): the directory does not exist, or the user that runs weir has no permission to write to it; create the directory, grant write permission, or choose another path
 `,
   },
   {

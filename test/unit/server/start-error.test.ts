@@ -7,7 +7,11 @@ test.each([
     '127.0.0.1:8081',
     'the port is already in use; stop the process that uses the port, or choose another port',
   ],
-  ['EACCES', '127.0.0.1:80', 'the user that runs weir may not listen on this port; choose a port above 1023'],
+  [
+    'EACCES',
+    '127.0.0.1:80',
+    'the user that runs weir has no permission to listen on this port; choose a port above 1023',
+  ],
   [
     'EADDRNOTAVAIL',
     '10.1.1.1:80',

@@ -125,7 +125,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
   statsd: {
     holds: ({ useStatsd, useDogStatsd }) => useStatsd || useDogStatsd,
-    otherwise: 'statsd is off by default; set USE_STATSD=true.',
+    otherwise: 'statsd and dogstatsd are off; set USE_STATSD=true or USE_DOG_STATSD=true.',
   },
   dogStatsd: {
     holds: ({ useDogStatsd }) => useDogStatsd,

@@ -132,7 +132,7 @@ export class RedisLoad {
   /** Records that a sent call has ended. */
   ended(batch: TakeBatch): void {
     this.#calls--;
-    expectState(this.#calls >= 0, 'a call to Redis ends once');
+    expectState(this.#calls >= 0, 'a call to Redis ends only once');
     this.#workMicros = this.#calls === 0 ? 0 : this.#workMicros - workOf(batch);
   }
 

@@ -56,7 +56,7 @@ describe('weir top without a terminal', () => {
       code: 0,
       err: '',
       out: `most denied in the last minute, ${port.address}
-too high by at most 3 denied requests and 12 used hits
+numbers are too high by at most 3 denied requests and 12 used hits
 
 DENIED   USED  OF LIMIT  RULE    ENTRIES
   1234  56789      100%  tenant  tenant=acme
@@ -95,7 +95,9 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     two.answer = () => ({ body: answerOf(bucket('acme', 2, 1)) });
     const all = await topCommand('--all', `${one.address},${two.address},127.0.0.1:1`);
     expect(all.code).toBe(1);
-    expect(all.out).toContain('2 of 3 replicas\ntoo high by at most 6 denied requests and 24 used hits\n');
+    expect(all.out).toContain(
+      '2 of 3 replicas\nnumbers are too high by at most 6 denied requests and 24 used hits\n',
+    );
     expect(all.out).toMatch(/ 7 {4}11 +90% .*acme\n +6 +0 +50% .*tenant=b\n$/);
     expect(all.err).toMatch(/nothing listens on http:\/\/127\.0\.0\.1:1; /);
     expect(one.asked[0]?.body).toMatchObject({ limit: 1000 });

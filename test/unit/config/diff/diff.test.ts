@@ -244,7 +244,7 @@ describe('several limits', () => {
     expect(
       linesOf(list(`${second}, name: a`, `${day}, name: b`), list(`${day}, name: b`, `${second}, name: a`)),
     ).toEqual([
-      'k: changes: order: [a], [b] becomes [b], [a]; answers describe the first of several equal limits',
+      'k: changes: order: [a], [b] becomes [b], [a]; on a tie between limits, answers describe the first one',
     ]);
     expect(linesOf(list(second, day), list(second, 'unit: day, requests_per_unit: 100'))).toEqual([
       'k[2]: tightens: 250 per day becomes 100 per day; fewer hits per window',

@@ -32,11 +32,13 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a] }',
-      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
+      '3:3: derive[0]: an item of "derive" must have either "rules" or a key table ("sha256", ' +
+        '"sha256_file" or both); use exactly one of the two',
     ],
     [
       '{ entry: e, from: [a], sha256: {}, rules: [] }',
-      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use one of them',
+      '3:3: derive[0]: an item of "derive" must have either "rules" or a key table ("sha256", ' +
+        '"sha256_file" or both); use exactly one of the two',
     ],
     [
       '{ entry: e, from: [a], rules: [] }',
@@ -72,9 +74,9 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], sha_256: {} }',
-      '3:3: derive[0]: an item of "derive" accepts either "rules", or "sha256" and "sha256_file"; use ' +
-        'one of them|3:26: derive[0][2]: unknown key (not shown, because it may be a secret); did you ' +
-        'mean "sha256"?',
+      '3:3: derive[0]: an item of "derive" must have either "rules" or a key table ("sha256", ' +
+        '"sha256_file" or both); use exactly one of the two|3:26: derive[0][2]: unknown key (not shown, ' +
+        'because it may be a secret); did you mean "sha256"?',
     ],
     [
       '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',

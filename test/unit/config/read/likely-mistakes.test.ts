@@ -259,8 +259,8 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\nphase: active\n derive: []\n',
-      '3:2: this is not valid YAML: this line is indented more than the key above it, which already has ' +
-        'a value on its own line; indent both lines by the same number of spaces',
+      '3:2: this is not valid YAML: this line is indented more than the key above it, but that key ' +
+        'already has a value; indent both lines by the same number of spaces',
     ],
     [
       'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
@@ -324,7 +324,8 @@ describe('common mistakes in values', () => {
     [
       limit('unit: minute, requests_per_unit: unlimited'),
       [
-        `${number} "unlimited"; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit`,
+        `${number} "unlimited"; write a whole number from 0 to 4294967295, or replace the key with ` +
+          'unlimited: true for no limit',
       ],
     ],
     [

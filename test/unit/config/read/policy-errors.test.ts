@@ -166,7 +166,7 @@ descriptors:
       'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; write one of ' +
         'second, minute, hour, day, week, month, year',
       'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write ' +
-        'a whole number from 0 to 4294967295, or unlimited: true instead for no limit',
+        'a whole number from 0 to 4294967295, or replace the key with unlimited: true for no limit',
       'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
     ]);
   });

@@ -209,7 +209,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'a negative number',
     limit('unit: day, requests_per_unit: -1'),
     '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number ' +
-      'from 0 to 4294967295, or unlimited: true instead for no limit',
+      'from 0 to 4294967295, or replace the key with unlimited: true for no limit',
   ],
   [
     'a number over 32 bits',
@@ -238,7 +238,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a value that is a fraction',
     node('key: version, value: 1.10'),
-    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads its value as a number; put the value in quotes',
+    '3:26: descriptors[0].value: "value" has an unquoted value, which YAML reads as a number; put the value in quotes',
   ],
   [
     'an invalid boolean',

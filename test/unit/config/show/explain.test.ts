@@ -102,7 +102,7 @@ descriptors:
     'denied:     response with problem+json (set in the file)',
     'headers:    none (set in the rule)',
     'denied:     response with 2 bytes of text/plain (set in the rule)',
-    "overrides:  a limit in the request is a token bucket and replaces the rule's limit",
+    "overrides:  a limit in the request replaces the rule's limit, and is applied as a token bucket",
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
@@ -245,7 +245,7 @@ test('a limit of 0 allows no request, with a note', () => {
     return renderExplanation(explain(set, 'd', entries('k=x'), NOW), NOW);
   };
   expect(told(0)).toContain(
-    '\nnever:      a limit of 0 denies every request, however long the caller waits\n',
+    '\nnote:       a limit of 0 denies every request, however long the caller waits\n',
   );
   expect(told(1)).not.toContain('never:');
 });

@@ -61,7 +61,7 @@ describe('numbers that are not integers, without quotes', () => {
     const { policy, problems } = parse(`domain: d\ndescriptors:\n- key: k\n  value: ${text}\n  ${RULE}\n`);
     expect(policy).toBeUndefined();
     expect(problems.errors.map(formatProblem)).toEqual([
-      'policy.yaml:4:10: descriptors[0].value: "value" has no quotes, so YAML reads its value as a ' +
+      'policy.yaml:4:10: descriptors[0].value: "value" has an unquoted value, which YAML reads as a ' +
         'number; put the value in quotes',
     ]);
     policyOf(`domain: d\ndescriptors:\n- key: k\n  value: "${text}"\n  ${RULE}\n`);

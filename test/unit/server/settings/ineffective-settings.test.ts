@@ -224,7 +224,7 @@ const CASES: Readonly<Record<string, Case>> = {
     STATSD,
     [{}, 'USE_STATSD=true'],
     [{ USE_STATSD: 'false' }, 'USE_STATSD=true'],
-    [PROMETHEUS, 'statsd is off'],
+    [PROMETHEUS, 'statsd and dogstatsd are off'],
   ],
   STATSD_PORT: [
     '1',
@@ -238,7 +238,7 @@ const CASES: Readonly<Record<string, Case>> = {
     [{}, 'USE_PROMETHEUS to true'],
     [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
   ],
-  STATS_FLUSH_INTERVAL: ['1s', STATSD, [{}, 'USE_STATSD=true'], [PROMETHEUS, 'statsd is off']],
+  STATS_FLUSH_INTERVAL: ['1s', STATSD, [{}, 'USE_STATSD=true'], [PROMETHEUS, 'statsd and dogstatsd are off']],
   DISABLE_STATS: ['true'],
   PROMETHEUS_ADDR: [
     ':9090',

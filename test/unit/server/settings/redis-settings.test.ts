@@ -56,8 +56,8 @@ describe('files for TLS with Redis that cannot be used', () => {
     ],
     [
       { REDIS_TLS_CLIENT_KEY: key },
-      'REDIS_TLS_CLIENT_CERT: this variable is not set, but a client certificate and its key are only ' +
-        'valid together; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
+      'REDIS_TLS_CLIENT_CERT: this variable is not set, but a client certificate needs its key, and the ' +
+        'key needs its certificate; set both REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
     ],
   ])('%j', (environment, line) => {
     const read = readSettings({ REDIS_URL: 'rediss://redis:6379', ...environment });

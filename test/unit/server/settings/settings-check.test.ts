@@ -313,7 +313,7 @@ describe('a variable for a feature that is on by default only in the reference',
     [
       { STATSD_HOST: 'statsd', STATSD_PORT: '9125' },
       ['STATSD_HOST', 'STATSD_PORT'],
-      /set USE_STATSD=true\.$/,
+      /set USE_STATSD=true or USE_DOG_STATSD=true\.$/,
     ],
   ])('%j: is reported', (environment, names, remedy) => {
     const notes = notesOf(environment);
