@@ -134,7 +134,7 @@ describe('connections to Redis', () => {
     ],
     [
       { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CLIENT_CERT: '/nowhere' },
-      /^weir: REDIS_TLS_CLIENT_KEY: .*only valid together/m,
+      /^weir: REDIS_TLS_CLIENT_KEY: .*needs its key/m,
     ],
     [
       { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CACERT: '/nowhere' },

@@ -40,7 +40,9 @@ export function memoryFindings(
   const [enough, roomy] = writtenFor === 'compose' ? ['256m', '512m'] : ['256Mi', '512Mi'];
   const bound = 'set NODE_OPTIONS=--max-old-space-size=160';
   if (bytes < MIN_BYTES) {
-    const remedy = `raise the limit to ${roomy}, or raise it to ${enough}${bounded ? '' : ` and ${bound}`}`;
+    const remedy = bounded
+      ? `raise the limit to at least ${enough}`
+      : `raise the limit to ${roomy}, or raise it to ${enough} and ${bound}`;
     const why = 'but weir uses about 100 MB before its first call';
     return [{ about, text: `the memory limit is ${limit}, ${why}; ${remedy}.` }];
   }

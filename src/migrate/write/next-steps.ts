@@ -28,8 +28,8 @@ export function nextSteps(written: Written): string {
   const { pick, inputs, root } = installation;
   const sources = [...inputs.map(({ file }) => file), ...(root === undefined ? [] : [root])];
   const added = Object.entries(target.variables).map(([name, value]) => addedLine(name, value));
-  const image =
-    pick && `- \`${target.image}\` replaces \`${pick.workload.image || 'the locally built image'}\`.`;
+  const previous = pick?.workload.image ? `\`${pick.workload.image}\`` : 'the locally built image';
+  const image = pick && `- \`${target.image}\` replaces ${previous}.`;
   const unset =
     'These variables were unset, and their defaults in weir and envoyproxy/ratelimit differ. ' +
     (deployment.isAdded

@@ -15,7 +15,7 @@ test('docker compose uses powers of 1024, and Kubernetes only with an i in the u
     expect({ limit, texts: textsOf(limit, 'kubernetes', BOUND) }).toEqual({ limit, texts: [] });
   expect(textsOf('256M', 'kubernetes', BOUND)).toEqual([
     'the memory limit is 256M, but weir uses about 100 MB before its first call; raise the limit to ' +
-      '512Mi, or raise it to 256Mi.',
+      'at least 256Mi.',
   ]);
 });
 
@@ -25,7 +25,7 @@ test('settings for small containers', () => {
       '512m, or raise it to 256m and set NODE_OPTIONS=--max-old-space-size=160.',
   ]);
   expect(textsOf('128Mi', 'kubernetes', '--max_old_space_size=100')).toEqual([
-    expect.stringContaining('raise the limit to 512Mi, or raise it to 256Mi.'),
+    expect.stringContaining('raise the limit to at least 256Mi.'),
   ]);
 });
 
