@@ -1,5 +1,5 @@
 // `npm test`: installs, builds, fetches the tools, and runs every tier once, except chaos, memory, page and stall. `npm
-// run test:matrix` (--matrix) runs those tiers, a load test in the container of deploy/, tests of the image, alerts and
+// run test:matrix` (--matrix) runs those tiers, a load test in a container, tests of deploy/, releases, alerts and the
 // dashboard, short runs of benchmarks, and some tests on Node.js 22. Each run ends with skipped tests and reasons, and
 // `N passed, N failed` as the last line. With other arguments, jest runs once with these arguments.
 import { writeFileSync } from 'node:fs';
@@ -20,10 +20,15 @@ const TIERS = [...TOGETHER, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
-  'not in this run: the chaos, memory, page and stall tiers, the tests of the image, alerts and ' +
+  'not in this run: the chaos, memory, page and stall tiers, the tests of deploy/, releases, alerts and ' +
   'dashboard, and short benchmarks; npm run test:matrix and .ci/run include these tests';
-/** Slow tests from outside: the image, alerts and dashboard, and short runs of benchmarks. */
-const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
+/** Slow tests from outside: the files of deploy/, the image, a release, alerts and dashboard, and short benchmarks. */
+const NOT_IN_NPM_TEST = [
+  'integration/deploy/',
+  'integration/release',
+  'integration/alerts',
+  'integration/bench',
+];
 /** Tests that also run on Node.js 22: contracts, HTTP/2, the codec, and the life cycle of a server. */
 const ON_NODE22 = [
   'test/contract/',
@@ -46,8 +51,8 @@ const TOOLS_OF = {
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
 };
-/** Half of the tests mostly wait for servers, so one worker more than cores keeps all cores busy. */
-const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
+/** Half of the tests mostly wait for servers, so two workers more than cores keep all cores busy. */
+const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 2);
 /** Browser tests mostly wait for the next step of a history, so a core can run several of them. */
 const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
 

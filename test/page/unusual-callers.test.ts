@@ -47,7 +47,7 @@ describePage('a value with line ends', () => {
       /customer=a\\r\\nb.*customer\s+0\s+2/s,
     );
     await expect(page.locator('#entries').innerText()).resolves.toMatch(
-      /customer=a\\r\\nb.*cannot be edited/s,
+      /customer=a\\r\\nb.*cannot edit the entry/s,
     );
     // The button to refresh sends the same entries.
     const asked = page.waitForRequest((request) => request.url().endsWith('/buckets'));

@@ -9,9 +9,9 @@ import type { StallServer } from './stall-server.js';
 const INNOCENT_RATE = 200;
 /** More than one, so that each worker gets some of the connections. */
 const INNOCENT_CONNECTIONS = 4;
-const WARM_UP_MS = 200;
-const BASELINE_SAMPLES = 3;
-const BASELINE_MS = 100;
+const WARM_UP_MS = 300;
+const BASELINE_SAMPLES = 4;
+const BASELINE_MS = 150;
 /** Maximum cost of the innocent caller, in CPU microseconds per second. A higher value means weir is still starting. */
 const MAX_BASELINE = 60_000;
 /** weir has finished an attack when it uses less than this share of a core. */
