@@ -51,10 +51,11 @@ const TOOLS_OF = {
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
 };
-/** Half of the tests mostly wait for servers, so two workers more than cores keep all cores busy. */
+/**
+ * Half of the tests mostly wait, for servers or for the next step of a history in a browser, so two workers more than
+ * cores keep all cores busy.
+ */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 2);
-/** Browser tests mostly wait for the next step of a history, so a core can run several of them. */
-const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
 
 export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
 
@@ -148,7 +149,7 @@ export async function runMatrix() {
   for (const tier of MEASURING)
     await run(`running alone, because this tier takes measurements: ${tier}`, alone(tier));
   await run(`running the browser tests, and the tests that npm test omits: ${NOT_IN_NPM_TEST.join(', ')}`, [
-    ...['--maxWorkers', WAITING_WORKERS, '--selectProjects', 'page', 'integration'],
+    ...['--maxWorkers', WORKERS, '--selectProjects', 'page', 'integration'],
     ...['--testPathPatterns', 'test/page/', ...NOT_IN_NPM_TEST],
   ]);
   await run(

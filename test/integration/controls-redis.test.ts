@@ -8,11 +8,8 @@ import { StorageError } from '../../src/limiter/bucket-store.js';
 import { systemClock } from '../../src/limiter/clock.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
-import { openStore } from '../../src/server/store/open-store.js';
 import type { Store } from '../../src/server/store/store.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { createLogger } from '../../src/telemetry/logger.js';
 import { ProcessBook } from '../support/controls/books.js';
 import { control } from '../support/controls/controls.js';
 import { REDIS } from '../support/limiter/store-options.js';
@@ -22,6 +19,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
+import { openStoreOf } from '../support/weir/settings.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -179,10 +177,7 @@ describe('controls in Redis', () => {
 
 describe('a deny cache', () => {
   function openWhole(): Store {
-    const read = readSettings({ REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '10m' });
-    if (!read.ok) throw new Error(read.errors.join('\n'));
-    const log = createLogger({ level: 'fatal', format: 'json', colour: false, worker: undefined });
-    const store = openStore(read.settings, systemClock, log);
+    const store = openStoreOf({ REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '10m' });
     closers.push(() => store.close());
     return store;
   }

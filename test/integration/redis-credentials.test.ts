@@ -8,7 +8,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
@@ -18,6 +17,7 @@ import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
+import { settingsOf } from '../support/weir/settings.js';
 import { startWeir } from '../support/weir/weir.js';
 
 // Commands can take up to 5 s, and servers can be slow to start on a busy machine.
@@ -65,9 +65,8 @@ async function moreLogins(count: number): Promise<void> {
 }
 
 function open(environment: Record<string, string>, which = mainRedis): SingleRedisStore {
-  const read = readSettings({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
-  const options = which(read.settings);
+  const settings = settingsOf({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
+  const options = which(settings);
   const store = new SingleRedisStore({
     ...options,
     log: (level, message) => log.push(`${level}: ${message}`),

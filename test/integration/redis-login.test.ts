@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
@@ -15,6 +14,7 @@ import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
+import { settingsOf } from '../support/weir/settings.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -114,10 +114,9 @@ describe('passwords', () => {
     }
     if (given['REDIS_PERSECOND_URL'] !== undefined)
       environment['REDIS_PERSECOND_URL'] = `redis://:wr0ng@${address}`;
-    const read = readSettings(environment);
-    if (!read.ok) throw new Error(read.errors.join('\n'));
+    const settings = settingsOf(environment);
     const isSecond = Object.keys(given)[0]?.startsWith('REDIS_PERSECOND');
-    const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
+    const options = isSecond ? perSecondRedis(settings) : mainRedis(settings);
     store = new SingleRedisStore({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
     await waitFor(`"${words}" in the log`, () => log.some((line) => line.includes(words)));
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);

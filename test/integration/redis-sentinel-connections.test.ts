@@ -2,12 +2,12 @@
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../src/server/settings/redis-settings.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
+import { settingsOf } from '../support/weir/settings.js';
 
 // Servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -31,14 +31,13 @@ async function sentinel(lines: readonly string[] = []): Promise<RedisServer> {
 }
 
 function open(sentinelPort: number, environment: Record<string, string> = {}): SingleRedisStore {
-  const read = readSettings({
+  const settings = settingsOf({
     REDIS_TYPE: 'SENTINEL',
     REDIS_URL: `mymaster,127.0.0.1:${sentinelPort}`,
     ...environment,
   });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
   const store = new SingleRedisStore({
-    ...mainRedis(read.settings)!,
+    ...mainRedis(settings)!,
     log: (level, message) => log.push(`${level}: ${message}`),
   });
   closers.push(() => store.close());

@@ -3,7 +3,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
@@ -18,6 +17,7 @@ import {
 } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
+import { settingsOf } from '../support/weir/settings.js';
 
 // Sentinels take seconds to discover each other, and to agree on a failover.
 jest.setTimeout(120_000);
@@ -48,10 +48,9 @@ async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
 
 /** Opens a store that the variables configure. */
 function open(environment: Record<string, string>): SingleRedisStore {
-  const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const settings = settingsOf({ REDIS_TYPE: 'SENTINEL', ...environment });
   const isSecond = environment['REDIS_PERSECOND_TYPE'] !== undefined;
-  const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
+  const options = isSecond ? perSecondRedis(settings) : mainRedis(settings);
   const store = new SingleRedisStore({
     ...options!,
     log: (level, message) => log.push(`${level}: ${message}`),

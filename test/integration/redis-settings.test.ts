@@ -5,10 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Redis } from 'ioredis';
 import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { systemClock } from '../../src/limiter/clock.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
-import { openStore } from '../../src/server/store/open-store.js';
 import type { Store } from '../../src/server/store/store.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -22,6 +19,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
+import { openStoreOf } from '../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Several servers can be slow to start on a busy machine.
@@ -57,12 +55,9 @@ function clientOf(redis: RedisServer, options: { password?: string } = {}): Redi
 
 /** Opens the store of a server with these settings in this process, and collects its log lines in `log`. */
 function open(environment: Record<string, string>, log: string[] = []): Store {
-  const read = readSettings(environment);
-  if (!read.ok) throw new Error(read.errors.join('\n'));
   const keep = (line: string): unknown => log.push(line);
-  const store = openStore(read.settings, systemClock, {
-    ...{ debug: keep, info: keep, warn: keep, error: keep },
-  } as unknown as Logger);
+  const logger = { debug: keep, info: keep, warn: keep, error: keep } as unknown as Logger;
+  const store = openStoreOf(environment, logger);
   closers.push(() => store.close());
   return store;
 }

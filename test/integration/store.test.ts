@@ -1,16 +1,13 @@
 /* Tests what the store reports to the rest of weir: connections, availability, and the use of the deny cache. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { systemClock } from '../../src/limiter/clock.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
-import { readSettings } from '../../src/server/settings/read-settings.js';
-import { openStore } from '../../src/server/store/open-store.js';
 import type { Store } from '../../src/server/store/store.js';
-import { createLogger } from '../../src/telemetry/logger.js';
 import type { PoolStats } from '../../src/telemetry/reference/reference-stats.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { openStoreOf } from '../support/weir/settings.js';
 
 // Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -28,10 +25,7 @@ afterEach(async () => {
 });
 
 async function open(more: Readonly<Record<string, string>> = {}): Promise<Store> {
-  const read = readSettings({ REDIS_URL: `127.0.0.1:${main.port}`, ...more });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
-  const log = createLogger({ level: 'fatal', format: 'json', colour: false, worker: undefined });
-  const opened = openStore(read.settings, systemClock, log);
+  const opened = openStoreOf({ REDIS_URL: `127.0.0.1:${main.port}`, ...more });
   store = opened;
   await waitFor('the store to be up', () => opened.up());
   return opened;

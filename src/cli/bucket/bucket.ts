@@ -106,21 +106,16 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
     return read.kind === 'usage' ? EXIT.USAGE : EXIT.FAILED;
   }
   if (server.kind !== 'found' || access.kind !== 'found') return EXIT.FAILED;
-  if (sendsTokenInClear(server.found, access.found)) {
-    fail([
-      `the token is sent to ${debugName(server.found)} in plain text; use https:// to protect the token`,
-    ]);
-  }
   const name = debugName(server.found);
+  if (sendsTokenInClear(server.found, access.found))
+    fail([`the token is sent to ${name} in plain text; use https:// to protect the token`]);
   const ask = (): Promise<DebugResult<BucketAnswer>> => askBuckets(server.found, access.found, options);
   const first = await ask();
   if (!first.ok) {
     fail([first.sentence]);
     return EXIT.FAILED;
   }
-  if (options.watchMs !== undefined) {
-    return watchBuckets(first.answer, { name, ask }, options, io);
-  }
+  if (options.watchMs !== undefined) return watchBuckets(first.answer, { name, ask }, options, io);
   const text = options.json ? printableJson(first.answer, 2) : bucketLines(first.answer, name).join('\n');
   io.out(`${text}\n`);
   return exitCodeOf(first.answer);

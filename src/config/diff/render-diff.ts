@@ -44,14 +44,14 @@ export function summaryText(summary: DiffSummary): string {
   const parts = [
     counted(summary.tighten, 'tightens', 'tighten'),
     counted(summary.loosen, 'loosens', 'loosen'),
-    counted(summary.appear, 'added', 'added') + tightening(summary.tightenByAppearing),
-    counted(summary.vanish, 'removed', 'removed') + tightening(summary.tightenByVanishing),
+    counted(summary.appear, EFFECT_WORDS.appears) + tightening(summary.tightenByAppearing),
+    counted(summary.vanish, EFFECT_WORDS.vanishes) + tightening(summary.tightenByVanishing),
     counted(summary.change, 'other change', 'other changes'),
   ];
   return parts.filter((part) => part !== '').join(', ') || 'nothing changes';
 }
 
-function counted(count: number, one: string, many: string): string {
+function counted(count: number, one: string, many = one): string {
   return count === 0 ? '' : quantity(count, one, many);
 }
 

@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@j
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../src/server/settings/redis-settings.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -16,6 +15,7 @@ import { startSentinel } from '../../support/redis/sentinels.js';
 import { openSingleStore } from '../../support/redis/single-stores.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
+import { settingsOf } from '../../support/weir/settings.js';
 
 // A cluster takes seconds to start, and longer on a busy machine.
 jest.setTimeout(90_000);
@@ -40,10 +40,9 @@ afterEach(async () => {
 
 /** Opens the store that the variables configure. */
 function open(environment: Record<string, string>): ReturnType<typeof openSingleStore> {
-  const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const settings = settingsOf({ REDIS_TYPE: 'cluster', ...environment });
   const store = openSingleStore({
-    ...mainRedis(read.settings),
+    ...mainRedis(settings),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
   });

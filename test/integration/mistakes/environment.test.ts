@@ -3,7 +3,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../src/server/settings/redis-settings.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
@@ -12,6 +11,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { settingsOf } from '../../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { CUSTOMER, LIMIT } from './table.js';
 
@@ -124,11 +124,10 @@ describe('Redis', () => {
   ])('$what', async ({ url, env, prints }) => {
     const names = Object.keys(ports);
     const filled = names.reduce((text, name) => text.replace(`<${name}>`, String(ports[name])), url);
-    const read = readSettings({ REDIS_URL: filled, REDIS_TIMEOUT: '300ms', ...env });
-    if (!read.ok) throw new Error(read.errors.join('\n'));
+    const settings = settingsOf({ REDIS_URL: filled, REDIS_TIMEOUT: '300ms', ...env });
     const log: string[] = [];
     store = new SingleRedisStore({
-      ...mainRedis(read.settings),
+      ...mainRedis(settings),
       log: (level, message) => log.push(`${level}: ${message}`),
     });
     await waitFor('a line', () => log.some((line) => !line.startsWith('info')));

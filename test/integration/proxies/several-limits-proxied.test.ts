@@ -2,17 +2,15 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { systemClock } from '../../../src/limiter/clock.js';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
-import { openStore } from '../../../src/server/store/open-store.js';
 import type { Store } from '../../../src/server/store/store.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
-import { createLogger } from '../../../src/telemetry/logger.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { proxyBenches } from '../../support/limiter/proxy-bench.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { openStoreOf } from '../../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
 // Redis, proxies and servers can be slow to start on a busy machine.
@@ -51,10 +49,7 @@ describe.each(proxyBenches())('two limits of each request, behind $name', (bench
     };
     server = await startWeir({ policy: POLICY, env });
     client = new RlsClient(server.grpcPort);
-    const read = readSettings(env);
-    if (!read.ok) throw new Error(read.errors.join('\n'));
-    const log = createLogger({ level: 'fatal', format: 'json', colour: false, worker: undefined });
-    store = openStore(read.settings, systemClock, log);
+    store = openStoreOf(env);
     await waitFor('the proxy', () => store.up());
     const { options } = new Decider(POLICY, { store: store.buckets });
     const service = new ShouldRateLimit({ ...options, clock: systemClock, local: store.local });

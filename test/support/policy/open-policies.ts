@@ -1,8 +1,8 @@
 import type { LoadingPolicyProvider } from '../../../src/config/policy-provider.js';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
 import type { Settings } from '../../../src/server/settings/settings-table.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.js';
+import { settingsOf } from '../weir/settings.js';
 import { parseLog } from '../weir/weir.js';
 
 /**
@@ -15,15 +15,14 @@ export async function openPoliciesOf<P extends LoadingPolicyProvider>(
   open: (settings: Settings, log: Logger, stopping: AbortSignal) => Promise<P>,
   stopping = new AbortController().signal,
 ) {
-  const read = readSettings(env);
-  if (!read.ok) throw new Error(read.errors.join());
+  const settings = settingsOf(env);
   let text = '';
   const write = (bytes: Uint8Array): number => {
     text += Buffer.from(bytes).toString();
     return bytes.length;
   };
   const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
-  const provider = await open(read.settings, log, stopping);
+  const provider = await open(settings, log, stopping);
   return {
     provider,
     log: () => parseLog(text.trim().split('\n')),

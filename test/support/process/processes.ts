@@ -53,14 +53,8 @@ process.on('exit', () => {
 /** Returns the environment of a process that is started with these options. */
 export function environmentOf({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
   const { PATH, WEIR_TEST_RUN, NODE_COMPILE_CACHE } = process.env;
-  const kept =
-    bareEnvironment === true
-      ? {
-          ...(PATH && { PATH }),
-          ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }),
-          ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
-        }
-      : process.env;
+  // Node.js passes no variables whose value is undefined.
+  const kept = bareEnvironment === true ? { PATH, WEIR_TEST_RUN, NODE_COMPILE_CACHE } : process.env;
   return { ...kept, ...env };
 }
 

@@ -1,11 +1,11 @@
 import { symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { StartError } from '../../../src/server/start-error.js';
 import { openDebugTlsFiles, openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
+import { settingsOf } from '../../support/weir/settings.js';
 
 const authority = new CertificateAuthority();
 const { cert, key } = authority.issue('DNS:localhost');
@@ -24,9 +24,8 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 function open(environment: Record<string, string>): TlsFiles | undefined {
-  const read = readSettings(environment);
-  if (!read.ok) throw new Error(read.errors.join());
-  return openTlsFiles(read.settings, log);
+  const settings = settingsOf(environment);
+  return openTlsFiles(settings, log);
 }
 
 const TLS = { GRPC_SERVER_USE_TLS: 'true' };
@@ -128,9 +127,8 @@ describe('TLS settings', () => {
 
 describe('TLS of the debug port', () => {
   function openDebug(environment: Record<string, string>): TlsFiles | undefined {
-    const read = readSettings(environment);
-    if (!read.ok) throw new Error(read.errors.join());
-    return openDebugTlsFiles(read.settings, log);
+    const settings = settingsOf(environment);
+    return openDebugTlsFiles(settings, log);
   }
   const named = () => ({
     DEBUG_SERVER_TLS_CERT: files['GRPC_SERVER_TLS_CERT'] as string,

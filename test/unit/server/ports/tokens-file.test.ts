@@ -2,10 +2,10 @@ import { chmodSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../../../src/admin/admin-tokens.js';
 import { openTokensFile, TokensFile } from '../../../../src/server/ports/tokens-file.js';
-import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import type { Logger } from '../../../../src/telemetry/logger.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { waitFor } from '../../../support/process/wait-for.js';
+import { settingsOf } from '../../../support/weir/settings.js';
 
 const one = newAdminToken('one', 'read');
 const two = newAdminToken('two', 'write');
@@ -85,8 +85,7 @@ test.each([
   [{ DEBUG_HOST: '::1' }, 0],
   [{ DEBUG_HOST: '0.0.0.0', DEBUG_SERVER_TLS_CERT: 'a', DEBUG_SERVER_TLS_KEY: 'b' }, 0],
 ])('tokens in clear text over a network cause a warning: %j', (environment, warnings) => {
-  const read = readSettings({ ADMIN_TOKENS_FILE: folder.write('tokens', one.line), ...environment });
-  if (!read.ok) throw new Error(read.errors.join());
-  tokens = openTokensFile(read.settings, log);
+  const settings = settingsOf({ ADMIN_TOKENS_FILE: folder.write('tokens', one.line), ...environment });
+  tokens = openTokensFile(settings, log);
   expect(logged.filter((line) => line.includes('uses plain text'))).toHaveLength(warnings);
 });

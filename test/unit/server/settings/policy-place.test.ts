@@ -7,6 +7,7 @@ import {
   policySource,
 } from '../../../../src/server/settings/policy-place.js';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import { settingsOf } from '../../../support/weir/settings.js';
 
 const UNSET = {
   configPath: '',
@@ -55,9 +56,8 @@ describe('policies in the default directory of the reference', () => {
     environment: Record<string, string>,
     exists: (path: string) => boolean = (path) => path === '/srv/runtime_data/current',
   ) => {
-    const read = readSettings(environment);
-    if (!read.ok) throw new Error(read.errors.join('\n'));
-    return overlookedPolicies(read.settings, exists);
+    const settings = settingsOf(environment);
+    return overlookedPolicies(settings, exists);
   };
 
   test('are reported if no setting uses them', () => {

@@ -1,15 +1,14 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { MAX_TIMER_MS } from '../../../../src/limiter/clock.js';
-import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../../src/server/settings/redis-settings.js';
 import { StartError } from '../../../../src/server/start-error.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { CertificateAuthority } from '../../../support/tls/certificates.js';
+import { settingsOf } from '../../../support/weir/settings.js';
 
 function startupOf(environment: Record<string, string>) {
-  const read = readSettings({ REDIS_URL: 'redis:6379', ...environment });
-  if (!read.ok) throw new Error(read.errors.join('\n'));
-  return mainRedis(read.settings).startup;
+  const settings = settingsOf({ REDIS_URL: 'redis:6379', ...environment });
+  return mainRedis(settings).startup;
 }
 
 test('pauses before the first connection follow the settings, and fit into a timer', () => {
@@ -60,8 +59,7 @@ describe('files for TLS with Redis that cannot be used', () => {
         'key needs its certificate; set both REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
     ],
   ])('%j', (environment, line) => {
-    const read = readSettings({ REDIS_URL: 'rediss://redis:6379', ...environment });
-    if (!read.ok) throw new Error(read.errors.join('\n'));
-    expect(() => mainRedis(read.settings)).toThrow(new StartError([line]));
+    const settings = settingsOf({ REDIS_URL: 'rediss://redis:6379', ...environment });
+    expect(() => mainRedis(settings)).toThrow(new StartError([line]));
   });
 });
