@@ -6,6 +6,13 @@ const FIRST_PORT = 10_240;
 /** Default first port of Linux for outgoing connections. */
 const FIRST_EPHEMERAL_PORT = 32_768;
 
+/**
+ * Number of lanes of ports. Each test process of a run uses a lane of its own (JEST_WORKER_ID), because another one may
+ * not have opened a port yet that it chose. The distance of the ports of a Redis Cluster, 10,000, is a multiple.
+ */
+const LANES = 16;
+const LANE = Number(process.env['JEST_WORKER_ID'] ?? 0) % LANES;
+
 /** Ports that this process already handed out, because a server may not have opened its port yet. */
 const handedOut = new Set<number>();
 
@@ -40,7 +47,8 @@ export async function freePorts(count: number, partner = 0): Promise<number[]> {
   const end = firstEphemeralPort() - partner;
   const ports: number[] = [];
   while (ports.length < count) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (end - FIRST_PORT));
+    const port =
+      FIRST_PORT + LANE + LANES * Math.floor(Math.random() * Math.floor((end - FIRST_PORT) / LANES));
     const both = partner === 0 ? [port] : [port, port + partner];
     if (both.some((one) => handedOut.has(one)) || (await Promise.all(both.map(isFree))).includes(false))
       continue;
