@@ -274,7 +274,7 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
   const held = context.quotasAfter > 0 ? added.filter((name) => context.suppressingBefore.has(name)) : [];
   const reasons = [
-    gone.length > 0 ? `no longer replaced: ${gone.map(quoted).join(', ')}` : '',
+    gone.length > 0 ? `now also applied: ${gone.map(quoted).join(', ')}` : '',
     held.length > 0 ? `other quotas can now deny without ${held.map(quoted).join(', ')}` : '',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');

@@ -361,8 +361,8 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    "overrides:  a limit in the request replaces the rule's limit, and is applied as a " +
-      `${overrideAlgorithm.replace('_', ' ')}`,
+    `overrides:  a limit in the request is applied as a ${overrideAlgorithm.replace('_', ' ')}, instead of the ` +
+      "policy's limits",
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

@@ -162,7 +162,7 @@ level 1:    customr=ann
             no rule uses this key at this level
 result:     Nothing in the policy matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  a limit in the request replaces the rule's limit, and is applied as a fixed window
+overrides:  a limit in the request is applied as a fixed window, instead of the policy's limits
 decision metadata: off, unless DECISION_METADATA is set
 `,
   },

@@ -7,8 +7,8 @@ const FIRST_PORT = 10_240;
 const FIRST_EPHEMERAL_PORT = 32_768;
 
 /**
- * Number of lanes of ports. Each test process of a run uses a lane of its own (JEST_WORKER_ID), because another one may
- * not have opened a port yet that it chose. The distance of the ports of a Redis Cluster, 10,000, is a multiple.
+ * Number of lanes of ports. Each test process of a run has its own lane (JEST_WORKER_ID), because another process may
+ * have chosen a port that it has not opened yet. The distance of the ports of a Redis Cluster, 10,000, is a multiple.
  */
 const LANES = 16;
 const LANE = Number(process.env['JEST_WORKER_ID'] ?? 0) % LANES;

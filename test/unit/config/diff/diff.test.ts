@@ -354,7 +354,7 @@ describe('rules that replace others', () => {
       `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
     );
     expect(linesOf(replacing('base'), none)).toEqual([
-      'l: tightens: replaces: "base" becomes none; no longer replaced: "base"',
+      'l: tightens: replaces: "base" becomes none; now also applied: "base"',
     ]);
     expect(linesOf(none, replacing('base'))).toEqual(['l: loosens: replaces: none becomes "base"']);
   });

@@ -102,7 +102,7 @@ descriptors:
     'denied:     response with problem+json (set in the file)',
     'headers:    none (set in the rule)',
     'denied:     response with 2 bytes of text/plain (set in the rule)',
-    "overrides:  a limit in the request replaces the rule's limit, and is applied as a token bucket",
+    "overrides:  a limit in the request is applied as a token bucket, instead of the policy's limits",
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
