@@ -14,10 +14,8 @@ const seed = 1;
 const again = `npm run chaos -- --short --minutes 0 --seed ${seed}`;
 
 for (const suite of SUITES) {
-  // Each suite has its own servers and mostly waits, so several run at once. The cluster starts many processes, which
-  // delay one another's recovery on two cores, so it runs alone, after the others.
-  const run = suite.name === 'cluster' ? test : test.concurrent;
-  const runIfPossible = suite.impossible() === undefined ? run : test.skip;
+  // Each suite has its own servers and mostly waits, so they run at once.
+  const runIfPossible = suite.impossible() === undefined ? test.concurrent : test.skip;
   runIfPossible(
     `every answer is correct and in time during Redis faults: ${suite.name}`,
     async () => {

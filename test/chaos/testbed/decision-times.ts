@@ -16,8 +16,8 @@ export class DecisionTimes {
 
   /**
    * Waits until all names have a decision of a call that was sent after `sinceMs`. Resolves with the time at which the
-   * last name got its first decision, or with undefined after `timeoutMs`. Calls for `rareNames` are less frequent, so
-   * their decisions count as immediate unless an earlier call got no decision.
+   * last name got its first decision, or with undefined after `timeoutMs`. The next call for one of `rareNames` may be
+   * much later than the recovery, so such a name counts with the time of its last call without a decision instead.
    */
   async waitForAll(
     sinceMs: number,
@@ -26,13 +26,12 @@ export class DecisionTimes {
     timeoutMs: number,
   ): Promise<number | undefined> {
     const firstDecisions = new Map<string, number>();
-    const undecidedNames = new Set<string>();
     const check = (): true | undefined => {
       for (const name of [...names, ...rareNames]) {
-        if ((this.undecided.get(name) ?? 0) >= sinceMs) undecidedNames.add(name);
         const [sentMs = 0, endMs = 0] = this.decided.get(name) ?? [];
         if (sentMs < sinceMs || firstDecisions.has(name)) continue;
-        firstDecisions.set(name, undecidedNames.has(name) || names.includes(name) ? endMs : sinceMs);
+        const undecidedMs = Math.max(this.undecided.get(name) ?? 0, sinceMs);
+        firstDecisions.set(name, names.includes(name) ? endMs : undecidedMs);
       }
       return firstDecisions.size === names.length + rareNames.length ? true : undefined;
     };
