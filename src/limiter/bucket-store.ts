@@ -1,4 +1,5 @@
 import type { StoreFailurePolicy } from './failure-policy.js';
+import type { HoldOrder, Settlement } from './holds/hold.js';
 import type { Rate } from './rate.js';
 import type { TakeOutcome } from './take-outcome.js';
 
@@ -47,6 +48,10 @@ export interface TakeItem {
    */
   readonly allowSurplus?: boolean;
   readonly enforcement: Enforcement;
+  /** Makes the take a hold. Every take from a limit on concurrent requests is one. */
+  readonly holds?: HoldOrder;
+  /** Makes a refund or a charge the settlement of a hold. A request names each hold at most once. */
+  readonly settles?: Settlement;
 }
 
 /**
@@ -100,7 +105,11 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A limited item does not change its token bucket, even if the request is allowed.
  * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
  *   windows in a list of limits, never count denied hits.
- * - `candidate` items keep what they took or counted, even if the request is denied.
+ * - `candidate` items keep what they took or counted, even if the request is denied, unless it is a hold.
+ * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a
+ *   hold only in a limit on concurrent requests.
+ * - An item with `settles` ends a hold. It has no effect if the hold was settled before, has expired, or never existed.
+ *   A request that settles holds does nothing else.
  */
 export interface BucketStore {
   /**

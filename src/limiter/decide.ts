@@ -1,6 +1,13 @@
 import type { TakeItem } from './bucket-store.js';
+import type { Settlement } from './holds/hold.js';
+import { settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
+import type { BucketOperation } from './rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
+import type { TakeOutcome } from './take-outcome.js';
+
+/** A refund of nothing. */
+const NO_OPERATION: BucketOperation = { hits: 0, refund: true };
 
 /**
  * Decides one request by the rules of BucketStore. Changes `buckets`, which are freshly loaded, and records in
@@ -33,8 +40,16 @@ export function decide(
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
     let limited = false;
     snapshot.forgiven = 0;
-    if (isCharge(rate, hits, item.refund)) snapshot.forgiven = rate.charge(bucket, hits, nowMicros);
-    else limited = rate.take(bucket, item, nowMicros, countDeniedHits);
+    snapshot.hold = undefined;
+    const fits = item.holds === undefined || snapshot.holdFits;
+    let operation: BucketOperation = fits ? item : NO_OPERATION;
+    if (item.settles !== undefined) operation = settle(item, item.settles, snapshot);
+    if (isCharge(rate, hits, item.refund) && operation.hits > 0)
+      snapshot.forgiven = rate.charge(bucket, hits, nowMicros, operation.undoMark);
+    else limited = rate.take(bucket, operation, nowMicros, countDeniedHits);
+    if (!fits) limited = true;
+    if (item.holds !== undefined && fits && (!limited || rate.kind === 'concurrency'))
+      snapshot.hold = 'placed';
     snapshot.record(limited, bucket);
   }
   const denied = deniesRequest(items, snapshots);
@@ -69,6 +84,17 @@ export function deniesRequest(
   return quotas > 0 && quotasLimited === quotas;
 }
 
+/** Records whether the hold of a settlement exists. Returns the operation, which has no effect without the hold. */
+function settle(item: TakeItem, settles: Settlement, snapshot: TakeSnapshot): BucketOperation {
+  snapshot.hold = snapshot.takenMicros < 0 ? 'unknown' : 'settled';
+  return snapshot.hold === 'settled' ? settlementOf(item, settles, snapshot.takenMicros) : NO_OPERATION;
+}
+
+/** Returns whether an item keeps its take when its request is denied. A request that is denied is not in flight. */
+function isKept({ enforcement, holds }: TakeItem): boolean {
+  return enforcement === 'candidate' && holds === undefined;
+}
+
 /** Undoes all takes, counts the hits of a denied request, and records the resulting state. */
 function deny(
   items: readonly TakeItem[],
@@ -80,14 +106,25 @@ function deny(
 ): void {
   // A candidate's bucket has its own key, so no other item uses that bucket.
   for (let i = 0; i < items.length; i++) {
-    if ((items[i] as TakeItem).enforcement !== 'candidate') (buckets[i] as RunningBucket).restore();
+    if (!isKept(items[i] as TakeItem)) (buckets[i] as RunningBucket).restore();
   }
   for (let i = 0; i < items.length; i++) {
     const item = items[i] as TakeItem;
-    if (item.enforcement === 'candidate') continue;
+    if (isKept(item)) continue;
     const snapshot = snapshots[i] as TakeSnapshot;
+    if (snapshot.hold === 'placed') snapshot.hold = undefined;
     const nowMicros = item.rate.nowOf(tokenMicros, windowMicros);
     snapshot.forgiven = 0;
     item.rate.deny(buckets[i] as RunningBucket, item, snapshot, nowMicros, countDeniedHits);
   }
+}
+
+/** Returns the outcome of an item after {@link decide}. `nowMicros` is the time on the clock of its rate. */
+export function outcomeOf({ rate, hits }: TakeItem, snapshot: TakeSnapshot, nowMicros: number): TakeOutcome {
+  const outcome = rate.outcome(hits, snapshot, nowMicros);
+  const { hold, previousFullAtMicros } = snapshot;
+  if (hold === undefined) return outcome;
+  const fullMicros =
+    hold === 'placed' && rate.kind === 'token_bucket' ? Math.max(nowMicros, previousFullAtMicros) : 0;
+  return { ...outcome, hold, fullMicros };
 }

@@ -92,8 +92,12 @@ export class WindowRate implements RateAlgorithm {
     return false;
   }
 
-  charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
+  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoMark?: number): number {
     this.normalize(bucket, nowMicros);
+    if (undoMark !== undefined && undoMark !== bucket.windowStart) {
+      encodeSurplus(bucket);
+      return 0;
+    }
     const left = Math.max(0, this.maxCountWithDebt - bucket.count);
     const counted = Math.min(hits, left);
     const before = bucket.count;
@@ -130,6 +134,10 @@ export class WindowRate implements RateAlgorithm {
     const end = this.endOf(start);
     if (bucket.windowStart !== start || bucket.unit !== start - end) return;
     bucket.setState(end - this.endOf(end), end, this.requestsPerUnit - bucket.count);
+  }
+
+  undoMarkAt(takenMicros: number): number {
+    return this.startOf(takenMicros);
   }
 
   outcome(_hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {

@@ -1,4 +1,5 @@
 import { type WindowRate, windowRate } from './fixed-window.js';
+import { concurrencyRate } from './holds/concurrency.js';
 import { MAX_FILL_MICROS, type Rate } from './rate.js';
 import { TokenBucketRate } from './token-bucket.js';
 
@@ -13,15 +14,16 @@ interface Share {
 
 /**
  * Returns the part of a rate that one process enforces while the store is unavailable: `share` (above 0, at most 1)
- * divided by `workers` (an integer >= 1). Capacity, refill rate, debt and the hits of a window are all scaled down. If
- * the limit is above 0, at least one token or hit remains. A maximum debt above 0 stays above 0, because otherwise weir
- * would deny charges instead of taking them. The refill rate has no such minimum. Returns `rate` itself if the process
- * enforces all of it.
+ * divided by `workers` (an integer >= 1). Capacity, refill rate, debt, hits of a window and slots are all scaled down.
+ * If the limit is above 0, at least one token or hit remains. A maximum debt above 0 stays above 0, because otherwise
+ * weir would deny charges instead of taking them. The refill rate has no such minimum. Returns `rate` itself if the
+ * process enforces all of it.
  */
 export function localRate(rate: Rate, share: number, workers: number): Rate {
   const millionths = Math.max(1, Math.round(share * SHARE_UNITS));
   if (millionths === SHARE_UNITS && workers === 1) return rate;
   const fraction = { numerator: BigInt(millionths), denominator: BigInt(SHARE_UNITS) * BigInt(workers) };
+  if (rate.kind === 'concurrency') return concurrencyRate(scaleCount(rate.max, fraction));
   return rate.kind === 'window' ? localWindow(rate, fraction) : localBucket(rate, fraction);
 }
 
@@ -35,6 +37,7 @@ function localWindow(rate: WindowRate, share: Share): WindowRate {
     multiplier: rate.multiplier,
     timeZone: rate.calendar?.timeZone,
     maxDebt: scaleCount(rate.maxDebt, share),
+    minChargeHits: rate.minChargeHits,
     allOrNothing: rate.allOrNothing,
   });
 }
@@ -53,7 +56,7 @@ function localBucket(rate: TokenBucketRate, share: Share): TokenBucketRate {
   q /= divisor;
   // Rounding up makes the refill slower by less than a microsecond for each token.
   if (p > BigInt(Number.MAX_SAFE_INTEGER)) [p, q] = [(p + q - 1n) / q, 1n];
-  return new TokenBucketRate(maxTokens, Number(q), Number(p), maxDebt);
+  return new TokenBucketRate(maxTokens, Number(q), Number(p), maxDebt, rate.minChargeHits);
 }
 
 function gcd(a: bigint, b: bigint): bigint {
@@ -62,11 +65,18 @@ function gcd(a: bigint, b: bigint): bigint {
   return one;
 }
 
+/** Returns the same limit for settlements of holds: all hits are charges, down to the maximum debt. */
+export function settlingRate(rate: Rate): Rate {
+  return withMinChargeHits(rate, 1);
+}
+
 /**
  * Returns the same limit with all hits treated as charges: any number of hits takes what remains, down to empty and not
  * into debt, and is never limited. Used for hits that were allowed without the store.
  */
 export function chargingRate(rate: Rate): Rate {
+  // Nothing is charged for requests that were in flight.
+  if (rate.kind === 'concurrency') return rate;
   if (rate.kind === 'token_bucket') {
     return new TokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, 0, 1);
   }
@@ -83,8 +93,11 @@ export function chargingRate(rate: Rate): Rate {
  * the bucket.
  */
 export function rateWithoutCharges(rate: Rate): Rate {
-  if (rate.minChargeHits === Number.POSITIVE_INFINITY) return rate;
-  const minChargeHits = Number.POSITIVE_INFINITY;
+  return withMinChargeHits(rate, Number.POSITIVE_INFINITY);
+}
+
+function withMinChargeHits(rate: Rate, minChargeHits: number): Rate {
+  if (rate.minChargeHits === minChargeHits || rate.kind === 'concurrency') return rate;
   if (rate.kind === 'token_bucket') {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
     return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);

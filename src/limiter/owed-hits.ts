@@ -62,6 +62,8 @@ export class OwedHits {
   owed(nowMicros: number): number {
     this.#advanceTo(nowMicros);
     if (this.#rate.kind === 'window') return Math.min(this.#admitted, this.#rate.requestsPerUnit);
+    // A request that was in flight owes nothing.
+    if (this.#rate.kind === 'concurrency') return 0;
     const elapsed = Math.max(0, nowMicros - this.#sinceMicros);
     const refilled = Math.max(0, elapsed * this.#refill - this.#capacity);
     const { maxTokens } = this.#rate;

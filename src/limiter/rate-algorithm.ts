@@ -19,13 +19,19 @@ export interface BucketOperation {
   readonly refund: boolean;
   /** See TakeItem. */
   readonly undoMark?: number;
+  /**
+   * For a refund to a token bucket that settles a hold: the time at which the bucket would have been full if only the
+   * use had been taken. By default, `undoMark` is that time.
+   */
+  readonly fullMicros?: number;
   /** See TakeItem. */
   readonly allowSurplus?: boolean;
 }
 
 /**
- * The operations that deciding and answering need from a rate, implemented by token buckets (token-bucket.ts) and fixed
- * windows (fixed-window.ts). Times are on the clock of the rate, see {@link nowOf}. Buckets are changed in place.
+ * The operations that deciding and answering need from a rate. Token buckets (token-bucket.ts), fixed windows
+ * (fixed-window.ts) and limits on concurrent requests (holds/concurrency.ts) implement them. Times are on the clock of
+ * the rate, see {@link nowOf}. Buckets are changed in place.
  */
 export interface RateAlgorithm {
   /** Whether the rate uses the wall clock, as windows do. Token buckets use the monotonic clock. */
@@ -41,9 +47,9 @@ export interface RateAlgorithm {
   ): boolean;
   /**
    * Charges usage that already happened, down to the maximum debt. Returns the hits beyond the maximum, which are
-   * forgiven.
+   * forgiven. With `undoMark`, a window that started after that time is not charged.
    */
-  charge(bucket: RunningBucket, hits: number, nowMicros: number): number;
+  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoMark?: number): number;
   /**
    * Handles one item of a denied request, after its bucket was restored to the state before the request. Counts denied
    * hits if this rate counts them, and records the resulting state.
@@ -55,6 +61,8 @@ export interface RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): void;
+  /** Returns the `TakeItem.undoMark` that undoes a take at `takenMicros`, which is a time on the clock of the rate. */
+  undoMarkAt(takenMicros: number): number;
   /** Converts a changed bucket to the form in which it is stored. */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void;
   /** Returns the outcome to report for `snapshot`. For `cached`, see TakeOutcome. */

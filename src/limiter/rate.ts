@@ -1,4 +1,5 @@
 import type { WindowRate } from './fixed-window.js';
+import type { ConcurrencyRate } from './holds/concurrency.js';
 import type { TokenBucketRate } from './token-bucket.js';
 import { UNIT_MICROS } from './window-unit.js';
 
@@ -10,11 +11,14 @@ export { MAX_UINT32 } from './rate-algorithm.js';
  */
 export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
 
+/** A limit over time, in contrast to a limit on concurrent requests. */
+export type TimedRate = TokenBucketRate | WindowRate;
+
 /**
  * The rate of a rule. `kind` distinguishes the algorithms where a rate is read or shown; deciding uses the
  * RateAlgorithm interface.
  */
-export type Rate = TokenBucketRate | WindowRate;
+export type Rate = TimedRate | ConcurrencyRate;
 
 /**
  * Returns whether hits are a charge: usage that already happened, such as the tokens of an LLM or the bytes of a

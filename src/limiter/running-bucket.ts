@@ -1,3 +1,4 @@
+import type { HoldEffect } from './holds/hold.js';
 import type { Span } from './span.js';
 
 /**
@@ -43,6 +44,18 @@ export class TakeSnapshot extends BucketState {
   limited = false;
   /** Hits of a charge beyond the maximum debt, which are forgiven. */
   forgiven = 0;
+  /**
+   * For an item that settles a hold: when the hold was taken, on the clock of the rate; -1 if there is no such hold.
+   * The store sets it before the decision.
+   */
+  takenMicros = -1;
+  /**
+   * For a take that holds: whether the store has room for the hold. If not, the item is limited. The store sets it
+   * before the decision.
+   */
+  holdFits = true;
+  /** Effect of the item on its hold; undefined if it has none, or placed none. */
+  hold: HoldEffect | undefined;
 
   record(limited: boolean, bucket: BucketState): void {
     this.limited = limited;
@@ -61,6 +74,7 @@ export class TakeSnapshot extends BucketState {
  *     window                    minus its length, µs    its start, µs                    hits counted
  *     token bucket, surplus     q of its rate           minus the refill time of it, µs  carry, in 1/q µs
  *     window, surplus           minus its length, µs    -1 - its start, µs               hits above the limit
+ *     concurrent requests       0                       0                                slots held
  *
  * (*) A full bucket, or a window without hits.
  *

@@ -1,3 +1,5 @@
+import type { HoldEffect } from './holds/hold.js';
+
 /** The outcome of one TakeItem of a request. */
 export interface TakeOutcome {
   /** Whether the hits did not fit. */
@@ -11,7 +13,7 @@ export interface TakeOutcome {
   /**
    * Wait time in microseconds, never negative. For a limited item: until the same hits would fit, or, for hits above
    * the capacity, until the bucket is full. Otherwise: until the bucket has one more whole token, or 0 for a full
-   * bucket. For a window: until it ends.
+   * bucket. For a window: until it ends. For a limit on concurrent requests without a free slot: Infinity.
    */
   readonly waitMicros: number;
   /**
@@ -27,6 +29,13 @@ export interface TakeOutcome {
   readonly used: number;
   /** Hits of a charge beyond `max_debt`, which are forgiven. */
   readonly forgiven: number;
+  /** Effect of the item on its hold; absent if it has none, or if the take placed none. */
+  readonly hold?: HoldEffect;
+  /**
+   * For a take from a token bucket that placed a hold: the time at which the bucket would be full without the take, in
+   * microseconds on the store's clock. 0 for other rates.
+   */
+  readonly fullMicros?: number;
   /** Whether a cached denial was used and the store was not asked. */
   readonly cached: boolean;
   /**

@@ -170,6 +170,10 @@ export class TokenBucketRate implements RateAlgorithm {
 
   toStoredForm(): void {}
 
+  undoMarkAt(takenMicros: number): number {
+    return takenMicros;
+  }
+
   outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
     const { limited, forgiven, fullAtMicros, previousFullAtMicros } = snapshot;
     // The tokens in the bucket, as the time that they took to refill: fill - (full at - now). Negative in debt.
@@ -311,7 +315,7 @@ export class TokenBucketRate implements RateAlgorithm {
     nowMicros: number,
     wasClamped: boolean,
   ): void {
-    const { hits, undoMark, allowSurplus = false } = operation;
+    const { hits, undoMark, fullMicros, allowSurplus = false } = operation;
     if (undoMark === undefined) {
       const gave = this.addTokens(bucket, hits, allowSurplus ? nowMicros - this.surplusMicros : nowMicros, 0);
       if (allowSurplus && gave) bucket.surplusEndMicros = nowMicros + SURPLUS_LIFETIME_MICROS;
@@ -320,7 +324,7 @@ export class TokenBucketRate implements RateAlgorithm {
     } else if (bucket.whole < nowMicros) {
       // A bucket with a surplus has not refilled since, so no tokens would have overflowed.
       this.addTokens(bucket, hits, nowMicros - this.surplusMicros, 0);
-    } else this.addTokens(bucket, hits, nowMicros, Math.max(0, nowMicros - undoMark));
+    } else this.addTokens(bucket, hits, nowMicros, Math.max(0, nowMicros - (fullMicros ?? undoMark)));
   }
 
   /** Returns whether neither another limit nor the maximum debt has cut off tokens since the take; see TakeItem. */
@@ -379,6 +383,7 @@ export function tokenBucketRate(
   tokensPerFill: number,
   fillIntervalMicros: number,
   maxDebt = 0,
+  minChargeHits = minChargeHitsOf(maxDebt),
 ): TokenBucketRate {
-  return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt);
+  return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
 }

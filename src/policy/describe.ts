@@ -11,9 +11,13 @@ import {
   type Rule,
 } from './rule.js';
 
-/** Formats a rate: `token bucket: 100 tokens, 10 every 1s, debt up to 100`, or `window: 10 per 5 minutes`. */
+/**
+ * Formats a rate: `token bucket: 100 tokens, 10 every 1s, debt up to 100`, `window: 10 per 5 minutes`, or `concurrency:
+ * 10 requests`.
+ */
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
+  if (rate.kind === 'concurrency') return `concurrency: ${quantity(rate.max, 'request')}`;
   const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
   if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;

@@ -52,6 +52,19 @@ export interface DeniedResponse {
   readonly contentType: string;
 }
 
+/** Settings of the holds of a limit (`hold`, and `expires_after` of `concurrency`). */
+export interface HoldSpec {
+  /** Time after which a hold without an end expires, in milliseconds (`expires_after`). */
+  readonly expiresAfterMillis: number;
+  /**
+   * Hits that a request holds: a fixed number (`amount`), or undefined for the hits of the first call (`from:
+   * first_call`), which are also the slots of a limit on concurrent requests.
+   */
+  readonly amount: number | undefined;
+  /** Whether the hits of a hold with an unknown use stay taken (`keep`) or are given back (`free`). */
+  readonly unknown: 'keep' | 'free';
+}
+
 /**
  * The specification of a limit: a `rate_limit`, an item of `rate_limits`, or a `candidate`, including settings that it
  * inherits from its node and file. Plain data; with its place in the tree it becomes a {@link Rule}.
@@ -61,6 +74,8 @@ export interface RuleSpec {
   readonly name: string;
   /** Absent for `unlimited: true`. */
   readonly rate: RateSpec | undefined;
+  /** Absent for a limit whose takes are final. */
+  readonly hold: HoldSpec | undefined;
   readonly phase: PhaseSchedule;
   /** `shadow_mode: true` answers like the monitoring phase, in every phase. */
   readonly shadowMode: boolean;
@@ -128,6 +143,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     name: shared.name,
     path: names.path,
     rate: shared.rate,
+    hold: spec.hold,
     phase: shared.phase,
     shadowMode: spec.shadowMode,
     quotaMode: spec.quotaMode,

@@ -69,9 +69,11 @@ export class SharedParts {
 }
 
 function nameOf(spec: RateSpec, allOrNothing: boolean): string {
+  if (spec.kind === 'concurrency') return `${spec.max} slots`;
+  const debt = `${spec.maxDebt} ${spec.minChargeHits}`;
   return spec.kind === 'window'
-    ? `${spec.unit} ${spec.multiplier} ${spec.requestsPerUnit} ${spec.maxDebt} ${allOrNothing} ${spec.timeZone}`
-    : `${spec.maxTokens} ${spec.tokensPerFill} ${spec.fillIntervalMicros} ${spec.maxDebt}`;
+    ? `${spec.unit} ${spec.multiplier} ${spec.requestsPerUnit} ${debt} ${allOrNothing} ${spec.timeZone}`
+    : `${spec.maxTokens} ${spec.tokensPerFill} ${spec.fillIntervalMicros} ${debt}`;
 }
 
 function withKnownUnit(spec: RateSpec): RateSpec {

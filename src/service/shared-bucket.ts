@@ -35,7 +35,7 @@ class SharedBucket {
       return false;
     }
     // A peek checks for one more hit, except in a window without debt.
-    const isPeek = hits === 0 && (rate.kind === 'token_bucket' || rate.maxDebt > 0);
+    const isPeek = hits === 0 && (rate.kind !== 'window' || rate.maxDebt > 0);
     if (this.usedHits + (isPeek ? 1 : hits) > rate.reportedLimit) {
       this.exceedsLimit = true;
       return true;
@@ -96,7 +96,7 @@ function* markSlices(takes: readonly PlannedTake[]): Generator<void, void> {
  * ends.
  */
 function untilFull({ rate, hits }: PlannedTake, outcome: TakeOutcome, taken: number): number {
-  if (rate.kind === 'window') return outcome.waitMicros;
+  if (rate.kind !== 'token_bucket') return outcome.waitMicros;
   const missing = rate.minTimeToFill(hits, outcome);
   return Math.max(0, missing.whole - costWhole(rate, taken));
 }

@@ -258,7 +258,9 @@ export class DenyCache implements BucketStore {
   }
 
   /** Returns whether the denial of an item can be cached. */
-  private isCacheable({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
+  private isCacheable({ rate, holds }: TakeItem, { waitMicros }: TakeOutcome): boolean {
+    // The end of a hold can make room at any time.
+    if (holds !== undefined || rate.kind === 'concurrency') return false;
     if (waitMicros === 0) return false;
     const { maxAgeMicros, windows = false } = this.options;
     // The next window pays the debt of a window, so its denial may continue there. Each request therefore reaches the
@@ -267,6 +269,7 @@ export class DenyCache implements BucketStore {
   }
 
   private add({ rate, hits, key }: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
+    if (rate.kind === 'concurrency') return;
     const denial =
       rate.kind === 'window'
         ? windowDenial(rate, outcome, askedMicros)

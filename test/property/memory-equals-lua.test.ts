@@ -89,7 +89,7 @@ const ONE_SECOND_RATES: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993]
  * the buckets of {@link MIXED_KEY}; `place` identifies the request.
  */
 function bucketOf({ key, rate }: TakeItem, place: string): string {
-  if (rate.kind === 'window') return key;
+  if (rate.kind !== 'token_bucket') return key;
   if (key.startsWith(MIXED_KEY)) return `${key}.${place}`;
   // A fraction of a microsecond is part of the depth.
   const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.q}` : '';

@@ -62,7 +62,7 @@ function differInDepth(first: Rate, second: Rate): boolean {
 }
 
 function limitOf(rate: Rate): number {
-  return rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
+  return rate.reportedLimit;
 }
 
 /** Number of buckets so far, because each pair has separate buckets. */

@@ -92,7 +92,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
 
 /** Returns a number of hits that fills any bucket, or empties any window, of a rate. */
 function fullAmount(rate: Rate): number {
-  return rate.kind === 'window' ? Number.MAX_SAFE_INTEGER : rate.maxTokens + rate.maxDebt;
+  return rate.kind === 'token_bucket' ? rate.maxTokens + rate.maxDebt : Number.MAX_SAFE_INTEGER;
 }
 
 function levels(

@@ -8,6 +8,7 @@ const MICROS = 1_000_000;
 
 /** Returns the level of a bucket from the outcome of a refund, which is never denied. */
 export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
+  if (rate.kind === 'concurrency') return slotLevel(outcome.remaining);
   return rate.kind === 'token_bucket' ? tokenLevel(rate, outcome) : windowLevel(rate, outcome);
 }
 
@@ -22,6 +23,11 @@ function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcom
   const owed = missing - rate.fillWhole - 1;
   const debt = rate.maxDebt > 0 && owed > 0 ? Math.min(rate.maxDebt, Math.ceil((owed * rate.q) / rate.p)) : 0;
   return levelAt(rate, remaining, debt, missing);
+}
+
+/** Returns the level of a limit on concurrent requests with `free` slots. When others become free is unknown. */
+function slotLevel(free: number): BucketLevel {
+  return { left: free, debt: 0, next_token_in: 0, full_in: 0 };
 }
 
 /** Returns the level of a token bucket that is full in `missingMicros`. */
@@ -49,6 +55,7 @@ function windowLevel(
  * rate. See {@link levelOf}.
  */
 export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over: boolean): BucketLevel {
+  if (rate.kind === 'concurrency') return slotLevel(Math.min(rate.max, outcome.remaining + tokens));
   if (rate.kind === 'window') {
     const most = rate.requestsPerUnit + (over ? rate.maxSurplus : 0);
     // Hits of a surplus are not counted as used. Denied hits are given back in addition to the tokens.

@@ -63,7 +63,7 @@ export interface ShownBucket {
   readonly rule: string;
   /** `Rule.name`; '' without one. */
   readonly name: string;
-  readonly algorithm: 'token_bucket' | 'fixed_window';
+  readonly algorithm: 'token_bucket' | 'fixed_window' | 'concurrency';
   /** Capacity of a bucket, or hits of a window. */
   readonly limit: number;
   /** Description of the limit, as in `weir explain`. */

@@ -23,7 +23,7 @@ export function shownLimit(
   return {
     rule: label,
     name,
-    algorithm: rate.kind === 'window' ? 'fixed_window' : 'token_bucket',
+    algorithm: rate.kind === 'window' ? 'fixed_window' : rate.kind,
     limit: rate.reportedLimit,
     about: describeRate(rate),
     enforcement,

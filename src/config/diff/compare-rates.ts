@@ -17,7 +17,9 @@ export type Narrowing =
         | 'fewer_in_the_long_run'
         | 'charges_leave_debt'
         | 'charges_are_denied'
-        | 'deeper_debt';
+        | 'deeper_debt'
+        | 'fewer_in_flight'
+        | 'other_kind';
     }
   /** `most`: hits that can pass in one window of the narrower rate, or at once at the boundary between two windows. */
   | { readonly code: 'most_in_window' | 'most_at_once'; readonly most: bigint };
@@ -48,6 +50,13 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
   deeper_debt: {
     tightens: 'a larger debt takes longer to pay off',
     loosens: 'a smaller debt is paid off sooner',
+  },
+  fewer_in_flight: {
+    tightens: 'fewer concurrent requests',
+    loosens: 'more concurrent requests',
+  },
+  other_kind: {
+    tightens: 'a limit on concurrent requests and a limit over time can each deny what the other allows',
   },
   most_in_window: {
     tightens: 'previously, one window of the new length allowed up to <most> hits',
@@ -104,6 +113,7 @@ export function shortRate(rate: Rate | undefined): string {
 export function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.maxDebt !== other.maxDebt) return false;
+  if (one.kind === 'concurrency') return other.kind === 'concurrency' && one.max === other.max;
   if (one.kind === 'window') {
     return (
       other.kind === 'window' && one.requestsPerUnit === other.requestsPerUnit && sameWindows(one, other)
@@ -123,6 +133,10 @@ function deniesAll(rate: Rate | undefined): boolean {
 }
 
 function narrowerLimit(before: Rate, after: Rate): readonly Narrowing[] {
+  if (before.kind === 'concurrency' || after.kind === 'concurrency') {
+    if (before.kind !== 'concurrency' || after.kind !== 'concurrency') return [{ code: 'other_kind' }];
+    return after.max < before.max ? [{ code: 'fewer_in_flight' }] : [];
+  }
   if (after.kind === 'token_bucket') {
     return before.kind === 'token_bucket' ? narrowerBucket(before, after) : narrowerThanWindow(before, after);
   }
@@ -168,7 +182,7 @@ function narrowerDebt(before: number, after: number): readonly Narrowing[] {
 }
 
 /** Returns the maximum number of hits that a rate allows during one window of another rate. */
-function maxHitsWithin(rate: Rate, window: WindowRate): bigint {
+function maxHitsWithin(rate: TokenBucketRate | WindowRate, window: WindowRate): bigint {
   if (rate.kind === 'window') return BigInt(rate.requestsPerUnit) * BigInt(maxWindowsWithin(rate, window));
   const refilled =
     (BigInt(lengthOf(window).most - 1) * BigInt(rate.tokensPerFill)) / BigInt(rate.fillIntervalMicros);

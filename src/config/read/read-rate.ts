@@ -1,5 +1,6 @@
 import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../limiter/calendar.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
+import { minChargeHitsOf } from '../../limiter/rate-algorithm.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
@@ -109,7 +110,9 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   }
   if (!isBucket) {
     const maxDebt = debt === 'default' ? limit : debt;
-    return { kind: 'window', unit, multiplier: multiplier ?? 1, requestsPerUnit: limit, maxDebt, timeZone };
+    const minChargeHits = minChargeHitsOf(maxDebt);
+    const window = { unit, multiplier: multiplier ?? 1, requestsPerUnit: limit, timeZone };
+    return { kind: 'window', ...window, maxDebt, minChargeHits };
   }
   const maxTokens = burst ?? limit;
   const maxDebt = debt === 'default' ? maxTokens : debt;

@@ -51,6 +51,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const base: RuleSpec = {
     name: '',
     rate: undefined,
+    hold: undefined,
     phase: place.node.phase,
     shadowMode: place.node.shadowMode,
     quotaMode: place.node.quotaMode,

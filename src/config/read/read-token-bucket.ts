@@ -1,4 +1,5 @@
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
+import { minChargeHitsOf } from '../../limiter/rate-algorithm.js';
 import type { TokenBucketSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
@@ -63,6 +64,7 @@ export function checkedBucket(
     tokensPerFill: perFill,
     fillIntervalMicros: intervalMicros,
     maxDebt,
+    minChargeHits: minChargeHitsOf(maxDebt),
   };
 }
 

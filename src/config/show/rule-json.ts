@@ -63,6 +63,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
 
 function limitJson(rate: Rate | undefined): unknown {
   if (rate === undefined) return { unlimited: true };
+  if (rate.kind === 'concurrency') return { concurrency: { max: rate.max } };
   const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
   if (rate.kind === 'window') {
     return {

@@ -71,6 +71,9 @@ export function limitPart(name: string, place: number): string {
 /** The part for a candidate. */
 export const CANDIDATE_PART = '~c';
 
+/** The shape of a limit on concurrent requests. */
+const CONCURRENCY_PART = '%holds';
+
 /** Names of the time zone whose days are those of the epoch. */
 const UTC: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
 
@@ -82,6 +85,7 @@ const UTC: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
  */
 export function shapePart(rate: Rate): string {
   if (rate.kind === 'token_bucket') return '';
+  if (rate.kind === 'concurrency') return CONCURRENCY_PART;
   const { calendar, lengthMicros } = rate;
   if (calendar === undefined || (calendar.unit === 'day' && UTC.has(calendar.timeZone))) {
     return `%${lengthMicros / UNIT_MICROS.second}`;

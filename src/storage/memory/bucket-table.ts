@@ -14,6 +14,8 @@ export interface BucketTableOptions {
   readonly maxBuckets: number;
   /** Maximum bytes, as estimated by {@link bucketBytes}. */
   readonly maxBytes: number;
+  /** Returns the bytes that something else uses of `maxBytes`; 0 by default. */
+  readonly otherBytes?: () => number;
 }
 
 /**
@@ -71,7 +73,7 @@ export class BucketTable {
   private moves = 0;
   private movesAtRead = 0;
   private readonly records = new BucketRecords();
-  private readonly index = new KeyIndex(this.records);
+  private readonly index = new KeyIndex<KeyWords>(this.records);
   private readonly heap = new ExpiryHeap(this.records);
 
   constructor(options: BucketTableOptions) {
@@ -181,7 +183,8 @@ export class BucketTable {
 
   /** Returns a record for the latest key. Evicts another bucket if the table is full. */
   private claim(tokenMicros: number): Slot {
-    const { maxBuckets, maxBytes } = this.options;
+    const { maxBuckets, otherBytes } = this.options;
+    const maxBytes = this.options.maxBytes - (otherBytes?.() ?? 0);
     const { words } = this.lookup;
     const bytes = recordBytes(words.count) + INDEX_BYTES;
     while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes)) {

@@ -1,18 +1,24 @@
-import type { BucketRecords } from './bucket-records.js';
-import type { KeyWords } from './key-words.js';
 import type { Slot } from './record-arena.js';
 
 const CHUNK_BITS = 13;
 const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
 const FIRST_CHAINS = 16;
 
+/** The records of a {@link KeyIndex}. Each stores its hash, and the next record of its chain. */
+export interface ChainedRecords<Key> {
+  hashOf(slot: Slot): number;
+  nextOf(slot: Slot): Slot;
+  setNext(slot: Slot, next: Slot): void;
+  isNamed(slot: Slot, key: Key): boolean;
+}
+
 /**
  * Finds records by key with linear hashing (Litwin 1980). There is one chain per record on average. Each further
  * insertion splits one chain in two, so that growth never rehashes the whole table. The records themselves form the
  * chains, and removed records leave no tombstones. The number of chains never shrinks, and each takes four bytes.
  */
-export class KeyIndex {
-  private readonly records: BucketRecords;
+export class KeyIndex<Key extends { readonly hash: number }> {
+  private readonly records: ChainedRecords<Key>;
   /** First record of each chain, or -1, in chunks. */
   private readonly heads: Int32Array[] = [];
   private chains = 0;
@@ -20,7 +26,7 @@ export class KeyIndex {
   private mask = FIRST_CHAINS - 1;
   private count = 0;
 
-  constructor(records: BucketRecords) {
+  constructor(records: ChainedRecords<Key>) {
     this.records = records;
     while (this.chains < FIRST_CHAINS) this.addChain();
   }
@@ -30,7 +36,7 @@ export class KeyIndex {
   }
 
   /** Returns the record with this key, or -1. */
-  find(key: KeyWords): Slot {
+  find(key: Key): Slot {
     const { records } = this;
     let slot = this.head(this.chainOf(key.hash));
     while (slot >= 0 && !records.isNamed(slot, key)) slot = records.nextOf(slot);

@@ -1,8 +1,10 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { decide } from '../../limiter/decide.js';
+import { decide, outcomeOf } from '../../limiter/decide.js';
+import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
+import { HoldTable } from './hold-table.js';
 import type { Slot } from './record-arena.js';
 
 /** Settings of {@link MemoryStore}. */
@@ -11,11 +13,14 @@ export interface MemoryStoreOptions {
   readonly clock: Clock;
   /** Maximum number of buckets (MEMORY_MAX_BUCKETS). */
   readonly maxBuckets: number;
-  /** Maximum estimated bytes of buckets (MEMORY_MAX_BYTES). */
+  /** Maximum estimated bytes of buckets and holds (MEMORY_MAX_BYTES). Holds use at most a quarter. */
   readonly maxBytes: number;
   /** Whether windows count the hits of denied requests, as in envoyproxy/ratelimit. */
   readonly countDeniedHits: boolean;
 }
+
+/** Share of the bytes that holds may use. */
+const HOLDS_SHARE = 1 / 4;
 
 /** Maximum number of items that are compared pairwise to find repeated keys; larger requests use maps. */
 const MAX_COMPARED_ITEMS = 8;
@@ -25,9 +30,12 @@ const MAX_COMPARED_ITEMS = 8;
  * bucket that will be full soonest, and counts it in `evictions`.
  */
 export class MemoryStore implements BucketStore {
+  /** Number of holds since start for which there was no memory. Their takes are limited. */
+  refusedHolds = 0;
   private readonly clock: Clock;
   private readonly countDeniedHits: boolean;
   private readonly table: BucketTable;
+  private readonly holds: HoldTable;
   // Scratch space of one request; reused.
   private readonly pool: RunningBucket[] = [];
   private readonly buckets: RunningBucket[] = [];
@@ -43,7 +51,9 @@ export class MemoryStore implements BucketStore {
     this.clock = options.clock;
     this.countDeniedHits = options.countDeniedHits;
     const { clock, maxBuckets, maxBytes } = options;
-    this.table = new BucketTable({ clock, maxBuckets, maxBytes });
+    const holds = new HoldTable(maxBytes * HOLDS_SHARE, () => clock.monotonicMicros());
+    this.holds = holds;
+    this.table = new BucketTable({ clock, maxBuckets, maxBytes, otherBytes: () => holds.bytes });
   }
 
   /** Number of buckets now. */
@@ -51,9 +61,9 @@ export class MemoryStore implements BucketStore {
     return this.table.size;
   }
 
-  /** Estimated bytes of the buckets. */
+  /** Estimated bytes of the buckets and holds. */
   get bytes(): number {
-    return this.table.bytes;
+    return this.table.bytes + this.holds.bytes;
   }
 
   /** Number of buckets evicted before they were full, since start. */
@@ -65,6 +75,7 @@ export class MemoryStore implements BucketStore {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;
     const { buckets, findings } = this;
+    if (this.holds.size > 0) this.holds.expire(tokenMicros);
     this.load(items);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
     // Most requests have one item.
@@ -80,14 +91,35 @@ export class MemoryStore implements BucketStore {
 
   /** Stores the change of an item, and returns its outcome. */
   private keep(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
+    const { key, rate } = item;
     const bucket = this.buckets[i] as RunningBucket;
-    if (bucket.dirty || bucket.repaired) {
-      this.table.write(item.key, bucket, i, tokenMicros, this.slots[i]);
+    if (rate.kind !== 'concurrency' && (bucket.dirty || bucket.repaired)) {
+      this.table.write(key, bucket, i, tokenMicros, this.slots[i]);
       bucket.dirty = false;
       bucket.repaired = false;
     }
-    const { rate, hits } = item;
-    return rate.outcome(hits, this.findings[i] as TakeSnapshot, rate.nowOf(tokenMicros, windowMicros));
+    const nowMicros = rate.nowOf(tokenMicros, windowMicros);
+    const outcome = outcomeOf(item, this.findings[i] as TakeSnapshot, nowMicros);
+    if (outcome.hold !== undefined) this.keepHold(item, outcome, nowMicros);
+    return outcome;
+  }
+
+  private hasRoomForHold(key: string, rate: Rate, hits: number): boolean {
+    const fits = this.holds.hasRoomFor(key, rate.kind === 'concurrency' ? hits : 1);
+    if (!fits) this.refusedHolds++;
+    return fits;
+  }
+
+  private keepHold(
+    { key, rate, hits, holds, settles }: TakeItem,
+    outcome: TakeOutcome,
+    nowMicros: number,
+  ): void {
+    const slots = rate.kind === 'concurrency' ? hits : 1;
+    if (outcome.hold === 'placed' && holds !== undefined) {
+      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots);
+    }
+    if (outcome.hold === 'settled' && settles !== undefined) this.holds.settle(settles, slots);
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
@@ -96,14 +128,20 @@ export class MemoryStore implements BucketStore {
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     const many = items.length > MAX_COMPARED_ITEMS;
     for (let i = 0; i < items.length; i++) {
-      const { key } = items[i] as TakeItem;
+      const { key, rate, hits, holds, settles } = items[i] as TakeItem;
       let bucket = many ? undefined : this.findEarlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
-        slots[i] = table.read(key, bucket, i);
+        if (rate.kind === 'concurrency') {
+          bucket.load(0, 0, this.holds.countOf(key));
+          slots[i] = -1;
+        } else slots[i] = table.read(key, bucket, i);
         if (many) bucket = this.firstSeen(key, slots[i] as Slot, bucket);
       } else slots[i] = -1;
       buckets[i] = bucket;
+      const finding = findings[i] as TakeSnapshot;
+      if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles);
+      if (holds !== undefined) finding.holdFits = this.hasRoomForHold(key, rate, hits);
     }
     if (!many) return;
     this.seenKept.clear();

@@ -4,9 +4,9 @@ import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
-import type { RedisKeys } from './redis-key.js';
+import { holdsKey, type RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
-import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
+import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
 import { append, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
@@ -192,20 +192,19 @@ export class TakeBatch implements Linked<TakeBatch> {
       this.addPending(items, deadlineMicros, last, resolve);
       return;
     }
-    const indexes: number[] = [];
-    const group = new TakeGroup(items, indexes, this.countDeniedHits);
+    const group = new TakeGroup(items, this.countDeniedHits);
     this.steps = append(this.steps, group);
     this.load += items.length;
     this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
-      const { rate, hits, refund, enforcement, undoMark, allowSurplus } = items[i] as TakeItem;
-      if (refund) this.hasRefund = true;
-      const slot = this.slotOf(items[i] as TakeItem);
+      const item = items[i] as TakeItem;
+      const hold = item.settles ?? item.holds;
+      if (item.refund) this.hasRefund = true;
+      const slot = this.slotOf(item);
       setLastStep(slot, group);
-      indexes.push(
-        slot.index,
-        this.arguments.indexOf(rate, hits, refund, enforcement, undoMark, allowSurplus),
-      );
+      const index = this.arguments.indexOf(item);
+      if (hold === undefined) group.addItem(slot.index, index);
+      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, hold.id);
       if ((i + 1) % ITEMS_PER_SLICE === 0) {
         yield;
         if (!this.hasPending) return;
@@ -253,7 +252,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       const { step, items } = take;
       if (!step.started) at = step.start(values, at, nowMicros);
       const result =
-        step instanceof TakeGroup ? step.next(nowMicros) : [step.next(items[0] as TakeItem, nowMicros)];
+        step instanceof TakeGroup ? step.next(nowMicros) : [step.next(items[0] as RunItem, nowMicros)];
       if (take.resolve !== undefined) this.settle(take, result);
     }
   }
@@ -288,7 +287,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     return waiting;
   }
 
-  private addRun(item: TakeItem): TakeRun {
+  private addRun(item: RunItem): TakeRun {
     const slot = this.slotOf(item);
     const open = slot.last;
     if (open instanceof TakeRun && open.accepts(item) && open.count < MAX_ENCODED) {
@@ -297,7 +296,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       return open;
     }
     // The enforcement of a single item does not affect the bucket.
-    const ask = this.arguments.indexOf(item.rate, item.hits, false, 'enforce');
+    const ask = this.arguments.indexOf(item, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     setLastStep(slot, run);
     this.steps = append(this.steps, run);
@@ -317,7 +316,13 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.takes = append(this.takes, { items, deadlineMicros, step, resolve });
   }
 
-  private slotOf(item: TakeItem): BucketSlot {
+  /** Returns the set of holds of a bucket. The bucket of a limit on concurrent requests is such a set. */
+  private holdSlotOf(item: TakeItem): BucketSlot {
+    const { key, tagLength, rate } = item;
+    return this.slotOf(rate.kind === 'concurrency' ? item : { key: holdsKey(key), tagLength, rate });
+  }
+
+  private slotOf(item: Pick<TakeItem, 'key' | 'tagLength' | 'rate'>): BucketSlot {
     const { key, rate } = item;
     let slot = this.knownSlot(key);
     if (slot !== undefined) return slot;
@@ -353,9 +358,7 @@ export class TakeBatch implements Linked<TakeBatch> {
           encodeNumber(step.slot.index) + encodeNumber(step.argumentIndex) + encodeNumber(step.encodedCount);
         continue;
       }
-      const { indexes } = step;
-      text += ZERO + encodeNumber(indexes.length / 2) + encodeNumber(step.count);
-      for (const index of indexes) text += encodeNumber(index);
+      text += ZERO + encodeNumber(step.itemCount) + encodeNumber(step.count) + step.encodedItems;
     }
     return text;
   }

@@ -1,6 +1,8 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { decide } from '../../limiter/decide.js';
+import { decide, outcomeOf } from '../../limiter/decide.js';
+import type { HoldId } from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
+import { encodeNumber } from './take-script.js';
 
 /** Integers in the reply for each item. */
 const INTEGERS_PER_ITEM = 3;
@@ -14,21 +16,36 @@ const findings: TakeSnapshot[] = [];
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];
-  /** Indexes of keys and arguments in the call, alternating, from 1. */
-  readonly indexes: readonly number[];
+  /** Items that were added, in the form of take.lua, and their number. */
+  encodedItems = '';
+  itemCount = 0;
   count = 1;
   /** Whether another equal request can join, because no later take uses the group's buckets. */
   open = true;
   /** Whether {@link start} was called. */
   started = false;
   private readonly buckets: RunningBucket[] = [];
+  /** For each item that settles a hold: when the hold was taken, or -1. */
+  private readonly takenMicros: number[] = [];
   private readonly countDeniedHits: boolean;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. */
-  constructor(items: readonly TakeItem[], indexes: readonly number[], countDeniedHits: boolean) {
+  constructor(items: readonly TakeItem[], countDeniedHits: boolean) {
     this.items = items;
-    this.indexes = indexes;
     this.countDeniedHits = countDeniedHits;
+  }
+
+  /** Adds the next item: the indexes of its key and its arguments in the call, from 1. */
+  addItem(key: number, ask: number): void {
+    this.encodedItems += encodeNumber(key) + encodeNumber(ask);
+    this.itemCount++;
+  }
+
+  /** Adds the next item, with a hold in the set with the index `holds`. No other request can join the group. */
+  addHoldItem(key: number, ask: number, holds: number, id: HoldId): void {
+    this.addItem(key, ask);
+    this.encodedItems += encodeNumber(holds) + id;
+    this.open = false;
   }
 
   /** Returns whether a request has the same items as the requests of the group. */
@@ -41,7 +58,9 @@ export class TakeGroup {
 
   /** Number of integers in the reply. */
   get replyLength(): number {
-    return INTEGERS_PER_ITEM * this.items.length;
+    let settlements = 0;
+    for (let i = 0; i < this.items.length; i++) if (this.items[i]?.settles !== undefined) settlements++;
+    return INTEGERS_PER_ITEM * this.items.length + settlements;
   }
 
   /** Reads the reply to this group, starting at `at`. Returns the index after it. */
@@ -49,32 +68,36 @@ export class TakeGroup {
     this.started = true;
     const { items, buckets } = this;
     const byKey = new Map<string, RunningBucket>();
+    let from = at;
     for (let i = 0; i < items.length; i++) {
-      const { key } = items[i] as TakeItem;
+      const { key, settles } = items[i] as TakeItem;
       let bucket = byKey.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
-        const from = at + INTEGERS_PER_ITEM * i;
         loadFound(bucket, values, from, nowMicros);
         byKey.set(key, bucket);
       }
       buckets.push(bucket);
+      from += INTEGERS_PER_ITEM;
+      if (settles !== undefined) this.takenMicros[i] = values[from++] as number;
     }
-    return at + this.replyLength;
+    return from;
   }
 
   /** Returns the outcomes of the next request of the group. */
   next(nowMicros: number): TakeOutcome[] {
     const { items, buckets } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
+    this.takenMicros.forEach((micros, i) => {
+      (findings[i] as TakeSnapshot).takenMicros = micros;
+    });
     decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
       const bucket = buckets[i] as RunningBucket;
       // The next request finds the state that this one leaves.
       if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
-      const { rate, hits } = items[i] as TakeItem;
-      outcomes[i] = rate.outcome(hits, findings[i] as TakeSnapshot, nowMicros);
+      outcomes[i] = outcomeOf(items[i] as TakeItem, findings[i] as TakeSnapshot, nowMicros);
     }
     return outcomes;
   }

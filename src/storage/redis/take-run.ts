@@ -1,18 +1,23 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
-import { isCharge, type Rate } from '../../limiter/rate.js';
+import { isCharge, type Rate, type TimedRate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
 
+/** An item of a {@link TakeRun}. */
+export type RunItem = TakeItem & { readonly rate: TimedRate };
+
 /**
  * Returns whether requests with one item can form a {@link TakeRun}. Each of them must find the state that the previous
- * request left, so refunds and charges cannot.
+ * request left, so refunds and charges cannot. Holds cannot, either, because each has its own id.
  */
-export function mayRun({ rate, hits, refund }: TakeItem): boolean {
-  if (refund || isCharge(rate, hits, refund)) return false;
+export function mayRun(item: TakeItem): item is RunItem {
+  const { rate, hits, refund, holds } = item;
+  if (refund || holds !== undefined || isCharge(rate, hits, refund) || rate.kind === 'concurrency')
+    return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 
@@ -49,7 +54,7 @@ export function depthOf(rate: Rate): number {
  * one after it. From the reply, {@link next} computes each outcome exactly.
  */
 export class TakeRun {
-  readonly item: TakeItem;
+  readonly item: RunItem;
   readonly slot: BucketSlot;
   /** Index of the arguments in the call, from 1. */
   readonly argumentIndex: number;
@@ -66,7 +71,7 @@ export class TakeRun {
   /** Whether windows count the hits of denied requests. */
   private readonly countDeniedHits: boolean;
 
-  constructor(item: TakeItem, slot: BucketSlot, argumentIndex: number, countDeniedHits: boolean) {
+  constructor(item: RunItem, slot: BucketSlot, argumentIndex: number, countDeniedHits: boolean) {
     this.item = item;
     this.countDeniedHits = countDeniedHits;
     this.slot = slot;
@@ -126,7 +131,7 @@ export class TakeRun {
   }
 
   /** Returns the outcome of the next request of the run; `item` is the request's own item. */
-  next(item: TakeItem, nowMicros: number): TakeOutcome {
+  next(item: RunItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { state } = this;
     if (state.whole < 0) return this.nextWithSurplus(item, nowMicros);
@@ -143,7 +148,7 @@ export class TakeRun {
   }
 
   /** Variant of {@link next} for a bucket with a surplus, which decides the request again. */
-  private nextWithSurplus(item: TakeItem, nowMicros: number): TakeOutcome {
+  private nextWithSurplus(item: RunItem, nowMicros: number): TakeOutcome {
     const { state } = this;
     const { rate, hits } = item;
     const unit =

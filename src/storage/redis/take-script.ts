@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
-import type { Enforcement } from '../../limiter/bucket-store.js';
+import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
+import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 
@@ -11,7 +12,7 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
+const PARTS = ['take', 'take-runs', 'take-levels', 'take-holds', 'take-groups'].map(
   (name) => `src/storage/redis/script/${name}.lua`,
 );
 
@@ -59,15 +60,19 @@ const MAX_COMPARED_ARGUMENTS = 16;
 const [TAKE, PEEK, REFUND, CHARGE, UNDO, SURPLUS] = [0, 1, 2, 3, 4, 5];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
+const HOLD_FOLLOWS = 40;
+const SETTLEMENT_FOLLOWS = 80;
+
+/** The properties of an item that its arguments contain; see {@link TakeItem}. */
+export type AskedItem = Pick<
+  TakeItem,
+  'rate' | 'hits' | 'refund' | 'enforcement' | 'undoMark' | 'allowSurplus' | 'holds' | 'settles'
+>;
 
 /** Distinct arguments in a batch. */
 interface TakeArguments {
-  readonly rate: Rate;
-  readonly hits: number;
-  readonly refund: boolean;
+  readonly item: AskedItem;
   readonly enforcement: Enforcement;
-  readonly undoMark: number | undefined;
-  readonly allowSurplus: boolean;
   readonly index: number;
 }
 
@@ -101,31 +106,23 @@ export class TakeArgumentTable {
     for (const ask of this.list) this.write(args, ask);
   }
 
-  /** Returns the index of the arguments, from 1. `undoMark` and `allowSurplus` are those of TakeItem. */
-  indexOf(
-    rate: Rate,
-    hits: number,
-    refund: boolean,
-    enforcement: Enforcement,
-    undoMark?: number,
-    allowSurplus = false,
-  ): number {
+  /** Returns the index of the arguments of an item, from 1. */
+  indexOf(item: AskedItem, enforcement = item.enforcement): number {
     const { last } = this;
-    if (last !== undefined && equal(last, rate, hits, refund, enforcement, undoMark, allowSurplus))
-      return last.index;
-    const known = last === undefined ? NONE : this.listOf(rate, last);
+    if (last !== undefined && equal(last, item, enforcement)) return last.index;
+    const known = last === undefined ? NONE : this.listOf(item.rate, last);
     let ask: TakeArguments | undefined;
     for (let i = 0; i < known.length && i < MAX_COMPARED_ARGUMENTS; i++) {
       const candidate = known[i] as TakeArguments;
-      if (equal(candidate, rate, hits, refund, enforcement, undoMark, allowSurplus)) {
+      if (equal(candidate, item, enforcement)) {
         ask = candidate;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { rate, hits, refund, enforcement, undoMark, allowSurplus, index: this.list.length + 1 };
+      ask = { item, enforcement, index: this.list.length + 1 };
       this.list = append(this.list, ask);
-      this.byRate?.set(rate, append(known, ask));
+      this.byRate?.set(item.rate, append(known, ask));
     }
     this.last = ask;
     return ask.index;
@@ -133,21 +130,25 @@ export class TakeArgumentTable {
 
   /** Returns the known arguments with a rate; `first` is the first one of the batch. */
   private listOf(rate: Rate, first: TakeArguments): TakeArguments[] {
-    this.byRate ??= new Map([[first.rate, [first]]]);
+    this.byRate ??= new Map([[first.item.rate, [first]]]);
     return this.byRate.get(rate) ?? NONE;
   }
 
-  private write(
-    args: string[],
-    { rate, hits, refund, enforcement, undoMark, allowSurplus }: TakeArguments,
-  ): void {
+  private write(args: string[], { item, enforcement }: TakeArguments): void {
+    const { rate, hits, refund, undoMark, allowSurplus = false, holds, settles } = item;
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
-    const following = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
-    const refundKind = undoMark !== undefined ? UNDO : allowSurplus ? SURPLUS : REFUND;
+    const following =
+      (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) +
+      (calendar === undefined ? 0 : CALENDAR_FOLLOWS) +
+      (holds === undefined ? 0 : HOLD_FOLLOWS) +
+      (settles === undefined ? 0 : SETTLEMENT_FOLLOWS);
+    const undoes = undoMark !== undefined || settles !== undefined;
+    const refundKind = undoes ? UNDO : allowSurplus ? SURPLUS : REFUND;
     const what = charge ? CHARGE : refund ? refundKind : hits === 0 ? PEEK : TAKE;
     args.push(String(what + following), ENFORCEMENT[enforcement]);
-    if (rate.kind === 'window') {
+    if (rate.kind === 'concurrency') args.push('0', String(rate.max), '0', String(hits), '0');
+    else if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
       args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
       if (rate.maxDebt > 0) args.push(String(rate.maxCountWithDebt), '0');
@@ -163,30 +164,37 @@ export class TakeArgumentTable {
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
-    if (what === UNDO || what === SURPLUS) {
-      args.push(String(rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros));
+    if (holds !== undefined) args.push(String(holds.lifetimeMillis), String(hits));
+    if (settles !== undefined) {
+      const { lifetimeMillis, amount, fullMicros } = settles;
+      args.push(String(lifetimeMillis), String(amount), String(fullMicros));
+      args.push(String(settlementOf(item, settles, 0).fullMicros ?? 0));
     }
-    if (what === UNDO) args.push(String(undoMark));
+    if (what === UNDO || what === SURPLUS) args.push(String(maxSurplusOf(rate)));
+    if (what === UNDO && settles === undefined) args.push(String(undoMark));
     if (calendar === undefined) return;
     for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
   }
 }
 
-function equal(
-  ask: TakeArguments,
-  rate: Rate,
-  hits: number,
-  refund: boolean,
-  enforcement: Enforcement,
-  undoMark: number | undefined,
-  allowSurplus: boolean,
-): boolean {
+/** Returns the maximum surplus, in whole microseconds, or in hits of a window. */
+function maxSurplusOf(rate: Rate): number {
+  if (rate.kind === 'concurrency') return 0;
+  return rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros;
+}
+
+/** Returns whether an item has the same arguments. Two settlements never do. */
+function equal(known: TakeArguments, item: AskedItem, enforcement: Enforcement): boolean {
+  const ask = known.item;
   return (
-    ask.rate === rate &&
-    ask.hits === hits &&
-    ask.refund === refund &&
-    ask.enforcement === enforcement &&
-    ask.undoMark === undoMark &&
-    ask.allowSurplus === allowSurplus
+    ask.rate === item.rate &&
+    ask.hits === item.hits &&
+    ask.refund === item.refund &&
+    known.enforcement === enforcement &&
+    ask.undoMark === item.undoMark &&
+    ask.allowSurplus === item.allowSurplus &&
+    ask.holds?.lifetimeMillis === item.holds?.lifetimeMillis &&
+    ask.settles === undefined &&
+    item.settles === undefined
   );
 }

@@ -47,6 +47,10 @@ export function outcomesBeforeTake(
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
+    if (rate.kind === 'concurrency') {
+      const inFlight = Math.max(0, outcome.used - hits);
+      return { ...outcome, used: inFlight, remaining: Math.max(0, rate.max - inFlight) };
+    }
     // A limit in a list of limits reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
     if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {

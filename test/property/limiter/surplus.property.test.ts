@@ -1,7 +1,7 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { MAX_UINT32, type Rate } from '../../../src/limiter/rate.js';
+import { MAX_UINT32, type Rate, type TimedRate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -62,7 +62,10 @@ test('a surplus lasts until its last hit, does not refill, and never exceeds its
           expectAtMost(remaining, now + hits + 1);
           if (kind === 'refund') expectAtMost(remaining, Math.max(now, rate.reportedLimit));
           else if (isOver)
-            expectSame(remaining, Math.max(now, Math.min(now + hits, rate.reportedLimit + rate.maxSurplus)));
+            expectSame(
+              remaining,
+              Math.max(now, Math.min(now + hits, rate.reportedLimit + (rate as TimedRate).maxSurplus)),
+            );
         }
       }
       // A surplus lasts at most one day.

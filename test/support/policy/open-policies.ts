@@ -32,7 +32,7 @@ export async function openPoliciesOf<P extends LoadingPolicyProvider>(
           .current()
           ?.domains.get(domain)
           ?.match([{ key, value: 'v' }]).rules[0] ?? {};
-      return rate?.kind === 'token_bucket' ? rate.maxTokens : rate?.requestsPerUnit;
+      return rate?.reportedLimit;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Rate } from '../../../src/limiter/rate.js';
+import type { Rate, TimedRate } from '../../../src/limiter/rate.js';
 import { costWhole } from '../../../src/limiter/token-bucket.js';
 import { expectAtLeast, expectAtMost, expectSame } from '../assert/quick-expect.js';
 
@@ -23,13 +23,13 @@ export type FinalState = 'admitted' | 'returned' | 'lost' | 'kept';
 
 /** A bucket of the model. */
 class ModelBucket {
-  readonly #rate: Rate;
+  readonly #rate: TimedRate;
   /** Time at which a token bucket is full, or the start of a window and its count. */
   #whole = 0;
   #count = 0;
 
   constructor(rate: Rate) {
-    this.#rate = rate;
+    this.#rate = rate as TimedRate;
   }
 
   /**
@@ -89,11 +89,11 @@ class ModelBucket {
  * All changes to one bucket on one server, with their possible results. A token takes a whole number of microseconds.
  */
 export class BucketLedger {
-  readonly rate: Rate;
+  readonly rate: TimedRate;
   readonly entries: Entry[] = [];
 
   constructor(rate: Rate) {
-    this.rate = rate;
+    this.rate = rate as TimedRate;
   }
 
   /**

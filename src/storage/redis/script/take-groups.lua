@@ -1,11 +1,14 @@
--- Fourth part of the script. The header of take.lua describes the whole script.
+-- Fifth part of the script. The header of take.lua describes the whole script.
 
 -- Groups: `count` equal requests with the same items, one or more. The items apply in order to the running state. A denied request gives
 -- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
 
 -- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed,
--- `nowOwes` whether a debt must stay unchanged, `nowEnds` when a surplus expires, and `limitedAt` which items were limited.
+-- `nowOwes` whether a debt must stay unchanged, and `nowEnds` when a surplus expires. `limitedAt` tells for each item whether it was limited,
+-- and `fullAt` when the bucket would have been full without it. For a settlement, `takenAt` tells when the hold was taken, and `removed` is
+-- the number of slots that it gave back.
 local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
+local fullAt, takenAt, removed = {}, {}, {}
 -- Whether the request changed anything that must be stored.
 local moved
 
@@ -27,11 +30,15 @@ local function readTokens(k, ask)
 end
 
 -- Takes the cost of an ask. Returns whether the item was limited.
-local function takeTokens(k, ask)
+local function takeTokens(k, ask, i)
   local w, c, outside = readTokens(k, ask)
   local what = ask.what
+  fullAt[i] = math.max(now, w)
+  if ask.settles and takenAt[i] < 0 then return false end
   if what == 2 then
-    local cost, mark, most = ask.cost, ask.mark, now - ask.over
+    local cost, most = ask.cost, now - ask.over
+    local mark = ask.settles and takenAt[i] or ask.mark
+    local from = ask.settles and ask.fullAfter or mark
     if mark then
       -- An undo has no effect if a smaller limit or the maximum debt has cut the state off, because the rest may include other
       -- callers' takes.
@@ -39,7 +46,7 @@ local function takeTokens(k, ask)
       -- A bucket with a surplus has not refilled since the take.
       if w >= now then
         most = now
-        if now > mark then cost = cost - now + mark end
+        if now > from then cost = cost - now + from end
       end
     end
     if cost * ask.unit + ask.costCarry <= 0 or w < most or (w == most and c == 0) then return false end
@@ -61,11 +68,15 @@ local function takeTokens(k, ask)
   return false
 end
 
-local function countHits(k, ask, hits)
+local function countHits(k, ask, hits, i)
+  fullAt[i] = 0
+  if ask.settles then ask.mark = inSameWindow(takenAt[i], ask) and ask.start or -1 end
   local before, owes = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
   if owes ~= nil then nowOwes[k] = owes end
   local after, limited, changes
-  if ask.what == 3 and hits > 0 then
+  if ask.what == 3 and ask.settles and ask.mark ~= ask.start then
+    after, limited, changes = before, false, false
+  elseif ask.what == 3 and hits > 0 then
     after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
   else
     after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
@@ -75,6 +86,25 @@ local function countHits(k, ask, hits)
   return limited
 end
 
+-- Takes slots of a limit on concurrent requests, or gives them back. Returns whether the item was limited.
+local function takeSlots(k, ask, i)
+  fullAt[i] = 0
+  local count = nowPart[k]
+  if ask.what == 2 then
+    if removed[i] > 0 then nowPart[k], dirty[k] = math.max(0, count - removed[i]), true end
+    return false
+  end
+  if ask.cost > 0 then nowPart[k], dirty[k] = count + ask.cost, true end
+  return count + math.max(1, ask.cost) > ask.fill
+end
+
+-- Applies an item to the running state of its key. Returns whether it was limited.
+local function apply(k, ask, i)
+  if ask.unit > 0 then return takeTokens(k, ask, i) end
+  if ask.unit < 0 then return countHits(k, ask, ask.cost, i) end
+  return takeSlots(k, ask, i)
+end
+
 -- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends.
 local function foldDebt(k, ask)
   if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
@@ -82,33 +112,37 @@ local function foldDebt(k, ask)
   nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
 end
 
+-- Returns whether an item keeps its take when its request is denied: a candidate does, unless it is a hold.
+local function isKept(ask)
+  return ask.enforcement == 3 and not ask.hasHold
+end
+
 -- Applies a denied request: windows count its hits, and candidates keep their takes. No other item uses a candidate's bucket.
 local function deny(ks, items)
   for i = 1, #ks do
-    if items[i].enforcement ~= 3 then begin(ks[i]) end
+    if not isKept(items[i]) then begin(ks[i]) end
   end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     -- Refunds and charges of a denied request have no effect. A cost of 0 hits is a peek.
-    if ask.enforcement == 3 then
-      -- A candidate keeps its decision.
+    if isKept(ask) or ask.unit == 0 then
+      -- Nothing more to undo.
     elseif ask.unit < 0 then
-      countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0)
+      countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0, i)
     elseif not limitedAt[i] then
       readTokens(k, ask)
     end
   end
 end
 
--- Decides one request.
+-- Decides one request. Returns whether it is denied.
 local function decide(ks, items)
   local enforceLimited, quotaItems, quotaLimited = false, 0, 0
   moved = false
   for i = 1, #ks do begin(ks[i]) end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    local limited
-    if ask.unit < 0 then limited = countHits(k, ask, ask.cost) else limited = takeTokens(k, ask) end
+    local limited = apply(k, ask, i)
     limitedAt[i] = limited
     if ask.enforcement == 2 then
       quotaItems = quotaItems + 1
@@ -117,7 +151,8 @@ local function decide(ks, items)
       enforceLimited = true
     end
   end
-  if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then deny(ks, items) end
+  local denied = enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited)
+  if denied then deny(ks, items) end
   for i = 1, #ks do
     local k = ks[i]
     -- Rounding alone is not stored.
@@ -128,6 +163,18 @@ local function decide(ks, items)
       -- A surplus also restores what a smaller limit had cut off, so the levels end.
       if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
     end
+  end
+  return denied
+end
+
+-- Places the holds of an allowed request. `holds` has the key of the set and the id for each item with a hold.
+local function placeHolds(ks, items, holds)
+  for i = 1, #ks do
+    local ask, hold = items[i], holds[i]
+    if hold and not ask.settles then
+      if ask.unit == 0 or not limitedAt[i] then place(hold.set, hold.id, ask, fullAt[i]) end
+    end
+    if ask.unit == 0 then slots[ks[i]] = part[ks[i]] end
   end
 end
 
@@ -165,12 +212,21 @@ local function takeAtOnce(ks, items, count)
   end
 end
 
-local function group(ks, items, count)
+local function group(ks, items, count, holds)
   for i = 1, #ks do
-    local k = ks[i]
-    if not unit[k] then load(k, items[i]) end
+    local k, ask = ks[i], items[i]
+    if ask.unit == 0 then
+      unit[k], whole[k], part[k] = 0, 0, countHolds(k)
+    elseif not unit[k] then
+      load(k, ask)
+    end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
+    if ask.settles then
+      takenAt[i], removed[i] = settle(holds[i].set, holds[i].id, ask)
+      filled = filled + 1
+      reply[filled] = takenAt[i]
+    end
   end
   local left = count
   if count > 1 then
@@ -183,7 +239,8 @@ local function group(ks, items, count)
   -- If one request has no effect, the next one finds the same state and has no effect, either.
   moved = true
   while left > 0 and moved do
-    decide(ks, items)
+    local denied = decide(ks, items)
+    if holds and not denied then placeHolds(ks, items, holds) end
     left = left - 1
   end
 end
@@ -214,12 +271,18 @@ while at <= #steps do
     end
   else
     local count = (g * 64 + h) * 64 + i - ZEROS
-    local ks, items = {}, {}
+    local ks, items, holds = {}, {}, nil
     for item = 1, n do
       a, b, c, d, e, f = byte(steps, at, at + 5)
       ks[item], items[item], at = (a * 64 + b) * 64 + c - ZEROS, asks[(d * 64 + e) * 64 + f - ZEROS], at + 6
+      if items[item].hasHold then
+        a, b, c = byte(steps, at, at + 2)
+        holds = holds or {}
+        holds[item] = { set = (a * 64 + b) * 64 + c - ZEROS, id = sub(steps, at + 3, at + 26) }
+        at = at + 27
+      end
     end
-    group(ks, items, count)
+    group(ks, items, count, holds)
   end
 end
 

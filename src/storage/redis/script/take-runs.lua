@@ -50,6 +50,11 @@ local function inWindow(u, w, c, ask)
   return 0, false
 end
 
+-- Returns whether a time is in the window that contains now.
+local function inSameWindow(time, ask)
+  return time >= ask.start and time < ask.start - ask.unit
+end
+
 -- Returns the count after the hits of an ask, whether they exceed the limit, and whether the stored count changes.
 local function counted(count, ask, hits, owes)
   if ask.what == 2 then

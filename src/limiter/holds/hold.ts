@@ -1,0 +1,42 @@
+/** Random bits of a hold, as 24 hexadecimal digits (96 bits). Several holds of one request have different ids. */
+export type HoldId = string;
+
+/** Hexadecimal digits of a {@link HoldId}. */
+export const HOLD_ID_DIGITS = 24;
+
+/** Maximum number of slots that one item takes from a limit on concurrent requests. */
+export const MAX_SLOTS_PER_ITEM = 1000;
+
+/** Maximum lifetime of a hold, in milliseconds. */
+export const MAX_HOLD_MILLIS = 0xffff_ffff;
+
+/**
+ * Makes a take a hold: the store keeps what was taken, under an id, until it is settled or its lifetime ends. A hold of
+ * a limit on concurrent requests occupies its slots until then. A hold of a token bucket or a window is a reservation:
+ * the hits are an estimate, and the settlement corrects them.
+ */
+export interface HoldOrder {
+  readonly id: HoldId;
+  /** Time after which the hold expires, in milliseconds, from 1 to {@link MAX_HOLD_MILLIS}. */
+  readonly lifetimeMillis: number;
+}
+
+/**
+ * Applies an item only if a hold exists, and ends that hold. The item is a refund of the part of the hold that was not
+ * used, or a charge of the use above it. All fields must have the values of the hold, so that a changed token settles
+ * nothing.
+ */
+export interface Settlement extends HoldOrder {
+  /** Hits of the hold. */
+  readonly amount: number;
+  /** `TakeOutcome.fullMicros` of the hold; 0 for windows and limits on concurrent requests. */
+  readonly fullMicros: number;
+}
+
+/**
+ * Effect of an item on its hold:
+ * - `placed`: the take placed it.
+ * - `settled`: the item ended it.
+ * - `unknown`: there is no such hold, because it is settled, has expired, or never existed. The item changed nothing.
+ */
+export type HoldEffect = 'placed' | 'settled' | 'unknown';

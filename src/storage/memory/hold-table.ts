@@ -1,0 +1,149 @@
+import { expectState } from '../../invariant.js';
+import type { HoldOrder, Settlement } from '../../limiter/holds/hold.js';
+import { ExpiryHeap } from './expiry-heap.js';
+import { HoldId, HoldRecords } from './hold-records.js';
+import { KeyIndex } from './key-index.js';
+import type { Slot } from './record-arena.js';
+
+/** Bytes of a hold: its record (48), its hash chain (4), and its heap entry (12). */
+const HOLD_BYTES = 64;
+/** Bytes of a set, in addition to its key. */
+const SET_BYTES = 160;
+/** Maximum number of expired holds that one turn removes, which takes about 1 ms. */
+const MAX_EXPIRED_PER_TURN = 1000;
+
+/** The holds of one bucket. */
+interface HoldSet {
+  readonly key: string;
+  /** Index in the list of sets, which the holds of the set contain. */
+  readonly number: number;
+  count: number;
+}
+
+/**
+ * The holds of this process, by id. Records are bytes in chunks, so that the garbage collector does not visit each
+ * hold. Times are in microseconds of the monotonic clock.
+ *
+ * If more than half of the memory is used, a bucket may have at most as many holds as still fit. Many holds of one
+ * bucket can therefore not use up the memory for others.
+ */
+export class HoldTable {
+  readonly #maxBytes: number;
+  readonly #monotonicMicros: () => number;
+  readonly #records = new HoldRecords();
+  readonly #index = new KeyIndex<HoldId>(this.#records);
+  readonly #heap = new ExpiryHeap(this.#records);
+  readonly #sets = new Map<string, HoldSet>();
+  readonly #setsByNumber: (HoldSet | undefined)[] = [];
+  readonly #freeNumbers: number[] = [];
+  readonly #id = new HoldId();
+  #setBytes = 0;
+  #isExpiring = false;
+
+  constructor(maxBytes: number, monotonicMicros: () => number) {
+    this.#maxBytes = maxBytes;
+    this.#monotonicMicros = monotonicMicros;
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** Estimated bytes of the holds. */
+  get bytes(): number {
+    return this.#setBytes + HOLD_BYTES * this.size;
+  }
+
+  /** Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} now, and others in the next turns. */
+  expire(nowMicros: number): void {
+    for (let removed = 0; removed < MAX_EXPIRED_PER_TURN; removed++) {
+      if (this.#heap.size === 0 || this.#heap.topKey() > nowMicros) return;
+      this.#drop(this.#heap.top());
+    }
+    if (this.#isExpiring) return;
+    this.#isExpiring = true;
+    setImmediate(() => {
+      this.#isExpiring = false;
+      this.expire(this.#monotonicMicros());
+    });
+  }
+
+  /** Number of slots that are held in a bucket. Call {@link expire} before. */
+  countOf(key: string): number {
+    return this.#sets.get(key)?.count ?? 0;
+  }
+
+  /** Whether `slots` more holds of a bucket fit. */
+  hasRoomFor(key: string, slots: number): boolean {
+    const set = this.#sets.get(key);
+    const free = this.#maxBytes - this.bytes - (set === undefined ? setBytes(key) : 0);
+    if (HOLD_BYTES * slots > free) return false;
+    return 2 * this.bytes < this.#maxBytes || HOLD_BYTES * ((set?.count ?? 0) + slots) <= free;
+  }
+
+  /**
+   * Adds a hold of `hits` to a bucket. `takenMicros` is the time of the take on the clock of the rate, and `fullMicros`
+   * that of {@link Settlement}. With several `slots`, each of them is stored separately.
+   */
+  add(key: string, hold: HoldOrder, hits: number, takenMicros: number, fullMicros: number, slots = 1): void {
+    const set = this.#sets.get(key) ?? this.#createSet(key);
+    const endMicros = this.#monotonicMicros() + hold.lifetimeMillis * 1000;
+    for (let slot = 0; slot < slots; slot++) {
+      const record = this.#records.create(this.#id.load(hold.id, slot), set.number);
+      this.#records.store(record, { ...hold, amount: hits, fullMicros }, takenMicros);
+      this.#index.insert(record);
+      this.#heap.push(record, endMicros);
+      set.count++;
+    }
+  }
+
+  /** Returns when a hold was taken; -1 if there is no hold with all values of `settles`. */
+  takenMicrosOf(key: string, settles: Settlement): number {
+    const slot = this.#index.find(this.#id.load(settles.id, 0));
+    if (slot < 0 || this.#heap.keyOf(slot) <= this.#monotonicMicros()) return -1;
+    const isSame = this.#setOf(slot).key === key && this.#records.isHoldOf(slot, settles);
+    return isSame ? this.#records.takenMicrosOf(slot) : -1;
+  }
+
+  /** Removes a hold, with all its slots. */
+  settle(settles: Settlement, slots = 1): void {
+    for (let slot = 0; slot < slots; slot++) {
+      const found = this.#index.find(this.#id.load(settles.id, slot));
+      if (found >= 0) this.#drop(found);
+    }
+  }
+
+  #createSet(key: string): HoldSet {
+    const number = this.#freeNumbers.pop() ?? this.#setsByNumber.length;
+    const set = { key, number, count: 0 };
+    this.#setsByNumber[number] = set;
+    this.#sets.set(key, set);
+    this.#setBytes += setBytes(key);
+    return set;
+  }
+
+  #setOf(slot: Slot): HoldSet {
+    return this.#setsByNumber[this.#records.setOf(slot)] as HoldSet;
+  }
+
+  #drop(slot: Slot): void {
+    const set = this.#setOf(slot);
+    expectState(set.count > 0, 'the set of a hold is not empty');
+    if (--set.count === 0) {
+      this.#sets.delete(set.key);
+      this.#setsByNumber[set.number] = undefined;
+      this.#freeNumbers.push(set.number);
+      this.#setBytes -= setBytes(set.key);
+    }
+    this.#index.remove(slot);
+    this.#heap.remove(slot);
+    const moved = this.#records.remove(slot);
+    if (moved < 0) return;
+    this.#index.moved(moved, slot);
+    this.#heap.renumbered(slot);
+  }
+}
+
+function setBytes(key: string): number {
+  return SET_BYTES + 2 * key.length;
+}

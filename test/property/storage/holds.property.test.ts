@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type BucketStore,
+  type Enforcement,
+  StorageError,
+  type TakeItem,
+  type TakeOutcome,
+} from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
+import { settlingRate } from '../../../src/limiter/local-rate.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
+import { ClusterBench } from '../../support/limiter/cluster-bench.js';
+import { HoldModel } from '../../support/limiter/hold-model.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { redisBenches, type TestBench } from '../../support/limiter/test-stores.js';
+
+// Starting Redis may be slow on a busy machine.
+jest.setTimeout(180_000);
+
+/** Rates whose takes hold. The maximum may change between requests, as after a reload. */
+const RATES: Readonly<Record<string, readonly Rate[]>> = {
+  slots: [concurrencyRate(3), concurrencyRate(5)],
+  bucket: [tokenBucketRate(100, 10, 1_000_000, 100, Infinity)],
+  thirds: [tokenBucketRate(30, 3, 1_000_000, 10, Infinity)],
+  unpaid: [tokenBucketRate(50, 50, 1_000_000, 0, Infinity)],
+  window: [windowRate('minute', 100, { allOrNothing: true })],
+  owing: [windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity })],
+};
+const NAMES = Object.keys(RATES);
+const LIFETIMES_MS = [1, 2000, 30_000, 400_000];
+
+interface AskedItem {
+  readonly name: string;
+  readonly hits: number;
+  readonly lifetime: number;
+  readonly enforcement: Enforcement;
+  readonly rate: number;
+}
+
+const item: fc.Arbitrary<AskedItem> = fc.record({
+  name: fc.constantFrom(...NAMES),
+  hits: fc.integer({ min: 0, max: 60 }),
+  lifetime: fc.constantFrom(...LIFETIMES_MS),
+  enforcement: fc.constantFrom(
+    'enforce' as const,
+    'observe' as const,
+    'quota' as const,
+    'candidate' as const,
+  ),
+  rate: fc.nat(),
+});
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('start' as const), items: fc.array(item, { minLength: 1, maxLength: 3 }) }),
+  fc.record({
+    kind: fc.constant('settle' as const),
+    which: fc.nat(),
+    used: fc.integer({ min: 0, max: 120 }),
+    /** A field that differs from the hold, as in a forged token. */
+    forged: fc.constantFrom(undefined, undefined, undefined, 'id', 'amount', 'fullMicros', 'lifetimeMillis'),
+  }),
+  fc.record({
+    kind: fc.constant('wait' as const),
+    micros: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.integer({ min: 0, max: 90_000_000 })),
+  }),
+);
+
+let run = 0;
+let ids = 0;
+
+/** A hold that a store placed, for its settlement. */
+interface Placed {
+  readonly item: TakeItem;
+  readonly fullMicros: number;
+}
+
+function rateOf(name: string, at: number): Rate {
+  const rates = RATES[name] as readonly Rate[];
+  return rates[at % rates.length] as Rate;
+}
+
+function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
+  return asked.map(({ name, hits, lifetime, enforcement, rate }) => {
+    const key = `run ${run} ${name}${enforcement === 'candidate' ? ' candidate' : ''}`;
+    const slots = name === 'slots' ? hits % 5 : hits;
+    const id = (++ids).toString(16).padStart(8, '0').padEnd(24, '0');
+    const base = {
+      key,
+      tagLength: `run ${run} `.length,
+      rate: rateOf(name, rate),
+      refund: false,
+      enforcement,
+    };
+    return slots === 0
+      ? { ...base, hits: 0 }
+      : { ...base, hits: slots, holds: { id, lifetimeMillis: lifetime } };
+  });
+}
+
+/** Returns the settlement of a hold, as the service sends it. */
+function settlementItem(
+  { item: taken, fullMicros }: Placed,
+  used: number,
+  forged: string | undefined,
+): TakeItem {
+  const { key, tagLength, rate, hits: held, holds } = taken;
+  const hold = { id: holds?.id ?? '', lifetimeMillis: holds?.lifetimeMillis ?? 0, amount: held, fullMicros };
+  const settles = {
+    ...hold,
+    ...(forged === 'id' && { id: 'f'.repeat(24) }),
+    ...(forged !== undefined && forged !== 'id' && { [forged]: (hold as never)[forged] + 1 }),
+  };
+  const over = rate.kind === 'concurrency' ? 0 : Math.max(0, used - held);
+  const refunded = rate.kind === 'concurrency' ? held : Math.max(0, held - used);
+  return {
+    key,
+    tagLength,
+    rate: settlingRate(rate),
+    hits: over > 0 ? over : refunded,
+    refund: over === 0,
+    enforcement: 'observe',
+    settles,
+  };
+}
+
+async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise<readonly TakeOutcome[]> {
+  const result = await store.take(items, Infinity);
+  if (result instanceof StorageError) throw result;
+  return result;
+}
+
+/** With the time from callers, whose clocks differ, holds expire a second later. */
+const benches: readonly TestBench[] = [
+  ...redisBenches().filter(({ clockOf }) => clockOf === 'auto'),
+  new ClusterBench('redis-server'),
+];
+
+describe.each(benches)('holds on $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterAll(() => bench.stop());
+
+  test('have the outcomes of memory and of a model, over all interleavings', async () => {
+    const store = await bench.open();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+        run++;
+        const { clock } = bench;
+        const memory = new MemoryStore({ ...MEMORY, clock });
+        const model = new HoldModel();
+        const placed: Placed[] = [];
+        for (const one of steps) {
+          if (one.kind === 'wait') {
+            clock.advance(one.micros);
+            continue;
+          }
+          let items: TakeItem[];
+          if (one.kind === 'start') items = itemsOf(one.items);
+          else {
+            if (placed.length === 0) continue;
+            const chosen = placed[one.which % placed.length] as Placed;
+            // A larger number of slots would also settle the hold; it gives back only slots that exist.
+            const forged =
+              chosen.item.rate.kind === 'concurrency' && one.forged !== 'id' ? undefined : one.forged;
+            items = [settlementItem(chosen, one.used, forged)];
+          }
+          const found = await takeFrom(store, items);
+          expectEqual(found, memory.take(items));
+          model.check(items, found, clock.wallMicros());
+          found.forEach(({ hold, fullMicros = 0 }, i) => {
+            if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros });
+          });
+        }
+      }),
+      runs(900),
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { deniesRequest } from '../../../src/limiter/decide.js';
+import type { Settlement } from '../../../src/limiter/holds/hold.js';
+import { expectEqual } from '../assert/quick-expect.js';
+
+/** A hold in the model. */
+interface ModelHold {
+  readonly key: string;
+  readonly hits: number;
+  readonly lifetimeMillis: number;
+  /** As the store reported it. */
+  readonly fullMicros: number;
+  readonly takenMicros: number;
+  readonly endMicros: number;
+}
+
+/**
+ * A model of holds. It keeps all holds in one map and computes each bucket from numbers: the slots in use, the time at
+ * which a token bucket is full, or the hits of the current window. It covers token buckets whose tokens take whole
+ * microseconds, and windows without debt; the items of other rates count as the store decided them.
+ */
+export class HoldModel {
+  readonly #holds = new Map<string, ModelHold>();
+  #levels = new Map<string, number>();
+
+  /** Decides a request, and compares the result with the outcomes of a store. */
+  check(items: readonly TakeItem[], found: readonly TakeOutcome[], nowMicros: number): void {
+    for (const { key } of items) this.#levels.delete(`${key} slots`);
+    const before = new Map(this.#levels);
+    const limited = items.map((item, i) => this.#apply(item, nowMicros) ?? (found[i] as TakeOutcome).limited);
+    const denied = deniesRequest(
+      items,
+      limited.map((isLimited) => ({ limited: isLimited })),
+    );
+    if (denied) this.#levels = before;
+    const effects = items.map(({ key, rate, hits, holds, settles }, i) => {
+      if (settles !== undefined) return this.#find(settles, key, nowMicros) ? 'settled' : 'unknown';
+      if (holds === undefined || denied || (limited[i] && rate.kind !== 'concurrency')) return undefined;
+      const { id, lifetimeMillis } = holds;
+      const { fullMicros = 0 } = found[i] as TakeOutcome;
+      const endMicros = nowMicros + 1000 * lifetimeMillis;
+      this.#holds.set(id, { key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros, endMicros });
+      return 'placed';
+    });
+    items.forEach(({ settles }, i) => {
+      if (settles !== undefined && effects[i] === 'settled') this.#holds.delete(settles.id);
+    });
+    expectEqual(
+      found.map(({ limited: isLimited, hold }) => ({ isLimited, hold })),
+      items.map((_, i) => ({ isLimited: limited[i], hold: effects[i] })),
+    );
+  }
+
+  /** Applies an item. Returns whether it is limited; undefined if the model does not cover its rate. */
+  #apply(item: TakeItem, nowMicros: number): boolean | undefined {
+    const { key, rate, hits, settles } = item;
+    const hold = settles === undefined ? undefined : this.#find(settles, key, nowMicros);
+    if (rate.kind === 'concurrency') {
+      let inFlight = 0;
+      for (const one of this.#holds.values())
+        if (one.key === key && one.endMicros > nowMicros) inFlight += one.hits;
+      return settles === undefined && inFlight + this.#ownSlots(item) > rate.max;
+    }
+    const isCovered = rate.kind === 'window' ? rate.maxDebt === 0 : rate.q === 1;
+    if (!isCovered) return undefined;
+    if (settles !== undefined && hold === undefined) return false;
+    const isStart = settles === undefined;
+    if (rate.kind === 'window') {
+      const window = `${key} ${rate.startOf(nowMicros)}`;
+      const count = this.#levels.get(window) ?? 0;
+      if (isStart && count + hits > rate.requestsPerUnit) return true;
+      const isCurrent = hold === undefined || rate.startOf(hold.takenMicros) === rate.startOf(nowMicros);
+      const change = item.refund ? -hits : Math.min(hits, rate.requestsPerUnit - count);
+      if (isCurrent) this.#levels.set(window, Math.max(0, count + change));
+      return false;
+    }
+    // The time at which the bucket is full.
+    const full = Math.max(nowMicros, this.#levels.get(key) ?? 0);
+    const cost = hits * rate.p;
+    if (isStart && full + Math.max(1, hits) * rate.p > nowMicros + rate.fillWhole) return true;
+    if (!item.refund) this.#levels.set(key, Math.min(full + cost, nowMicros + rate.debtWhole));
+    else if (hold !== undefined && (rate.maxDebt === 0 || full < hold.takenMicros + rate.debtWhole)) {
+      const refillsAtMicros = (settles?.fullMicros ?? 0) + hold.hits * rate.p;
+      const back = Math.min(cost, Math.max(0, refillsAtMicros - nowMicros));
+      this.#levels.set(key, Math.max(nowMicros, full - back));
+    }
+    return false;
+  }
+
+  /** Returns the slots that this item and earlier items of the same request need. A peek needs one. */
+  #ownSlots({ key, hits, holds }: TakeItem): number {
+    const request = `${key} slots`;
+    const earlier = this.#levels.get(request) ?? 0;
+    if (holds !== undefined) this.#levels.set(request, earlier + hits);
+    return earlier + Math.max(1, hits);
+  }
+
+  #find(settles: Settlement, key: string, nowMicros: number): ModelHold | undefined {
+    const hold = this.#holds.get(settles.id);
+    if (hold === undefined || hold.key !== key || hold.endMicros <= nowMicros) return undefined;
+    const { amount, lifetimeMillis, fullMicros } = settles;
+    const isSame =
+      hold.hits === amount && hold.lifetimeMillis === lifetimeMillis && hold.fullMicros === fullMicros;
+    return isSame ? hold : undefined;
+  }
+}
