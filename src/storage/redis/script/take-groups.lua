@@ -4,9 +4,9 @@
 -- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
 
 -- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed,
--- `nowOwes` whether a debt must stay unchanged, and `nowEnds` when a surplus expires. `limitedAt` tells for each item whether it was limited,
--- and `fullAt` when the bucket would have been full without it. For a settlement, `takenAt` tells when the hold was taken, and `removed` is
--- the number of slots that it gave back.
+-- `nowOwes` whether a debt must stay unchanged, and `nowEnds` when a surplus expires. For each item, `limitedAt` is whether it was limited,
+-- and `fullAt` is the time at which the bucket would have been full without it. For a settlement, `takenAt` is the time at which the hold
+-- was taken, and `removed` is the number of slots that it gave back.
 local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
 local fullAt, takenAt, removed = {}, {}, {}
 -- Whether the request changed anything that must be stored.
