@@ -13,7 +13,7 @@ import { Mapper } from '../../src/telemetry/mapping/mapper.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { describeStats, type StatDescription } from '../../src/telemetry/reference/reference-stats.js';
 
-const NONE = { size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 };
+const NONE = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0, answers: 0, entries: 0 };
 const NO_LOAD = {
   grpc: { connections: 0, bufferedBytes: 0, reads: 0, answers: 0, deadlines: 0, inflating: 0, lost: 0 },
   storeWaitingBytes: 0,

@@ -48,7 +48,25 @@ export interface DecisionCounts {
   storeError(reason: string): void;
   /** Counts a rule for which the failure policy `policy` answered. */
   storeFailed(policy: StoreFailureAnswer): void;
+  readonly holds: HoldCounts;
   readonly reference: ReferenceCounts;
+}
+
+/** Counts holds. For a limit on concurrent requests, hits are slots. */
+export interface HoldCounts {
+  /** Counts a hold of `hits` that `rule` placed. */
+  placed(domain: string, rule: string, hits: number): void;
+  /** Counts a settled hold of `held` hits. `used` is undefined if the use is unknown. */
+  settled(domain: string, rule: string, held: number, used: number | undefined): void;
+  /** Counts a hold that weir gave back because its call was canceled or got no answer. */
+  released(domain: string, rule: string, hits: number): void;
+  /**
+   * Counts a token that settled no hold. `unknown`: the hold was settled before, has expired, or never existed.
+   * `malformed`: the entry is not a token of weir.
+   */
+  unsettled(domain: string, kind: 'unknown' | 'malformed'): void;
+  /** Counts a settlement that was given up because the store was unavailable. */
+  lost(domain: string, rule: string): void;
 }
 
 /** The statistics of envoyproxy/ratelimit. */

@@ -8,34 +8,41 @@ const SLICE = 64;
 export interface CountedFamilyOptions {
   readonly name: string;
   readonly help: string;
+  /** Default: `counter`. */
+  readonly type?: 'counter' | 'histogram';
   /** Names of the labels for the two parts of a series' name, or of one label. */
   readonly labels: readonly [string] | readonly [string, string];
   /** Meanings of these labels, and of those that {@link numbers} adds. */
   readonly meanings: LabelMeanings;
   readonly counts: BoundedCounters;
-  /** Yields samples from the values of a series: further labels in text format, or '', with a number. */
-  numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number]>;
+  /**
+   * Yields samples from the values of a series: further labels in text format, or '', with a number. A histogram adds
+   * the suffix of its name.
+   */
+  numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number, suffix?: string]>;
 }
 
 /**
- * Returns a counter whose values are stored in {@link BoundedCounters}. A scrape reads them one series after the other.
+ * Returns a counter or histogram whose values are stored in {@link BoundedCounters}. A scrape reads them one series
+ * after the other.
  */
 export function countedFamily(options: CountedFamilyOptions): Family {
-  const { name, help, counts, numbers, meanings } = options;
+  const { name, help, type = 'counter', counts, numbers, meanings } = options;
   const [first, second] = options.labels;
   return {
     name,
     help,
-    type: 'counter',
+    type,
     aggregator: 'sum',
     labels: meanings,
     *samples(): Generator<Sample | ''> {
       let looked = 0;
       for (const [one, other, values] of counts.entries()) {
-        let series = `${name}{${first}="${escapeLabel(one)}"`;
+        let series = `{${first}="${escapeLabel(one)}"`;
         if (second !== undefined) series += `,${second}="${escapeLabel(other)}"`;
-        for (const [labels, value] of numbers(values)) {
-          yield [labels === '' ? `${series}}` : `${series},${labels}}`, value];
+        for (const [labels, value, suffix = ''] of numbers(values)) {
+          const all = labels === '' ? `${series}}` : `${series},${labels}}`;
+          yield [`${name}${suffix}${all}`, value];
         }
         if (++looked % SLICE === 0) yield '';
       }

@@ -1,7 +1,7 @@
 import type { FamilyRegistry } from './family-registry.js';
 import type { DenyCacheStats, MemoryStats } from './metrics-options.js';
 
-/** Exposes the buckets in memory. */
+/** Exposes the buckets and holds in memory. */
 export function exposeMemory(registry: FamilyRegistry, memoryStats: () => MemoryStats): void {
   registry.gauge(
     { name: 'weir_memory_buckets', help: 'Buckets in memory that are not full.' },
@@ -19,6 +19,20 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
         'eviction may allow as many extra hits as a full bucket holds.',
     },
     () => memoryStats().evictions,
+  );
+  registry.gauge(
+    {
+      name: 'weir_memory_holds',
+      help: 'Holds in memory. A hold of N concurrent requests counts N times.',
+    },
+    () => memoryStats().holdCount,
+  );
+  registry.counter(
+    {
+      name: 'weir_memory_holds_refused_total',
+      help: 'Holds that did not fit into their share of MEMORY_MAX_BYTES. Their requests count as over the limit.',
+    },
+    () => memoryStats().refusedHolds,
   );
 }
 

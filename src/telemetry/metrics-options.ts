@@ -3,6 +3,8 @@ export interface MemoryStats {
   readonly size: number;
   readonly bytes: number;
   readonly evictions: number;
+  readonly holdCount: number;
+  readonly refusedHolds: number;
 }
 
 /** Statistics of the deny cache in front of Redis, read at each scrape. */

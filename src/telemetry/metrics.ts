@@ -11,6 +11,7 @@ import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
 import { FailureCounter, type FailureCounts } from './history/failure-counts.js';
 import { type RateCounts, takeNewCounts } from './history/rate-counts.js';
+import { HoldCounts } from './hold-counts.js';
 import {
   CODES,
   CONTROL_KIND,
@@ -83,6 +84,7 @@ export class Metrics {
   );
   /** Counts operators' commands on the debug port. */
   readonly adminCalls: AdminCounter;
+  readonly holds: HoldCounts;
   readonly #limits: readonly SeriesBudget[];
   readonly #byRule: SeriesBudget;
   readonly #byCaller: SeriesBudget;
@@ -109,6 +111,7 @@ export class Metrics {
     this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
+    this.holds = new HoldCounts(this.#byRule, this.registry);
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');

@@ -27,7 +27,7 @@ function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings)
   return tracingEnabled || decisionLogSample !== undefined || logLevel === 'debug' || logLevel === 'trace';
 }
 
-const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0 };
+const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 };
 
 /**
  * Opens the primary process of WORKERS workers. It owns signals, the HTTP and debug ports, and the policy files.

@@ -71,6 +71,11 @@ export class MemoryStore implements BucketStore {
     return this.table.evictions;
   }
 
+  /** Number of slots and reservations that are held now. */
+  get holdCount(): number {
+    return this.holds.size;
+  }
+
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;

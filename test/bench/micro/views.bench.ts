@@ -43,7 +43,7 @@ function policies(): PolicySet {
 }
 
 function metrics(): Metrics {
-  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
+  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 });
   const counted = new Metrics({ maxSeries: SERIES, version: '1', memoryStats });
   for (let rule = 0; rule < SERIES; rule++) {
     counted.decided('big', `k=value-${rule}`, rule % 2 === 0, false);

@@ -10,6 +10,7 @@ import type {
   DecisionCounts,
   DecisionObserver,
   DecisionWarnings,
+  HoldCounts,
 } from '../../../src/service/decision-observer.js';
 import type { DecisionLine } from '../../../src/service/record/decision-line.js';
 import type { DecisionLog } from '../../../src/service/record/decision-record.js';
@@ -82,6 +83,14 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
   forgiven(domain: string, rule: string, hits: number): void {
     this.told.push(`${domain} ${rule} forgiven ${hits}`);
   }
+  readonly holds: HoldCounts = {
+    placed: (domain, rule, hits) => this.told.push(`${domain} ${rule} placed ${hits}`),
+    settled: (domain, rule, held, used) =>
+      this.told.push(`${domain} ${rule} settled ${held} used ${used ?? 'unknown'}`),
+    released: (domain, rule, hits) => this.told.push(`${domain} ${rule} released ${hits}`),
+    unsettled: (domain, kind) => this.told.push(`${domain} ${kind} token`),
+    lost: (domain, rule) => this.told.push(`${domain} ${rule} settlement lost`),
+  };
   counted(
     stat: string,
     fromCaller: boolean,

@@ -90,6 +90,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
     expect(dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
       'Overview',
       'By rule',
+      'Holds',
       'Store',
       'Process',
     ]);

@@ -6,6 +6,7 @@ import { exposeLoad } from '../../../src/server/metrics/load-gauges.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
+const NO_MEMORY = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 };
 const described = new Map(describeMetrics().map((metric) => [metric.name, metric]));
 
 /** Returns the label names of each metric in a Prometheus exposition. */
@@ -33,11 +34,16 @@ describe('the metrics in the manual', () => {
   });
 
   test('have the same labels as the exported series, each with a description', async () => {
-    const stats = () => ({ size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 });
+    const stats = () => ({ ...NO_MEMORY, answers: 0, entries: 0 });
     const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
     metrics.decided('d', 'r', true, true);
     metrics.candidate('d', 'r', true, true);
     metrics.forgiven('d', 'r', 1);
+    metrics.holds.placed('d', 'r', 1);
+    metrics.holds.settled('d', 'r', 1, 2);
+    metrics.holds.released('d', 'r', 1);
+    metrics.holds.lost('d', 'r');
+    metrics.holds.unsettled('d', 'unknown');
     metrics.unmatched('d', [{ key: 'k', value: '' }]);
     metrics.unknownDomain('d', 1);
     metrics.matchExceeded('d');

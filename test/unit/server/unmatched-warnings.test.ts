@@ -27,7 +27,7 @@ function keepingLog(): { readonly log: Logger; readonly lines: [Record<string, u
 
 function open(policies: PolicySet = SHOP, maxSeries = 10_000) {
   const { log, lines } = keepingLog();
-  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
+  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 });
   const metrics = new Metrics({ maxSeries, version: 'test', memoryStats });
   const warnings = new UnmatchedWarnings(log, () => policies);
   const observer = {
