@@ -74,7 +74,9 @@ export class GrpcJsServer implements GrpcServer {
   addRateLimits(handler: UnaryHandler<RateLimitRequest, RateLimitResponse>): void {
     const ShouldRateLimit = async (call: RateLimitCall, callback: sendUnaryData<object>): Promise<void> => {
       try {
-        const response = await handler(fromLoadedRequest(call.request), this.#infoOf(call));
+        const info = this.#infoOf(call);
+        const response = await handler(fromLoadedRequest(call.request), info);
+        if (call.cancelled) info.onReset?.();
         callback(null, toLoadedResponse(response));
       } catch (error) {
         callback(statusOf(toGrpcError(error, this.#options.onError)));
@@ -136,6 +138,7 @@ export class GrpcJsServer implements GrpcServer {
     return {
       deadlineMicros: this.#options.monotonicMicros() + leftMicros,
       cancelled: () => call.cancelled,
+      onReset: undefined,
       connection: this.#connections.get(peer) ?? this,
       peer: colon < 0 ? peer : formatHostPort(peer.slice(0, colon), Number(peer.slice(colon + 1))),
       requestId: values('x-request-id')[0],

@@ -15,6 +15,12 @@ export interface CallInfo {
   readonly deadlineMicros: number;
   /** Returns whether the caller has canceled the call. Asynchronous handlers may then stop early. */
   cancelled(): boolean;
+  /**
+   * Called at most once, if the caller cancels the call before it gets the response. A handler may set it at any time
+   * before it returns the response, or resolves with it. On the fast stack, each connection remembers its latest calls,
+   * so this also works if the response was already sent. On the plain stack, it works only until the response is sent.
+   */
+  onReset: (() => void) | undefined;
   /** Identifies the connection of the call: the same object for all calls of a connection. */
   readonly connection: object;
   /** The caller's address as `host:port`, for logs. */

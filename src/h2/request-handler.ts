@@ -94,4 +94,9 @@ export interface RequestHandler {
    * windows. Not called after {@link ServerStream.reset} by the handler.
    */
   onReset(stream: ServerStream, errorCode: number): void;
+  /**
+   * Called when the peer resets a stream that is already closed. The peer may have sent the RST_STREAM before it
+   * received the end of the response.
+   */
+  onLateReset?(connection: ServerConnection, streamId: number): void;
 }

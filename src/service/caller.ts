@@ -10,17 +10,60 @@ export interface Caller {
   /** Identifies the connection that the request arrived on. */
   readonly connection: unknown;
   /** Name of the request in the logs; absent if decisions are not logged. */
-  readonly requestName?: string;
+  readonly requestName?: string | undefined;
   /** Trace that the request belongs to; absent if traces are off. */
-  readonly trace?: RequestTrace;
+  readonly trace?: RequestTrace | undefined;
+  /**
+   * Releases the holds of the request. The service sets it before it answers if the answer contains a token. The
+   * transport calls it at most once, if the caller resets the call before or after the answer was sent. It must not
+   * throw. Requests over HTTP, which the primary process may forward to a worker, are never reset: their holds expire.
+   */
+  onReset?: (() => void) | undefined;
 }
 
-/** An unknown caller without a deadline. */
+/** An unknown caller without a deadline. All requests of such callers share this object. */
 export const CALLER_WITHOUT_DEADLINE: Caller = {
   deadlineMicros: Number.POSITIVE_INFINITY,
   cancelled: () => false,
   connection: undefined,
+  get onReset(): undefined {
+    return undefined;
+  },
+  set onReset(_release: (() => void) | undefined) {},
 };
+
+/** A caller with other properties than the transport's caller, which still gets {@link Caller.onReset}. */
+export class ForwardingCaller implements Caller {
+  readonly deadlineMicros: number;
+  readonly connection: unknown;
+  readonly requestName: string | undefined;
+  readonly trace: RequestTrace | undefined;
+  readonly #original: Pick<Caller, 'cancelled' | 'onReset'>;
+
+  /** Copies `properties`, and forwards the rest to `original`. */
+  constructor(
+    original: Pick<Caller, 'cancelled' | 'onReset'>,
+    properties: Pick<Caller, 'deadlineMicros' | 'connection' | 'requestName' | 'trace'>,
+  ) {
+    this.#original = original;
+    this.deadlineMicros = properties.deadlineMicros;
+    this.connection = properties.connection;
+    this.requestName = properties.requestName;
+    this.trace = properties.trace;
+  }
+
+  cancelled(): boolean {
+    return this.#original.cancelled();
+  }
+
+  get onReset(): (() => void) | undefined {
+    return this.#original.onReset;
+  }
+
+  set onReset(release: (() => void) | undefined) {
+    this.#original.onReset = release;
+  }
+}
 
 /** Fraction of a caller's remaining time that a request may use for work, and again for waiting in the queue. */
 export const WORK_SHARE = 0.25;

@@ -1,4 +1,5 @@
 import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../../src/codec/services/service-reader.js';
+import { MAX_ANSWERED_CALLS } from '../../../src/grpc/h2-transport/answered-calls.js';
 import {
   DEFAULT_RECEIVE_TIMEOUT_MS,
   MAX_AUXILIARY_CALLS,
@@ -75,6 +76,11 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
           `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy ` +
           'cancels many calls while Redis does not answer.',
         beyond: CONNECTION_ENDS,
+      },
+      {
+        what: 'answered calls with holds that weir remembers, to release the holds if the client resets the call',
+        bound: shownCount(MAX_ANSWERED_CALLS),
+        beyond: 'weir forgets the oldest call, and its holds end when they are settled or expire',
       },
       {
         what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames',

@@ -2,6 +2,7 @@ import type { ServerConnection, ServerStream } from '../../h2/request-handler.js
 import { expectState } from '../../invariant.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
+import { AnsweredCalls } from './answered-calls.js';
 import { AuxiliaryCallScheduler } from './auxiliary-call-scheduler.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
@@ -33,6 +34,8 @@ export class CallContext {
   onIdle: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
   readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
+  /** Only of connections that had a call with {@link CallInfo.onReset}. */
+  readonly #answeredCalls = new WeakMap<ServerConnection, AnsweredCalls>();
   #running = 0;
 
   constructor(options: GrpcServerOptions, timers: TimerSource) {
@@ -69,6 +72,22 @@ export class CallContext {
       this.#budgets.set(connection, budget);
     }
     return budget;
+  }
+
+  /** Remembers the call of `stream`, whose response is sent next. `onReset` is called if the caller resets the call. */
+  rememberAnswered(stream: ServerStream, onReset: () => void): void {
+    const { connection, id } = stream;
+    let answered = this.#answeredCalls.get(connection);
+    if (answered === undefined) {
+      answered = new AnsweredCalls();
+      this.#answeredCalls.set(connection, answered);
+    }
+    stream.state = answered.add(id, onReset);
+  }
+
+  /** The caller has reset a call whose response was sent. */
+  resetAnswered(connection: ServerConnection, streamId: number): void {
+    this.#answeredCalls.get(connection)?.reset(streamId);
   }
 
   /** Counts a new call of an auxiliary method. Returns false if its connection has too many open calls. */

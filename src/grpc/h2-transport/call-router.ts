@@ -1,4 +1,9 @@
-import type { RequestHandler, RequestHead, ServerStream } from '../../h2/request-handler.js';
+import type {
+  RequestHandler,
+  RequestHead,
+  ServerConnection,
+  ServerStream,
+} from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
@@ -58,7 +63,11 @@ export class CallRouter implements RequestHandler {
   }
 
   onReset(stream: ServerStream): void {
-    (stream.state as CallState).onReset(stream);
+    (stream.state as CallState).onStreamReset(stream);
+  }
+
+  onLateReset(connection: ServerConnection, streamId: number): void {
+    this.#context.resetAnswered(connection, streamId);
   }
 
   #find(head: RequestHead): CallTarget {

@@ -2,26 +2,27 @@ import type { ServerStream } from '../../h2/request-handler.js';
 
 /**
  * Handles the events of a stream after its head was read, stored as {@link ServerStream.state}: the methods of
- * RequestHandler for one kind of call in one state.
+ * RequestHandler for one kind of call in one state. Its `onReset` is {@link onStreamReset}, because a call also has
+ * CallInfo.onReset.
  */
 export interface CallState {
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void;
   onTrailers(stream: ServerStream): void;
   onDrained(stream: ServerStream): void;
-  onReset(stream: ServerStream): void;
+  onStreamReset(stream: ServerStream): void;
 }
 
 /**
  * State of a call that has sent its response, though the caller may not have read all of it. Further data from the
  * caller is dropped.
  */
-class FinishedCall implements CallState {
+export class FinishedCall implements CallState {
   onData(stream: ServerStream, _chunk: Buffer, start: number, end: number): void {
     stream.consumed(end - start);
   }
   onTrailers(): void {}
   onDrained(): void {}
-  onReset(): void {}
+  onStreamReset(): void {}
 }
 
 export const FINISHED_CALL: CallState = new FinishedCall();

@@ -63,7 +63,7 @@ class DiscardedRequest implements CallState, Expiring {
 
   onDrained(): void {}
 
-  onReset(): void {
+  onStreamReset(): void {
     this.#context.deadlines.remove(this);
   }
 

@@ -179,7 +179,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#deliver();
   }
 
-  onReset(): void {
+  onStreamReset(): void {
     this.#finish();
   }
 

@@ -71,7 +71,7 @@ export class UnaryTarget implements CallTarget, CallState {
 
   onDrained(): void {}
 
-  onReset(stream: ServerStream): void {
+  onStreamReset(stream: ServerStream): void {
     stream.state = FINISHED_CALL;
   }
 
@@ -105,6 +105,7 @@ export class UnaryTarget implements CallTarget, CallState {
 export class UnaryCall implements CallInfo, CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
+  onReset: (() => void) | undefined = undefined;
   readonly #stream: ServerStream;
   readonly #target: UnaryTarget;
   /** NaN until it is first read. */
@@ -196,7 +197,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   onDrained(): void {}
 
-  onReset(): void {
+  onStreamReset(): void {
     this.#finish();
   }
 
@@ -272,6 +273,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     result.then(
       (message) => {
         if (!this.#ended) this.#succeed(message);
+        else this.onReset?.();
       },
       (error: unknown) => {
         const grpcError = context.toGrpcError(error);
@@ -282,6 +284,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   #succeed(message: Uint8Array): void {
     this.#finish();
+    if (this.onReset !== undefined) this.#target.context.rememberAnswered(this.#stream, this.onReset);
     this.#target.sendMessage(this.#stream, message);
   }
 

@@ -197,7 +197,10 @@ export class Streams implements StreamOperations, ResponseEvents {
   /** Handles RST_STREAM. `id` is not idle. */
   onRstStream(id: number, errorCode: number): Failure {
     const stream = this.#open.get(id);
-    if (stream === undefined) return this.#chargeControl();
+    if (stream === undefined) {
+      this.#handler.onLateReset?.(this.#host, id);
+      return this.#chargeControl();
+    }
     this.#resetStreams.add(id, 'peer');
     this.#close(stream);
     this.#handler.onReset(stream, errorCode);
@@ -241,9 +244,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /**
-   * The peer has read our SETTINGS, so new streams get the configured window, even if it is smaller than the default.
-   */
+  /** The peer has read our SETTINGS: new streams get the configured window, even if the default is larger. */
   onSettingsAck(): void {
     this.#receiveWindowBytes = this.#limits.streamWindowBytes;
   }
@@ -265,9 +266,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /**
-   * Closes all streams, or at most `maxStreams`, oldest first, after the connection has ended. Notifies the handler.
-   */
+  /** Closes at most `maxStreams` streams, oldest first, after the connection has ended. Notifies the handler. */
   resetAll(errorCode: number, maxStreams: number = Number.POSITIVE_INFINITY): void {
     let left = maxStreams;
     // Streams that close meanwhile leave the table, and no streams are added.

@@ -1,5 +1,5 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
-import type { Caller } from '../../service/caller.js';
+import { type Caller, ForwardingCaller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
 import { type HeaderLookup, traceIdOf } from './trace-id.js';
 import type { Answer, CallTrace, Tracing } from './tracing.js';
@@ -61,13 +61,9 @@ export class CallInstrumentation {
       (name) => call.header(name),
       () => call.peer,
     );
-    return this.#handle(service, message, trace, {
-      connection,
-      deadlineMicros,
-      cancelled: () => call.cancelled(),
-      requestName: requestId ?? this.#names.next(connection),
-      trace,
-    });
+    const requestName = requestId ?? this.#names.next(connection);
+    const caller = new ForwardingCaller(call, { connection, deadlineMicros, requestName, trace });
+    return this.#handle(service, message, trace, caller);
   }
 
   /** Decides a call that arrived over HTTP with `service`. */

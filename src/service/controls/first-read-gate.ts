@@ -3,7 +3,7 @@ import { StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { turn, withTimeout } from '../../runtime/turns.js';
-import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from '../caller.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller, ForwardingCaller, replyMarginMicros } from '../caller.js';
 import { bytesOf } from '../large-message.js';
 import { CALLER_CANCELLED, type Refusal } from '../refusal.js';
 import { ShouldRateLimit } from '../should-rate-limit.js';
@@ -74,13 +74,12 @@ export class FirstReadGate {
     const untilMicros =
       now + Math.min(storeTimeoutMicros, remainingMicros - replyMarginMicros(remainingMicros));
     // The fields of the caller are valid only until this method returns.
-    const waiter: Caller = {
+    const waiter = new ForwardingCaller(caller, {
       deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),
-      cancelled: () => caller.cancelled(),
       connection,
-      ...(requestName !== undefined && { requestName }),
-      ...(trace !== undefined && { trace }),
-    };
+      requestName,
+      trace,
+    });
     const release = this.#waiting.begin(bytes + CALL_BYTES, connection);
     const isRead = release !== undefined && (await this.#waitForRead(untilMicros));
     release?.();

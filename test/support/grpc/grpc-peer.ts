@@ -1,0 +1,109 @@
+import type { CallInfo, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+import { CallContext } from '../../../src/grpc/h2-transport/call-context.js';
+import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
+import { UnaryTarget, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
+import { H2Connection } from '../../../src/h2/connection.js';
+import { FakeTimerSource } from '../clock/fake-timer-source.js';
+import {
+  END_STREAM,
+  frame,
+  headers,
+  PREFACE,
+  rst,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+  windowUpdate,
+} from '../h2/h2-frames.js';
+import { TEST_LIMITS } from '../h2/h2-limits.js';
+import { MemorySink } from '../h2/h2-peer.js';
+import { prefixed } from '../h2/http2-client.js';
+
+const PATHS = { now: '/t.T/Now', later: '/t.T/Later' } as const;
+const CANCEL = 8;
+const INITIAL_WINDOW_SIZE = 4;
+
+/** One connection of the engine with unary gRPC calls, whose answers and resets a test chooses. */
+export class GrpcPeer {
+  readonly timers = new FakeTimerSource();
+  readonly connection: H2Connection;
+  /** Ids of the streams whose `onReset` was called, in this order. */
+  readonly resets: number[] = [];
+  readonly #pending = new Map<number, (setsOnReset: boolean) => void>();
+
+  /** @param windowBytes the initial flow control window for each response */
+  constructor(windowBytes = 65_535) {
+    const options = {
+      maxReceiveMessageBytes: 1000,
+      monotonicMicros: () => this.timers.nowMs() * 1000,
+      onError: (error: unknown) => {
+        throw error;
+      },
+    } as Partial<GrpcServerOptions> as GrpcServerOptions;
+    const context = new CallContext(options, this.timers);
+    const router = new CallRouter(context);
+    const waiting = new WaitingStreams();
+    const answerNow = (message: Uint8Array, call: CallInfo): Uint8Array => this.#answer(message, call, true);
+    const answerLater = (message: Uint8Array, call: CallInfo): Promise<Uint8Array> => {
+      const copy = Buffer.from(message);
+      return new Promise((resolve) => {
+        this.#pending.set(copy.readUInt32BE(), (sets) => resolve(this.#answer(copy, call, sets)));
+      });
+    };
+    router.add(PATHS.now, (head) => new UnaryTarget(PATHS.now, answerNow, head, context, waiting));
+    router.add(PATHS.later, (head) => new UnaryTarget(PATHS.later, answerLater, head, context, waiting));
+    const events = {
+      onOutput: () => {},
+      onEstablished: () => {},
+      onPingAck: () => {},
+      onProtocolError: () => {},
+    };
+    this.connection = new H2Connection(new MemorySink(), router, events, {
+      peer: '127.0.0.1:1',
+      limits: TEST_LIMITS,
+      nowMs: () => this.timers.nowMs(),
+    });
+    this.#send(PREFACE, settings([INITIAL_WINDOW_SIZE, windowBytes]), SETTINGS_ACK);
+  }
+
+  /** Starts a call. A call of `now` sets `onReset` and is over at once; {@link answer} answers a call of `later`. */
+  call(streamId: number, kind: keyof typeof PATHS, ...fields: string[]): this {
+    const message = Buffer.alloc(4);
+    message.writeUInt32BE(streamId);
+    const head = [':method: POST', ':scheme: http', `:path: ${PATHS[kind]}`, ':authority: weir'];
+    this.#send(
+      headers(streamId, 0, ...head, 'content-type: application/grpc', 'te: trailers', ...fields),
+      frame(TYPE.DATA, END_STREAM, streamId, prefixed(message)),
+    );
+    return this;
+  }
+
+  /** Answers a call, which sets `onReset` before if `setsOnReset`. */
+  async answer(streamId: number, setsOnReset = true): Promise<void> {
+    this.#pending.get(streamId)?.(setsOnReset);
+    this.#pending.delete(streamId);
+    // The transport gets the answer in a microtask.
+    await Promise.resolve();
+    await Promise.resolve();
+    this.connection.flush();
+  }
+
+  reset(streamId: number): void {
+    this.#send(rst(streamId, CANCEL));
+  }
+
+  /** Allows the server to send the response of a stream. */
+  openWindow(streamId: number): void {
+    this.#send(windowUpdate(streamId, 1000));
+  }
+
+  #send(...frames: Buffer[]): void {
+    this.connection.receive(Buffer.concat(frames));
+  }
+
+  #answer(message: Uint8Array, call: CallInfo, setsOnReset: boolean): Uint8Array {
+    const id = Buffer.from(message).readUInt32BE();
+    if (setsOnReset) call.onReset = () => void this.resets.push(id);
+    return message;
+  }
+}

@@ -1,0 +1,69 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
+import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { GrpcJsServer } from '../../../src/grpc/grpc-js-server.js';
+import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
+import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
+import { waitFor } from '../../support/process/wait-for.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
+const REQUEST = createClientCodec().encodeRequest({ domain: 'd', descriptors: [], hitsAddend: 0 });
+const RESPONSE: RateLimitResponse = {
+  ...{ overallCode: CODE.OK, statuses: [], responseHeadersToAdd: [], requestHeadersToAdd: [] },
+  ...{ rawBody: undefined, dynamicMetadata: undefined },
+};
+
+interface HeldCall {
+  readonly info: CallInfo;
+  answer(response: RateLimitResponse): void;
+}
+
+describe('onReset of a call on the plain stack', () => {
+  const closers: (() => void | Promise<void>)[] = [];
+
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+
+  async function start(): Promise<{ cancel(): void; held: HeldCall; reply: Promise<unknown> }> {
+    const held: HeldCall[] = [];
+    const server = new GrpcJsServer({
+      ...SERVER_BOUNDS,
+      ...{ maxReceiveMessageBytes: 1000, maxConcurrentStreams: 100, maxHeaderListBytes: 16_384 },
+      ...{ maxConnectionAgeMs: NEVER, maxConnectionAgeGraceMs: NEVER },
+      ...{ keepAliveIntervalMs: NEVER, keepAliveTimeoutMs: 20_000 },
+      monotonicMicros: () => 0,
+      onError: () => {},
+      onBadConnection: () => {},
+    });
+    server.addRateLimits((_request, info) => new Promise((answer) => held.push({ info, answer })));
+    closers.push(() => server.close());
+    const port = await server.listen({ host: '127.0.0.1', port: 0 });
+    const client = new RawClient(`127.0.0.1:${port}`);
+    closers.push(() => client.close());
+    const { reply, cancel } = client.start(SHOULD_RATE_LIMIT_PATH, REQUEST);
+    return { reply, cancel, held: await waitFor('the call', () => held[0]) };
+  }
+
+  test('is called with the answer if the caller canceled the call before', async () => {
+    const { held, cancel } = await start();
+    cancel();
+    await waitFor('the call to count as canceled', () => held.info.cancelled() || undefined);
+    const reset = new Promise<void>((resolve) => {
+      held.info.onReset = resolve;
+    });
+    held.answer(RESPONSE);
+    await reset;
+  });
+
+  test('is not called if the answer is sent', async () => {
+    const { held, reply } = await start();
+    let resets = 0;
+    held.info.onReset = () => void resets++;
+    held.answer(RESPONSE);
+    expect(await reply).toMatchObject({ code: 0 });
+    expect(resets).toBe(0);
+  });
+});
