@@ -13,7 +13,7 @@ import {
   RATE_KEYS,
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
-import { type RateDefaults, readRate, unitOf } from './read-rate.js';
+import { type RateDefaults, readRate, unitOf } from './rates/read-rate.js';
 import {
   readDeniedResponse,
   readRequestHeaders,

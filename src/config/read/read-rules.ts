@@ -4,7 +4,7 @@ import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
-import type { RateDefaults } from './read-rate.js';
+import type { RateDefaults } from './rates/read-rate.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
 
 /** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */

@@ -1,6 +1,6 @@
 /** Likely mistakes of new users, and the remedies that messages suggest. */
 import { describe, expect, test } from '@jest/globals';
-import { asGoDuration, asUnit } from '../../../../src/config/read/duration-spelling.js';
+import { asGoDuration, asUnit } from '../../../../src/config/read/rates/duration-spelling.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { parse } from '../../../support/policy/policies.js';
 

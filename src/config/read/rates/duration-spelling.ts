@@ -1,5 +1,5 @@
-import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
-import { parseGoDuration } from '../yaml/go-duration.js';
+import { UNIT_MICROS, type WindowUnit } from '../../../limiter/window-unit.js';
+import { parseGoDuration } from '../../yaml/go-duration.js';
 
 /** A number of units: `minute` and 5 for 5 minutes. */
 interface UnitCount {

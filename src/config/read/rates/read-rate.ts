@@ -1,11 +1,11 @@
-import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../limiter/calendar.js';
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
-import { minChargeHitsOf } from '../../limiter/rate-algorithm.js';
-import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
-import { nearest } from '../../nearest-name.js';
-import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
-import type { RateSpec } from '../../policy/rate-spec.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../../limiter/calendar.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
+import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
+import { nearest } from '../../../nearest-name.js';
+import { ALGORITHMS, type Algorithm } from '../../../policy/policy.js';
+import type { RateSpec } from '../../../policy/rate-spec.js';
+import type { FieldReader } from '../../yaml/field-reader.js';
 import { asUnit } from './duration-spelling.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
 

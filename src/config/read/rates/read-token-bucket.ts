@@ -1,10 +1,10 @@
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
-import { minChargeHitsOf } from '../../limiter/rate-algorithm.js';
-import type { TokenBucketSpec } from '../../policy/rate-spec.js';
-import type { FieldReader } from '../yaml/field-reader.js';
-import { parseGoDuration } from '../yaml/go-duration.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
+import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
+import type { TokenBucketSpec } from '../../../policy/rate-spec.js';
+import type { FieldReader } from '../../yaml/field-reader.js';
+import { parseGoDuration } from '../../yaml/go-duration.js';
 import { asGoDuration } from './duration-spelling.js';
-import { keysOf } from './policy-fields.js';
+import { keysOf } from '../policy-fields.js';
 
 /** Minimum `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;
