@@ -42,7 +42,7 @@ export class WindowRate implements RateAlgorithm {
   readonly calendar: CalendarWindows | undefined;
   /**
    * Never counts the hits of a denied request, whatever `countDeniedHits` says. Set for a limit in a list of limits,
-   * which is decided all or nothing.
+   * which is decided all or nothing, and for a limit with holds.
    */
   readonly allOrNothing: boolean;
   /**
@@ -166,8 +166,8 @@ export class WindowRate implements RateAlgorithm {
   }
 
   /**
-   * Limits in a list never count denied hits. Windows with debt do not either, because denied hits must not increase
-   * the debt.
+   * Limits in a list and limits with holds never count denied hits. Windows with debt do not either, because denied
+   * hits must not increase the debt.
    */
   countsDenied(countDeniedHits: boolean): boolean {
     return countDeniedHits && !this.allOrNothing && this.maxDebt === 0;

@@ -125,10 +125,13 @@ export class TreeBuilder {
   private ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePosition): Rule {
     const { shared } = this;
     const isOfList = fields.isList && !spec.candidate;
-    const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, isOfList);
+    // A denied request has no token, so nothing would give back hits that it counted.
+    const allOrNothing = isOfList || spec.hold !== undefined;
+    const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, allOrNothing);
     const parts = {
       name: shared.text(spec.name),
       rate,
+      hold: shared.hold(spec.hold),
       phase: shared.phase(spec.phase),
       replaces: shared.names(spec.replaces),
       onStoreFailure: shared.failurePolicy(spec.onStoreFailure),

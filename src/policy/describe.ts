@@ -25,6 +25,19 @@ export function describeRate(rate: Rate | undefined): string {
   return `token bucket: ${size}, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
 }
 
+/**
+ * Formats a limit with its holds: `concurrency: 10 requests, expires after 1m`, or `window: 100 per minute, debt up to
+ * 100, holds 5 hits, expires after 10m`.
+ */
+export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): string {
+  const limit = describeRate(rate);
+  if (hold === undefined) return limit;
+  const expiry = `expires after ${describeMicros(hold.expiresAfterMillis * 1000)}`;
+  if (rate?.kind === 'concurrency') return `${limit}, ${expiry}`;
+  const hits = hold.amount === undefined ? 'the hits of the first call' : quantity(hold.amount, 'hit');
+  return `${limit}, holds ${hits}, ${expiry}${hold.unknown === 'free' ? ', frees an unknown use' : ''}`;
+}
+
 /** Formats a window: `minute`, `5 minutes`, `day of Europe/Berlin`. */
 function describeWindow({ unit, multiplier, calendar }: WindowRate): string {
   if (calendar !== undefined) return `${unit} of ${calendar.timeZone}`;
@@ -61,7 +74,7 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
-  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeRate(rule.rate)];
+  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule)];
   if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');

@@ -26,7 +26,7 @@ export type ConcurrencySpec = Pick<ConcurrencyRate, 'kind' | 'max'>;
 export type RateSpec = TokenBucketSpec | WindowSpec | ConcurrencySpec;
 
 /**
- * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits, see
+ * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits or has holds, see
  * {@link WindowRate.allOrNothing}.
  */
 export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {

@@ -52,6 +52,12 @@ export interface DeniedResponse {
   readonly contentType: string;
 }
 
+/** Values of `hold.from`: where the held hits come from if they are not a fixed `amount`. */
+export const HOLD_SOURCES = ['first_call'] as const;
+
+/** Values of `hold.unknown`. */
+export const UNKNOWN_USES = ['keep', 'free'] as const;
+
 /** Settings of the holds of a limit (`hold`, and `expires_after` of `concurrency`). */
 export interface HoldSpec {
   /** Time after which a hold without an end expires, in milliseconds (`expires_after`). */
@@ -62,7 +68,7 @@ export interface HoldSpec {
    */
   readonly amount: number | undefined;
   /** Whether the hits of a hold with an unknown use stay taken (`keep`) or are given back (`free`). */
-  readonly unknown: 'keep' | 'free';
+  readonly unknown: (typeof UNKNOWN_USES)[number];
 }
 
 /**
@@ -135,7 +141,7 @@ export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
 }
 
 /** Fields of a rule that other rules of its domain may share. */
-export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'phase' | 'replaces' | 'onStoreFailure'>;
+export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'hold' | 'phase' | 'replaces' | 'onStoreFailure'>;
 
 /** Returns the rule for `spec` at its place. All rules have one shape, so that the hot path stays monomorphic. */
 export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts, names: RuleNames): Rule {
@@ -143,7 +149,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     name: shared.name,
     path: names.path,
     rate: shared.rate,
-    hold: spec.hold,
+    hold: shared.hold,
     phase: shared.phase,
     shadowMode: spec.shadowMode,
     quotaMode: spec.quotaMode,

@@ -2,7 +2,7 @@ import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/fail
 import type { Rate } from '../limiter/rate.js';
 import { WINDOW_UNITS } from '../limiter/window-unit.js';
 import { type RateSpec, rateOf } from './rate-spec.js';
-import type { PhaseSchedule } from './rule.js';
+import type { HoldSpec, PhaseSchedule } from './rule.js';
 
 const NO_NAMES: readonly string[] = [];
 
@@ -15,6 +15,7 @@ export class SharedParts {
   private readonly texts = new Map<string, string>();
   private readonly phases = new Map<string, PhaseSchedule>();
   private readonly rates = new Map<string, Rate>();
+  private readonly holds = new Map<string, HoldSpec>();
   private readonly shares = new Map<number, StoreFailurePolicy>();
   /** The last requested phase and its result: rules that arrive together often have the same object. */
   private lastPhase: PhaseSchedule | undefined;
@@ -55,6 +56,17 @@ export class SharedParts {
       return known;
     }
     return STORE_FAILURE_POLICIES.find((known) => known === policy) ?? policy;
+  }
+
+  hold(spec: HoldSpec | undefined): HoldSpec | undefined {
+    if (spec === undefined) return undefined;
+    const { expiresAfterMillis, amount, unknown } = spec;
+    const name = `${expiresAfterMillis} ${amount} ${unknown}`;
+    const known = this.holds.get(name);
+    if (known !== undefined) return known;
+    const hold = { expiresAfterMillis, amount, unknown };
+    this.holds.set(name, hold);
+    return hold;
   }
 
   /** Returns the shared rate; see {@link rateOf}. */

@@ -141,7 +141,8 @@ export class Observation {
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);
       }
       if (limited) this.warnNeverPasses(policy, take);
-      if (take.rate.maxDebt > 0) this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
+      if (Number.isFinite(take.rate.minChargeHits))
+        this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
       const forgiven = take.outcome?.forgiven ?? 0;
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
     }

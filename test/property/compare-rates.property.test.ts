@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import { narrowings } from '../../src/config/diff/compare-rates.js';
+import { rateNarrowings } from '../../src/config/diff/compare-rates.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -86,7 +86,7 @@ function deniesOfAll(before: Rate, after: Rate, start: number): boolean {
   return false;
 }
 
-describe('narrowings', () => {
+describe('rateNarrowings', () => {
   test('are empty if no sequence of requests is denied', () => {
     const steps = fc.array(
       fc.record({ wait: fc.nat(3 * SECOND), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
@@ -96,7 +96,7 @@ describe('narrowings', () => {
     );
     fc.assert(
       fc.property(rate, rate, steps, (before, after, sequence) => {
-        fc.pre(narrowings(before, after).length === 0);
+        fc.pre(rateNarrowings(before, after).length === 0);
         const [old, now] = [new Model(before), new Model(after)];
         let micros = 0;
         for (const { wait, share } of sequence) {
@@ -120,7 +120,7 @@ describe('narrowings', () => {
         const denies =
           deniesAtTokens(before, after) ||
           starts.some((start) => deniesOfAll(before, after, start) || deniesLate(before, after, start));
-        expectSame(narrowings(before, after).length > 0, denies);
+        expectSame(rateNarrowings(before, after).length > 0, denies);
       }),
       {
         ...runs(400),

@@ -2,7 +2,6 @@ import type { WindowRate } from '../../limiter/fixed-window.js';
 import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
 import type { TokenBucketRate } from '../../limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../limiter/window-unit.js';
-import { describeRate } from '../../policy/describe.js';
 
 /** A reason why one rate could deny a request that another rate allows. */
 export type Narrowing =
@@ -19,7 +18,16 @@ export type Narrowing =
         | 'charges_are_denied'
         | 'deeper_debt'
         | 'fewer_in_flight'
-        | 'other_kind';
+        | 'other_kind'
+        | 'slots_expire_later'
+        | 'hits_are_held'
+        | 'use_is_charged'
+        | 'hits_are_final'
+        | 'other_estimate'
+        | 'more_hits_held'
+        | 'settled_until_earlier'
+        | 'settled_until_later'
+        | 'unknown_use_is_kept';
     }
   /** `most`: hits that can pass in one window of the narrower rate, or at once at the boundary between two windows. */
   | { readonly code: 'most_in_window' | 'most_at_once'; readonly most: bigint };
@@ -58,6 +66,34 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
   other_kind: {
     tightens: 'a limit on concurrent requests and a limit over time can each deny what the other allows',
   },
+  slots_expire_later: {
+    tightens: 'a request whose end is not reported occupies its slots for longer',
+    loosens: 'a request whose end is not reported occupies its slots for less time',
+  },
+  hits_are_held: {
+    tightens: 'each request now holds a fixed number of hits until it ends',
+    loosens: 'requests no longer hold a fixed number of hits',
+  },
+  use_is_charged: {
+    tightens: 'use above the hits of the first call is now charged when the request ends',
+    loosens: 'use above the hits of the first call is no longer charged',
+  },
+  hits_are_final: { tightens: 'unused hits are no longer given back when the request ends' },
+  other_estimate: { tightens: 'a fixed amount and the hits of the first call can each be larger' },
+  more_hits_held: {
+    tightens: 'each request holds more hits until it ends',
+    loosens: 'each request holds fewer hits until it ends',
+  },
+  settled_until_earlier: {
+    tightens: 'a request that ends after the new time no longer gives back unused hits',
+  },
+  settled_until_later: {
+    tightens: 'a request that ends before the new time is now charged for use above its hold',
+  },
+  unknown_use_is_kept: {
+    tightens: 'a request that ends with an unknown use no longer gives back its hits',
+    loosens: 'a request that ends with an unknown use now gives back its hits',
+  },
   most_in_window: {
     tightens: 'previously, one window of the new length allowed up to <most> hits',
     loosens: 'one window of the old length may now allow up to <most> hits',
@@ -88,31 +124,24 @@ export function reasonsOf(found: readonly Narrowing[], effect: keyof NarrowingTe
  * - Window and window: during one window of `after`, `before` allows the sum of all its windows that overlap it.
  * - Bucket, then window: during one window, a bucket allows its capacity plus the tokens that refill in that time.
  * - Window, then bucket: two windows' worth of hits may arrive at once at the boundary between two windows.
- * - Debt: with debt, charges are always allowed, but later requests wait until it is paid. Adding, removing and
+ * - Debt: with `allow_debt`, charges are always allowed, but later requests wait until it is paid. Adding, removing and
  *   deepening debt therefore all tighten.
  */
-export function narrowings(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
+export function rateNarrowings(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
   if (after === undefined || deniesAll(before)) return [];
   if (deniesAll(after)) return [{ code: 'closed' }];
   if (before === undefined) return [{ code: 'limited' }];
-  return [...narrowerLimit(before, after), ...narrowerDebt(before.maxDebt, after.maxDebt)];
-}
-
-/** Returns a short description of a rate: `10 per minute`, `token bucket (100 tokens, 10 every 1s)`. */
-export function shortRate(rate: Rate | undefined): string {
-  return describeRate(rate)
-    .replace(/^window: /, '')
-    .replace(/^token bucket: (.*)$/, 'token bucket ($1)');
+  return [...narrowerLimit(before, after), ...narrowerDebt(chargedDebt(before), chargedDebt(after))];
 }
 
 /**
  * Tells whether two rates are equal, even if they are written differently: 60 minutes and 1 hour, 2 tokens every 2s and
  * 1 every 1s, a day and a calendar day in UTC. Equal rates share a bucket and report the same values. A limit of a list
- * and a single limit can be equal, too; {@link narrowings} reports how they differ.
+ * and a single limit can be equal, too; {@link rateNarrowings} reports how they differ.
  */
 export function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
-  if (one.maxDebt !== other.maxDebt) return false;
+  if (one.maxDebt !== other.maxDebt || one.minChargeHits !== other.minChargeHits) return false;
   if (one.kind === 'concurrency') return other.kind === 'concurrency' && one.max === other.max;
   if (one.kind === 'window') {
     return (
@@ -128,7 +157,7 @@ export function isSameRate(one: Rate | undefined, other: Rate | undefined): bool
 }
 
 /** Tells whether the rate denies every request. */
-function deniesAll(rate: Rate | undefined): boolean {
+export function deniesAll(rate: Rate | undefined): boolean {
   return rate?.kind === 'window' && rate.requestsPerUnit === 0;
 }
 
@@ -172,6 +201,11 @@ function narrowerThanWindow(before: WindowRate, after: TokenBucketRate): readonl
     found.push({ code: 'fewer_in_the_long_run' });
   }
   return found;
+}
+
+/** Returns the debt that charges can leave. Without charges, only settlements of holds leave debt. */
+function chargedDebt({ maxDebt, minChargeHits }: Rate): number {
+  return Number.isFinite(minChargeHits) ? maxDebt : 0;
 }
 
 function narrowerDebt(before: number, after: number): readonly Narrowing[] {

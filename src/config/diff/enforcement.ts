@@ -1,7 +1,7 @@
 import { answerOf, type StoreFailurePolicy, shareOf } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf } from './change.js';
-import { narrowings } from './compare-rates.js';
+import { narrowings } from './compare-limits.js';
 
 /**
  * Returns the time from which a rule denies requests, in wall clock microseconds, at least `nowMicros`. Returns
@@ -74,7 +74,7 @@ function isCovered(rule: Rule, from: number, other: Rule, nowMicros: number): bo
     enforcedFrom(other, nowMicros) <= from &&
     other.enforcePercent >= rule.enforcePercent &&
     (rule.quotaMode || !other.quotaMode) &&
-    narrowings(other.rate, rule.rate).length === 0
+    narrowings(other, rule).length === 0
   );
 }
 

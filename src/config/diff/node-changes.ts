@@ -4,7 +4,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import { effectOf, type LocalChange } from './change.js';
-import { isSameRate, shortRate } from './compare-rates.js';
+import { isSameLimit, shortLimit } from './compare-limits.js';
 import { couldDeny, isEnforced, isSamePhase } from './enforcement.js';
 import {
   type DiffContext,
@@ -147,8 +147,8 @@ function candidateChanges(before: PolicyNode, after: PolicyNode): readonly Local
   const add = (old: string, now: string): void => {
     changes.push(shift('candidate', 'changes', old, now, 'answers do not change'));
   };
-  const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortRate(rule.rate));
-  if (!isSameRate(was?.rate, is?.rate)) add(text(was), text(is));
+  const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortLimit(rule));
+  if (!isSameLimit(was, is)) add(text(was), text(is));
   // For a candidate that appears or vanishes, the change of its limit is enough.
   if (was !== undefined && is !== undefined && was.name !== is.name) {
     add(`the name ${quoted(was.name)}`, quoted(is.name));
@@ -201,7 +201,7 @@ function pairRules(before: readonly Rule[], after: readonly Rule[]): PairedRules
     });
   };
   pair((old, now) => old.name !== '' && old.name === now.name);
-  pair((old, now) => isSameRate(old.rate, now.rate));
+  pair((old, now) => isSameLimit(old, now));
   pair(
     (old, now, place) => before[place] === old && (old.name === '' || now.name === '' || before.length === 1),
   );
@@ -222,7 +222,7 @@ function itemOf(rule: Rule): string {
 
 /** Returns a short description of a limit: `10 per minute, monitoring`. */
 export function brief(rule: Rule, nowMicros: number): string {
-  const parts = [shortRate(rule.rate)];
+  const parts = [shortLimit(rule)];
   const phase = describePhase(rule.phase, nowMicros);
   if (rule.rate !== undefined) {
     if (phase !== 'active') parts.push(phase);

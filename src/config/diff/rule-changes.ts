@@ -7,7 +7,8 @@ import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
-import { isSameRate, narrowings, reasonsOf, shortRate } from './compare-rates.js';
+import { isSameLimit, narrowings, shortLimit } from './compare-limits.js';
+import { reasonsOf } from './compare-rates.js';
 import { enforcedFrom, isEnforced, isSamePhase, shareEffect, suppressesQuotasFrom } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
@@ -186,10 +187,10 @@ export function shift(
 }
 
 function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean): LocalChange | undefined {
-  const [was, is] = [shortRate(before.rate), shortRate(after.rate)];
-  const tighter = narrowings(before.rate, after.rate);
-  const looser = narrowings(after.rate, before.rate);
-  if (isSameRate(before.rate, after.rate) && tighter.length + looser.length === 0) return undefined;
+  const [was, is] = [shortLimit(before), shortLimit(after)];
+  const tighter = narrowings(before, after);
+  const looser = narrowings(after, before);
+  if (isSameLimit(before, after) && tighter.length + looser.length === 0) return undefined;
   // An unlimited rule never denies, so only the other rule has to be enforced.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));

@@ -13,6 +13,8 @@ export type MappingName =
   | 'rate_limits_item'
   | 'candidate'
   | 'token_bucket'
+  | 'concurrency'
+  | 'hold'
   | 'replaced_rule'
   | 'denied_response'
   | 'phase_schedule'
@@ -27,6 +29,7 @@ export type MappingName =
  * - `unit`: RateLimitUnit, UNKNOWN if absent
  * - `flag`: bool, false if absent; `optional_flag`: bool with presence
  * - `count`: uint32, 0 if absent; `kept_count`: uint32, never absent
+ * - `optional_count`: uint32 with presence
  * - `wrapped_count`: google.protobuf.UInt32Value
  * - `percent`: double with presence
  * - `texts`: repeated string, none if absent; `families`: the same, where a single empty string is the empty list
@@ -46,6 +49,7 @@ export type FieldForm =
   | 'optional_flag'
   | 'count'
   | 'kept_count'
+  | 'optional_count'
   | 'wrapped_count'
   | 'percent'
   | 'texts'
@@ -73,8 +77,10 @@ export const RATE_FIELDS = {
   calendar: 'text',
   algorithm: 'text',
   burst: 'count',
+  concurrency: { mapping: 'concurrency' },
+  hold: { mapping: 'hold' },
   allow_debt: 'flag',
-  max_debt: 'count',
+  max_debt: 'optional_count',
 } as const satisfies MappingFields;
 
 const NAMES = { name: 'text', replaces: { list: 'replaced_rule' } } as const satisfies MappingFields;
@@ -131,6 +137,8 @@ export const POLICY_FIELDS = {
   },
   candidate: { name: 'text', ...RATE_FIELDS },
   token_bucket: { max_tokens: 'kept_count', tokens_per_fill: 'wrapped_count', fill_interval: 'duration' },
+  concurrency: { max: 'kept_count', expires_after: 'duration' },
+  hold: { amount: 'count', from: 'text', expires_after: 'duration', unknown: 'text' },
   replaced_rule: { name: 'text' },
   denied_response: { body: 'kept_text', content_type: 'text' },
   phase_schedule: { grace_period: 'time', active: 'time' },

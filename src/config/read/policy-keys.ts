@@ -110,6 +110,8 @@ export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['calendar', IN_RATE_LIMIT],
   ['algorithm', IN_FILE_OR_RATE_LIMIT],
   ['burst', IN_RATE_LIMIT],
+  ['concurrency', IN_RATE_LIMIT],
+  ['hold', IN_RATE_LIMIT],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
   ['rate_limits', `${ON_A_DESCRIPTOR}, instead of "rate_limit"`],
@@ -132,6 +134,7 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'unit_multiplier',
   'calendar',
   'burst',
+  'hold',
   'allow_debt',
   'max_debt',
 ]);

@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import type { DeniedResponse, HeaderFamilies } from '../../policy/rule.js';
+import type { DeniedResponse, HeaderFamilies, HoldSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import {
@@ -13,7 +13,7 @@ import {
   RATE_KEYS,
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
-import { type RateDefaults, readRate, unitOf } from './rates/read-rate.js';
+import { type RateDefaults, type RateFields, readRate, unitOf } from './rates/read-rate.js';
 import {
   readDeniedResponse,
   readRequestHeaders,
@@ -26,6 +26,8 @@ export interface RateLimitFields {
   readonly name: string;
   /** Absent if `unlimited: true`. */
   readonly rate: RateSpec | undefined;
+  /** Absent for a limit without holds. */
+  readonly hold: HoldSpec | undefined;
   readonly replaces: readonly Located<string>[];
   /** Absent if the setting of the file applies. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
@@ -44,10 +46,10 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
   const fields = readSharedFields(reader);
   const unlimited = reader.boolean('unlimited');
   const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
-  const rate =
+  const limit =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore) return undefined;
-  return { ...fields, rate };
+  return { ...fields, rate: limit?.rate, hold: limit?.hold };
 }
 
 /** Reads the fields that an item of `rate_limits` shares with a `rate_limit`. Its rate is never absent. */
@@ -55,26 +57,26 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
   const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
   const fields = readSharedFields(reader);
-  const rate = readRate(reader, defaults);
-  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
-  return { ...fields, rate };
+  const limit = readRate(reader, defaults);
+  if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
+  return { ...fields, ...limit };
 }
 
 /** Reads a `candidate`. */
 export function readCandidate(
   reader: FieldReader,
   defaults: RateDefaults,
-): { readonly name: string; readonly rate: RateSpec } | undefined {
+): ({ readonly name: string } & RateFields) | undefined {
   const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
   const name = reader.name('name') ?? '';
-  const rate = readRate(reader, defaults);
-  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
-  return { name, rate };
+  const limit = readRate(reader, defaults);
+  if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
+  return { name, ...limit };
 }
 
 /** Reads the fields of a `rate_limit` or an item of `rate_limits` other than its rate. */
-function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
+function readSharedFields(reader: FieldReader): Omit<RateLimitFields, keyof RateFields> {
   const name = reader.name('name') ?? '';
   return {
     name,

@@ -1,10 +1,10 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
+import type { HoldSpec, PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import type { RateDefaults } from './rates/read-rate.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
-import type { RateDefaults } from './rates/read-rate.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
 
 /** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
@@ -144,6 +144,7 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
     ...base,
     name: fields.name,
     rate: fields.rate,
+    hold: fields.hold,
     replaces: fields.replaces.map(({ value }) => value),
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
     responseHeaders: fields.responseHeaders,
@@ -235,7 +236,7 @@ function readNodeCandidate(
   const [only, ...others] = limits;
   // A window in a list counts other hits than a single window, see WindowRate.allOrNothing.
   const isOther = only?.rate === undefined || others.length > 0 || (isList && only.rate.kind === 'window');
-  if (!isOther && isSameRate(only.rate, fields.rate)) {
+  if (!isOther && isSame(only.rate, fields.rate) && isSame(only.hold, fields.hold)) {
     reader.warn(
       'candidate',
       'the candidate equals the limit of this descriptor, so the candidate has no effect; change or ' +
@@ -246,6 +247,7 @@ function readNodeCandidate(
     ...base,
     name: fields.name,
     rate: fields.rate,
+    hold: fields.hold,
     candidate: true,
     // This setting has no effect on a candidate.
     onStoreFailure: 'allow',
@@ -256,7 +258,7 @@ function readNodeCandidate(
   };
 }
 
-function isSameRate(one: RateSpec, other: RateSpec): boolean {
+function isSame<T extends RateSpec | HoldSpec>(one: T | undefined, other: T | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 

@@ -1,9 +1,11 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import type { Rate } from '../../limiter/rate.js';
+import type { TimedRate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies } from '../../policy/describe.js';
 import {
   type DeniedResponse,
   type HeaderFamilies,
+  HOLD_SOURCES,
+  type HoldSpec,
   type PhaseSchedule,
   phaseAt,
   type Rule,
@@ -46,7 +48,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
   return {
     path: rule.path,
     name: rule.name,
-    limit: limitJson(rule.rate),
+    limit: limitJson(rule),
     phase: phaseJson(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,
@@ -61,10 +63,10 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
   };
 }
 
-function limitJson(rate: Rate | undefined): unknown {
+function limitJson({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): unknown {
   if (rate === undefined) return { unlimited: true };
-  if (rate.kind === 'concurrency') return { concurrency: { max: rate.max } };
-  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
+  if (rate.kind === 'concurrency') return { concurrency: { max: rate.max, ...expiryJson(hold) } };
+  const debt = hold === undefined ? debtJson(rate) : { hold: holdJson(hold), max_debt: rate.maxDebt };
   if (rate.kind === 'window') {
     return {
       unit: rate.unit,
@@ -83,6 +85,19 @@ function limitJson(rate: Rate | undefined): unknown {
     },
     ...debt,
   };
+}
+
+function debtJson({ maxDebt }: TimedRate): object {
+  return maxDebt === 0 ? {} : { allow_debt: true, max_debt: maxDebt };
+}
+
+function holdJson(hold: HoldSpec): object {
+  const hits = hold.amount === undefined ? { from: HOLD_SOURCES[0] } : { amount: hold.amount };
+  return { ...hits, ...expiryJson(hold), unknown: hold.unknown };
+}
+
+function expiryJson(hold: HoldSpec | undefined): object {
+  return hold === undefined ? {} : { expires_after: describeMicros(hold.expiresAfterMillis * 1000) };
 }
 
 /** Returns the current phase, and the start times of scheduled phases. */

@@ -32,8 +32,8 @@ type Texts = Readonly<Record<string, string>>;
 const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
   value: ['value_cidr', 'value_regex'],
   rate_limit: ['rate_limits'],
-  unit: ['token_bucket'],
-  requests_per_unit: ['token_bucket'],
+  unit: ['token_bucket', 'concurrency'],
+  requests_per_unit: ['token_bucket', 'concurrency'],
 };
 
 /**
@@ -114,6 +114,7 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
       return plain(String((item as { readonly value?: number }).value ?? 0));
     case 'flag':
     case 'optional_flag':
+    case 'optional_count':
     case 'percent':
       return plain(String(item));
     case 'texts':

@@ -21,6 +21,13 @@ export interface DumpedLimit {
     readonly fill_interval: string;
   };
   readonly max_debt?: number;
+  readonly concurrency?: { readonly max: number; readonly expires_after: string };
+  /** Has `amount`, or `from` if a request holds its own hits. */
+  readonly hold?: {
+    readonly amount?: number;
+    readonly expires_after: string;
+    readonly unknown: 'keep' | 'free';
+  };
 }
 
 export interface DumpedPolicyRule {

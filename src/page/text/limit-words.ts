@@ -2,10 +2,22 @@ import type { DumpedLimit, DumpedPhase, DumpedPolicies, DumpedPolicyRule } from 
 import { countText } from './numbers.js';
 import { shortUtcText } from './times.js';
 
-/** Returns a limit in words: `100 tokens, 10 more every 1s`; `5 per hour`. */
+/**
+ * Returns a limit in words: `100 tokens, 10 more every 1s`, `5 per hour`, or `10 concurrent requests,
+ * expires after 1m`.
+ */
 export function limitWords(limit: DumpedLimit): string {
   if (limit.unlimited === true) return 'unlimited';
-  const debt = limit.max_debt === undefined ? '' : `, debt up to ${countText(limit.max_debt)}`;
+  if (limit.concurrency !== undefined) {
+    const { max, expires_after: expiry } = limit.concurrency;
+    return `${countText(max)} concurrent ${max === 1 ? 'request' : 'requests'}, expires after ${expiry}`;
+  }
+  return `${timedLimitWords(limit)}${holdWords(limit.hold)}`;
+}
+
+function timedLimitWords(limit: DumpedLimit): string {
+  const { max_debt: most = 0 } = limit;
+  const debt = most === 0 ? '' : `, debt up to ${countText(most)}`;
   if (limit.token_bucket !== undefined) {
     const { max_tokens: most, tokens_per_fill: fill, fill_interval: every } = limit.token_bucket;
     return `${countText(most)} ${most === 1 ? 'token' : 'tokens'}, ${countText(fill)} more every ${every}${debt}`;
@@ -14,6 +26,16 @@ export function limitWords(limit: DumpedLimit): string {
   const span = times === 1 ? unit : `${countText(times)} ${unit}s`;
   const zone = calendar === undefined ? '' : ` in the time zone ${calendar}`;
   return `${countText(requests)} per ${span}${zone}${debt}`;
+}
+
+function holdWords(hold: DumpedLimit['hold']): string {
+  if (hold === undefined) return '';
+  const { amount, expires_after: expiry, unknown } = hold;
+  const hits =
+    amount === undefined
+      ? 'the hits of the first call'
+      : `${countText(amount)} ${amount === 1 ? 'hit' : 'hits'}`;
+  return `, holds ${hits}, expires after ${expiry}${unknown === 'free' ? ', frees an unknown use' : ''}`;
 }
 
 /** Returns a phase in words. */

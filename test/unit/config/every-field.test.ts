@@ -45,6 +45,8 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
     descriptors(`{ key: k, rate_limits: [{ ${fields} }, { name: other, ${LIMIT} }] }`),
   candidate: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT} }, candidate: { ${fields} } }`),
   token_bucket: (fields) => descriptors(`{ key: k, rate_limit: { token_bucket: { ${fields} } } }`),
+  concurrency: (fields) => descriptors(`{ key: k, rate_limit: { concurrency: { ${fields} } } }`),
+  hold: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { ${fields} } } }`),
   replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
   denied_response: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
@@ -72,6 +74,8 @@ const RATES = {
   calendar: ['unit: day, requests_per_unit: 5', 'unit: day, requests_per_unit: 5, calendar: Europe/Berlin'],
   algorithm: [LIMIT, `${LIMIT}, algorithm: token_bucket`],
   burst: [`${LIMIT}, algorithm: token_bucket`, `${LIMIT}, algorithm: token_bucket, burst: 9`],
+  concurrency: ['concurrency: { max: 5 }', 'concurrency: { max: 6 }'],
+  hold: [LIMIT, `${LIMIT}, hold: { amount: 2 }`],
   allow_debt: [LIMIT, `${LIMIT}, allow_debt: true`],
   max_debt: [`${LIMIT}, allow_debt: true`, `${LIMIT}, allow_debt: true, max_debt: 2`],
 } as const;
@@ -139,6 +143,16 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     max_tokens: [FILLS, FILLS.replace('5', '6')],
     tokens_per_fill: [FILLS, FILLS.replace('fill: 1', 'fill: 2')],
     fill_interval: [FILLS, FILLS.replace('1s', '2s')],
+  },
+  concurrency: {
+    max: ['max: 5', 'max: 6'],
+    expires_after: ['max: 5', 'max: 5, expires_after: 61s'],
+  },
+  hold: {
+    amount: ['amount: 2', 'amount: 3'],
+    from: ['amount: 2', 'from: first_call'],
+    expires_after: ['amount: 2', 'amount: 2, expires_after: 11m'],
+    unknown: ['amount: 2', 'amount: 2, unknown: free'],
   },
   replaced_rule: { name: ['name: first', 'name: second'] },
   denied_response: {

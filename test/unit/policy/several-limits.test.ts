@@ -159,7 +159,8 @@ describe('errors of several limits', () => {
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit and requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit and ' +
+        'requests_per_unit, or concurrency',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,

@@ -5,9 +5,11 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/win
 import { nearest } from '../../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../../policy/policy.js';
 import type { RateSpec } from '../../../policy/rate-spec.js';
+import type { HoldSpec } from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { asUnit } from './duration-spelling.js';
-import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
+import { readConcurrency, readHold } from './read-holds.js';
+import { checkedBucket, type Debt, readTokenBucket } from './read-token-bucket.js';
 
 /** Defaults for the rates of a file. */
 export interface RateDefaults {
@@ -15,16 +17,30 @@ export interface RateDefaults {
   readonly algorithm: Algorithm;
 }
 
+/** A rate, and the settings of its holds, if it has any. */
+export interface RateFields {
+  readonly rate: RateSpec;
+  readonly hold: HoldSpec | undefined;
+}
+
 /** Keys that define a window, none of which a `token_bucket` can have. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
+
 /**
  * Reads the rate of a limit: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits` or a
  * `candidate`. The caller reads the other keys. Returns undefined if there are errors, all of which are reported.
  */
-export function readRate(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
+export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const errorsBefore = reader.problems.errorCount;
+  const hasSlots = reader.field('concurrency') !== undefined;
+  const fields = hasSlots ? readConcurrency(reader) : readTimedRate(reader, defaults);
+  return reader.problems.errorCount > errorsBefore ? undefined : fields;
+}
+
+function readTimedRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
-  return reader.problems.errorCount > errorsBefore ? undefined : rate;
+  const hold = readHold(reader, rate);
+  return rate === undefined ? undefined : { rate, hold };
 }
 
 /** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
@@ -48,15 +64,15 @@ function readBucket(reader: FieldReader): RateSpec | undefined {
   }
   const bucket = reader.mapping('token_bucket');
   const fields = bucket === undefined ? undefined : readTokenBucket(bucket);
-  const debt = readDebt(reader, MAX_UINT32, '');
+  const maximum = readDebt(reader, MAX_UINT32, '');
   if (bucket === undefined || fields === undefined) return undefined;
   const { maxTokens, perFill, intervalMicros } = fields;
   const remedy = {
     full: 'lower max_tokens or fill_interval, or raise tokens_per_fill',
     debt: 'lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
   };
-  const maxDebt = debt === 'default' ? maxTokens : debt;
-  return checkedBucket({ maxTokens, perFill, intervalMicros, maxDebt }, { reader, at: bucket, remedy });
+  const debt = debtOf(reader, maximum, maxTokens);
+  return checkedBucket({ maxTokens, perFill, intervalMicros, ...debt }, { reader, at: bucket, remedy });
 }
 
 /** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
@@ -91,7 +107,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   const isBucket = algorithm === 'token_bucket' && limit > 0;
   // The maximum debt of a window is unknown if its number of requests is invalid.
   const isFree = isBucket || badRequests;
-  const debt = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
+  const maximum = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
   if (unit === undefined) return undefined;
   if (requests === undefined && !badRequests) {
     reader.warn(
@@ -109,18 +125,16 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     return undefined;
   }
   if (!isBucket) {
-    const maxDebt = debt === 'default' ? limit : debt;
-    const minChargeHits = minChargeHitsOf(maxDebt);
     const window = { unit, multiplier: multiplier ?? 1, requestsPerUnit: limit, timeZone };
-    return { kind: 'window', ...window, maxDebt, minChargeHits };
+    return { kind: 'window', ...window, ...debtOf(reader, maximum, limit) };
   }
   const maxTokens = burst ?? limit;
-  const maxDebt = debt === 'default' ? maxTokens : debt;
+  const debt = debtOf(reader, maximum, maxTokens);
   const remedy = {
     full: 'lower "burst", or raise "requests_per_unit"',
     debt: 'lower "max_debt" or "burst", or raise "requests_per_unit"',
   };
-  const fields = { maxTokens, perFill: limit, intervalMicros: lengthMicros, maxDebt };
+  const fields = { maxTokens, perFill: limit, intervalMicros: lengthMicros, ...debt };
   return checkedBucket(fields, { reader, at: reader, remedy });
 }
 
@@ -175,18 +189,35 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
   return name;
 }
 
+/** The maximum debt as the file sets it; `default` is the capacity of the bucket or the hits of the window. */
+type MaxDebt = number | 'default';
+
+/**
+ * Returns the debt of a rate. The hits of a limit with `hold` are never a charge: only settlements leave debt.
+ */
+function debtOf(reader: FieldReader, maximum: MaxDebt, standard: number): Debt {
+  const maxDebt = maximum === 'default' ? standard : maximum;
+  const minChargeHits = hasHold(reader) ? Number.POSITIVE_INFINITY : minChargeHitsOf(maxDebt);
+  return { maxDebt, minChargeHits };
+}
+
+function hasHold(reader: FieldReader): boolean {
+  return reader.field('hold') !== undefined;
+}
+
 /**
  * Reads `allow_debt` and `max_debt`. Returns 0 without debt, and `default` if the file sets no maximum. `most` is the
  * maximum of `max_debt`, and `why` the reason for it.
  */
-function readDebt(reader: FieldReader, most: number, why: string): number | 'default' {
+function readDebt(reader: FieldReader, most: number, why: string): MaxDebt {
+  if (hasHold(reader)) return readHoldDebt(reader, most, why);
   const allowed = reader.boolean('allow_debt');
   if (reader.field('max_debt') === undefined) return allowed === true ? 'default' : 0;
   if (allowed === undefined && reader.field('allow_debt') !== undefined) return 0;
   if (allowed !== true) {
     reader.error(
       'max_debt',
-      '"max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
+      '"max_debt" has no effect without allow_debt: true or "hold"; add one of them, or remove "max_debt"',
     );
     return 0;
   }
@@ -195,15 +226,36 @@ function readDebt(reader: FieldReader, most: number, why: string): number | 'def
   return debt ?? 0;
 }
 
+/** Reads `max_debt` of a limit with `hold`; see {@link readDebt}. */
+function readHoldDebt(reader: FieldReader, most: number, why: string): MaxDebt {
+  if (reader.field('allow_debt') !== undefined) {
+    reader.error(
+      'allow_debt',
+      '"allow_debt" cannot be combined with "hold", whose settlements can always leave debt, up to "max_debt"; ' +
+        'remove "allow_debt"',
+    );
+  }
+  if (reader.field('max_debt') === undefined) return 'default';
+  const debt = reader.integer('max_debt', 0, MAX_UINT32);
+  if (debt !== undefined && debt > most) reader.error('max_debt', why);
+  return debt ?? 0;
+}
+
 /** Reads the debt of a window. The next window pays it, so it cannot exceed the hits of one window. */
-function readWindowDebt(reader: FieldReader, requests: number): number | 'default' {
+function readWindowDebt(reader: FieldReader, requests: number): MaxDebt {
   const debt = readDebt(
     reader,
     Math.max(requests, 1),
     'the debt of a window must fit into the next window, so "max_debt" must be at most ' +
       `"requests_per_unit" (${requests}); lower "max_debt", or write algorithm: token_bucket`,
   );
-  if (debt !== 0 && requests === 0) {
+  if (requests === 0 && hasHold(reader)) {
+    reader.error(
+      'hold',
+      'a rule with requests_per_unit: 0 denies every request, so no request can hold anything; remove "hold", or ' +
+        'raise "requests_per_unit"',
+    );
+  } else if (debt !== 0 && requests === 0) {
     reader.error(
       'allow_debt',
       'a rule with requests_per_unit: 0 denies every request and can never pay a debt; remove ' +
@@ -215,8 +267,8 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 
 function noLimit(path: string): string {
   return path.endsWith('rate_limit')
-    ? '"rate_limit" is empty; write token_bucket, or unit and requests_per_unit, or unlimited: true'
-    : 'the limit is missing; write token_bucket, or unit and requests_per_unit';
+    ? '"rate_limit" is empty; write token_bucket, or unit and requests_per_unit, or concurrency, or unlimited: true'
+    : 'the limit is missing; write token_bucket, or unit and requests_per_unit, or concurrency';
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {

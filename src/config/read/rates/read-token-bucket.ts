@@ -1,10 +1,8 @@
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
-import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
 import type { TokenBucketSpec } from '../../../policy/rate-spec.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
-import { parseGoDuration } from '../../yaml/go-duration.js';
-import { asGoDuration } from './duration-spelling.js';
 import { keysOf } from '../policy-fields.js';
+import { readNanos } from './read-duration.js';
 
 /** Minimum `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;
@@ -15,6 +13,9 @@ export interface TokenBucketFields {
   readonly perFill: number;
   readonly intervalMicros: number;
 }
+
+/** The debt of a rate; see {@link TokenBucketSpec}. */
+export type Debt = Pick<TokenBucketSpec, 'maxDebt' | 'minChargeHits'>;
 
 /** Reads a `token_bucket`. Returns undefined if there are errors, all of which are reported. */
 export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefined {
@@ -39,10 +40,10 @@ interface Place {
 
 /** Returns the rate of a token bucket. Reports an error if the bucket takes too long to fill. */
 export function checkedBucket(
-  fields: TokenBucketFields & { readonly maxDebt: number },
+  fields: TokenBucketFields & Debt,
   { reader, at, remedy }: Place,
 ): TokenBucketSpec | undefined {
-  const { maxTokens, perFill, intervalMicros, maxDebt } = fields;
+  const { maxTokens, perFill, intervalMicros, maxDebt, minChargeHits } = fields;
   // Fractions of a microsecond are dropped, as in tokenBucketRate.
   const fillMicros = (tokens: number): bigint => (BigInt(tokens) * BigInt(intervalMicros)) / BigInt(perFill);
   if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
@@ -51,9 +52,9 @@ export function checkedBucket(
     return undefined;
   }
   if (fillMicros(maxTokens + maxDebt) > BigInt(MAX_FILL_MICROS)) {
-    const key = reader.field('max_debt') === undefined ? 'allow_debt' : 'max_debt';
+    const key = ['max_debt', 'allow_debt', 'hold'].find((one) => reader.field(one) !== undefined);
     reader.error(
-      key,
+      key ?? 'max_debt',
       `a bucket with the maximum debt of ${maxDebt} would take more than 100 years to fill; ${remedy.debt}`,
     );
     return undefined;
@@ -64,7 +65,7 @@ export function checkedBucket(
     tokensPerFill: perFill,
     fillIntervalMicros: intervalMicros,
     maxDebt,
-    minChargeHits: minChargeHitsOf(maxDebt),
+    minChargeHits,
   };
 }
 
@@ -98,17 +99,8 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     );
     return undefined;
   }
-  const text = bucket.text('fill_interval');
-  if (text === undefined) return undefined;
-  const nanos = parseGoDuration(text);
-  if (nanos === undefined) {
-    const shown = text.slice(0, 60);
-    const meant = asGoDuration(text);
-    const remedy =
-      meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
-    bucket.error('fill_interval', `"${shown}" is not a valid duration; ${remedy}`);
-    return undefined;
-  }
+  const nanos = readNanos(bucket, 'fill_interval');
+  if (nanos === undefined) return undefined;
   if (nanos < BigInt(MIN_FILL_INTERVAL_MICROS) * 1000n) {
     bucket.error(
       'fill_interval',

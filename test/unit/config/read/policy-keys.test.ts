@@ -63,6 +63,8 @@ describe('the page of all keys', () => {
     ['item of `rate_limits`', 'rate_limits_item'],
     ['`candidate`', 'candidate'],
     ['`token_bucket`', 'token_bucket'],
+    ['`concurrency`', 'concurrency'],
+    ['`hold`', 'hold'],
     ['item of `replaces`', 'replaced_rule'],
     ['`denied_response`', 'denied_response'],
     ['`phase`', 'phase_schedule'],

@@ -11,7 +11,7 @@ import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failu
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
-import { PHASES } from '../../../../src/policy/rule.js';
+import { HOLD_SOURCES, PHASES, UNKNOWN_USES } from '../../../../src/policy/rule.js';
 import { manualPages, pageText } from '../../../support/docs/pages.js';
 import {
   accepts,
@@ -46,6 +46,8 @@ describe('the schema', () => {
     rate_limits_item: definition('rate_limits_item'),
     candidate: definition('candidate'),
     token_bucket: definition('token_bucket'),
+    concurrency: definition('concurrency'),
+    hold: definition('hold'),
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
     phase_schedule: mappingOf(definition('phase')),
@@ -76,6 +78,9 @@ describe('the schema', () => {
         maximum: MAX_UINT32,
       });
     }
+    expect(definition('concurrency').properties?.['max']).toMatchObject({ minimum: 1, maximum: MAX_UINT32 });
+    expect(definition('hold').properties?.['from']?.enum).toEqual(HOLD_SOURCES);
+    expect(definition('hold').properties?.['unknown']?.enum).toEqual(UNKNOWN_USES);
     expect(definition('response_headers').items?.enum).toEqual(RESPONSE_HEADER_FAMILIES);
     expect(definition('request_headers').items?.enum).toEqual(REQUEST_HEADER_FAMILIES);
     expect(definition('requests_per_unit')).toMatchObject({ minimum: 0, maximum: MAX_UINT32 });

@@ -153,11 +153,11 @@ describe('an invalid limit', () => {
     ],
     [
       `${TEN}, max_debt: 5`,
-      'max_debt: "max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
+      'max_debt: "max_debt" has no effect without allow_debt: true or "hold"; add one of them, or remove "max_debt"',
     ],
     [
       `${BUCKET}, allow_debt: false, max_debt: 5`,
-      'max_debt: "max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
+      'max_debt: "max_debt" has no effect without allow_debt: true or "hold"; add one of them, or remove "max_debt"',
     ],
     [
       `${BUCKET}, allow_debt: true, max_debt: 0`,

@@ -46,7 +46,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'an empty rate_limit',
     limit(''),
     '4:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, or unit and ' +
-      'requests_per_unit, or unlimited: true',
+      'requests_per_unit, or concurrency, or unlimited: true',
   ],
   [
     'an open quote',

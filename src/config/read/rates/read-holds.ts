@@ -1,0 +1,124 @@
+import { MAX_UINT32 } from '../../../limiter/rate.js';
+import type { ConcurrencySpec, RateSpec } from '../../../policy/rate-spec.js';
+import { HOLD_SOURCES, type HoldSpec, UNKNOWN_USES } from '../../../policy/rule.js';
+import type { FieldReader } from '../../yaml/field-reader.js';
+import { keysOf } from '../policy-fields.js';
+import { readNanos } from './read-duration.js';
+
+/** Default `expires_after` of `concurrency` and of `hold`, in milliseconds. */
+const DEFAULT_SLOT_MILLIS = 60_000;
+const DEFAULT_HOLD_MILLIS = 600_000;
+
+/** Maximum `expires_after`, in hours. */
+const MAX_EXPIRY_HOURS = 168;
+
+const NANOS_PER_MILLI = 1_000_000n;
+
+/** Keys that define another rate, each of which excludes `concurrency`. */
+const OTHER_RATES: readonly string[] = ['token_bucket', 'unit', 'requests_per_unit'];
+
+/** Keys that a limit on concurrent requests cannot have. */
+const NOT_BESIDE_CONCURRENCY = [
+  ...OTHER_RATES,
+  'unit_multiplier',
+  'calendar',
+  'algorithm',
+  'burst',
+  'allow_debt',
+  'max_debt',
+  'hold',
+] as const;
+
+/** Reads a `concurrency`. Returns undefined if it has errors, all of which are reported. */
+export function readConcurrency(
+  reader: FieldReader,
+): { readonly rate: ConcurrencySpec; readonly hold: HoldSpec } | undefined {
+  for (const key of NOT_BESIDE_CONCURRENCY) {
+    if (reader.field(key) === undefined) continue;
+    const remedy = OTHER_RATES.includes(key) ? 'keep one of the two' : `remove "${key}"`;
+    reader.error(key, `"${key}" cannot be combined with "concurrency"; ${remedy}`);
+  }
+  const concurrency = reader.mapping('concurrency');
+  if (concurrency === undefined) return undefined;
+  concurrency.expectKeys(keysOf('concurrency'));
+  if (concurrency.field('max') === undefined) {
+    concurrency.problems.error(
+      concurrency.map.at,
+      concurrency.path,
+      '"max" is missing; write the maximum number of concurrent requests, such as 10',
+    );
+  }
+  const max = concurrency.integer(
+    'max',
+    1,
+    MAX_UINT32,
+    'or write requests_per_unit: 0 to deny every request',
+  );
+  const expiresAfterMillis = readExpiry(concurrency, DEFAULT_SLOT_MILLIS);
+  if (max === undefined || expiresAfterMillis === undefined) return undefined;
+  return {
+    rate: { kind: 'concurrency', max },
+    hold: { expiresAfterMillis, amount: undefined, unknown: 'keep' },
+  };
+}
+
+/**
+ * Reads the `hold` of a limit with this rate, undefined if the rate is invalid. Returns undefined if there are errors,
+ * all of which are reported.
+ */
+export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldSpec | undefined {
+  const hold = reader.mapping('hold');
+  if (hold === undefined) return undefined;
+  hold.expectKeys(keysOf('hold'));
+  const amount = hold.integer('amount', 1, MAX_UINT32);
+  const from = hold.choice('from', HOLD_SOURCES);
+  if (hold.field('amount') !== undefined && hold.field('from') !== undefined) {
+    hold.error('from', '"from" cannot be combined with "amount"; keep one of the two');
+  } else if (hold.field('amount') === undefined && hold.field('from') === undefined) {
+    hold.problems.error(
+      hold.map.at,
+      hold.path,
+      '"amount" is missing; write the number of hits that each request holds, such as 5000, or write ' +
+        'from: first_call to hold the hits of the request',
+    );
+  }
+  if (rate !== undefined && amount !== undefined) checkAmount(hold, amount, rate);
+  const expiresAfterMillis = readExpiry(hold, DEFAULT_HOLD_MILLIS);
+  const unknown = hold.choice('unknown', UNKNOWN_USES) ?? 'keep';
+  if (expiresAfterMillis === undefined || (amount === undefined && from === undefined)) return undefined;
+  return { expiresAfterMillis, amount, unknown };
+}
+
+/** Checks that a limit without holds allows at least one. */
+function checkAmount(hold: FieldReader, amount: number, rate: RateSpec): void {
+  if (rate.kind === 'concurrency') return;
+  const most = rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
+  // A rule with requests_per_unit: 0 is reported as such.
+  if (amount <= most || most === 0) return;
+  hold.error(
+    'amount',
+    `"amount" is ${amount}, but the limit never allows more than ${most} hits, so it would deny every request; ` +
+      `lower "amount" to at most ${most}, or raise the limit`,
+  );
+}
+
+/** Reads `expires_after`. Returns milliseconds, or undefined if it is invalid. */
+function readExpiry(reader: FieldReader, defaultMillis: number): number | undefined {
+  const key = 'expires_after';
+  if (reader.field(key) === undefined) return defaultMillis;
+  const nanos = readNanos(reader, key);
+  if (nanos === undefined) return undefined;
+  if (nanos < NANOS_PER_MILLI) {
+    reader.error(
+      key,
+      `the time is shorter than 1ms; write a time from 1ms to ${MAX_EXPIRY_HOURS}h, such as 60s`,
+    );
+  } else if (nanos > BigInt(MAX_EXPIRY_HOURS * 3_600_000) * NANOS_PER_MILLI) {
+    reader.error(key, `the time is longer than ${MAX_EXPIRY_HOURS}h (7 days); shorten it`);
+  } else if (nanos % NANOS_PER_MILLI !== 0n) {
+    reader.error(key, 'the time is not a whole number of milliseconds; round it');
+  } else {
+    return Number(nanos / NANOS_PER_MILLI);
+  }
+  return undefined;
+}
