@@ -52,7 +52,7 @@ export interface DecisionCounts {
   readonly reference: ReferenceCounts;
 }
 
-/** Counts holds. For a limit on concurrent requests, hits are slots. */
+/** Counts holds. For a concurrency limit, hits are slots. */
 export interface HoldCounts {
   /** Counts a hold of `hits` that `rule` placed. */
   placed(domain: string, rule: string, hits: number): void;
@@ -61,8 +61,8 @@ export interface HoldCounts {
   /** Counts a hold that weir gave back because its call was canceled or got no answer. */
   released(domain: string, rule: string, hits: number): void;
   /**
-   * Counts a token that settled no hold. `unknown`: the hold was settled before, has expired, or never existed.
-   * `malformed`: the entry is not a token of weir.
+   * Counts a hold token that settled no hold. `unknown`: the hold was settled before, has expired, or never existed.
+   * `malformed`: the entry is not a hold token of weir.
    */
   unsettled(domain: string, kind: 'unknown' | 'malformed'): void;
   /** Counts a settlement that was given up because the store was unavailable. */

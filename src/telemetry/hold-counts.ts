@@ -30,7 +30,7 @@ const HITS = [
 const USE: LabelMeaning = {
   meaning: 'Whether the end of the request reported its use.',
   values: {
-    known: 'the use is known; always the case for limits on concurrent requests',
+    known: 'the use is known, as always for concurrency limits',
     unknown: 'no use was reported, so `unknown` of the rule decided',
   },
 };
@@ -46,7 +46,7 @@ const TOKEN_KIND: LabelMeaning = {
   meaning: 'The reason.',
   values: {
     unknown: 'the hold was settled before, has expired, or never existed',
-    malformed: 'the entry is not a token of weir',
+    malformed: 'the entry is not a hold token of weir',
   },
 };
 
@@ -121,7 +121,7 @@ export class HoldCounts {
     this.#unsettled = registry.events(
       'weir_hold_tokens_unmatched_total',
       { domain: KNOWN_DOMAIN, kind: TOKEN_KIND },
-      'Tokens that settled no hold, by domain and reason.',
+      'Hold tokens that settled no hold, by domain and reason.',
     );
   }
 
@@ -154,7 +154,7 @@ export class HoldCounts {
     add(values, HITS_RELEASED, hits);
   }
 
-  /** Counts a token that settled no hold. `domain` has a policy. */
+  /** Counts a hold token that settled no hold. `domain` has a policy. */
   unsettled(domain: string, kind: 'unknown' | 'malformed'): void {
     this.#unsettled.inc({ domain, kind });
   }

@@ -23,7 +23,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
   registry.gauge(
     {
       name: 'weir_memory_holds',
-      help: 'Holds in memory. A hold of N concurrent requests counts N times.',
+      help: 'Reservations and slots of concurrency limits in memory.',
     },
     () => memoryStats().holdCount,
   );

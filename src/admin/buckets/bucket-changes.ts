@@ -44,6 +44,9 @@ export async function changeBuckets(
   const isDry = question.dry_run === true;
   const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
   const notes = [...found.notes];
+  if (found.limits.some(({ rate }) => rate.kind === 'concurrency')) {
+    notes.push('Concurrency limits are not changed, because they count requests in flight.');
+  }
   if (!isDry) notes.push(...(await announceChanges(changes, answers, context)));
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
@@ -60,7 +63,10 @@ export async function changeBuckets(
   const buckets = await slices.run(steps);
   notes.push(...notesOn(question, changes, buckets));
   const { meets, entries } = found;
-  const more = found.more + found.limits.filter(({ take }) => take === undefined).length;
+  const unchanged = found.limits.filter(
+    ({ take, rate }) => take === undefined && rate.kind !== 'concurrency',
+  );
+  const more = found.more + unchanged.length;
   return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes });
 }
 
@@ -80,13 +86,19 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
     const there = labels.slice(0, MAX_NAMED).join(', ');
     return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
   }
-  const known = limits.flatMap((limit) =>
+  const changeable = limits.filter(({ rate }) => rate.kind !== 'concurrency');
+  if (changeable.length === 0) {
+    return 'a concurrency limit has no tokens to give back, because it counts requests in flight';
+  }
+  const known = changeable.flatMap((limit) =>
     limit.take === undefined
       ? []
       : { limit, call: { take: limit.take, hits: tokens ?? fullAmount(limit.rate), over } },
   );
   if (known.length > 0) return known;
-  const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
+  const missing = [...new Set(changeable.flatMap((limit) => limit.missing))]
+    .slice(0, MAX_NAMED)
+    .map(quotedText);
   return `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`;
 }
 

@@ -6,9 +6,12 @@ import type { BucketLevel } from './messages.js';
 
 const MICROS = 1_000_000;
 
+/** The level of a bucket that refills at a known time. */
+type TimedLevel = BucketLevel & { readonly full_in: number };
+
 /** Returns the level of a bucket from the outcome of a refund, which is never denied. */
 export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
-  if (rate.kind === 'concurrency') return slotLevel(outcome.remaining);
+  if (rate.kind === 'concurrency') return slotLevel(outcome);
   return rate.kind === 'token_bucket' ? tokenLevel(rate, outcome) : windowLevel(rate, outcome);
 }
 
@@ -16,7 +19,7 @@ export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
  * Computes the level of a token bucket. The time until it is full is exact to a microsecond. The debt is rounded up, as
  * for an empty bucket that is about to refill.
  */
-function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): BucketLevel {
+function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): TimedLevel {
   if (remaining >= rate.maxTokens) return levelAt(rate, remaining, 0, 0);
   const missing = Math.max(0, rate.fillWhole - costWhole(rate, remaining + 1) + waitMicros);
   // Stores round times up.
@@ -25,13 +28,13 @@ function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcom
   return levelAt(rate, remaining, debt, missing);
 }
 
-/** Returns the level of a limit on concurrent requests with `free` slots. When others become free is unknown. */
-function slotLevel(free: number): BucketLevel {
-  return { left: free, debt: 0, next_token_in: 0, full_in: 0 };
+/** Returns the level of a concurrency limit. The time at which a request ends is unknown. */
+function slotLevel({ remaining, used }: TakeOutcome): BucketLevel {
+  return { left: remaining, debt: 0, next_token_in: null, full_in: null, in_flight: used };
 }
 
 /** Returns the level of a token bucket that is full in `missingMicros`. */
-function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): BucketLevel {
+function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): TimedLevel {
   const nextMicros = Math.max(0, missingMicros - rate.fillWhole + costWhole(rate, left + 1));
   return {
     left,
@@ -55,7 +58,8 @@ function windowLevel(
  * rate. See {@link levelOf}.
  */
 export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over: boolean): BucketLevel {
-  if (rate.kind === 'concurrency') return slotLevel(Math.min(rate.max, outcome.remaining + tokens));
+  // Slots cannot be granted.
+  if (rate.kind === 'concurrency') return slotLevel(outcome);
   if (rate.kind === 'window') {
     const most = rate.requestsPerUnit + (over ? rate.maxSurplus : 0);
     // Hits of a surplus are not counted as used. Denied hits are given back in addition to the tokens.

@@ -47,14 +47,22 @@ export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'acti
 
 /** Level of a bucket. */
 export interface BucketLevel {
-  /** Remaining whole tokens, or remaining hits of a window. Above the limit after a grant with `over`. */
+  /**
+   * Remaining whole tokens, remaining hits of a window, or free slots of a concurrency limit. Above the limit after a
+   * grant with `over`.
+   */
   readonly left: number;
   /** Tokens or hits that charges took below zero; 0 without debt. */
   readonly debt: number;
-  /** Seconds until the bucket has one more token, or until the window ends; 0 for a full bucket. */
-  readonly next_token_in: number;
-  /** Seconds until the bucket is full, or until the window ends; 0 for a full bucket. */
-  readonly full_in: number;
+  /**
+   * Seconds until the bucket has one more token, or until the window ends; 0 for a full bucket. Null for a
+   * concurrency limit, because weir does not know when a request ends.
+   */
+  readonly next_token_in: number | null;
+  /** Like {@link next_token_in}, until the bucket is full or the window ends. */
+  readonly full_in: number | null;
+  /** Requests in flight; only for a concurrency limit. */
+  readonly in_flight?: number;
 }
 
 /** A limit of a descriptor, with its bucket. */

@@ -84,11 +84,17 @@ function bucketRow({ now, before, limit, enforcement, rule, name }: ShownBucket)
     change(({ left }) => String(left)),
     String(limit),
     change(({ debt }) => (debt === 0 ? '-' : String(debt))),
-    now === undefined ? '?' : secondsText(now.next_token_in),
-    now === undefined ? '?' : secondsText(now.full_in),
+    timeText(now?.next_token_in),
+    timeText(now?.full_in),
     ENFORCED_WORDS.get(enforcement) ?? printable(enforcement),
     printable(rule + (name === '' ? '' : ` (${name})`)),
   ];
+}
+
+/** Formats a time: `?` if the level is unknown, and `-` if the limit has no such time. */
+function timeText(seconds: number | null | undefined): string {
+  if (seconds === undefined) return '?';
+  return seconds === null ? '-' : secondsText(seconds);
 }
 
 function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
@@ -97,6 +103,7 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
   const lines = wrapped(printable(about), WIDTH - 6);
   return [
     ...lines,
+    ...(bucket.now?.in_flight === undefined ? [] : [`in flight: ${bucket.now.in_flight} of ${bucket.limit}`]),
     // A bucket without a level is not a bucket yet, because the values of some entries are unknown.
     ...(bucket.now === undefined || own === asked || own === '' ? [] : [`for ${own}`]),
     // The key is shown in full, because users copy it to redis-cli.

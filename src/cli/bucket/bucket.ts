@@ -37,8 +37,9 @@ import { watchBuckets } from './watch-buckets.js';
 const isLevel = objectOf<BucketLevel>({
   left: isNumber,
   debt: isNumber,
-  next_token_in: isNumber,
-  full_in: isNumber,
+  next_token_in: nullable(isNumber),
+  full_in: nullable(isNumber),
+  in_flight: optional(isNumber),
 });
 
 const isBucket = objectOf<ShownBucket>({

@@ -32,7 +32,14 @@ const entries = listOf(object({ key: text, value: text }));
 const numbers = (...names: readonly string[]): Readonly<Record<string, Shape>> =>
   Object.fromEntries(names.map((name) => [name, number]));
 
-const level = either(undefined, object(numbers('left', 'debt', 'next_token_in', 'full_in')));
+const time = either(null, number);
+const level = either(
+  undefined,
+  object({
+    ...numbers('left', 'debt'),
+    ...{ next_token_in: time, full_in: time, in_flight: either(undefined, number) },
+  }),
+);
 const optionalText = either(undefined, text);
 const phase = object({ now: text, grace_period: optionalText, active: optionalText });
 

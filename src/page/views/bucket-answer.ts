@@ -50,8 +50,13 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
   ];
 }
 
-function span(heading: string, of: (level: BucketLevel) => number): TableColumn<ShownBucket> {
-  return { heading, figures: true, cell: ({ now }) => (now === undefined ? '?' : spanText(of(now))) };
+function span(heading: string, of: (level: BucketLevel) => number | null): TableColumn<ShownBucket> {
+  const cell = ({ now }: ShownBucket): string => {
+    if (now === undefined) return '?';
+    const seconds = of(now);
+    return seconds === null ? '–' : spanText(seconds);
+  };
+  return { heading, figures: true, cell };
 }
 
 function enforcedState(enforcement: string): HTMLElement {
@@ -94,10 +99,13 @@ function bar({ now, limit }: ShownBucket): Child {
 }
 
 function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Child[] {
-  const { about, entries: own, redis_key: key, redis_slot: slot, note, now } = bucket;
+  const { about, entries: own, redis_key: key, redis_slot: slot, note, now, limit } = bucket;
   const isOther = now !== undefined && own.length > 0 && JSON.stringify(own) !== JSON.stringify(entries);
   return [
     el('p', {}, visibleText(about)),
+    now?.in_flight === undefined
+      ? undefined
+      : el('p', {}, `In flight: ${countText(now.in_flight)} of ${countText(limit)}`),
     isOther ? el('p', {}, 'for ', entriesElement(own)) : undefined,
     key === null
       ? undefined

@@ -51,9 +51,15 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
     }
   });
 
+  test('may contain a concurrency limit, which has no times', () => {
+    const now = { left: 7, debt: 0, next_token_in: null, full_in: null, in_flight: 3 };
+    expect(isUsable('buckets', withOther(shown, ['buckets', 0, 'now'], now))).toBe(true);
+  });
+
   test.each([
     [['buckets', 0], {}],
     [['buckets', 0, 'now'], { left: 1, debt: 0 }],
+    [['buckets', 0, 'now'], { left: 1, debt: 0, next_token_in: 0, full_in: 0, in_flight: 'one' }],
     [['buckets', 0, 'limit'], '10'],
     [['buckets', 0, 'redis_slot'], 'one'],
     [['controls', 0], {}],

@@ -158,6 +158,25 @@ LEFT  LIMIT  DEBT  RESET IN  FULL IN  ENFORCED  RULE
 `);
   });
 
+  test('a concurrency limit with its requests in flight, and without times', async () => {
+    const slots: ShownBucket = {
+      ...bucket,
+      algorithm: 'concurrency',
+      limit: 10,
+      about: 'concurrency: 10 requests',
+      redis_key: null,
+      now: { left: 7, debt: 0, next_token_in: null, full_in: null, in_flight: 3 },
+    };
+    port.answer = () => ({ body: { ...answer, buckets: [slots] } });
+    expect((await bucketCommand('show', 'tenant=acme')).out.split('\n').slice(5)).toEqual([
+      'LEFT  LIMIT  DEBT  RESET IN  FULL IN  ENFORCED  RULE',
+      '   7     10     -         -        -  yes       tenant/resource_group=user-chats (user-chats)',
+      '      concurrency: 10 requests',
+      '      in flight: 3 of 10',
+      '',
+    ]);
+  });
+
   test('a change with the values before and after, the affected callers, and notes', async () => {
     const changed: BucketAnswer = {
       ...answer,
