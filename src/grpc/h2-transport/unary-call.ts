@@ -284,8 +284,13 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   #succeed(message: Uint8Array): void {
     this.#finish();
-    if (this.onReset !== undefined) this.#target.context.rememberAnswered(this.#stream, this.onReset);
+    if (this.onReset !== undefined) this.#remember(this.onReset);
     this.#target.sendMessage(this.#stream, message);
+  }
+
+  /** Separate from {@link #succeed}, which stays short for calls without `onReset`. */
+  #remember(onReset: () => void): void {
+    this.#target.context.rememberAnswered(this.#stream, onReset);
   }
 
   #fail(error: GrpcError): void {
