@@ -7,7 +7,13 @@ import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { CommandHost } from '../weir/commands.js';
 import { startWeir, type WeirOptions, type WeirServer } from '../weir/weir.js';
-import { type PageCommand, type PageExample, type PageSection, withShown } from './page-examples.js';
+import {
+  HoldTokens,
+  type PageCommand,
+  type PageExample,
+  type PageSection,
+  withShown,
+} from './page-examples.js';
 
 /** Settings of a process with a fixed clock (fixed-clock.ts). */
 export const FIXED_CLOCK = {
@@ -97,13 +103,16 @@ export class ExampleRunner {
     const { commands, policy } = example;
     const settings = settingsOf(commands[0]);
     const own = settings && (await start({ policy, env: settings }));
+    const tokens = new HoldTokens();
     try {
       const server = own ?? (await this.#shared(example));
       for (const command of settings === undefined ? commands : commands.slice(1)) {
         for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
           if (!examples.some((one) => one.name === name)) folder.write(file, policy);
         }
-        const printed = await this.#runCommand(command, folder, server);
+        const text = tokens.inCommand(command.text);
+        const printed = await this.#runCommand({ ...command, text }, folder, server);
+        tokens.note(command.answer, printed);
         answers.set(command, withShown(command.answer, printed.replace(/\n+$/, '')));
       }
     } finally {

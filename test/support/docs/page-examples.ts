@@ -92,6 +92,9 @@ export function commandsOf(page: string, block: readonly string[], from: number)
   return commands;
 }
 
+/** Matches the token of a hold in an answer, as the second group. */
+const HOLD_TOKEN = /("hold": ?")([\w-]{40,})(")/g;
+
 /**
  * Values that differ in each run in spite of the fixed clock, and values that the fixed clock cannot measure: the text
  * between the groups.
@@ -104,7 +107,7 @@ const MEASURED: readonly RegExp[] = [
 ];
 
 const masked = (text: string) =>
-  MEASURED.reduce((rest, part) => rest.replace(part, '$1-$2'), text).split('\n');
+  MEASURED.reduce((rest, part) => rest.replace(part, '$1-$2'), text.replace(HOLD_TOKEN, '$1-$3')).split('\n');
 
 /**
  * Returns an answer with the page's text for measured values, so that it equals the page's answer unless something else
@@ -116,6 +119,24 @@ export function withShown(shown: readonly string[], answer: string): string[] {
   return answer
     .split('\n')
     .map((line, at) => (maskedAnswer[at] === maskedShown[at] ? (shown[at] ?? line) : line));
+}
+
+/** Maps the tokens of holds in the answers of a page to the tokens of this run. */
+export class HoldTokens {
+  readonly #real = new Map<string, string>();
+
+  /** Notes the tokens of an answer, which commands below it on the page may contain. */
+  note(shown: readonly string[], printed: string): void {
+    const real = [...printed.matchAll(HOLD_TOKEN)];
+    [...shown.join('\n').matchAll(HOLD_TOKEN)].forEach(([, , token = ''], i) => {
+      this.#real.set(token, real[i]?.[2] ?? token);
+    });
+  }
+
+  /** Replaces the page's tokens in a command with the tokens of this run. */
+  inCommand(text: string): string {
+    return [...this.#real].reduce((rest, [shown, real]) => rest.replaceAll(shown, real), text);
+  }
 }
 
 /** Returns the text of a page with other answers. */

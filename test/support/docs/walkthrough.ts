@@ -14,7 +14,7 @@ import { TempDir } from '../process/temp-dir.js';
 import { optionalToolPath, repositoryRoot, toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { FIXED_CLOCK } from './example-runner.js';
-import { commandsOf, type PageCommand, withShown } from './page-examples.js';
+import { commandsOf, HoldTokens, type PageCommand, withShown } from './page-examples.js';
 
 /** Pages that are walkthroughs. */
 export const WALKTHROUGHS = [
@@ -38,7 +38,9 @@ function goProgram(): string | undefined {
 /** Returns whether the programs that a page needs are available. `npm test` lists those that are not. */
 export function hasWalkthrough(page: string): boolean {
   const tools = page === 'docs/without-envoy.md' ? [optionalToolPath('python-grpc'), goProgram()] : [];
-  return [optionalToolPath('curl'), ...tools].every((tool) => tool !== undefined);
+  return [optionalToolPath('curl'), optionalToolPath('grpcurl'), ...tools].every(
+    (tool) => tool !== undefined,
+  );
 }
 
 /** Ports that the pages name. A run replaces them with free ports. */
@@ -83,12 +85,13 @@ export class Walkthrough {
   readonly #folder = new TempDir();
   readonly #running = new Map<Program, StartedProcess>();
   readonly #ports: ReadonlyMap<string, string>;
+  readonly #tokens = new HoldTokens();
   readonly #bin: string;
 
   private constructor(ports: ReadonlyMap<string, string>) {
     this.#ports = ports;
     this.#bin = copyImagePrograms(this.#folder.path);
-    symlinkSync(toolPath('curl'), join(this.#bin, 'curl'));
+    for (const tool of ['curl', 'grpcurl']) symlinkSync(toolPath(tool), join(this.#bin, tool));
     // The wrapper of Python with grpcio looks for python3 itself.
     this.#standIn('python3', `PATH='${process.env['PATH']}' exec '${optionalToolPath('python-grpc')}' "$@"`);
     this.#standIn('go', `[ "$1 $2" = 'run ask.go' ] && shift 2 && exec '${goProgram()}' "$@"`);
@@ -133,6 +136,7 @@ export class Walkthrough {
     if (program !== undefined) return this.#start(program, step);
     const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${this.#here(step.text)}`], this.#place());
     const printed = this.#there(stdout.replaceAll('\r', '').replace(/\n+$/, ''));
+    this.#tokens.note(step.answer, printed);
     return printed === '' ? [] : withShown(step.answer, printed);
   }
 
@@ -158,7 +162,8 @@ export class Walkthrough {
 
   /** Replaces the ports of the page with the ports of this run, and back. */
   #here(text: string): string {
-    return text.replaceAll(/\b\d{4,5}\b/g, (port) => this.#ports.get(port) ?? port);
+    const own = this.#tokens.inCommand(text);
+    return own.replaceAll(/\b\d{4,5}\b/g, (port) => this.#ports.get(port) ?? port);
   }
   #there(text: string): string {
     const back = new Map([...this.#ports].map(([shown, taken]) => [taken, shown]));

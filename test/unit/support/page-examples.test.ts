@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { unusedExamples } from '../../support/docs/example-runner.js';
-import { pageSections, withAnswers, withShown } from '../../support/docs/page-examples.js';
+import { HoldTokens, pageSections, withAnswers, withShown } from '../../support/docs/page-examples.js';
 
 const PAGE = `# weir
 \`\`\`yaml
@@ -142,5 +142,23 @@ describe('withShown', () => {
     ['a missing line', '"durationUntilReset": "3600s"\n', ''],
   ])('finds a difference in %s', (_what, from, to) => {
     expect(withShown(shown, again.replace(from, to))).not.toEqual(shown);
+  });
+});
+
+describe('hold tokens', () => {
+  const [shown, real] = ['A'.repeat(60), 'B'.repeat(60)] as const;
+  const answer = (token: string) => `"hold": "${token}"`;
+  const tokens = new HoldTokens();
+  tokens.note([answer(shown)], answer(real));
+
+  test('of the page are replaced with those of the run in later commands', () => {
+    const command = (token: string) => `grpcurl -d '{"key":"hold","value":"${token}"}'`;
+    expect(tokens.inCommand(command(shown))).toBe(command(real));
+    expect(tokens.inCommand(command('other'))).toBe(command('other'));
+  });
+
+  test('of an answer are not compared', () => {
+    expect(withShown([answer(shown)], answer(real))).toEqual([answer(shown)]);
+    expect(withShown([answer(shown)], '"hold": "short"')).toEqual(['"hold": "short"']);
   });
 });
