@@ -48,7 +48,10 @@ export interface TakeItem {
    */
   readonly allowSurplus?: boolean;
   readonly enforcement: Enforcement;
-  /** Makes the take a hold. Every take from a limit on concurrent requests is one. */
+  /**
+   * Makes the take a hold. Every take from a limit on concurrent requests is one. All items of a rule with holds have
+   * this field, including peeks, so that caches keep none of their denials.
+   */
   readonly holds?: HoldOrder;
   /** Makes a refund or a charge the settlement of a hold. A request names each hold at most once. */
   readonly settles?: Settlement;

@@ -1,5 +1,5 @@
 import type { TakeItem } from './bucket-store.js';
-import type { Settlement } from './holds/hold.js';
+import { placeableHold, type Settlement } from './holds/hold.js';
 import { settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
 import type { BucketOperation } from './rate-algorithm.js';
@@ -41,15 +41,15 @@ export function decide(
     let limited = false;
     snapshot.forgiven = 0;
     snapshot.hold = undefined;
-    const fits = item.holds === undefined || snapshot.holdFits;
+    const hold = placeableHold(item);
+    const fits = hold === undefined || snapshot.holdFits;
     let operation: BucketOperation = fits ? item : NO_OPERATION;
     if (item.settles !== undefined) operation = settle(item, item.settles, snapshot);
     if (isCharge(rate, hits, item.refund) && operation.hits > 0)
       snapshot.forgiven = rate.charge(bucket, hits, nowMicros, operation.undoMark);
     else limited = rate.take(bucket, operation, nowMicros, countDeniedHits);
     if (!fits) limited = true;
-    if (item.holds !== undefined && fits && (!limited || rate.kind === 'concurrency'))
-      snapshot.hold = 'placed';
+    if (hold !== undefined && fits && (!limited || rate.kind === 'concurrency')) snapshot.hold = 'placed';
     snapshot.record(limited, bucket);
   }
   const denied = deniesRequest(items, snapshots);

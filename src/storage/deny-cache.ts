@@ -179,7 +179,8 @@ export class DenyCache implements BucketStore {
     const { found, table } = this;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const denial = table.size === 0 ? undefined : table.get(item.key, nowMicros);
+      const mayBeKnown = table.size > 0 && item.holds === undefined;
+      const denial = mayBeKnown ? table.get(item.key, nowMicros) : undefined;
       if (denial === undefined || !isDenied(denial, item, nowMicros)) {
         this.misses++;
         return undefined;

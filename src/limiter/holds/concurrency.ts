@@ -1,6 +1,7 @@
 import type { BucketOperation, RateAlgorithm } from '../rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from '../running-bucket.js';
 import type { TakeOutcome } from '../take-outcome.js';
+import { hasTooManySlots } from './hold.js';
 
 /**
  * A limit on concurrent requests: at most `max` slots are held at any time. The state of its bucket is the number of
@@ -33,6 +34,7 @@ export class ConcurrencyRate implements RateAlgorithm {
       bucket.dirty = true;
       return false;
     }
+    if (hasTooManySlots(this, hits)) return true;
     // A peek asks for one more slot.
     const limited = bucket.count + Math.max(1, hits) > this.max;
     if (hits === 0) return limited;

@@ -4,7 +4,10 @@ export type HoldId = string;
 /** Hexadecimal digits of a {@link HoldId}. */
 export const HOLD_ID_DIGITS = 24;
 
-/** Maximum number of slots that one item takes from a limit on concurrent requests. */
+/**
+ * Maximum number of slots that one item takes from a limit on concurrent requests. A take of more slots is limited and
+ * places no hold, which bounds the work for one item.
+ */
 export const MAX_SLOTS_PER_ITEM = 1000;
 
 /** Maximum lifetime of a hold, in milliseconds. */
@@ -40,3 +43,23 @@ export interface Settlement extends HoldOrder {
  * - `unknown`: there is no such hold, because it is settled, has expired, or never existed. The item changed nothing.
  */
 export type HoldEffect = 'placed' | 'settled' | 'unknown';
+
+/** The properties of a take that decide whether it places a hold. */
+interface HoldingTake {
+  readonly rate: { readonly kind: string };
+  readonly hits: number;
+  readonly holds?: HoldOrder;
+}
+
+/**
+ * Returns the hold that a take places if its request is allowed. A peek places none, nor does a take of too many slots.
+ */
+export function placeableHold({ rate, hits, holds }: HoldingTake): HoldOrder | undefined {
+  if (holds === undefined || hits === 0) return undefined;
+  return hasTooManySlots(rate, hits) ? undefined : holds;
+}
+
+/** Returns whether a take has more slots of a limit on concurrent requests than {@link MAX_SLOTS_PER_ITEM}. */
+export function hasTooManySlots({ kind }: HoldingTake['rate'], hits: number): boolean {
+  return kind === 'concurrency' && hits > MAX_SLOTS_PER_ITEM;
+}

@@ -79,7 +79,9 @@ export class LocalBuckets implements LocalStore {
     this.#repayment = new Repayment({ ledger: this.#ledger, store, up: anyUp, clock, log });
     this.#forgetTimer = setInterval(() => {
       const isUnused = clock.monotonicMicros() - this.#usedAtMicros > FORGET_MICROS;
-      if (up() && isUnused && this.memory.size > 0) this.memory = newStore();
+      const { memory } = this;
+      // Holds end when they are settled or expire.
+      if (up() && isUnused && memory.size > 0 && !memory.hasHolds()) this.memory = newStore();
     }, FORGET_MICROS / 1000).unref();
   }
 
@@ -119,16 +121,22 @@ export class LocalBuckets implements LocalStore {
     await this.memory.close();
   }
 
-  #partOf({ key, tagLength, rate, hits, refund, enforcement, onStoreFailure }: LocalTake): TakeItem {
+  #partOf({ onStoreFailure, ...item }: LocalTake): TakeItem {
+    const { key, tagLength, rate, hits, refund, enforcement, holds, settles } = item;
     const local = this.#rates.local(rate, shareOf(onStoreFailure));
-    return { key, tagLength, rate: local, hits, refund, enforcement };
+    return {
+      ...{ key, tagLength, rate: local, hits, refund, enforcement },
+      ...(holds !== undefined && { holds }),
+      ...(settles !== undefined && { settles }),
+    };
   }
 
   #note(items: readonly LocalTake[], parts: readonly TakeItem[], outcomes: readonly TakeOutcome[]): void {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as LocalTake;
-      // A limited item took nothing.
-      if (item.hits === 0 || (outcomes[i] as TakeOutcome).limited) continue;
+      const { limited, hold } = outcomes[i] as TakeOutcome;
+      // A limited item took nothing. Redis counts no request that was in flight without it.
+      if (item.hits === 0 || limited || item.rate.kind === 'concurrency' || hold === 'unknown') continue;
       this.#ledger.note(item, (parts[i] as TakeItem).rate);
     }
     if (this.#ledger.size > 0) this.#repayment.expect();

@@ -54,13 +54,13 @@ export class HoldTable {
     return this.#setBytes + HOLD_BYTES * this.size;
   }
 
-  /** Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} now, and others in the next turns. */
+  /** Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} in each turn of the event loop. */
   expire(nowMicros: number): void {
+    if (this.#isExpiring) return;
     for (let removed = 0; removed < MAX_EXPIRED_PER_TURN; removed++) {
       if (this.#heap.size === 0 || this.#heap.topKey() > nowMicros) return;
       this.#drop(this.#heap.top());
     }
-    if (this.#isExpiring) return;
     this.#isExpiring = true;
     setImmediate(() => {
       this.#isExpiring = false;
@@ -68,7 +68,7 @@ export class HoldTable {
     });
   }
 
-  /** Number of slots that are held in a bucket. Call {@link expire} before. */
+  /** Number of slots that are held in a bucket, including expired holds that {@link expire} has not removed yet. */
   countOf(key: string): number {
     return this.#sets.get(key)?.count ?? 0;
   }
@@ -109,7 +109,8 @@ export class HoldTable {
   settle(settles: Settlement, slots = 1): void {
     for (let slot = 0; slot < slots; slot++) {
       const found = this.#index.find(this.#id.load(settles.id, slot));
-      if (found >= 0) this.#drop(found);
+      if (found < 0) return;
+      this.#drop(found);
     }
   }
 

@@ -1,6 +1,7 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
+import { placeableHold } from '../../limiter/holds/hold.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
@@ -76,6 +77,12 @@ export class MemoryStore implements BucketStore {
     return this.holds.size;
   }
 
+  /** Returns whether any hold has not ended. */
+  hasHolds(): boolean {
+    this.holds.expire(this.clock.monotonicMicros());
+    return this.holds.size > 0;
+  }
+
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;
@@ -110,7 +117,7 @@ export class MemoryStore implements BucketStore {
   }
 
   private hasRoomForHold(key: string, rate: Rate, hits: number): boolean {
-    const fits = this.holds.hasRoomFor(key, rate.kind === 'concurrency' ? hits : 1);
+    const fits = this.holds.hasRoomFor(key, slotsOf(rate, hits));
     if (!fits) this.refusedHolds++;
     return fits;
   }
@@ -120,11 +127,12 @@ export class MemoryStore implements BucketStore {
     outcome: TakeOutcome,
     nowMicros: number,
   ): void {
-    const slots = rate.kind === 'concurrency' ? hits : 1;
     if (outcome.hold === 'placed' && holds !== undefined) {
-      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots);
+      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slotsOf(rate, hits));
     }
-    if (outcome.hold === 'settled' && settles !== undefined) this.holds.settle(settles, slots);
+    if (outcome.hold === 'settled' && settles !== undefined) {
+      this.holds.settle(settles, slotsOf(rate, settles.amount));
+    }
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
@@ -133,7 +141,8 @@ export class MemoryStore implements BucketStore {
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     const many = items.length > MAX_COMPARED_ITEMS;
     for (let i = 0; i < items.length; i++) {
-      const { key, rate, hits, holds, settles } = items[i] as TakeItem;
+      const item = items[i] as TakeItem;
+      const { key, rate, hits, settles } = item;
       let bucket = many ? undefined : this.findEarlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
@@ -146,7 +155,7 @@ export class MemoryStore implements BucketStore {
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
       if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles);
-      if (holds !== undefined) finding.holdFits = this.hasRoomForHold(key, rate, hits);
+      if (placeableHold(item) !== undefined) finding.holdFits = this.hasRoomForHold(key, rate, hits);
     }
     if (!many) return;
     this.seenKept.clear();
@@ -168,6 +177,11 @@ export class MemoryStore implements BucketStore {
     for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
     return undefined;
   }
+}
+
+/** Returns the number of holds that are stored for a hold of `hits`. */
+function slotsOf(rate: Rate, hits: number): number {
+  return rate.kind === 'concurrency' ? hits : 1;
 }
 
 /** Returns whether the wall clock must be read, which only windows need. */

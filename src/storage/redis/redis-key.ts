@@ -24,9 +24,9 @@ export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): s
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-/** Returns the name of the holds of a bucket, in the slot of the bucket. No bucket has such a name. */
+/** Returns the name of the reservations of a bucket, in the slot of the bucket. No bucket has such a name. */
 export function holdsKey(key: string): string {
-  return `${key}%holds`;
+  return `${key}%reserved`;
 }
 
 /** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 20 MB. */

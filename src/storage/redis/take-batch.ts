@@ -1,5 +1,6 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import { placeableHold } from '../../limiter/holds/hold.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
@@ -93,7 +94,10 @@ export class TakeBatch implements Linked<TakeBatch> {
   after: TakeBatch | undefined;
   /** Number of times that it was sent. */
   sendCount = 0;
-  /** Whether a request contains a refund, because repeating the call could allow too much. */
+  /**
+   * Whether a request contains a refund, because repeating the call could allow too much. A repeated settlement finds
+   * no hold.
+   */
   hasRefund = false;
   /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
@@ -198,8 +202,8 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const hold = item.settles ?? item.holds;
-      if (item.refund) this.hasRefund = true;
+      const hold = item.settles ?? placeableHold(item);
+      if (item.refund && item.settles === undefined) this.hasRefund = true;
       const slot = this.slotOf(item);
       setLastStep(slot, group);
       const index = this.arguments.indexOf(item);

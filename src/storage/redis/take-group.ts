@@ -1,6 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import type { HoldId } from '../../limiter/holds/hold.js';
+import { type HoldId, placeableHold } from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { encodeNumber } from './take-script.js';
 
@@ -116,6 +116,7 @@ function loadFound(bucket: RunningBucket, values: readonly number[], at: number,
   bucket.load(unit, whole, part);
 }
 
+/** Returns whether two items are equal. The item of another hold never is. */
 function isEqual(one: TakeItem, other: TakeItem): boolean {
   return (
     one.key === other.key &&
@@ -124,6 +125,8 @@ function isEqual(one: TakeItem, other: TakeItem): boolean {
     one.refund === other.refund &&
     one.undoMark === other.undoMark &&
     one.allowSurplus === other.allowSurplus &&
-    one.enforcement === other.enforcement
+    one.enforcement === other.enforcement &&
+    placeableHold(other) === undefined &&
+    other.settles === undefined
   );
 }

@@ -1,6 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
+import { placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge, type Rate, type TimedRate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
@@ -15,9 +16,9 @@ export type RunItem = TakeItem & { readonly rate: TimedRate };
  * request left, so refunds and charges cannot. Holds cannot, either, because each has its own id.
  */
 export function mayRun(item: TakeItem): item is RunItem {
-  const { rate, hits, refund, holds } = item;
-  if (refund || holds !== undefined || isCharge(rate, hits, refund) || rate.kind === 'concurrency')
-    return false;
+  const { rate, hits, refund } = item;
+  if (refund || isCharge(rate, hits, refund) || rate.kind === 'concurrency') return false;
+  if (placeableHold(item) !== undefined) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
+import { hasTooManySlots, placeableHold } from '../../limiter/holds/hold.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
@@ -135,7 +136,8 @@ export class TakeArgumentTable {
   }
 
   private write(args: string[], { item, enforcement }: TakeArguments): void {
-    const { rate, hits, refund, undoMark, allowSurplus = false, holds, settles } = item;
+    const { rate, hits, refund, undoMark, allowSurplus = false, settles } = item;
+    const holds = placeableHold(item);
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
     const following =
@@ -147,8 +149,11 @@ export class TakeArgumentTable {
     const refundKind = undoes ? UNDO : allowSurplus ? SURPLUS : REFUND;
     const what = charge ? CHARGE : refund ? refundKind : hits === 0 ? PEEK : TAKE;
     args.push(String(what + following), ENFORCEMENT[enforcement]);
-    if (rate.kind === 'concurrency') args.push('0', String(rate.max), '0', String(hits), '0');
-    else if (rate.kind === 'window') {
+    if (rate.kind === 'concurrency') {
+      // A limit without slots denies the take, and does not count its slots.
+      const isDenied = !refund && hasTooManySlots(rate, hits);
+      args.push('0', String(isDenied ? 0 : rate.max), '0', String(isDenied ? 0 : hits), '0');
+    } else if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
       args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
       if (rate.maxDebt > 0) args.push(String(rate.maxCountWithDebt), '0');
@@ -183,7 +188,7 @@ function maxSurplusOf(rate: Rate): number {
   return rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros;
 }
 
-/** Returns whether an item has the same arguments. Two settlements never do. */
+/** Returns whether an item has the same arguments. */
 function equal(known: TakeArguments, item: AskedItem, enforcement: Enforcement): boolean {
   const ask = known.item;
   return (
@@ -194,7 +199,8 @@ function equal(known: TakeArguments, item: AskedItem, enforcement: Enforcement):
     ask.undoMark === item.undoMark &&
     ask.allowSurplus === item.allowSurplus &&
     ask.holds?.lifetimeMillis === item.holds?.lifetimeMillis &&
-    ask.settles === undefined &&
-    item.settles === undefined
+    ask.settles?.lifetimeMillis === item.settles?.lifetimeMillis &&
+    ask.settles?.amount === item.settles?.amount &&
+    ask.settles?.fullMicros === item.settles?.fullMicros
   );
 }

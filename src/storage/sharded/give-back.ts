@@ -5,7 +5,8 @@ import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 /**
  * Returns the refunds of a request that this store allowed and another partition denied. A refund never exceeds what
  * the request has cost others until then (`TakeItem.undoMark`). Charges that reached the maximum debt are not undone.
- * Candidates keep their takes, and windows keep the hits that they count for denied requests (`countDeniedHits`).
+ * Candidates keep their takes, and windows keep the hits that they count for denied requests (`countDeniedHits`). All
+ * holds are settled, without any use, because a denied request is not in flight.
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -14,13 +15,16 @@ export function refundsOf(
 ): TakeItem[] {
   const refunds: TakeItem[] = [];
   for (let i = 0; i < items.length; i++) {
-    const { key, tagLength, rate } = items[i] as TakeItem;
+    const item = items[i] as TakeItem;
+    const { key, tagLength, rate, holds } = item;
     const outcome = outcomes[i] as TakeOutcome;
-    const hits = takenBy(items[i] as TakeItem, outcome, countDeniedHits);
+    const { undoMark, hold, fullMicros = 0 } = outcome;
+    const hits = takenBy(item, outcome, countDeniedHits);
     if (hits === 0) continue;
-    const { undoMark } = outcome;
-    if (undoMark === undefined) continue;
-    refunds.push({ key, tagLength, rate, hits, refund: true, enforcement: 'observe', undoMark });
+    const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
+    if (hold === 'placed' && holds !== undefined) {
+      refunds.push({ ...refund, settles: { ...holds, amount: hits, fullMicros } });
+    } else if (undoMark !== undefined) refunds.push({ ...refund, undoMark });
   }
   return refunds;
 }
@@ -43,13 +47,15 @@ export function outcomesBeforeTake(
     const hits = (takenByKey.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
     // All hits of a charge may have exceeded the maximum debt.
     const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
-    const outcome = isUndone ? { ...found, forgiven: 0 } : found;
+    const outcome = isUndone ? { ...found, forgiven: 0 } : withoutHold(found);
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
     if (rate.kind === 'concurrency') {
       const inFlight = Math.max(0, outcome.used - hits);
-      return { ...outcome, used: inFlight, remaining: Math.max(0, rate.max - inFlight) };
+      const remaining = Math.max(0, rate.max - inFlight);
+      const waitMicros = outcome.limited || remaining === 0 ? Number.POSITIVE_INFINITY : 0;
+      return { ...outcome, used: inFlight, remaining, waitMicros };
     }
     // A limit in a list of limits reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
@@ -61,9 +67,19 @@ export function outcomesBeforeTake(
   });
 }
 
+/** Returns an outcome without the hold that the item placed. */
+function withoutHold(outcome: TakeOutcome): TakeOutcome {
+  if (outcome.hold !== 'placed') return outcome;
+  const { hold: _, fullMicros: __, ...rest } = outcome;
+  return rest;
+}
+
 /** Returns the hits of an item that must be given back; a whole number. */
 function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean): number {
-  const { rate, hits, refund, enforcement } = item;
+  const { rate, hits, refund, enforcement, settles } = item;
+  if (outcome.hold === 'placed') return hits;
+  // A settlement is final, and is repeated if it failed elsewhere.
+  if (settles !== undefined) return 0;
   if (refund || outcome.limited || enforcement === 'candidate' || rate.countsDenied(countDeniedHits))
     return 0;
   // A bucket at its maximum debt gets no refund.

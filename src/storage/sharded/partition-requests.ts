@@ -267,12 +267,13 @@ export function isRefund({ refund, enforcement }: TakeItem): boolean {
 /**
  * Returns an additional item that makes one partition deny its items. It has more hits than one of their buckets can
  * contain, so it takes none. It uses one of their keys, because another key might be on another server. Empty if no
- * take has to be prevented: candidates take in any case. Windows that count denied hits need no such item, and would
- * count its hits.
+ * take has to be prevented: candidates without holds take in any case. Windows that count denied hits need no such
+ * item, and would count its hits.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
   const protectedItem = items.find(
-    ({ rate, enforcement }) => enforcement !== 'candidate' && !rate.countsDenied(countDeniedHits),
+    ({ rate, enforcement, holds }) =>
+      (enforcement !== 'candidate' || holds !== undefined) && !rate.countsDenied(countDeniedHits),
   );
   if (protectedItem === undefined) return [];
   const { key, tagLength, rate } = protectedItem;

@@ -46,8 +46,9 @@ export interface ShardedStoreOptions extends GiveBackOptions {
  * around available limits by naming an unavailable bucket. The other partitions get their hits back, except hits
  * counted for a denied request, and refunds. If a server is known to be unavailable, the other partitions only report
  * whether they deny the request, and no tokens are taken.
- * - Giving back never delays the answer. It is tried once, because a repetition might give back too much, and not after
- * the connection of the take was lost. Tokens may therefore be lost, but none are created.
+ * - Giving back never delays the answer. A refund is tried once, because a repetition might give back too much, and
+ * not after the connection of the take was lost. Tokens may therefore be lost, but none are created. Holds are given
+ * back by settlements, which may be repeated.
  * - Until the hits are given back, other requests see the buckets without these tokens, and may be denied. Tokens that
  * would have overflowed without the take are not given back (`TakeItem.undoMark`).
  */
@@ -294,7 +295,8 @@ function firstError(requests: readonly PartitionRequest[]): StorageError | undef
 }
 
 /**
- * Refuses the requests whose servers are unavailable. If there are any, also refuses the requests that cannot deny.
+ * Refuses the requests whose servers are unavailable. If there are any, also refuses the requests that cannot deny,
+ * except settlements.
  * Returns the first error.
  */
 function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): StorageError | undefined {
@@ -307,6 +309,10 @@ function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): 
   }
   const first = firstError(requests);
   if (first === undefined) return undefined;
-  for (const request of requests) if (!request.items.some(canDeny)) request.refuse(first);
+  for (const request of requests) {
+    // Settlements do not depend on each other.
+    const isSettlement = request.items[0]?.settles !== undefined;
+    if (!isSettlement && !request.items.some(canDeny)) request.refuse(first);
+  }
   return first;
 }

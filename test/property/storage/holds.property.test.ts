@@ -9,13 +9,14 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
-import { settlingRate } from '../../../src/limiter/local-rate.js';
+import type { Settlement } from '../../../src/limiter/holds/hold.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { ClusterBench } from '../../support/limiter/cluster-bench.js';
+import { newHoldId, settlementItem } from '../../support/limiter/hold-items.js';
 import { HoldModel } from '../../support/limiter/hold-model.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { redisBenches, type TestBench } from '../../support/limiter/test-stores.js';
@@ -71,7 +72,6 @@ const step = fc.oneof(
 );
 
 let run = 0;
-let ids = 0;
 
 /** A hold that a store placed, for its settlement. */
 interface Placed {
@@ -88,7 +88,6 @@ function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
   return asked.map(({ name, hits, lifetime, enforcement, rate }) => {
     const key = `run ${run} ${name}${enforcement === 'candidate' ? ' candidate' : ''}`;
     const slots = name === 'slots' ? hits % 5 : hits;
-    const id = (++ids).toString(16).padStart(8, '0').padEnd(24, '0');
     const base = {
       key,
       tagLength: `run ${run} `.length,
@@ -98,34 +97,16 @@ function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
     };
     return slots === 0
       ? { ...base, hits: 0 }
-      : { ...base, hits: slots, holds: { id, lifetimeMillis: lifetime } };
+      : { ...base, hits: slots, holds: { id: newHoldId(), lifetimeMillis: lifetime } };
   });
 }
 
-/** Returns the settlement of a hold, as the service sends it. */
-function settlementItem(
-  { item: taken, fullMicros }: Placed,
-  used: number,
-  forged: string | undefined,
-): TakeItem {
-  const { key, tagLength, rate, hits: held, holds } = taken;
-  const hold = { id: holds?.id ?? '', lifetimeMillis: holds?.lifetimeMillis ?? 0, amount: held, fullMicros };
-  const settles = {
-    ...hold,
-    ...(forged === 'id' && { id: 'f'.repeat(24) }),
-    ...(forged !== undefined && forged !== 'id' && { [forged]: (hold as never)[forged] + 1 }),
-  };
-  const over = rate.kind === 'concurrency' ? 0 : Math.max(0, used - held);
-  const refunded = rate.kind === 'concurrency' ? held : Math.max(0, held - used);
-  return {
-    key,
-    tagLength,
-    rate: settlingRate(rate),
-    hits: over > 0 ? over : refunded,
-    refund: over === 0,
-    enforcement: 'observe',
-    settles,
-  };
+/** Returns the settlement of a hold, with another value in the field `forged`. */
+function settlement({ item: taken, fullMicros }: Placed, used: number, forged: string | undefined): TakeItem {
+  const item = settlementItem(taken, { fullMicros }, used);
+  if (forged === undefined) return item;
+  const value = forged === 'id' ? 'f'.repeat(24) : ((item.settles as never)[forged] as number) + 1;
+  return { ...item, settles: { ...(item.settles as Settlement), [forged]: value } };
 }
 
 async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise<readonly TakeOutcome[]> {
@@ -166,7 +147,7 @@ describe.each(benches)('holds on $name', (bench) => {
             // A larger number of slots would also settle the hold; it gives back only slots that exist.
             const forged =
               chosen.item.rate.kind === 'concurrency' && one.forged !== 'id' ? undefined : one.forged;
-            items = [settlementItem(chosen, one.used, forged)];
+            items = [settlement(chosen, one.used, forged)];
           }
           const found = await takeFrom(store, items);
           expectEqual(found, memory.take(items));

@@ -3,14 +3,17 @@ import {
   type BucketStore,
   StorageError,
   type TakeItem,
+  type TakeOutcome,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { holdItem, settlementItem } from '../../support/limiter/hold-items.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
@@ -367,5 +370,48 @@ describe('bounds', () => {
       await take(hits(100, `later${i}`));
     }
     expect(cache.entries).toBe(2);
+  });
+});
+
+describe('holds', () => {
+  const SLOTS = concurrencyRate(1);
+
+  test('of concurrent requests are never denied from the cache', async () => {
+    await take(holdItem('slots', SLOTS));
+    expect(await take(holdItem('slots', SLOTS))).toMatchObject([{ limited: true }]);
+    expect(known(holdItem('slots', SLOTS))).toBe(false);
+    expect(known(takeItem('slots', SLOTS, { hits: 0 }))).toBe(false);
+    expect(cache.entries).toBe(0);
+  });
+
+  test('of a bucket are never denied from the cache, nor are its peeks', async () => {
+    await take(holdItem('a', HUNDRED, { hits: 100 }));
+    expect(await take(holdItem('a', HUNDRED, { hits: 5 }))).toMatchObject([{ limited: true }]);
+    expect(await take(holdItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ limited: true }]);
+    expect([known(holdItem('a', HUNDRED)), known(holdItem('a', HUNDRED, { hits: 0 }))]).toEqual([
+      false,
+      false,
+    ]);
+    expect(cache.entries).toBe(0);
+    // A take without a hold, such as an earlier version of the rule, may be cached.
+    await take(hits(5));
+    expect([known(hits(5)), known(holdItem('a', HUNDRED, { hits: 5 }))]).toEqual([true, false]);
+  });
+
+  test('are settled in the store, which also removes the denials of their buckets', async () => {
+    const start = holdItem('a', HUNDRED, { hits: 100 });
+    const outcomes = (await take(start)) as readonly TakeOutcome[];
+    await take(hits(5));
+    expect(known(hits(5))).toBe(true);
+    expect(await take(settlementItem(start, outcomes[0] as TakeOutcome, 20))).toMatchObject([
+      { hold: 'settled' },
+    ]);
+    expect(await take(hits(5))).toMatchObject([{ limited: false, remaining: 75 }]);
+  });
+
+  test('leave the denials of other limits of a request to the cache only if they are alone', async () => {
+    await take(hits(100, 'b'));
+    await take(hits(5, 'b'), holdItem('slots', SLOTS));
+    expect([known(hits(5, 'b')), known(hits(5, 'b'), holdItem('slots', SLOTS))]).toEqual([true, false]);
   });
 });

@@ -46,6 +46,9 @@ local function settle(h, id, ask)
   if ends <= expired then return -1, 0 end
   countHolds(h)
   local removed = call('ZREM', KEYS[h], member)
-  for slot = 1, ask.unit == 0 and ask.held - 1 or 0 do removed = removed + call('ZREM', KEYS[h], memberOf(id, slot, ask)) end
+  for slot = 1, ask.unit == 0 and ask.held - 1 or 0 do
+    if call('ZREM', KEYS[h], memberOf(id, slot, ask)) == 0 then break end
+    removed = removed + 1
+  end
   return ends - ask.lifetime * 1000, removed
 end

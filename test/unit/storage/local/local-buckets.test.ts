@@ -4,14 +4,17 @@ import {
   type LocalTake,
   StorageError,
   type TakeItem,
+  type TakeOutcome,
 } from '../../../../src/limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../../../../src/limiter/failure-policy.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { LocalBuckets, type LocalBucketsOptions } from '../../../../src/storage/local/local-buckets.js';
 import { MAX_CONCURRENT_CHARGES } from '../../../../src/storage/local/repayment.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
 
@@ -129,6 +132,68 @@ describe('local buckets', () => {
     back();
     // A denied take took nothing.
     return paid().then(() => expect([left('a'), left('b')]).toEqual([6, 6]));
+  });
+});
+
+describe('local holds', () => {
+  const local = (one: TakeItem, onStoreFailure: StoreFailurePolicy = 'local'): LocalTake => ({
+    ...one,
+    onStoreFailure,
+  });
+  const start = (one: LocalBuckets, taken: TakeItem) => one.take([local(taken)])[0] as TakeOutcome;
+  const settle = (one: LocalBuckets, taken: TakeItem, outcome: TakeOutcome, used = 0) =>
+    one.take([local(settlementItem(taken, outcome, used))])[0]?.hold;
+
+  test('of concurrent requests are a share of the slots, are settled locally and charged to nobody', async () => {
+    const { local: buckets, store, state, back } = setUp();
+    const slots = () => holdItem('slots', concurrencyRate(8));
+    const takes = [slots(), slots(), slots()];
+    const outcomes = takes.map((taken) => buckets.take([local(taken, { local: 0.25 })])[0] as TakeOutcome);
+    expect(outcomes).toMatchObject([
+      { limited: false, hold: 'placed', remaining: 1, used: 7 },
+      { limited: false, hold: 'placed', remaining: 0, used: 8 },
+      { limited: true },
+    ]);
+    back();
+    expect(state.up).toBe(true);
+    const ended = settlementItem(takes[0] as TakeItem, outcomes[0] as TakeOutcome);
+    expect(buckets.take([local(ended, { local: 0.25 })])).toMatchObject([{ hold: 'settled' }]);
+    expect(buckets.take([local(ended, { local: 0.25 })])).toMatchObject([{ hold: 'unknown' }]);
+    expect(buckets.stats).toEqual({ waiting: 0, charged: 0, lapsed: 0, forgotten: 0 });
+    expect(store.asked).toEqual([]);
+  });
+
+  test('of a bucket owe their use once they are settled, and their estimate before', async () => {
+    const { local: buckets, back, paid, left } = setUp();
+    const takes = ['less', 'more', 'held', 'twice'].map((key) => holdItem(key, EIGHT, { hits: 4 }));
+    const [less, more, , twice] = takes.map((taken) => start(buckets, taken)) as TakeOutcome[];
+    expect(settle(buckets, takes[0] as TakeItem, less as TakeOutcome, 1)).toBe('settled');
+    expect(settle(buckets, takes[1] as TakeItem, more as TakeOutcome, 6)).toBe('settled');
+    expect(settle(buckets, takes[3] as TakeItem, twice as TakeOutcome, 1)).toBe('settled');
+    expect(settle(buckets, takes[3] as TakeItem, twice as TakeOutcome, 1)).toBe('unknown');
+    back();
+    await paid();
+    expect(['less', 'more', 'held', 'twice'].map((key) => left(key))).toEqual([7, 2, 4, 7]);
+    // The bucket in Redis keeps the estimate that it was charged for.
+    const held = takes[2] as TakeItem;
+    expect(settle(buckets, held, { ...(more as TakeOutcome), fullMicros: less?.fullMicros ?? 0 }, 1)).toBe(
+      'settled',
+    );
+    expect(left('held')).toBe(4);
+  });
+
+  test('last until they expire, however long the store is available', async () => {
+    const { local: buckets, clock, back } = setUp();
+    const slots = () => holdItem('slots', concurrencyRate(1), { lifetimeMillis: 60_000 });
+    expect(start(buckets, slots()).limited).toBe(false);
+    // Local buckets without holds are forgotten after this time.
+    start(buckets, takeItem('a', EIGHT));
+    back();
+    clock.advance(59_000_000);
+    await jest.advanceTimersByTimeAsync(59_000);
+    expect(start(buckets, slots()).limited).toBe(true);
+    clock.advance(1_000_000);
+    expect(start(buckets, slots()).limited).toBe(false);
   });
 });
 

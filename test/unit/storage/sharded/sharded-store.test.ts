@@ -1,10 +1,17 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
+import {
+  StorageError,
+  type TakeItem,
+  type TakeOutcome,
+  type TakeResult,
+} from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import type { GiveBackResult } from '../../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
 import { HUNDRED, type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
 import { MemoryShards } from '../../../support/sharded/memory-shards.js';
 
@@ -300,6 +307,79 @@ describe('giving back', () => {
     await turn();
     expect(store.giveBackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
     expect(map.of('b').returned).toHaveLength(1);
+  });
+});
+
+describe('holds', () => {
+  const SLOTS = concurrencyRate(2);
+  const slot = (key: string, options: ItemOptions = {}) => holdItem(key, SLOTS, options);
+
+  test('of a denied request are settled, even on another connection and of limited items', async () => {
+    fill(tokens('a1', { hits: 100 }), slot('c1'), slot('c1'));
+    let answer: () => void = () => {};
+    map.of('a').answer = ({ items }) =>
+      new Promise((resolve) => (answer = () => resolve(map.of('a').memory.take(items))));
+    const taking = take(
+      tokens('a1'),
+      slot('b1'),
+      holdItem('b2', HUNDRED, { hits: 5 }),
+      slot('c1', { enforcement: 'observe' }),
+      slot('d1~c', { enforcement: 'candidate' }),
+    );
+    await turn();
+    map.of('b').connectionEpoch = 2;
+    answer();
+    const found = await taking;
+    expect(found).toMatchObject([
+      { limited: true },
+      { limited: false, remaining: 2, used: 0, waitMicros: 0 },
+      { limited: false, remaining: 100 },
+      { limited: true, remaining: 0, used: 2, waitMicros: Number.POSITIVE_INFINITY },
+      { limited: false, used: 0 },
+    ]);
+    expect(JSON.stringify(found)).not.toContain('placed');
+    await turn();
+    expect(['b1', 'c1', 'd1~c'].map((key) => used(slot(key)))).toEqual([0, 2, 0]);
+    expect(used(tokens('b2'))).toBe(0);
+    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+    expect(map.of('b').returned).toEqual([]);
+  });
+
+  test('that cannot be given back count as failed', async () => {
+    fill(tokens('a1', { hits: 100 }));
+    for (const failure of [() => Promise.resolve(UNAVAILABLE), () => Promise.reject(new Error('broken'))]) {
+      map.of('b').answer = ({ items }) => (items[0]?.settles === undefined ? undefined : failure());
+      await take(tokens('a1'), slot('b1'), tokens('c1'));
+      await turn();
+    }
+    expect(store.giveBackStats).toEqual({ ...NONE, failed: 2 });
+  });
+
+  test('are not placed by a request that is certainly denied', async () => {
+    map.of('b').refuses = UNAVAILABLE;
+    fill(slot('a1'), slot('a1'));
+    await take(slot('a1'), slot('b1'), slot('c1'), slot('d1~c', { enforcement: 'candidate' }));
+    expect(['c1', 'd1~c'].map((key) => used(slot(key)))).toEqual([0, 0]);
+    await turn();
+    expect(store.giveBackStats).toEqual(NONE);
+  });
+
+  test('are settled in each partition that is available, and stay settled', async () => {
+    const starts = [slot('a1'), holdItem('b1', HUNDRED, { hits: 5 }), slot('c1')];
+    const found = (await take(...starts)) as readonly TakeOutcome[];
+    const settlements = starts.map((start, i) => settlementItem(start, found[i] as TakeOutcome, 9));
+    map.of('c').refuses = UNAVAILABLE;
+    expect(await take(...settlements)).toBe(UNAVAILABLE);
+    await turn();
+    expect([used(slot('a1')), used(tokens('b1')), used(slot('c1'))]).toEqual([0, 9, 1]);
+    map.of('c').refuses = undefined;
+    expect(await take(...settlements)).toMatchObject([
+      { hold: 'unknown' },
+      { hold: 'unknown' },
+      { hold: 'settled' },
+    ]);
+    expect([used(slot('a1')), used(tokens('b1')), used(slot('c1'))]).toEqual([0, 9, 0]);
+    expect(store.giveBackStats).toEqual(NONE);
   });
 });
 

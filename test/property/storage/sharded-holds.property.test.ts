@@ -1,0 +1,135 @@
+import { describe, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { turn } from '../../../src/runtime/turns.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
+import { expectAtLeast, expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { holdItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { MemoryShards } from '../../support/sharded/memory-shards.js';
+
+/** Buckets whose takes hold, and buckets without holds. The first character of a key is its partition. */
+const HOLDING: readonly (readonly [key: string, rate: Rate])[] = [
+  ['a slots', concurrencyRate(2)],
+  ['b slots', concurrencyRate(3)],
+  ['a bucket', tokenBucketRate(30, 3, 1_000_000, 0, Infinity)],
+  ['b owing', tokenBucketRate(20, 1, 1_000_000, 20, Infinity)],
+  ['c window', windowRate('minute', 20, { allOrNothing: true })],
+  ['c owing', windowRate('second', 20, { maxDebt: 5, minChargeHits: Infinity })],
+];
+const PLAIN: typeof HOLDING = [
+  ['b plain', tokenBucketRate(3, 1, 1_000_000)],
+  ['d plain', windowRate('minute', 6, { allOrNothing: true })],
+  ['d second', windowRate('second', 2)],
+];
+const CANDIDATES: typeof HOLDING = HOLDING.map(([key, rate]) => [`${key}~c`, rate]);
+const ALL = [...HOLDING, ...PLAIN, ...CANDIDATES];
+
+const enforcement = fc.constantFrom(
+  'enforce' as const,
+  'enforce' as const,
+  'observe' as const,
+  'quota' as const,
+);
+const asked = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ bucket: fc.constantFrom(...HOLDING), hits: fc.nat(7), enforcement }),
+  },
+  { weight: 2, arbitrary: fc.record({ bucket: fc.constantFrom(...PLAIN), hits: fc.nat(3), enforcement }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      bucket: fc.constantFrom(...CANDIDATES),
+      hits: fc.nat(7),
+      enforcement: fc.constant('candidate' as const),
+    }),
+  },
+);
+const step = fc.record({
+  wait: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 700_000 }),
+    fc.integer({ min: 0, max: 5_000_000 }),
+  ),
+  /** The number of a request to settle instead of a start. */
+  settles: fc.option(fc.nat(), { nil: undefined, freq: 3 }),
+  used: fc.nat(12),
+  lifetimeMillis: fc.constantFrom(1000, 60_000),
+  asked: fc.array(asked, { minLength: 2, maxLength: 6 }),
+});
+
+function itemOf(
+  { bucket: [key, rate], ...options }: typeof asked extends fc.Arbitrary<infer T> ? T : never,
+  lifetimeMillis: number,
+): TakeItem {
+  if (PLAIN.some(([plain]) => plain === key)) return takeItem(key, rate, options);
+  const hits = rate.kind === 'concurrency' ? options.hits % 4 : options.hits;
+  // A peek of a rule with holds contains an id, too.
+  return holdItem(key, rate, { ...options, hits, lifetimeMillis });
+}
+
+/** Expects the same outcomes, except that a wait may differ by 1 µs. Only takes can be undone. */
+function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
+  found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
+    const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
+    expectEqual(told, known);
+    if (waitMicros !== wait) expectAtMost(Math.abs(waitMicros - wait), 1);
+  });
+}
+
+describe.each([
+  ['one Redis', false],
+  ['a second Redis for windows of a second', true],
+])('holds in several partitions, with %s,', (_, hasSecond) => {
+  test.each([true, false])(
+    'are those of one store, and a denied request leaves none (windows count denied hits: %s)',
+    async (countDeniedHits) => {
+      let gaveBack = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async (steps) => {
+          const clock = new FakeClock();
+          const one = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+          const main = new MemoryShards(clock, countDeniedHits);
+          const perSecond = hasSecond ? new MemoryShards(clock, countDeniedHits) : undefined;
+          const monotonicMicros = () => clock.monotonicMicros();
+          const store = new ShardedStore({
+            ...{ main, perSecond, countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros },
+          });
+          const started: TakeItem[][] = [];
+          for (const { wait, settles, used, lifetimeMillis, asked: drawn } of steps) {
+            clock.advance(wait);
+            const settled = settles === undefined ? undefined : started[settles % started.length];
+            const items = settled ?? drawn.map((each) => itemOf(each, lifetimeMillis));
+            const found = (await store.take(items, Infinity)) as readonly TakeOutcome[];
+            expectSameOutcomes(found, one.take(items));
+            const settlements = items.flatMap((item, i) => {
+              const outcome = found[i] as TakeOutcome;
+              return outcome.hold === 'placed' ? [settlementItem(item, outcome, used)] : [];
+            });
+            if (settlements.length > 0) started.push(settlements);
+            // The hits and holds have been given back.
+            await turn();
+            for (const [key, rate] of ALL) {
+              const look = takeItem(key, rate, { hits: 0 });
+              const map = perSecond !== undefined && isPerSecond(look) ? perSecond : main;
+              expectSameOutcomes(map.shardAt(look).memory.take([look]), one.take([look]));
+            }
+          }
+          gaveBack += store.giveBackStats.made;
+          expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
+        }),
+        runs(240),
+      );
+      expectAtLeast(gaveBack, 20);
+    },
+  );
+});

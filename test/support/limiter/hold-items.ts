@@ -1,0 +1,43 @@
+import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { settlingRate } from '../../../src/limiter/local-rate.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { type ItemOptions, takeItem } from './take-items.js';
+
+export interface HoldOptions extends ItemOptions {
+  /** A new id by default. */
+  readonly id?: string;
+  readonly lifetimeMillis?: number;
+}
+
+let ids = 0;
+
+/** Returns a new id. Successive ids differ in their first digits, as random ones do. */
+export function newHoldId(): string {
+  return (++ids).toString(16).padStart(8, '0').padEnd(24, '0');
+}
+
+/** Returns a {@link takeItem} that places a hold of one minute. */
+export function holdItem(key: string, rate: Rate, options: HoldOptions = {}): TakeItem {
+  const { id = newHoldId(), lifetimeMillis = 60_000 } = options;
+  return { ...takeItem(key, rate, options), holds: { id, lifetimeMillis } };
+}
+
+/** Returns the item that settles the hold of a take with `used` hits, as the service sends it. */
+export function settlementItem(
+  { key, tagLength, rate, hits: amount, holds }: TakeItem,
+  { fullMicros = 0 }: Pick<TakeOutcome, 'fullMicros'>,
+  used = 0,
+): TakeItem {
+  if (holds === undefined) throw new Error(`the take from ${key} places no hold`);
+  const over = rate.kind === 'concurrency' ? 0 : Math.max(0, used - amount);
+  const refunded = rate.kind === 'concurrency' ? amount : Math.max(0, amount - used);
+  return {
+    key,
+    tagLength,
+    rate: settlingRate(rate),
+    hits: over > 0 ? over : refunded,
+    refund: over === 0,
+    enforcement: 'observe',
+    settles: { ...holds, amount, fullMicros },
+  };
+}

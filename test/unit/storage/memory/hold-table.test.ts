@@ -1,0 +1,183 @@
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { HoldOrder, Settlement } from '../../../../src/limiter/holds/hold.js';
+import { turn } from '../../../../src/runtime/turns.js';
+import { HoldTable } from '../../../../src/storage/memory/hold-table.js';
+import { newHoldId } from '../../../support/limiter/hold-items.js';
+
+/** Bytes of one hold, and of the set with a key of one character. */
+const HOLD = 64;
+const SET = 162;
+const MINUTE = 60_000;
+
+let nowMicros: number;
+beforeEach(() => {
+  nowMicros = 1_000_000;
+});
+
+function newTable(maxBytes = 1_000_000): HoldTable {
+  return new HoldTable(maxBytes, () => nowMicros);
+}
+
+function order(lifetimeMillis = MINUTE, id = newHoldId()): HoldOrder {
+  return { id, lifetimeMillis };
+}
+
+function settlement(hold: HoldOrder, amount = 1, fullMicros = 0): Settlement {
+  return { ...hold, amount, fullMicros };
+}
+
+/** Adds a hold of one hit, taken now. */
+function add(table: HoldTable, key: string, hold = order()): HoldOrder {
+  table.add(key, hold, 1, nowMicros, 0);
+  return hold;
+}
+
+describe('a hold', () => {
+  test('is found with all of its values only', () => {
+    const table = newTable();
+    const hold = order();
+    table.add('a', hold, 7, 900, 5000);
+    const exact = settlement(hold, 7, 5000);
+    expect(table.takenMicrosOf('a', exact)).toBe(900);
+    for (const changed of [
+      { ...exact, id: newHoldId() },
+      { ...exact, amount: 8 },
+      { ...exact, fullMicros: 5001 },
+      { ...exact, lifetimeMillis: MINUTE + 1 },
+    ]) {
+      expect(table.takenMicrosOf('a', changed)).toBe(-1);
+    }
+    expect(table.takenMicrosOf('b', exact)).toBe(-1);
+    table.settle(exact);
+    expect(table.takenMicrosOf('a', exact)).toBe(-1);
+    expect(table.size).toBe(0);
+  });
+
+  test('keeps the largest hits and lifetime', () => {
+    const table = newTable();
+    const hold = order(0xffff_ffff);
+    table.add('a', hold, 0xffff_ffff, 900, 2 ** 52);
+    expect(table.takenMicrosOf('a', settlement(hold, 0xffff_ffff, 2 ** 52))).toBe(900);
+    expect(table.takenMicrosOf('a', settlement(hold, 0xffff_fffe, 2 ** 52))).toBe(-1);
+  });
+
+  test('differs from others whose ids begin with the same digits', () => {
+    const table = newTable();
+    const ids = ['0', '1', 'e', 'f'].map((digit) => `${'a'.repeat(23)}${digit}`);
+    const holds = ids.map((id) => add(table, 'a', order(MINUTE, id)));
+    holds.push(add(table, 'a', order(MINUTE, `${'a'.repeat(8)}${'b'.repeat(16)}`)));
+    for (const [i, hold] of holds.entries()) {
+      expect(table.countOf('a')).toBe(holds.length - i);
+      expect(table.takenMicrosOf('a', settlement(hold))).toBe(nowMicros);
+      table.settle(settlement(hold));
+      expect(table.takenMicrosOf('a', settlement(hold))).toBe(-1);
+    }
+  });
+
+  test('expires at its own time, and not before', () => {
+    const table = newTable();
+    const short = add(table, 'a', order(10));
+    const long = add(table, 'a', order(20));
+    nowMicros += 9_999;
+    table.expire(nowMicros);
+    expect(table.takenMicrosOf('a', settlement(short))).toBe(1_000_000);
+    nowMicros += 1;
+    // The hold has expired even if it is still stored.
+    expect(table.takenMicrosOf('a', settlement(short))).toBe(-1);
+    table.expire(nowMicros);
+    expect(table.countOf('a')).toBe(1);
+    expect(table.takenMicrosOf('a', settlement(long))).toBe(1_000_000);
+  });
+
+  test('of several slots counts each of them, and is settled as one', () => {
+    const table = newTable();
+    const hold = order();
+    table.add('a', hold, 3, nowMicros, 0, 3);
+    add(table, 'a');
+    expect(table.countOf('a')).toBe(4);
+    expect(table.takenMicrosOf('a', settlement(hold, 3))).toBe(nowMicros);
+    // More slots than there are end the search.
+    table.settle(settlement(hold, 3), 1_000_000_000);
+    expect(table.countOf('a')).toBe(1);
+    expect(table.takenMicrosOf('a', settlement(hold, 3))).toBe(-1);
+  });
+});
+
+describe('the bytes', () => {
+  test('are 64 for a hold, and those of its set', () => {
+    const table = newTable();
+    expect(table.bytes).toBe(0);
+    const holds = ['a', 'a', 'b'].map((key) => add(table, key));
+    expect(table.bytes).toBe(3 * HOLD + 2 * SET);
+    for (const hold of holds) table.settle(settlement(hold));
+    expect(table.bytes).toBe(0);
+    // A new set may reuse the number of another one.
+    add(table, 'c');
+    expect([table.countOf('a'), table.countOf('c'), table.bytes]).toEqual([0, 1, HOLD + SET]);
+  });
+
+  test('allow no more than the maximum, and one bucket no more than the rest once half is used', () => {
+    const max = 2 * SET + 100 * HOLD;
+    const table = newTable(max);
+    let first = 0;
+    while (table.hasRoomFor('a', 1)) {
+      add(table, 'a');
+      first++;
+    }
+    // A bucket may use half, and a little more.
+    expect(2 * table.bytes).toBeGreaterThanOrEqual(max);
+    expect(first).toBeLessThan(60);
+    let second = 0;
+    while (table.hasRoomFor('b', 1)) {
+      add(table, 'b');
+      second++;
+    }
+    expect(second).toBeGreaterThan(15);
+    expect(table.bytes).toBeLessThanOrEqual(max);
+    expect(table.hasRoomFor('c', 1)).toBe(true);
+    const room = Math.floor((max - table.bytes - SET) / HOLD);
+    expect([table.hasRoomFor('c', room), table.hasRoomFor('c', room + 1)]).toEqual([true, false]);
+  });
+});
+
+describe('holds that expire together', () => {
+  const COUNT = 100_000;
+
+  test('are removed in slices of 1,000, one in each turn, however often the table is used', async () => {
+    const table = newTable(1_000_000_000);
+    const holds = Array.from({ length: COUNT }, () => add(table, 'a'));
+    const late = add(table, 'a', order(2 * MINUTE));
+    nowMicros += MINUTE * 1000;
+    let size = table.size;
+    let turns = 0;
+    for (; table.size > 1; turns++) {
+      for (let calls = 0; calls < 5; calls++) table.expire(nowMicros);
+      expect(size - table.size).toBeLessThanOrEqual(1000);
+      size = table.size;
+      await turn();
+      // The slice of the turn itself.
+      expect(size - table.size).toBeLessThanOrEqual(1000);
+      size = table.size;
+    }
+    expect(turns).toBeLessThanOrEqual(COUNT / 1000);
+    expect(table.countOf('a')).toBe(1);
+    expect(table.takenMicrosOf('a', settlement(holds[0] as HoldOrder))).toBe(-1);
+    expect(table.takenMicrosOf('a', settlement(late))).toBe(1_000_000);
+  });
+
+  test('are removed without further calls, and the timer ends with the last one', async () => {
+    const scheduled = jest.spyOn(globalThis, 'setImmediate');
+    const table = newTable();
+    for (let i = 0; i < 2500; i++) add(table, 'a');
+    nowMicros += MINUTE * 1000;
+    table.expire(nowMicros);
+    expect(table.size).toBe(1500);
+    expect(scheduled).toHaveBeenCalledTimes(1);
+    await turn();
+    await turn();
+    expect(table.size).toBe(0);
+    // turn() itself uses setImmediate, too.
+    expect(scheduled).toHaveBeenCalledTimes(4);
+    scheduled.mockRestore();
+  });
+});
