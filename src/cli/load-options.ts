@@ -6,12 +6,15 @@ import { type Io, PROGRESS_MS } from './io.js';
 export const LOAD_OPTIONS = {
   'merge-domains': { type: 'boolean' },
   'default-algorithm': { type: 'string' },
+  'hold-entry': { type: 'string' },
 } as const;
 
 /** Help text of {@link LOAD_OPTIONS}. */
 export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the same domain, like MERGE_DOMAIN_CONFIG=true
   --default-algorithm <fixed_window|token_bucket>
                    algorithm of files that do not set one, like DEFAULT_ALGORITHM
+  --hold-entry <key>
+                   key of the entry that ends holds, like HOLD_ENTRY
 `;
 
 /** Converts the values of {@link LOAD_OPTIONS}. Returns an error message if they are invalid. */
@@ -21,7 +24,13 @@ export function readLoadOptions(
   io: Pick<Io, 'err'>,
 ): LoadOptions | string {
   const onFile = fileProgress(command, io);
-  const common = { mergeDomains: values['merge-domains'] === true, configMaps: true, onFile };
+  const holdEntry = values['hold-entry'];
+  const common = {
+    mergeDomains: values['merge-domains'] === true,
+    configMaps: true,
+    onFile,
+    ...(typeof holdEntry === 'string' && { holdEntry }),
+  };
   const asked = values['default-algorithm'];
   if (asked === undefined) return common;
   const defaultAlgorithm = ALGORITHMS.find((algorithm) => algorithm === asked);

@@ -12,6 +12,9 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 /** Default algorithm. */
 export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
 
+/** Default key of the entry that contains the token of a request's holds at its end (HOLD_ENTRY). */
+export const DEFAULT_HOLD_ENTRY = 'hold';
+
 /**
  * Reports for descriptors that match no rule (`on_unmatched`): a warning in the log, or nothing if this is intended.
  * They are allowed in both cases.

@@ -1,5 +1,5 @@
 import { nearest } from '../../nearest-name.js';
-import { type Algorithm, DEFAULT_ALGORITHM } from '../../policy/policy.js';
+import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
 import { isSecretKey } from '../../policy/redact.js';
 import {
@@ -20,6 +20,14 @@ import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
 import { type RootSettings, readOnUnmatched, readRootSettings } from './root-settings.js';
 
+/** Options for reading a domain, which come from the environment. */
+export interface DomainOptions {
+  /** `algorithm` of files that do not set it (DEFAULT_ALGORITHM). Default fixed_window. */
+  readonly defaultAlgorithm?: Algorithm;
+  /** Key of the entry that ends holds (HOLD_ENTRY), which a domain with holds cannot match. Default hold. */
+  readonly holdEntry?: string;
+}
+
 /** Result of reading the files of one domain. */
 export interface ReadDomain {
   /** Absent if one of the files has an error. */
@@ -31,20 +39,20 @@ export interface ReadDomain {
 /**
  * Reads and checks all files of one domain. The nodes of later files follow those of earlier ones. Problems are added
  * to the list of their file, and the result has a specification only if none of them is an error. `readFile` reads the
- * files named by `sha256_file`. `defaultAlgorithm` applies if the files set none. Messages never show a value of
- * `secretKeys`, the secret keys of all domains (default: those of these files).
+ * files named by `sha256_file`. Messages never show a value of `secretKeys`, the secret keys of all domains (default:
+ * those of these files).
  */
 export function readDomain(
   sources: readonly PolicySource[],
   readFile: ReadFile,
-  defaultAlgorithm: Algorithm = DEFAULT_ALGORITHM,
+  { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY }: DomainOptions = {},
   secretKeys: ReadonlySet<string> = new Set(sources.flatMap(({ root }) => declaredSecrets(root))),
 ): ReadDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
   const { steps, tableFiles } = settings.derived;
   const domain = sources[0]?.domain ?? '';
-  const root = new TreeReader(settings, secretKeys).read(sources);
+  const root = new TreeReader(settings, secretKeys, holdEntry).read(sources);
   for (const source of sources) source.root.problems.sort();
   const lists = [...sources.map((source) => source.root.problems), ...tableFiles];
   const bad = domain === '' || lists.some((list) => list.errors.length > 0);
@@ -109,14 +117,20 @@ function matchedBy({ key, value, matcher }: NodeFields): readonly string[] {
 class TreeReader {
   private readonly settings: RootSettings;
   private readonly secretKeys: ReadonlySet<string>;
+  /** Key of the entry that ends holds. */
+  private readonly holdEntry: string;
+  /** Descriptors with this key. */
+  private readonly holdNodes: FieldReader[] = [];
+  private hasHolds = false;
   /** Names of all rules, which `replaces` may name. */
   private readonly names = new Set<string>();
   /** Every name in a `replaces` of the domain, to warn about names that no rule has. */
   private readonly replaced: (Located<string> & { readonly problems: ProblemList })[] = [];
 
-  constructor(settings: RootSettings, secretKeys: ReadonlySet<string>) {
+  constructor(settings: RootSettings, secretKeys: ReadonlySet<string>, holdEntry: string) {
     this.settings = settings;
     this.secretKeys = secretKeys;
+    this.holdEntry = holdEntry;
   }
 
   read(sources: readonly PolicySource[]): NodeSpec {
@@ -137,6 +151,7 @@ class TreeReader {
     const children = sources.flatMap(({ root }) => this.readDescriptors(root, this.settings, siblings));
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
+    this.refuseHoldEntry();
     for (const { root } of sources) this.warnOfUnreachable(root, tree);
     return tree;
   }
@@ -167,6 +182,8 @@ class TreeReader {
       file: this.settings,
     });
     for (const { name, candidate } of rules) if (!candidate) this.names.add(name);
+    this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
+    if (matched.key === this.holdEntry) this.holdNodes.push(reader);
     const { problems } = reader;
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
@@ -203,6 +220,18 @@ class TreeReader {
         at,
         path,
         `no rule in this domain has the name "${value.slice(0, 60)}", so this item has no effect; ${remedy}`,
+      );
+    }
+  }
+
+  /** Refuses descriptors that never match because their entry ends holds. */
+  private refuseHoldEntry(): void {
+    if (!this.hasHolds) return;
+    for (const reader of this.holdNodes) {
+      reader.error(
+        'key',
+        `the entry "${this.holdEntry}" ends requests in a domain with holds, so this descriptor never matches; ` +
+          'rename the key, or set HOLD_ENTRY to another key',
       );
     }
   }

@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { Algorithm, DomainStatus } from '../../policy/policy.js';
+import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import { declaredSecrets, type ReadFile } from './read-derive.js';
-import { type ReadDomain, readDomain } from './read-domain.js';
+import { type DomainOptions, type ReadDomain, readDomain } from './read-domain.js';
 import { allSecretKeys } from './secret-keys.js';
 
 /** Options for loading policies. */
-export interface LoadOptions {
+export interface LoadOptions extends DomainOptions {
   /**
    * Whether to merge files with the same domain (MERGE_DOMAIN_CONFIG). If not, each domain must have one file. Default
    * false.
    */
   readonly mergeDomains?: boolean;
-  /** `algorithm` of files that do not set it (DEFAULT_ALGORITHM). Default fixed_window. */
-  readonly defaultAlgorithm?: Algorithm;
   /** Whether to read policies from the ConfigMaps of Kubernetes manifests. Default false. */
   readonly configMaps?: boolean;
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
@@ -209,7 +207,7 @@ function readClaim(
 ): ReadDomain {
   const { sources, broken } = claim;
   const readOne = (files: readonly PolicySource[]): ReadDomain =>
-    readDomain(files, options.readFile, options.defaultAlgorithm, secretKeys);
+    readDomain(files, options.readFile, options, secretKeys);
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the file names, whatever their directories.

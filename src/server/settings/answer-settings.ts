@@ -33,6 +33,14 @@ export const ANSWER_SETTINGS = {
       'Return dynamic metadata with the rule that decided the request, unless the policy file sets ' +
       '`decision_metadata`.',
   },
+  holdMetadataKey: {
+    name: 'HOLD_METADATA_KEY',
+    type: 'string',
+    default: 'hold',
+    help:
+      "Key of a request's token in the dynamic metadata of its answer, in domains with `concurrency` or `hold`. " +
+      'Envoy sends the token back when the request ends.',
+  },
   limitHeaders: {
     name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
     type: 'boolean',

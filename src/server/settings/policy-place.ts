@@ -48,8 +48,9 @@ export function overlookedPolicies(
 export function loadOptions({
   mergeDomains,
   defaultAlgorithm,
-}: Pick<Settings, 'mergeDomains' | 'defaultAlgorithm'>): LoadOptions {
-  return { mergeDomains, defaultAlgorithm };
+  holdEntry,
+}: Pick<Settings, 'mergeDomains' | 'defaultAlgorithm' | 'holdEntry'>): LoadOptions {
+  return { mergeDomains, defaultAlgorithm, holdEntry };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { DEFAULT_ALGORITHM } from '../../policy/policy.js';
+import { DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import type { SettingSpec } from './spec.js';
 
 /** Settings of the source of policies. */
@@ -89,6 +89,14 @@ export const POLICY_SETTINGS = {
     help:
       'Default `algorithm` of limits with `unit` and `requests_per_unit`, and of overrides in requests: ' +
       "`fixed_window` or `token_bucket`. A token bucket refills at the limit's rate.",
+  },
+  holdEntry: {
+    name: 'HOLD_ENTRY',
+    type: 'string',
+    default: DEFAULT_HOLD_ENTRY,
+    help:
+      'Key of the descriptor entry with which Envoy reports the end of a request, in domains with `concurrency` or ' +
+      '`hold`. Its value is the token of the request.',
   },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',

@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { formatProblem, ProblemList } from '../../../../src/config/yaml/config-problem.js';
+import { parseYaml, type YamlValue } from '../../../../src/config/yaml/yaml-document.js';
 import { describeLimit } from '../../../../src/policy/describe.js';
+import { loadDocuments } from '../../../support/policy/loads.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const PLACES: readonly (readonly [name: string, place: string, policy: (fields: string) => string])[] = [
@@ -241,5 +243,33 @@ describe('a rule with holds', () => {
       expect(keyOf(`${limit}, hold: { amount: 5 }`)).toBe(keyOf(limit));
       expect(keyOf(`${limit}, hold: { amount: 6, unknown: free }`)).toBe(keyOf(limit));
     }
+  });
+});
+
+describe('the entry that ends holds', () => {
+  const nodes = (limit: string): string =>
+    inFile(`rate_limit: { ${limit} }\n    descriptors: [{ key: hold }, { key: lease }]`);
+  const refused = (policy: string, holdEntry?: string): readonly string[] =>
+    loadDocuments(
+      [{ name: 'r', document: parseYaml(Buffer.from(policy), new ProblemList('r')) as YamlValue }],
+      {
+        ...(holdEntry !== undefined && { holdEntry }),
+      },
+    ).errors.map(formatProblem);
+
+  test.each(['concurrency: { max: 4 }', `${WINDOW}, hold: { amount: 1 }`])(
+    'is no key of a domain with %s',
+    (limit) => {
+      const error = (at: string, key: string): string =>
+        `r:${at}.key: the entry "${key}" ends requests in a domain with holds, so this descriptor never matches; ` +
+        'rename the key, or set HOLD_ENTRY to another key';
+      expect(refused(nodes(limit))).toEqual([error('5:26: descriptors[0].descriptors[0]', 'hold')]);
+      expect(refused(nodes(limit), 'lease')).toEqual([error('5:41: descriptors[0].descriptors[1]', 'lease')]);
+      expect(refused(nodes(limit), 'other')).toEqual([]);
+    },
+  );
+
+  test('is a key like any other in a domain without holds', () => {
+    expect(refused(nodes(WINDOW))).toEqual([]);
   });
 });

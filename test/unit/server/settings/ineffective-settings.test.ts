@@ -56,6 +56,8 @@ const CASES: Readonly<Record<string, Case>> = {
   RUNTIME_IGNOREDOTFILES: ['true', { RUNTIME_APPDIRECTORY: 'a' }, [{}, 'RUNTIME_ROOT'], [XDS, 'CONFIG_TYPE']],
   MERGE_DOMAIN_CONFIG: ['true'],
   DEFAULT_ALGORITHM: ['token_bucket'],
+  HOLD_ENTRY: ['lease'],
+  HOLD_METADATA_KEY: ['lease'],
   FORCE_START_WITHOUT_INITIAL_CONFIG: ['true'],
   HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: ['true'],
   CONFIG_GRPC_XDS_NODE_ID: ['n', ...OF_XDS],
