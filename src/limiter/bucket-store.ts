@@ -52,9 +52,9 @@ export interface TakeItem {
    * Makes the take a hold. Every take from a limit on concurrent requests is one. All items of a rule with holds have
    * this field, including peeks, so that caches keep none of their denials.
    */
-  readonly holds?: HoldOrder;
+  readonly holds?: HoldOrder | undefined;
   /** Makes a refund or a charge the settlement of a hold. A request names each hold at most once. */
-  readonly settles?: Settlement;
+  readonly settles?: Settlement | undefined;
 }
 
 /**

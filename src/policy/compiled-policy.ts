@@ -94,6 +94,7 @@ export class CompiledPolicy implements DomainPolicy {
   secretKeys: ReadonlySet<string>;
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
+  readonly hasHolds: boolean;
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
@@ -116,6 +117,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.decisionMetadata = decisionMetadata;
     this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeys;
+    this.hasHolds = rules.some(({ hold }) => hold !== undefined);
     this.ownSecretKeys = secretSources(steps);
     this.keys = keys;
     this.rules = rules;

@@ -89,6 +89,8 @@ export interface DomainPolicy extends DomainSettings {
    * loaded domains.
    */
   readonly secretKeys: ReadonlySet<string>;
+  /** Whether any rule has `hold`. */
+  readonly hasHolds: boolean;
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   /** The rules of the whole domain that may deny. */

@@ -128,6 +128,7 @@ export class Observation {
   /** Reports a descriptor that limits decided. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
     const { match, takes, candidate } = decision;
+    if (decision.settles) return;
     const { domain } = policy;
     const { buckets } = this.observer;
     this.counted(policy, decision);
@@ -143,6 +144,7 @@ export class Observation {
       if (limited) this.warnNeverPasses(policy, take);
       if (Number.isFinite(take.rate.minChargeHits))
         this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
+      if (take.outcome?.hold === 'placed') this.counts.holds.placed(domain, take.label, take.hits);
       const forgiven = take.outcome?.forgiven ?? 0;
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
     }

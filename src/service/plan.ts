@@ -11,12 +11,15 @@ import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
 import { type MatchWork, namingSteps } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
-import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
+import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
 import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
+import { enforcementOf, enforcementOfRule } from './enforcement.js';
+import { newHoldId } from './holds/hold-ids.js';
+import type { HoldNames } from './holds/hold-names.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {
@@ -53,6 +56,8 @@ export class Decision {
   readonly control: LiveControl | undefined;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
+  /** Whether the descriptor contains a token, and settles its holds instead of meeting limits. */
+  readonly settles: boolean;
 
   constructor(
     match: Match,
@@ -61,6 +66,7 @@ export class Decision {
     unlimited: boolean,
     control?: LiveControl,
     overridden = false,
+    settles = false,
   ) {
     this.match = match;
     this.takes = takes;
@@ -68,6 +74,7 @@ export class Decision {
     this.unlimited = unlimited;
     this.control = control;
     this.overridden = overridden;
+    this.settles = settles;
   }
 }
 
@@ -81,27 +88,6 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
 
-function enforcementOf(
-  phase: PhaseSchedule,
-  shadow: boolean,
-  quota: boolean,
-  wallMicros: number,
-): Enforcement {
-  if (shadow || phaseAt(phase, wallMicros) !== 'active') return 'observe';
-  return quota ? 'quota' : 'enforce';
-}
-
-/**
- * Returns the enforcement of a rule in this request; with `enforce_percent` some requests are only observed. Quotas
- * deny only together, see {@link drawForQuotas}.
- */
-function enforcementOfRule(rule: Rule, quota: boolean, context: RequestContext): Enforcement {
-  if (rule.candidate) return 'candidate';
-  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, context.wallMicros);
-  if (rule.enforcePercent === 100 || ruleEnforcement !== 'enforce') return ruleEnforcement;
-  return context.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';
-}
-
 export const NO_TAKES: readonly PlannedTake[] = [];
 
 /** Steps (MatchWork) for each entry in the name of a limit override's bucket. */
@@ -112,6 +98,8 @@ export interface PlanOptions {
   readonly clock: Pick<Clock, 'wallMicros'>;
   /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
+  /** Names of the token of holds; the default names if absent. */
+  readonly holdNames?: HoldNames;
   /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
   readonly maxLimits: number;
   /** Blocks and exemptions; absent if the service has none. */
@@ -155,6 +143,8 @@ export class RequestContext {
   quotasWouldDeny = false;
   /** Whether the answer is OVER_LIMIT. */
   denied = false;
+  /** Token of the holds that the request placed; '' if it placed none. */
+  token = '';
   private drawn = -1;
 
   constructor(
@@ -194,12 +184,16 @@ function takeOfRule(
   const { answers } = context.options;
   const quota = answers.quotaMode || rule.quotaMode;
   const ruleEnforcement = enforcementOfRule(rule, quota, context);
+  const asked = hitsOf(descriptor, request);
+  const { hold } = rule;
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
-    hits: hitsOf(descriptor, request),
+    // A call with 0 hits only looks, and negative hits are a refund.
+    hits: asked === 0 || descriptor.isNegativeHits ? asked : (hold?.amount ?? asked),
     refund: descriptor.isNegativeHits,
+    holds: hold && { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis },
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     rule,
@@ -250,6 +244,7 @@ function takeOfOverride(
     rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
+    holds: undefined,
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     rule: undefined,
@@ -320,7 +315,8 @@ function areQuotas(rules: readonly Rule[]): boolean {
  * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, control, overridden } = decision;
+  const { match, takes, unlimited, control, overridden, settles } = decision;
+  if (settles) return false;
   if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
   return takes.length === 0
     ? quotaMode && !unlimited && match.exceeded === undefined

@@ -20,6 +20,7 @@ import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
 import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
+import { Holds } from './holds/holds.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
@@ -70,6 +71,7 @@ export class ShouldRateLimit {
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #controls: ControlIndex;
+  readonly #holds: Holds;
   /** A field, so that requests share one function object. */
   readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
@@ -81,6 +83,7 @@ export class ShouldRateLimit {
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
+    this.#holds = new Holds({ ...options, counts: options.observer.counts.holds, names: options.holdNames });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 
@@ -247,6 +250,13 @@ export class ShouldRateLimit {
   }
 
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
+    // Settlements come first, so that the limits of the same request find what they give back.
+    const settled = context.policy.hasHolds ? this.#holds.settle(context) : undefined;
+    if (settled === undefined) return this.#takeLimits(context, storeDeadlineMicros);
+    return settled.then(() => this.#takeLimits(context, storeDeadlineMicros));
+  }
+
+  #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
     if (context.blocked) return this.#answerBlocked(context);
     const takes = takesOf(context.decisions);
     context.takes = takes;
@@ -308,6 +318,7 @@ export class ShouldRateLimit {
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
     }
+    if (context.policy.hasHolds) this.#holds.notePlaced(context, isFailed);
     noteDenial(context);
     const { counts } = this.#observation;
     if (this.#options.answers.shadowMode && (context.limitDenies || context.quotasDeny)) {
@@ -331,6 +342,7 @@ export class ShouldRateLimit {
       return this.#undecided.unevaluated(context, 'full', mayDeny ? 'limits' : 'nothing');
     }
     counts.storeError(error.reason);
+    if (policy.hasHolds) this.#holds.abandon(context, error);
     if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
     counts.reference.failed('redis');
     for (const decision of decisions) this.#observation.counted(policy, decision);

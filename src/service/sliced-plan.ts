@@ -5,6 +5,7 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
+import { settlementDecision } from './holds/settlement-decision.js';
 import { applyReplacesAndQuotas, Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
@@ -62,6 +63,12 @@ export class SlicedPlan {
     const budget = new SliceBudget(steps);
     while (decisions.length < descriptors.length) {
       const descriptor = descriptors[decisions.length] as Descriptor;
+      const settlement = settlementDecision(context, descriptor);
+      if (settlement !== undefined) {
+        decisions.push(settlement);
+        budget.addPlanned(descriptor);
+        continue;
+      }
       const { isUntouched } = budget;
       const before = budget.progress();
       const match = context.policy.match(descriptor.entries, budget.work);
@@ -237,6 +244,11 @@ export function plan(context: RequestContext, steps: number): RequestContext | B
   if (descriptors.length > MAX_INLINE_DESCRIPTORS) return new SlicedPlan(context);
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
+    const settlement = settlementDecision(context, descriptor);
+    if (settlement !== undefined) {
+      context.decisions.push(settlement);
+      continue;
+    }
     const match = policy.match(descriptor.entries, work);
     const decision = decisionOf(context, descriptor, match, controlOf(context, match, work), work);
     if (decision === undefined) {

@@ -48,7 +48,7 @@ export type HoldEffect = 'placed' | 'settled' | 'unknown';
 interface HoldingTake {
   readonly rate: { readonly kind: string };
   readonly hits: number;
-  readonly holds?: HoldOrder;
+  readonly holds?: HoldOrder | undefined;
 }
 
 /**

@@ -8,13 +8,14 @@ import {
 } from '../../codec/messages.js';
 import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { DEFAULT_HOLD_NAMES } from '../holds/hold-names.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { describedOf, resetSeconds } from './described-limit.js';
-import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
+import { dynamicMetadata, withDecision, withToken } from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Status of a descriptor without a limit. */
@@ -70,6 +71,7 @@ export function answer(context: RequestContext): RateLimitResponse {
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
     : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
+  const { metadataKey } = context.options.holdNames ?? DEFAULT_HOLD_NAMES;
   const decision = addsDecision ? decisionMetadata(context, described) : undefined;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
@@ -77,7 +79,7 @@ export function answer(context: RequestContext): RateLimitResponse {
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: upstreamHeaders,
     rawBody: body?.body,
-    dynamicMetadata: withDecision(metadata, decision),
+    dynamicMetadata: withToken(withDecision(metadata, decision), context.token, metadataKey),
   };
 }
 

@@ -41,6 +41,7 @@ export function decisionMetadata(
   const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
   const neverPasses = canNeverPass(take);
+  const retryAfter = denied ? retryAfterSeconds(take) : 0;
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',
     domain: policy.domain,
@@ -48,7 +49,7 @@ export function decisionMetadata(
     name,
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
-    ...(!(denied && neverPasses) && { retry_after: denied ? retryAfterSeconds(take) : 0 }),
+    ...(!(denied && neverPasses) && retryAfter !== undefined && { retry_after: retryAfter }),
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,

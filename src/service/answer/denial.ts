@@ -81,6 +81,14 @@ function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
 }
 
 /**
+ * Returns whether the time of a reset is known. The end of a request can make room at any time, so it is unknown for a
+ * limit on concurrent requests, and for a denial by a limit with holds.
+ */
+export function hasReset({ rate, rule, outcome }: DecidedTake): boolean {
+  return rate.kind !== 'concurrency' && !(outcome.limited && rule?.hold !== undefined);
+}
+
+/**
  * Returns the microseconds until the reset that answers report. For a denial, this is the time until the hits pass, or
  * until the bucket is full if they never do. For a full bucket that denies, it is the time to fill from empty, so that
  * callers do not retry at once.
@@ -103,12 +111,16 @@ export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake)
 
 /** Larger than any wait in microseconds (MAX_FILL_MICROS); a sum of both is still exact. */
 const NEVER_MICROS = 2 ** 52;
+/** Wait until an unknown time, larger than any known one. */
+const UNKNOWN_MICROS = NEVER_MICROS - 1;
 
 /**
- * Returns the microseconds until a limited take passes. Takes that never pass sort last, in the order of their resets.
+ * Returns the microseconds until a limited take passes. Takes that pass at an unknown time sort after others. Takes
+ * that never pass sort last, in the order of their resets.
  */
 export function passesAfter(take: DecidedTake): number {
-  return canNeverPass(take) ? NEVER_MICROS + resetMicros(take) : take.outcome.waitMicros;
+  if (canNeverPass(take)) return NEVER_MICROS + (hasReset(take) ? resetMicros(take) : 0);
+  return hasReset(take) ? take.outcome.waitMicros : UNKNOWN_MICROS;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
-import { type DecidedTake, rankIn, resetMicros, tightestOf } from './denial.js';
+import { type DecidedTake, hasReset, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -55,15 +55,19 @@ export function describedOf(context: RequestContext): DescribedLimit | undefined
   return { take, rank: rankIn(context, take), context, takes };
 }
 
-/** Returns {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny. */
-export function resetSeconds(take: DecidedTake): number {
-  return Math.ceil(resetMicros(take) / MICROS_PER_SECOND);
+/**
+ * Returns {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny, and undefined if
+ * the time is unknown.
+ */
+export function resetSeconds(take: DecidedTake): number | undefined {
+  return hasReset(take) ? Math.ceil(resetMicros(take) / MICROS_PER_SECOND) : undefined;
 }
 
 /**
- * Returns the whole seconds to wait after a denial, at least 1. This is the value of `retry-after`, unless the request
- * can never pass.
+ * Returns the whole seconds to wait after a denial, at least 1, or undefined if the time is unknown. This is the value
+ * of `retry-after`, unless the request can never pass.
  */
-export function retryAfterSeconds(take: DecidedTake): number {
-  return Math.max(1, resetSeconds(take));
+export function retryAfterSeconds(take: DecidedTake): number | undefined {
+  const seconds = resetSeconds(take);
+  return seconds === undefined ? undefined : Math.max(1, seconds);
 }

@@ -172,6 +172,15 @@ export function dynamicMetadata(
   };
 }
 
+/** Adds the token of a request's holds, if there is one, to `metadata`. */
+export function withToken(
+  metadata: JsonObject | undefined,
+  token: string,
+  key: string,
+): JsonObject | undefined {
+  return token === '' ? metadata : { ...metadata, [key]: token };
+}
+
 /** Adds `decision`, if there is one, to `metadata` as its last member; undefined if both are undefined. */
 export function withDecision(
   metadata: JsonObject | undefined,

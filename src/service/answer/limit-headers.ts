@@ -36,9 +36,11 @@ export function limitHeadersOf(
 ): readonly HeaderValue[] {
   const status = described(decisions, statuses);
   if (status?.currentLimit === undefined) return [];
-  return [
+  const headers = [
     { key: names.limit, value: String(status.currentLimit.requestsPerUnit) },
     { key: names.remaining, value: String(status.limitRemaining) },
-    { key: names.reset, value: String(status.durationUntilResetSeconds ?? 0) },
   ];
+  const reset = status.durationUntilResetSeconds;
+  // Unknown for a limit on concurrent requests.
+  return reset === undefined ? headers : [...headers, { key: names.reset, value: String(reset) }];
 }

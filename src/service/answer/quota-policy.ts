@@ -11,9 +11,9 @@ export const MAX_LISTED = 16;
 interface QuotaPolicy {
   readonly rate: Rate;
   readonly seconds: number;
-  /** For example, `10;w=1`. */
+  /** For draft-03, such as `10;w=1`. That draft has no unit for concurrent requests, so a comment names them. */
   readonly quota: string;
-  /** For example, `"burst";q=10;w=1`. */
+  /** For draft-11, such as `"burst";q=10;w=1` or `"exports";q=10;qu="concurrent-requests"`. */
   readonly item: string;
 }
 
@@ -78,8 +78,10 @@ function policyOf(names: LimitName, rate: Rate, wallMicros: number): QuotaPolicy
   const seconds = rate.periodSeconds(wallMicros);
   if (known?.rate === rate && known.seconds === seconds) return known;
   const limit = rate.reportedLimit;
-  const quota = `${limit};w=${seconds}`;
-  const policy = { rate, seconds, quota, item: `${names.quoted};q=${quota}` };
+  const isConcurrency = rate.kind === 'concurrency';
+  const quota = isConcurrency ? `${limit};comment="concurrent requests"` : `${limit};w=${seconds}`;
+  const unit = isConcurrency ? 'qu="concurrent-requests"' : `w=${seconds}`;
+  const policy = { rate, seconds, quota, item: `${names.quoted};q=${limit};${unit}` };
   names.policy = policy;
   return policy;
 }
@@ -185,7 +187,7 @@ export function quotaFields(
     policies += separator + policyOf(names, take.rate, wallMicros).item;
     const seconds = resetSeconds(take);
     // A full bucket has no next token.
-    const until = seconds > 0 ? `;t=${seconds}` : '';
+    const until = seconds !== undefined && seconds > 0 ? `;t=${seconds}` : '';
     quotas += `${separator}${names.quoted};r=${take.outcome.remaining}${until}`;
   }
   return { policies, quotas };

@@ -1,6 +1,6 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
-import { canNeverPass, type DecidedTake, resetMicros, WOULD_DENY } from './denial.js';
+import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
 import { draft03Limit, familiesOf, quotaFields, wantsQuotaFields } from './quota-policy.js';
@@ -47,8 +47,10 @@ function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boo
     : [
         { key: 'x-ratelimit-limit', value: String(take.rate.reportedLimit) },
         { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) },
       ];
+  if (!byEnvoy && hasReset(take)) {
+    headers.push({ key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) });
+  }
   if (context.denied || context.options.answers.shadowMode || takes.some(isObserved)) {
     // The described limit has the highest rank, so it denies, or would deny, if any limit does.
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank >= WOULD_DENY ? 'true' : 'false' });
@@ -87,16 +89,16 @@ export function headersToAdd(
     headers.push(
       { key: 'ratelimit-limit', value: draft03Limit(described, domainFamilies, upstream) },
       { key: 'ratelimit-remaining', value: String(take.outcome.remaining) },
-      { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(take) : resetSeconds(take)) },
     );
+    const reset = denied ? retryAfterSeconds(take) : resetSeconds(take);
+    if (reset !== undefined) headers.push({ key: 'ratelimit-reset', value: String(reset) });
   }
   if (listsQuotas) {
     const { policies, quotas } = quotaFields(described, domainFamilies, upstream);
     headers.push({ key: 'ratelimit-policy', value: policies }, { key: 'ratelimit', value: quotas });
   }
   const addsRetryAfter = !upstream && families?.retryAfter === true && denied && !envoyAdds.retryAfter;
-  if (addsRetryAfter && !canNeverPass(take)) {
-    headers.push({ key: 'retry-after', value: String(retryAfterSeconds(take)) });
-  }
+  const retryAfter = addsRetryAfter && !canNeverPass(take) ? retryAfterSeconds(take) : undefined;
+  if (retryAfter !== undefined) headers.push({ key: 'retry-after', value: String(retryAfter) });
   return headers;
 }

@@ -1,0 +1,45 @@
+import { settlingRate } from '../../limiter/local-rate.js';
+import type { Rate } from '../../limiter/rate.js';
+import { textPart } from '../../policy/names/bucket-key.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { Rule } from '../../policy/rule.js';
+import type { TokenHold } from './hold-token.js';
+
+/** A rule whose takes hold, and its rate for settlements. */
+export interface HeldRule {
+  readonly rule: Rule;
+  readonly rate: Rate;
+}
+
+const NO_RULES: ReadonlyMap<number, HeldRule> = new Map();
+/** The rules with holds of each policy, by {@link digestOf}; freed together with the policy. */
+const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
+
+/**
+ * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
+ */
+export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
+  const text = `${path} ${bucketSuffix}`;
+  let hash = 0x811c_9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
+  return hash >>> 0;
+}
+
+function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
+  if (!policy.hasHolds) return NO_RULES;
+  let rules = rulesOf.get(policy);
+  if (rules === undefined) {
+    const held = policy.rules.filter(({ hold }) => hold !== undefined);
+    rules = new Map(held.map((rule) => [digestOf(rule), { rule, rate: settlingRate(rule.rate as Rate) }]));
+    rulesOf.set(policy, rules);
+  }
+  return rules;
+}
+
+/**
+ * Returns the rule of a hold. Undefined if the policy no longer has the rule, if the rule now has buckets of another
+ * shape, or if the bucket belongs to another domain. Such a hold expires.
+ */
+export function heldRuleOf(policy: DomainPolicy, { rule, key }: TokenHold): HeldRule | undefined {
+  return key.startsWith(textPart(policy.domain)) ? heldRules(policy).get(rule) : undefined;
+}

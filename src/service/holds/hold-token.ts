@@ -1,0 +1,75 @@
+import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
+
+/**
+ * A hold in a token. The token names the bucket to settle, and repeats the values that the store has, so that the
+ * store need not keep the name of the bucket for each hold. No value is trusted: a store settles only a hold with all
+ * of these values, whose id has 96 random bits.
+ */
+export interface TokenHold extends Settlement {
+  /** Name and tag of the bucket; see TakeItem. */
+  readonly key: string;
+  readonly tagLength: number;
+  /** Digest of the rule that placed it; see `HeldRules`. */
+  readonly rule: number;
+  /** Whether the local buckets of a process hold it, because the store was unavailable. */
+  readonly isLocal: boolean;
+}
+
+const VERSION = 1;
+const LOCAL_FLAG = 1;
+const ID_BYTES = HOLD_ID_DIGITS / 2;
+/** Bytes of a hold before the name of its bucket: flags, rule, id, hits, lifetime, time, tag length, name length. */
+const HEAD_BYTES = 1 + 4 + ID_BYTES + 4 + 4 + 8 + 4 + 4;
+/** Maximum length of a token that is decoded. The names of a thousand buckets of a usual policy fit. */
+const MAX_TOKEN_CHARACTERS = 262_144;
+
+/** Encodes the holds of one request as a text of URL-safe characters (RFC 4648 section 5). */
+export function encodeToken(holds: readonly TokenHold[]): string {
+  const names = holds.map(({ key }) => Buffer.from(key));
+  const size = names.reduce((sum, name) => sum + HEAD_BYTES + name.length, 1);
+  const bytes = Buffer.allocUnsafe(size);
+  let at = bytes.writeUInt8(VERSION, 0);
+  holds.forEach((hold, i) => {
+    const name = names[i] as Buffer;
+    at = bytes.writeUInt8(hold.isLocal ? LOCAL_FLAG : 0, at);
+    at = bytes.writeUInt32BE(hold.rule, at);
+    at += bytes.write(hold.id, at, 'hex');
+    at = bytes.writeUInt32BE(hold.amount, at);
+    at = bytes.writeUInt32BE(hold.lifetimeMillis, at);
+    at = bytes.writeDoubleBE(hold.fullMicros, at);
+    at = bytes.writeUInt32BE(hold.tagLength, at);
+    at = bytes.writeUInt32BE(name.length, at);
+    at += name.copy(bytes, at);
+  });
+  return bytes.toString('base64url');
+}
+
+/** Returns the holds of a token, or undefined if the text is not a token of weir. */
+export function decodeToken(token: string): readonly TokenHold[] | undefined {
+  if (token.length > MAX_TOKEN_CHARACTERS) return undefined;
+  const bytes = Buffer.from(token, 'base64url');
+  if (bytes.length === 0 || bytes[0] !== VERSION || bytes.toString('base64url') !== token) return undefined;
+  const holds: TokenHold[] = [];
+  for (let at = 1; at < bytes.length; ) {
+    if (at + HEAD_BYTES > bytes.length) return undefined;
+    const flags = bytes.readUInt8(at);
+    const fullMicros = bytes.readDoubleBE(at + HEAD_BYTES - 16);
+    const tagLength = bytes.readUInt32BE(at + HEAD_BYTES - 8);
+    const end = at + HEAD_BYTES + bytes.readUInt32BE(at + HEAD_BYTES - 4);
+    if (flags > LOCAL_FLAG || end > bytes.length || !Number.isSafeInteger(fullMicros)) return undefined;
+    const key = bytes.toString('utf8', at + HEAD_BYTES, end);
+    if (fullMicros < 0 || tagLength > key.length) return undefined;
+    holds.push({
+      key,
+      tagLength,
+      rule: bytes.readUInt32BE(at + 1),
+      id: bytes.toString('hex', at + 5, at + 5 + ID_BYTES),
+      amount: bytes.readUInt32BE(at + 5 + ID_BYTES),
+      lifetimeMillis: bytes.readUInt32BE(at + 9 + ID_BYTES),
+      fullMicros,
+      isLocal: flags === LOCAL_FLAG,
+    });
+    at = end;
+  }
+  return holds.length === 0 ? undefined : holds;
+}

@@ -1,0 +1,174 @@
+import type { Descriptor } from '../../codec/messages.js';
+import {
+  type BucketStore,
+  type LocalStore,
+  StorageError,
+  type TakeResult,
+} from '../../limiter/bucket-store.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { HoldCounts } from '../decision-observer.js';
+import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import { digestOf, heldRuleOf } from './held-rules.js';
+import { DEFAULT_HOLD_NAMES, type HoldNames } from './hold-names.js';
+import { decodeToken, encodeToken, type TokenHold } from './hold-token.js';
+import { LateEnds } from './late-ends.js';
+import { type HoldEnd, holdEnd } from './settle.js';
+
+/** Dependencies of {@link Holds}. */
+export interface HoldsOptions {
+  readonly store: BucketStore;
+  readonly local: LocalStore;
+  readonly clock: Clock;
+  readonly counts: HoldCounts;
+  readonly names?: HoldNames | undefined;
+  /** Maximum time for a store call, in microseconds. */
+  readonly storeTimeoutMicros: number;
+}
+
+/**
+ * The holds of requests from their placement to their end. A request that placed holds gets a token for all of them in
+ * the dynamic metadata of its answer. Envoy returns the token as an entry when the request ends, and any replica then
+ * settles the holds.
+ */
+export class Holds {
+  readonly names: HoldNames;
+  readonly #options: HoldsOptions;
+  readonly #late: LateEnds;
+
+  constructor(options: HoldsOptions) {
+    this.names = options.names ?? DEFAULT_HOLD_NAMES;
+    this.#options = options;
+    this.#late = new LateEnds(options.clock, (end) => this.#send(end));
+  }
+
+  /**
+   * Settles the holds of the descriptors that contain a token. Descriptors with the same token are one settlement, and
+   * the hits of the first one that has its own are the use. Resolves when the store has answered or failed. A
+   * settlement that failed is tried again until its hold expires.
+   */
+  settle(context: RequestContext): Promise<void> | undefined {
+    const { policy } = context;
+    const running: Promise<void>[] = [];
+    for (const [token, used] of this.#usesOf(context)) {
+      const holds = decodeToken(token);
+      if (holds === undefined) {
+        this.#options.counts.unsettled(policy.domain, 'malformed');
+        continue;
+      }
+      for (const hold of holds) {
+        const held = heldRuleOf(policy, hold);
+        if (held === undefined) this.#options.counts.unsettled(policy.domain, 'unknown');
+        else this.#end(policy.domain, holdEnd(held, hold, used), running);
+      }
+    }
+    return running.length === 0 ? undefined : Promise.all(running).then(() => {});
+  }
+
+  /**
+   * Adds the token of a decided request to its context, and lets its caller release the holds. `isLocal`: the local
+   * buckets decided it.
+   */
+  notePlaced(context: RequestContext, isLocal: boolean): void {
+    const holds = placedHolds(context.decisions, isLocal);
+    if (holds.length === 0) return;
+    context.token = encodeToken(holds);
+    // The transport keeps the function for a while, so it refers to no more than it needs.
+    const { policy, caller } = context;
+    caller.onReset = () => this.#release(policy, holds);
+  }
+
+  /**
+   * Ends the slots of a request that got no answer from the store, because the store may have placed them. The caller
+   * gets no token. Reservations expire, because only the store knows all of their values.
+   */
+  abandon(context: RequestContext, error: StorageError): void {
+    if (error.unsent) return;
+    const taken = takesOf(context.decisions).filter(({ rate }) => rate.kind === 'concurrency');
+    for (const take of taken) {
+      const hold = tokenHold(take, false);
+      const held = hold && heldRuleOf(context.policy, hold);
+      if (hold !== undefined && held !== undefined) this.#late.add(holdEnd(held, hold, 0));
+    }
+  }
+
+  /** Returns the uses by token, in the order of the descriptors. */
+  #usesOf({ decisions, request }: RequestContext): ReadonlyMap<string, number | undefined> {
+    const uses = new Map<string, number | undefined>();
+    for (let i = 0; i < decisions.length; i++) {
+      if (!(decisions[i] as Decision).settles) continue;
+      const { entries, hitsAddend } = request.descriptors[i] as Descriptor;
+      const token = entries.find(({ key }) => key === this.names.entry)?.value ?? '';
+      uses.set(token, uses.get(token) ?? hitsAddend);
+    }
+    return uses;
+  }
+
+  #end(domain: string, end: HoldEnd, running: Promise<void>[]): void {
+    const result = this.#send(end);
+    if (result instanceof Promise) running.push(result.then((late) => this.#note(domain, end, late)));
+    else this.#note(domain, end, result);
+  }
+
+  #note(domain: string, end: HoldEnd, result: TakeResult): void {
+    const { counts } = this.#options;
+    const { hold, held, used } = end;
+    if (result instanceof StorageError) {
+      this.#late.add(end, (later) => {
+        if (later === undefined) counts.lost(domain, held.rule.path);
+        else this.#note(domain, end, later);
+      });
+    } else if (result[0]?.hold === 'settled') counts.settled(domain, held.rule.path, hold.amount, used);
+    else counts.unsettled(domain, 'unknown');
+  }
+
+  /** Gives back the holds of a request whose caller is gone. */
+  #release(policy: DomainPolicy, holds: readonly TokenHold[]): void {
+    const { counts } = this.#options;
+    for (const hold of holds) {
+      const held = heldRuleOf(policy, hold);
+      if (held === undefined) continue;
+      this.#late.add(holdEnd(held, hold, 0), (result) => {
+        if (result === undefined) counts.lost(policy.domain, held.rule.path);
+        else if (!(result instanceof StorageError) && result[0]?.hold === 'settled') {
+          counts.released(policy.domain, held.rule.path, hold.amount);
+        }
+      });
+    }
+  }
+
+  #send({ item, hold, held }: HoldEnd): TakeResult | Promise<TakeResult> {
+    const { store, local, clock, storeTimeoutMicros } = this.#options;
+    if (hold.isLocal) return local.take([{ ...item, onStoreFailure: held.rule.onStoreFailure }]);
+    return store.take([item], clock.monotonicMicros() + storeTimeoutMicros);
+  }
+}
+
+/** Returns whether a descriptor contains a token. */
+export function isSettlement({ entries }: Descriptor, entryKey: string): boolean {
+  for (let i = 0; i < entries.length; i++) if (entries[i]?.key === entryKey) return true;
+  return false;
+}
+
+function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
+  return decisions.flatMap(({ takes, candidate }) =>
+    candidate === undefined ? takes : [...takes, candidate],
+  );
+}
+
+function placedHolds(decisions: readonly Decision[], isLocal: boolean): readonly TokenHold[] {
+  return takesOf(decisions).flatMap((take) =>
+    take.outcome?.hold === 'placed' ? (tokenHold(take, isLocal) ?? []) : [],
+  );
+}
+
+/** Returns the hold of a take for the token; undefined if the take does not hold. */
+function tokenHold(
+  { key, tagLength, hits, holds, rule, outcome }: PlannedTake,
+  isLocal: boolean,
+): TokenHold | undefined {
+  if (holds === undefined || rule === undefined) return undefined;
+  const { id, lifetimeMillis } = holds;
+  const fullMicros = outcome?.fullMicros ?? 0;
+  return { key, tagLength, id, lifetimeMillis, amount: hits, fullMicros, rule: digestOf(rule), isLocal };
+}

@@ -1,0 +1,34 @@
+import type { TakeItem } from '../../limiter/bucket-store.js';
+import type { HeldRule } from './held-rules.js';
+import type { TokenHold } from './hold-token.js';
+
+/** The end of one hold: the item for the store, and the values to report. */
+export interface HoldEnd {
+  readonly item: TakeItem;
+  readonly hold: TokenHold;
+  readonly held: HeldRule;
+  /** Hits that were used; undefined if that is unknown. For a limit on concurrent requests, its slots. */
+  readonly used: number | undefined;
+}
+
+/**
+ * Returns the end of a hold. `used` is undefined if the use is unknown: then the rule decides whether the hits stay
+ * taken. A limit on concurrent requests gets its slots back in any case.
+ */
+export function holdEnd(held: HeldRule, hold: TokenHold, used: number | undefined): HoldEnd {
+  const { rule, rate } = held;
+  const { key, tagLength, amount } = hold;
+  const isSlot = rate.kind === 'concurrency';
+  const kept = rule.hold?.unknown === 'free' ? 0 : amount;
+  const final = isSlot ? 0 : (used ?? kept);
+  const item: TakeItem = {
+    key,
+    tagLength,
+    rate,
+    hits: Math.abs(final - amount),
+    refund: final <= amount,
+    enforcement: 'observe',
+    settles: hold,
+  };
+  return { item, hold, held, used: isSlot ? amount : used };
+}

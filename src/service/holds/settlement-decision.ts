@@ -1,0 +1,29 @@
+import type { Descriptor } from '../../codec/messages.js';
+import type { Match } from '../../policy/policy.js';
+import { Decision, NO_TAKES, type RequestContext } from '../plan.js';
+import { DEFAULT_HOLD_NAMES } from './hold-names.js';
+
+const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
+  rules: [],
+  keys: [],
+  tagLength: 0,
+  exceeded: undefined,
+  onUnmatched: undefined,
+  statNames: [],
+};
+
+/**
+ * Returns the decision of a descriptor with a token: it meets no limits. Undefined if the descriptor has none. Only
+ * domains with holds have tokens.
+ */
+export function settlementDecision(
+  { policy, options }: RequestContext,
+  { entries }: Descriptor,
+): Decision | undefined {
+  if (!policy.hasHolds) return undefined;
+  const { entry } = options.holdNames ?? DEFAULT_HOLD_NAMES;
+  if (!entries.some(({ key }) => key === entry)) return undefined;
+  const { phase, onStoreFailure } = policy;
+  const match = { ...NO_MATCH, phase, onStoreFailure, entries };
+  return new Decision(match, NO_TAKES, undefined, false, undefined, false, true);
+}
