@@ -16,13 +16,14 @@ import {
 } from '../../support/prometheus/rule-tests.js';
 import { clusterScene } from './scenes/cluster.js';
 import { filesScene } from './scenes/files.js';
+import { holdsScene } from './scenes/holds.js';
 import { memoryScene } from './scenes/memory.js';
 import { redisScene } from './scenes/redis.js';
 import { workersScene } from './scenes/workers.js';
 
 jest.setTimeout(60_000);
 
-const scenes = [memoryScene(), filesScene(), redisScene(), workersScene(), clusterScene()];
+const scenes = [memoryScene(), holdsScene(), filesScene(), redisScene(), workersScene(), clusterScene()];
 const folder = new TempDir();
 afterAll(() => folder.remove());
 

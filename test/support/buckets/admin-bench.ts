@@ -6,6 +6,7 @@ import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
+import { newHoldId } from '../../../src/service/holds/hold-ids.js';
 import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
@@ -107,7 +108,7 @@ export class AdminBench {
   take(entries: string, hits: number, domain = 'd'): void {
     const match = (this.policies.get(domain) as CompiledPolicy).match(entriesOf(entries));
     this.memory.take(
-      match.rules.flatMap(({ rate }, i) =>
+      match.rules.flatMap(({ rate, hold }, i) =>
         rate === undefined
           ? []
           : {
@@ -117,6 +118,7 @@ export class AdminBench {
               hits,
               refund: false,
               enforcement: 'enforce' as const,
+              ...(hold && { holds: { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis } }),
             },
       ),
     );

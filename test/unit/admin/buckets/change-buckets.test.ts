@@ -21,6 +21,11 @@ descriptors:
       - { key: zone, value: a, rate_limit: { unit: hour, requests_per_unit: 7 } }
       - { key: zone, rate_limit: { unit: hour, requests_per_unit: 7 } }
   - { key: free, rate_limit: { unlimited: true } }
+  - { key: stream, rate_limit: { concurrency: { max: 10 } } }
+  - key: llm
+    rate_limits:
+      - { name: streams, concurrency: { max: 10 } }
+      - { name: tokens, unit: hour, requests_per_unit: 100 }
   - { key: debt, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s }, allow_debt: true } }
   - { key: api_key, rate_limit: { unit: hour, requests_per_unit: 5 } }
 `;
@@ -41,6 +46,28 @@ const left = async (entries: string) => {
   const { buckets } = await bench.ask({ action: 'show', entries: entriesOf(entries) });
   return buckets.map(({ now }) => now?.left);
 };
+
+describe('reset and grant', () => {
+  test('refuse a concurrency limit', async () => {
+    bench.take('stream=a', 3);
+    const why = '400 a concurrency limit has no tokens to give back, because it counts requests in flight';
+    const question = { entries: entriesOf('stream=a'), tokens: 5 };
+    expect(await bench.refused({ action: 'grant', ...question })).toBe(why);
+    expect(await bench.refused({ action: 'reset', entries: question.entries })).toBe(why);
+    expect(await left('stream=a')).toEqual([7]);
+  });
+
+  test('leave out a concurrency limit beside other limits', async () => {
+    bench.take('llm=a', 3);
+    const { buckets, notes, more } = await change('reset', 'llm=a');
+    expect(buckets).toMatchObject([{ name: 'tokens', before: { left: 97 }, now: { left: 100 } }]);
+    expect([more, notes]).toEqual([
+      0,
+      ['Concurrency limits are not changed, because they count requests in flight.'],
+    ]);
+    expect(await left('llm=a')).toEqual([7, 100]);
+  });
+});
 
 describe('reset', () => {
   test('fills a bucket, returns the values before and after, and notifies all caches', async () => {

@@ -17,6 +17,7 @@ descriptors:
   - { key: path, value: /files/*, share_threshold: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
   - { key: tenant, value: free, rate_limit: { unlimited: true } }
   - { key: api_key, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: stream, rate_limit: { concurrency: { max: 10, expires_after: 1m } } }
   - { key: debt, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s }, allow_debt: true } }
 `;
 
@@ -66,6 +67,20 @@ test('shows a debt', async () => {
   bench.take('debt=x', 15);
   const { buckets } = await show('debt=x');
   expect(buckets[0]?.now).toEqual({ left: 0, debt: 6, next_token_in: 7, full_in: 16 });
+});
+
+test('shows the requests in flight of a concurrency limit, and no times', async () => {
+  bench.take('stream=a', 3);
+  const { buckets } = await show('stream=a');
+  expect(buckets).toMatchObject([
+    {
+      algorithm: 'concurrency',
+      limit: 10,
+      now: { left: 7, debt: 0, next_token_in: null, full_in: null, in_flight: 3 },
+    },
+  ]);
+  bench.clock.advance(60_000_000);
+  expect((await show('stream=a')).buckets[0]?.now).toMatchObject({ left: 10, in_flight: 0 });
 });
 
 test('shows a Redis key and its slot', async () => {
