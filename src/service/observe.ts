@@ -149,6 +149,8 @@ export class Observation {
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
     }
     const candidateOver = candidate?.outcome?.limited;
+    if (candidate?.outcome?.hold === 'placed')
+      this.counts.holds.placed(domain, candidate.label, candidate.hits);
     if (candidateOver !== undefined) {
       this.counts.candidate(domain, (candidate as PlannedTake).label, overLimit, candidateOver);
     }

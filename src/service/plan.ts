@@ -20,6 +20,7 @@ import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
 import type { HoldNames } from './holds/hold-names.js';
+import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {
@@ -58,6 +59,8 @@ export class Decision {
   readonly overridden: boolean;
   /** Whether the descriptor contains a token, and settles its holds instead of meeting limits. */
   readonly settles: boolean;
+  /** Results of its hold token, for logs and traces. */
+  ends: readonly HoldRecord[] = NO_ENDS;
 
   constructor(
     match: Match,
@@ -78,6 +81,7 @@ export class Decision {
   }
 }
 
+const NO_ENDS: readonly HoldRecord[] = [];
 const NO_RULES: readonly Rule[] = [];
 
 /** Label of limit overrides in metrics and logs. Callers choose overrides, so all of them share one series. */

@@ -50,7 +50,7 @@ export function decisionLine(record: DecisionRecord, wallMicros: number, worker?
 }
 
 function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string, unknown>> {
-  const { sent, moreEntries, override, rule, limit, remaining, candidate, control } = descriptor;
+  const { sent, moreEntries, override, rule, limit, remaining, candidate, control, holds } = descriptor;
   return {
     entries: descriptor.entries.map(shownEntry),
     ...(sent !== undefined && { sent: sent.map(shownEntry) }),
@@ -68,6 +68,9 @@ function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string
     ...(candidate !== undefined && { candidate }),
     ...(control !== undefined && {
       control: { ...control, ...(control.reason !== undefined && { reason: shown(control.reason) }) },
+    }),
+    ...(holds.length > 0 && {
+      holds: holds.map((hold) => ({ ...hold, ...(hold.rule !== undefined && { rule: shown(hold.rule) }) })),
     }),
   };
 }

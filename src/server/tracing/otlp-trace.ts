@@ -1,7 +1,7 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { UndecidedReason } from '../../service/record/decision-record.js';
+import type { HoldEvent, UndecidedReason } from '../../service/record/decision-record.js';
 import type { DecisionSpan, StoreSpan } from '../../service/record/request-trace.js';
 import { Refusal } from '../../service/refusal.js';
 import type { CallOutcome, CallTrace } from '../calls/tracing.js';
@@ -68,12 +68,14 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
     code: 'OK' | 'OVER_LIMIT',
     rule: string,
     reason: UndecidedReason | undefined,
+    hold: HoldEvent | undefined,
   ): void {
     this.#overLimit = code === 'OVER_LIMIT';
     this.#span.setAttribute('weir.domain', domain);
     this.#span.setAttribute('weir.code', code);
     if (rule !== '') this.#span.setAttribute('weir.rule', rule);
     if (reason !== undefined) this.#span.setAttribute('weir.reason', reason);
+    if (hold !== undefined) this.#span.setAttribute('weir.hold', hold);
   }
 
   storeCalled(limits: number): StoreSpan {

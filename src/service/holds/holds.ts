@@ -9,11 +9,18 @@ import type { Clock } from '../../limiter/clock.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { HoldCounts } from '../decision-observer.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { digestOf, heldRuleOf } from './held-rules.js';
 import { DEFAULT_HOLD_NAMES, type HoldNames } from './hold-names.js';
 import { decodeToken, encodeToken, type TokenHold } from './hold-token.js';
 import { LateEnds } from './late-ends.js';
 import { type HoldEnd, holdEnd } from './settle.js';
+
+/** The use that a request reports with a token, and the first descriptor with the token. */
+interface TokenUse {
+  readonly used: number | undefined;
+  readonly decision: Decision;
+}
 
 /** Dependencies of {@link Holds}. */
 export interface HoldsOptions {
@@ -50,16 +57,20 @@ export class Holds {
   settle(context: RequestContext): Promise<void> | undefined {
     const { policy } = context;
     const running: Promise<void>[] = [];
-    for (const [token, used] of this.#usesOf(context)) {
+    for (const [token, { used, decision }] of this.#usesOf(context)) {
       const holds = decodeToken(token);
       if (holds === undefined) {
         this.#options.counts.unsettled(policy.domain, 'malformed');
+        record(decision, { event: 'malformed' });
         continue;
       }
       for (const hold of holds) {
         const held = heldRuleOf(policy, hold);
-        if (held === undefined) this.#options.counts.unsettled(policy.domain, 'unknown');
-        else this.#end(policy.domain, holdEnd(held, hold, used), running);
+        if (held !== undefined) this.#end(policy.domain, holdEnd(held, hold, used), decision, running);
+        else {
+          this.#options.counts.unsettled(policy.domain, 'unknown');
+          record(decision, { event: 'unknown' });
+        }
       }
     }
     return running.length === 0 ? undefined : Promise.all(running).then(() => {});
@@ -93,21 +104,27 @@ export class Holds {
   }
 
   /** Returns the uses by token, in the order of the descriptors. */
-  #usesOf({ decisions, request }: RequestContext): ReadonlyMap<string, number | undefined> {
-    const uses = new Map<string, number | undefined>();
+  #usesOf({ decisions, request }: RequestContext): ReadonlyMap<string, TokenUse> {
+    const uses = new Map<string, TokenUse>();
     for (let i = 0; i < decisions.length; i++) {
-      if (!(decisions[i] as Decision).settles) continue;
+      const decision = decisions[i] as Decision;
+      if (!decision.settles) continue;
       const { entries, hitsAddend } = request.descriptors[i] as Descriptor;
       const token = entries.find(({ key }) => key === this.names.entry)?.value ?? '';
-      uses.set(token, uses.get(token) ?? hitsAddend);
+      const known = uses.get(token);
+      uses.set(token, { used: known?.used ?? hitsAddend, decision: known?.decision ?? decision });
     }
     return uses;
   }
 
-  #end(domain: string, end: HoldEnd, running: Promise<void>[]): void {
+  #end(domain: string, end: HoldEnd, decision: Decision, running: Promise<void>[]): void {
     const result = this.#send(end);
-    if (result instanceof Promise) running.push(result.then((late) => this.#note(domain, end, late)));
-    else this.#note(domain, end, result);
+    const note = (known: TakeResult): void => {
+      this.#note(domain, end, known);
+      record(decision, endRecord(end, known));
+    };
+    if (result instanceof Promise) running.push(result.then(note));
+    else note(result);
   }
 
   #note(domain: string, end: HoldEnd, result: TakeResult): void {
@@ -142,6 +159,18 @@ export class Holds {
     if (hold.isLocal) return local.take([{ ...item, onStoreFailure: held.rule.onStoreFailure }]);
     return store.take([item], clock.monotonicMicros() + storeTimeoutMicros);
   }
+}
+
+/** Records the result of a token for a hold. */
+function record(decision: Decision, end: HoldRecord): void {
+  if (decision.ends.length < MAX_RECORDED_HOLDS) decision.ends = [...decision.ends, end];
+}
+
+function endRecord({ hold, held, used }: HoldEnd, result: TakeResult): HoldRecord {
+  const { path: rule } = held.rule;
+  if (result instanceof StorageError) return { event: 'waiting', rule, hits: hold.amount, used };
+  const isSettled = result[0]?.hold === 'settled';
+  return isSettled ? { event: 'settled', rule, hits: hold.amount, used } : { event: 'unknown', rule };
 }
 
 /** Returns whether a descriptor contains a token. */

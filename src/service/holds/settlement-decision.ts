@@ -24,6 +24,8 @@ export function settlementDecision(
   const { entry } = options.holdNames ?? DEFAULT_HOLD_NAMES;
   if (!entries.some(({ key }) => key === entry)) return undefined;
   const { phase, onStoreFailure } = policy;
-  const match = { ...NO_MATCH, phase, onStoreFailure, entries };
+  // Logs need not contain the token, which is long.
+  const shown = entries.map((one) => (one.key === entry ? { key: entry, value: '[hold token]' } : one));
+  const match = { ...NO_MATCH, phase, onStoreFailure, entries: shown };
   return new Decision(match, NO_TAKES, undefined, false, undefined, false, true);
 }

@@ -86,7 +86,8 @@ export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDeci
   const candidateOver = candidate?.outcome?.limited;
   return {
     rule,
-    unmatched: rule !== '' ? undefined : match.exceeded === undefined ? 'entries' : 'work',
+    unmatched:
+      rule !== '' || decision.settles ? undefined : match.exceeded === undefined ? 'entries' : 'work',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),

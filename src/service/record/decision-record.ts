@@ -1,4 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
+import type { HoldEffect } from '../../limiter/holds/hold.js';
 import type { ReportedControl } from '../controls/reported-control.js';
 
 /** A record of one request in the sampled decision log; docs/operate/decision-log.md describes the format. */
@@ -31,6 +32,30 @@ export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
  */
 export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | 'late' | 'full';
 
+/**
+ * Effect of a descriptor on a hold, or the result of its hold token:
+ * - `placed`: the descriptor placed the hold.
+ * - `settled`: the token ended the hold.
+ * - `unknown`: there is no such hold.
+ * - `malformed`: the entry is not a hold token.
+ * - `waiting`: the store was unavailable, so weir tries again.
+ */
+export type HoldEvent = HoldEffect | 'malformed' | 'waiting';
+
+/** Maximum number of holds per descriptor in a record. */
+export const MAX_RECORDED_HOLDS = 32;
+
+/** A hold that a descriptor placed, or that its hold token names. */
+export interface HoldRecord {
+  readonly event: HoldEvent;
+  /** `Rule.path`; absent if the rule is unknown. */
+  readonly rule?: string;
+  /** Hits of the hold; absent if there is no such hold. */
+  readonly hits?: number;
+  /** Reported use; absent if it is unknown or not the end of a hold. */
+  readonly used?: number | undefined;
+}
+
 /** A descriptor of a {@link DecisionRecord}. */
 export interface DescriptorRecord {
   /** Entries after `derive`, with secrets redacted. */
@@ -60,6 +85,8 @@ export interface DescriptorRecord {
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided the descriptor. */
   readonly control: ReportedControl | undefined;
+  /** Holds that the descriptor placed, or that its hold token names. */
+  readonly holds: readonly HoldRecord[];
 }
 
 /** A sampled decision log, called once for each answered request. */

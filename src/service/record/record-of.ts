@@ -4,11 +4,13 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
 import { reportedControl } from '../controls/reported-control.js';
-import { hitsOf, type RequestContext } from '../plan.js';
+import { type Decision, hitsOf, type RequestContext } from '../plan.js';
 import {
   codeName,
   type DecisionRecord,
   type DescriptorRecord,
+  type HoldRecord,
+  MAX_RECORDED_HOLDS,
   type UndecidedReason,
 } from './decision-record.js';
 import type { DecisionSpan } from './request-trace.js';
@@ -66,6 +68,7 @@ export function recordSpan(
     codeName(overLimit),
     shown?.label ?? shownDecision?.control?.kind ?? '',
     reason,
+    decisions.flatMap(holdsOf)[0]?.event,
   );
 }
 
@@ -88,7 +91,7 @@ function descriptorRecord(
   const candidateOver = decision?.candidate?.outcome?.limited;
   return {
     entries: shownEntries(entries, secretKeys),
-    sent: entries === sent ? undefined : shownEntries(sent, secretKeys),
+    sent: entries === sent || decision?.settles === true ? undefined : shownEntries(sent, secretKeys),
     moreEntries: Math.max(0, Math.max(entries.length, sent.length) - MAX_RECORDED_ENTRIES),
     hits: hitsOf(descriptor, request),
     refund: isNegativeHits,
@@ -100,7 +103,17 @@ function descriptorRecord(
     wouldBeThrottled: !overLimit && takes.some(({ outcome }) => outcome?.limited === true),
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
     control: decision?.control === undefined ? undefined : reportedControl(decision.control),
+    holds: decision === undefined ? [] : holdsOf(decision),
   };
+}
+
+/** Returns the holds that a descriptor placed or ended. */
+function holdsOf({ takes, ends }: Decision): readonly HoldRecord[] {
+  const records = [...ends];
+  for (const { label, hits, outcome } of takes) {
+    if (outcome?.hold === 'placed') records.push({ event: 'placed', rule: label, hits });
+  }
+  return records.slice(0, MAX_RECORDED_HOLDS);
 }
 
 function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {

@@ -1,5 +1,5 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
-import type { UndecidedReason } from './decision-record.js';
+import type { HoldEvent, UndecidedReason } from './decision-record.js';
 
 /** The trace that a request belongs to. */
 export interface RequestTrace {
@@ -13,9 +13,15 @@ export interface RequestTrace {
 export interface DecisionSpan {
   /**
    * Records the answer. `rule` is the limit that decided, or one that applied, or `block` or `allow` for a control; ''
-   * for none.
+   * for none. `hold` is what the request did to its first hold.
    */
-  decided(domain: string, code: 'OK' | 'OVER_LIMIT', rule: string, reason: UndecidedReason | undefined): void;
+  decided(
+    domain: string,
+    code: 'OK' | 'OVER_LIMIT',
+    rule: string,
+    reason: UndecidedReason | undefined,
+    hold: HoldEvent | undefined,
+  ): void;
   /** Records a store call about `limits` limits. The returned span records how the call ended. */
   storeCalled(limits: number): StoreSpan;
 }

@@ -24,6 +24,10 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 1 }
   - key: free
     rate_limit: { unlimited: true }
+  - key: llm
+    rate_limits:
+      - { name: streams, concurrency: { max: 1 } }
+      - { name: tokens, unit: minute, requests_per_unit: 100, hold: { amount: 10 } }
 `;
 
 const schema = new Ajv({ strict: false, validateFormats: false }).compile(
@@ -77,6 +81,54 @@ test('strings from callers are escaped, and keep their value as JSON', () => {
   expect(lines()).toMatchObject([
     { descriptors: [{ entries: [{ key: 'free', value: hostile }] }] },
     { domain: hostile },
+  ]);
+});
+
+test('a line contains the holds that a request placed or ended, without the token', () => {
+  const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
+  const started = decider.answer([descriptor(['llm=a'])]);
+  decider.answer([descriptor(['llm=a'])]);
+  const token = String(started.dynamicMetadata?.['hold']);
+  const cost = descriptor([`hold=${token}`], { hitsAddend: 7 });
+  decider.answer([descriptor([`hold=${token}`, 'done=1']), cost]);
+  decider.answer([cost]);
+  decider.answer([descriptor(['hold=guess'])]);
+  const [streams, tokens] = ['llm[streams]', 'llm[tokens]'];
+  expect(
+    lines().map(({ descriptors }) => (descriptors as { holds?: unknown }[]).map(({ holds }) => holds)),
+  ).toEqual([
+    [
+      [
+        { event: 'placed', rule: streams, hits: 1 },
+        { event: 'placed', rule: tokens, hits: 10 },
+      ],
+    ],
+    [undefined],
+    [
+      [
+        { event: 'settled', rule: streams, hits: 1, used: 1 },
+        { event: 'settled', rule: tokens, hits: 10, used: 7 },
+      ],
+      undefined,
+    ],
+    [
+      [
+        { event: 'unknown', rule: streams },
+        { event: 'unknown', rule: tokens },
+      ],
+    ],
+    [[{ event: 'malformed' }]],
+  ]);
+  expect(texts.join()).not.toContain(token.slice(0, 40));
+  expect(texts[2]).toContain('"entries":[{"key":"hold","value":"[hold token]"},{"key":"done","value":"1"}]');
+});
+
+test('the debug log does not report a hold token as unmatched', () => {
+  const { decider } = logging({ denied: 0, ok: 0 });
+  decider.observer.debug = true;
+  decider.answer([descriptor(['hold=guess'])]);
+  expect(decider.observer.lines).toMatchObject([
+    { entries: [{ key: 'hold', value: '[hold token]' }], rule: '', unmatched: undefined, code: 'OK' },
   ]);
 });
 

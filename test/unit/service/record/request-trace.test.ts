@@ -11,6 +11,7 @@ const POLICY = `
 domain: d
 descriptors:
   - { key: one, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: llm, rate_limit: { concurrency: { max: 1 } } }
   - { key: none, rate_limit: { unit: minute, requests_per_unit: 0 } }
 `;
 
@@ -50,6 +51,12 @@ test('contains the call to the store and the rule that decided', async () => {
   decider.controls.apply({ isReset: false, set: [block, allow], ended: [], granted: [] });
   expect(await ask(descriptor(['one=bad']), descriptor(['one=c']))).toEqual(['decided d OVER_LIMIT block']);
   expect(await ask(descriptor(['one=good']))).toEqual(['decided d OK allow']);
+});
+
+test('contains what happened to the holds of the request', async () => {
+  const { ask } = recorded();
+  expect(await ask(descriptor(['llm=a']))).toEqual(['asked 1', 'answered', 'decided d OK llm  placed']);
+  expect(await ask(descriptor(['hold=guess']))).toEqual(['decided d OK   malformed']);
 });
 
 test('contains a failure of the store, but no call if the store answered synchronously', async () => {
