@@ -108,6 +108,23 @@ describe('the Istio EnvoyFilters', () => {
     expect((await validateEnvoy(text)).output).toContain("' OK");
   });
 
+  test.each(['concurrency', 'reservations'])(
+    'contain valid Envoy configuration with holds: %s',
+    async (name) => {
+      const { applyTo, patch } = patchOf(`deploy/istio/holds/${name}.yaml`);
+      const isRoute = applyTo === 'HTTP_ROUTE';
+      const route = {
+        match: { prefix: '/' },
+        route: { cluster: 'outbound|8081||weir.weir.svc.cluster.local' },
+      };
+      const host = isRoute ? { routes: [{ ...route, ...(patch.value as object) }] } : (patch.value as object);
+      expect((await validateEnvoy(bootstrap(filter().patch.value, host))).output).toContain("' OK");
+      // The actions are those of the page for Envoy.
+      const settlement = /^ +metadata_key: .*$/m.exec(read(`docs/policy/${name}.md`))?.[0].trim();
+      expect(read(`deploy/istio/holds/${name}.yaml`)).toContain(settlement);
+    },
+  );
+
   test('validation detects a mistake in either', async () => {
     const good = bootstrap(filter().patch.value, actions().patch.value as object);
     for (const [from, to] of [

@@ -19,6 +19,7 @@ import { commandsOf, HoldTokens, type PageCommand, withShown } from './page-exam
 /** Pages that are walkthroughs. */
 export const WALKTHROUGHS = [
   'docs/start.md',
+  'docs/policy/concurrency.md',
   'docs/operate/at-three-in-the-morning.md',
   'docs/operate/troubleshooting.md',
   'docs/without-envoy.md',

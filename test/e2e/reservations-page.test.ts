@@ -1,0 +1,107 @@
+/*
+ * Tests the Envoy configurations of docs/policy/reservations.md: they settle each reservation with the use that the
+ * upstream reports in a header, in a JSON body or in a stream of events, and end it if the use is unknown.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { pageSections } from '../support/docs/page-examples.js';
+import { pageText } from '../support/docs/pages.js';
+import { type ManagerParts, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const PAGE = 'docs/policy/reservations.md';
+const page = pageText(PAGE);
+const [policy = ''] = pageSections(PAGE, page).flatMap(({ examples }) => examples.map((one) => one.policy));
+const [, shown = ''] = /```yaml\n(http_filters:[^`]*)```/.exec(page) ?? [];
+const [, filters = ''] = /```yaml\n(- name: envoy.filters.http.json_to_metadata[^`]*)```/.exec(page) ?? [];
+const [, format = ''] = /hits_addend: (\{ format: "%DYNAMIC_METADATA[^}]*\})/.exec(page) ?? [];
+
+/** Tokens of the bucket, and the estimate of a call. */
+const BUCKET = 10_000;
+const ESTIMATE = 4000;
+
+let upstream: Server;
+let weir: WeirServer;
+let rls: RlsClient;
+beforeAll(async () => {
+  upstream = createServer(({ url, headers }, answer) => {
+    const usage = `{"choices":[],"usage":{"total_tokens":${headers['x-cost']}}}`;
+    if (url === '/header') answer.setHeader('x-tokens-used', String(headers['x-cost']));
+    if (url === '/json') answer.setHeader('content-type', 'application/json');
+    if (url === '/stream') answer.setHeader('content-type', 'text/event-stream');
+    if (url === '/stream') answer.write('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n');
+    answer.end(url === '/stream' ? `data: ${usage}\n\ndata: [DONE]\n\n` : usage);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  // Slow refills, so that the number of tokens shows the charges.
+  weir = await startWeir({ policy: policy.replace('fill_interval: 1m', 'fill_interval: 168h') });
+  rls = new RlsClient(weir.grpcPort);
+}, 60_000);
+afterAll(async () => {
+  rls?.close();
+  await weir?.stop();
+  upstream?.closeAllConnections();
+  upstream?.close();
+}, 60_000);
+
+interface Parts extends ManagerParts {
+  readonly http_filters: { typed_config: { timeout?: string } }[];
+}
+
+/** Starts Envoy with the configuration of the page, after `change`. */
+async function startEnvoy(change: (text: string) => string = (text) => text) {
+  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const parts = parse(change(shown)) as Parts;
+  const [filter] = parts.http_filters;
+  // A longer timeout, so that a busy machine does not change what is taken.
+  if (filter !== undefined) filter.typed_config.timeout = '10s';
+  return startRouteEnvoy({ domain: 'llm', weirPort: weir.grpcPort, upstreamPort, routes: [], parts });
+}
+
+const leftOf = async (tenant: string): Promise<number> => {
+  const { response } = await rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
+  return response?.statuses[0]?.limitRemaining ?? 0;
+};
+
+/** Waits until a tenant has used a number of tokens; a slow test can see a few that refilled. */
+const untilUsed = (tenant: string, used: number) =>
+  waitFor(`${tenant} to have used ${used}`, async () => {
+    const more = (await leftOf(tenant)) - (BUCKET - used);
+    return (more >= 0 && more < 10) || undefined;
+  });
+
+test('settles a header, and keeps the estimate without one', async () => {
+  const envoy = await startEnvoy();
+  const call = async (path: string, tenant: string, cost: number) => {
+    const headers = { 'x-tenant': tenant, 'x-cost': String(cost) };
+    return (await httpRequest(envoy.port, path, { headers })).status;
+  };
+  expect(await call('/header', 'ann', 1500)).toBe(200);
+  await untilUsed('ann', 1500);
+  expect(await call('/header', 'ann', 5000)).toBe(200);
+  await untilUsed('ann', 6500);
+  expect(await call('/header', 'ann', 1)).toBe(429);
+  expect(await call('/none', 'bob', 1500)).toBe(200);
+  await untilUsed('bob', ESTIMATE);
+  await envoy.stop();
+}, 60_000);
+
+test('settles the use in a JSON body and in a stream of events', async () => {
+  const envoy = await startEnvoy((text) =>
+    text
+      .replace('  - name: envoy.filters.http.router', `${filters.replace(/^(?=.)/gm, '  ')}$&`)
+      .replace('{ format: "%RESP(x-tokens-used)%" }', format),
+  );
+  for (const path of ['/json', '/stream']) {
+    const headers = { 'x-tenant': path, 'x-cost': '1200' };
+    expect((await httpRequest(envoy.port, path, { headers })).status).toBe(200);
+    await untilUsed(path, 1200);
+  }
+  await envoy.stop();
+}, 60_000);
