@@ -135,13 +135,15 @@ Variables of earlier versions of weir that weir accepts and ignores:
 ${removedHelp()}`;
 }
 
-export const INIT_HELP = `Usage: weir init [<folder>]
+export const INIT_HELP = `Usage: weir init [options] [<folder>]
 
 Writes a commented policy, an Envoy configuration with a placeholder for your service, and a Docker Compose file that
 runs both with weir and Redis. The command then prints the next steps. If one of the files already exists, weir
 writes no files.
 
-  <folder>  folder for the files (default: the current folder); it is created if necessary
+  <folder>       folder for the files (default: the current folder); it is created if necessary
+  --concurrency  writes a limit on concurrent requests of each customer
+  --llm          writes token budgets for calls of a language model, which reserve an estimate until the use is known
 
 Exit code: 0 if the files were written, 1 if not, 2 for invalid arguments.
 `;

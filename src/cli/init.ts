@@ -1,6 +1,5 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { assetPath, readAsset } from '../assets.js';
+import { readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
 import { printableLine } from '../printable.js';
 import { type WrittenFile, writeFiles, writtenText } from '../written-files.js';
@@ -16,20 +15,57 @@ const TEMPLATES = 'deploy/init';
  */
 const SCHEMA_LINE = /^# yaml-language-server: .*\n/;
 
-/** Description of each file in the output of the command. */
-const NOTES: Readonly<Record<string, string>> = {
-  'policies/my-api.yaml': 'a policy with example limits',
-  'envoy.yaml': 'an Envoy configuration that calls weir, with a placeholder for your service',
-  'docker-compose.yaml': 'Envoy, weir and Redis',
+/** The files of an option. The compose file is the same for all options. */
+interface Kind {
+  /** Folder of the templates `envoy.yaml` and `policies`. */
+  readonly folder: string;
+  readonly policy: string;
+  /** Description of the policy in the output of the command. */
+  readonly note: string;
+  /** Entry of a request in the next steps, and the option of `curl` that makes Envoy create it. */
+  readonly entry: string;
+  readonly curl: string;
+}
+
+const EXAMPLES: Kind = {
+  folder: TEMPLATES,
+  policy: 'my-api.yaml',
+  note: 'a policy with example limits',
+  entry: 'user=ann',
+  curl: '',
 };
+
+/** The kind that each option selects. */
+const KINDS = {
+  concurrency: {
+    folder: `${TEMPLATES}/concurrency`,
+    policy: 'concurrency.yaml',
+    note: 'a policy that limits concurrent requests',
+    entry: 'customer=ann',
+    curl: "-H 'x-customer: ann' ",
+  },
+  llm: {
+    folder: `${TEMPLATES}/llm`,
+    policy: 'llm.yaml',
+    note: 'a policy that reserves tokens for calls of a language model',
+    entry: 'tenant=acme',
+    curl: "-H 'x-tenant: acme' ",
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
 
 /** Runs `weir init`: writes a policy, an Envoy configuration and a compose file. Never overwrites files. */
 export async function runInit(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('init', args, {});
+  const flag = { type: 'boolean' } as const;
+  const parsed = readArguments('init', args, { concurrency: flag, llm: flag });
   if (typeof parsed === 'string' || parsed.positionals.length > 1) {
     io.err(
       typeof parsed === 'string' ? parsed : 'weir init: specify only one folder; see weir init --help\n',
     );
+    return EXIT.USAGE;
+  }
+  const { concurrency = false, llm = false } = parsed.values;
+  if (concurrency && llm) {
+    io.err('weir init: --concurrency and --llm exclude each other; use a separate folder for each\n');
     return EXIT.USAGE;
   }
   const folder = parsed.positionals[0] ?? '.';
@@ -37,36 +73,40 @@ export async function runInit(args: readonly string[], io: Io): Promise<number> 
     io.err('weir init: the folder name is empty; specify a folder, or omit it to use the current folder\n');
     return EXIT.USAGE;
   }
-  const files = templates();
+  const kind = concurrency ? KINDS.concurrency : llm ? KINDS.llm : EXAMPLES;
+  const files = filesOf(kind);
   const refused = writeFiles(folder, files, 'choose another folder');
   if (refused !== undefined) {
     io.err(`weir init: ${printableLine(refused)}\n`);
     return EXIT.FAILED;
   }
-  io.out(`${writtenText(folder, files)}\n${nextSteps(folder)}`);
+  io.out(`${writtenText(folder, files)}\n${nextSteps(folder, kind)}`);
   return EXIT.OK;
 }
 
-function templates(): readonly WrittenFile[] {
-  const entries = readdirSync(assetPath(TEMPLATES), { recursive: true, encoding: 'utf8' });
-  return entries
-    .filter((path) => path.endsWith('.yaml'))
-    .sort()
-    .map((path) => ({
-      path,
-      content: readAsset(join(TEMPLATES, path)).replace(SCHEMA_LINE, ''),
-      note: NOTES[path] ?? 'an example',
-    }));
+function filesOf({ folder, policy, note }: Kind): readonly WrittenFile[] {
+  const policyPath = `policies/${policy}`;
+  const content = (template: string) => readAsset(template).replace(SCHEMA_LINE, '');
+  const envoyNote = 'an Envoy configuration that calls weir, with a placeholder for your service';
+  return [
+    {
+      path: 'docker-compose.yaml',
+      content: content(`${TEMPLATES}/docker-compose.yaml`),
+      note: 'Envoy, weir and Redis',
+    },
+    { path: 'envoy.yaml', content: content(`${folder}/envoy.yaml`), note: envoyNote },
+    { path: policyPath, content: content(`${folder}/${policyPath}`), note },
+  ];
 }
 
-function nextSteps(folder: string): string {
+function nextSteps(folder: string, { entry, curl }: Kind): string {
   const policies = shellWord(join(folder, 'policies'));
   const steps = [
     [`weir check-config ${policies}`, 'check the policy after a change'],
-    [`weir explain ${policies} user=ann`, 'show which rule matches user=ann'],
+    [`weir explain ${policies} ${entry}`, `show which rule matches ${entry}`],
     [`CONFIG_PATH=${policies} weir serve`, 'run weir alone, with buckets in memory'],
     [`docker compose -f ${shellWord(join(folder, 'docker-compose.yaml'))} up`, 'run Envoy, weir and Redis'],
-    ['curl -i http://127.0.0.1:10000/', 'send a request to Envoy from another terminal'],
+    [`curl -i ${curl}http://127.0.0.1:10000/`, 'send a request to Envoy from another terminal'],
   ] as const;
   const width = Math.max(...steps.map(([command]) => command.length));
   return `Next steps\n${steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}\n`).join('')}`;

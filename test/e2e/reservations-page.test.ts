@@ -1,6 +1,6 @@
 /*
- * Tests the Envoy configurations of docs/policy/reservations.md: they settle each reservation with the use that the
- * upstream reports in a header, in a JSON body or in a stream of events, and end it if the use is unknown.
+ * Tests the Envoy configurations of docs/policy/reservations.md. They settle each reservation with the use that the
+ * upstream reports in a header, in a JSON body or in a stream of events. They end a reservation if its use is unknown.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
