@@ -61,6 +61,10 @@ const denied = fc.constantFrom<unknown>(
 );
 const whole = fc.constantFrom<unknown>(0, 1, 5, 100, 2 ** 32 - 1, 2 ** 32, 1.5);
 
+const expiry = fc.constantFrom<unknown>('1ms', '60s', '168h', 5);
+const unknownUse = fc.constantFrom<unknown>('keep', 'free', 'lose');
+const optional: { requiredKeys: [] } = { requiredKeys: [] };
+
 /** Each key with a few of its values. The combinations are random. */
 const rateFields = {
   token_bucket: fc.record(
@@ -73,6 +77,16 @@ const rateFields = {
   calendar: fc.constantFrom('Europe/Berlin', 'UTC', 'nowhere'),
   algorithm: fc.constantFrom('fixed_window', 'token_bucket', 'leaky'),
   burst: whole,
+  concurrency: fc.record({ max: whole, expires_after: expiry }, optional),
+  hold: fc.record(
+    {
+      amount: whole,
+      from: fc.constantFrom('first_call', 'last'),
+      expires_after: expiry,
+      unknown: unknownUse,
+    },
+    optional,
+  ),
   allow_debt: bool,
   max_debt: whole,
 };
@@ -102,6 +116,8 @@ const goodBase = fc.constantFrom<Record<string, unknown>>(
   { unit: 'day', requests_per_unit: 5 },
   { unit: 'hour', requests_per_unit: 5, algorithm: 'token_bucket' },
   { token_bucket: { max_tokens: 10, fill_interval: '1s' } },
+  { unit: 'day', requests_per_unit: 5, hold: { amount: 1 } },
+  { concurrency: { max: 5 } },
   {},
 );
 const mixed = (fields: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> =>
@@ -170,7 +186,7 @@ test('a policy that loads without a warning matches the schema', () => {
 test('a policy that matches the schema loads, except for errors that a schema cannot express', () => {
   const BEYOND_SCHEMA = new RegExp(
     '(add|write) algorithm: token_bucket|bits set after|would then never apply|(listed|defined) twice|' +
-      'two limits in this list|own name|100 years|time zone|already defined at this level',
+      'two limits in this list|never allows more than|own name|100 years|time zone|already defined at this level',
   );
   fc.assert(
     fc.property(policy, (value) => {

@@ -22,9 +22,10 @@ export interface DumpedLimit {
   };
   readonly max_debt?: number;
   readonly concurrency?: { readonly max: number; readonly expires_after: string };
-  /** Has `amount`, or `from` if a request holds its own hits. */
   readonly hold?: {
+    /** Absent with `from`: a request holds the hits of its first call. */
     readonly amount?: number;
+    readonly from?: string;
     readonly expires_after: string;
     readonly unknown: 'keep' | 'free';
   };

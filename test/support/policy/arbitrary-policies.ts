@@ -31,6 +31,15 @@ const rate = fc.oneof(
     { unit: 'week', requests_per_unit: 9, calendar: 'UTC', allow_debt: true, max_debt: 3 },
     { unit: 'minute', requests_per_unit: 6, algorithm: 'token_bucket', burst: 9 },
     { token_bucket: { max_tokens: 3, tokens_per_fill: 7, fill_interval: '1s' }, allow_debt: true },
+    { concurrency: { max: 5 } },
+    { concurrency: { max: 2, expires_after: '90s' } },
+    { unit: 'minute', requests_per_unit: 6, hold: { amount: 2 } },
+    { unit: 'day', requests_per_unit: 9, hold: { from: 'first_call' }, max_debt: 3 },
+    {
+      token_bucket: { max_tokens: 30, tokens_per_fill: 7, fill_interval: '1s' },
+      hold: { amount: 4, expires_after: '1h', unknown: 'free' },
+      max_debt: 0,
+    },
   ),
 );
 const some: { requiredKeys: [] } = { requiredKeys: [] };

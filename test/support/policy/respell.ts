@@ -156,11 +156,18 @@ const SECONDS: readonly (readonly [string, number])[] = [
 
 function rate(json: Json, inherited: Inherited, chance: Chance): Json {
   const often = (): boolean => chance(3) > 0;
+  if (json['concurrency'] !== undefined) {
+    return { concurrency: withExpiry(json['concurrency'] as Json, '1m', chance) };
+  }
   const debt: Record<string, unknown> = {};
   const number = Number(json['requests_per_unit']);
   const bucket = json['token_bucket'] as Json | undefined;
   const capacity = Number(bucket?.['max_tokens'] ?? json['burst'] ?? number);
-  if (json['allow_debt'] === true) {
+  if (json['hold'] !== undefined) {
+    const hold = withExpiry(json['hold'] as Json, '10m', chance);
+    if (often()) hold['unknown'] ??= 'keep';
+    Object.assign(debt, { hold, max_debt: json['max_debt'] ?? (often() ? capacity : undefined) });
+  } else if (json['allow_debt'] === true) {
     Object.assign(debt, { allow_debt: true, max_debt: json['max_debt'] ?? (often() ? capacity : undefined) });
   } else if (often()) debt['allow_debt'] = false;
   const given = Object.fromEntries(Object.entries(debt).filter(([, value]) => value !== undefined));
@@ -187,6 +194,13 @@ function rate(json: Json, inherited: Inherited, chance: Chance): Json {
   }
   const stated = often() || json['algorithm'] !== undefined ? { algorithm } : {};
   return { ...window(seconds, number, chance), ...stated, ...given };
+}
+
+/** Returns a limit on concurrent requests, or a hold, with its expiry in any units of time, or without the default. */
+function withExpiry(json: Json, standard: string, chance: Chance): Record<string, unknown> {
+  const { expires_after: given, ...rest } = json;
+  if (given === undefined && chance(2) > 0) return { ...rest };
+  return { ...rest, expires_after: durationText(nanosOf((given ?? standard) as string), chance) };
 }
 
 /** Returns a window in any units that fit, with names in any case. */

@@ -115,6 +115,24 @@ describe('limits and phases in words', () => {
       '1 token, 1 more every 5m, debt up to 10',
     ],
     [{ unit: 'hour', requests_per_unit: 5 }, '5 per hour'],
+    [{ concurrency: { max: 1000, expires_after: '1m' } }, '1,000 concurrent requests, expires after 1m'],
+    [
+      {
+        unit: 'hour',
+        requests_per_unit: 5,
+        hold: { from: 'first_call', expires_after: '10m', unknown: 'free' as const },
+        max_debt: 0,
+      },
+      '5 per hour, holds the hits of the first call, expires after 10m, frees an unknown use',
+    ],
+    [
+      {
+        token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
+        hold: { amount: 5000, expires_after: '10m', unknown: 'keep' as const },
+        max_debt: 9000,
+      },
+      '9,000 tokens, 1 more every 1s, debt up to 9,000, holds 5,000 hits, expires after 10m',
+    ],
     [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
     [
       { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },

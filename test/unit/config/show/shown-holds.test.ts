@@ -1,0 +1,68 @@
+import { expect, test } from '@jest/globals';
+import { dump } from '../../../../src/config/show/dump.js';
+import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { textOf } from '../../../support/codec/text-of.js';
+import { policyOf, setOf } from '../../../support/policy/policies.js';
+
+const NOW = Date.UTC(2026, 0, 1) * 1000;
+
+const set = setOf(
+  policyOf(`
+domain: d
+descriptors:
+  - key: customer
+    rate_limit: { name: exports, concurrency: { max: 10 } }
+    candidate: { concurrency: { max: 5, expires_after: 1h30m } }
+  - key: model
+    rate_limits:
+      - { name: budget, unit: day, requests_per_unit: 100000, hold: { amount: 5000 }, max_debt: 0 }
+      - name: rate
+        token_bucket: { max_tokens: 9000, fill_interval: 1s }
+        hold: { from: first_call, expires_after: 30s, unknown: free }
+`),
+);
+
+test('weir explain shows the holds of limits', () => {
+  const rulesOf = (key: string): readonly string[] =>
+    renderExplanation(explain(set, 'd', [{ key, value: 'v' }], NOW), NOW)
+      .split('\n')
+      .filter((line) => /^(?:rule|candidate|bucket):/.test(line));
+  expect(rulesOf('customer')).toEqual([
+    'rule:       "exports"; concurrency: 10 requests, expires after 1m; phase active; on store failure error',
+    'bucket:     1:d8:customer1:v%holds',
+    'candidate:  concurrency: 5 requests, expires after 90m',
+    'bucket:     1:d8:customer1:v~c%holds',
+  ]);
+  expect(rulesOf('model')).toEqual([
+    'rule:       model[budget]: "budget"; window: 100000 per day, holds 5000 hits, expires after 10m; phase active; ' +
+      'on store failure error',
+    'bucket:     1:d5:model1:v~6:budget%86400',
+    'rule:       model[rate]: "rate"; token bucket: 9000 tokens, 1 every 1s, debt up to 9000, ' +
+      'holds the hits of the first call, expires after 30s, frees an unknown use; phase active; on store failure error',
+    'bucket:     1:d5:model1:v~4:rate',
+  ]);
+});
+
+test('/rlconfig shows limits with the fields of the policy file, and in the form of envoyproxy/ratelimit', () => {
+  const { domains } = JSON.parse(textOf(dumpJson(set, [{ domain: 'd', files: [], state: 'ok' }], [], NOW)));
+  expect(domains[0].policy.rules.map(({ limit }: { readonly limit: unknown }) => limit)).toEqual([
+    { concurrency: { max: 10, expires_after: '1m' } },
+    { concurrency: { max: 5, expires_after: '90m' } },
+    {
+      unit: 'day',
+      requests_per_unit: 100_000,
+      hold: { amount: 5000, expires_after: '10m', unknown: 'keep' },
+      max_debt: 0,
+    },
+    {
+      token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
+      hold: { from: 'first_call', expires_after: '30s', unknown: 'free' },
+      max_debt: 9000,
+    },
+  ]);
+  const lines = textOf(dump(set)).split('\n');
+  expect(lines[0]).toBe(
+    'd.customer: unit=UNKNOWN requests_per_unit=10, shadow_mode: false, quota_mode: false',
+  );
+});
