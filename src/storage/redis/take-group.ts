@@ -67,15 +67,15 @@ export class TakeGroup {
   start(values: readonly number[], at: number, nowMicros: number): number {
     this.started = true;
     const { items, buckets } = this;
-    const byKey = new Map<string, RunningBucket>();
+    const byKey = items.length === 1 ? undefined : new Map<string, RunningBucket>();
     let from = at;
     for (let i = 0; i < items.length; i++) {
       const { key, settles } = items[i] as TakeItem;
-      let bucket = byKey.get(key);
+      let bucket = byKey?.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
         loadFound(bucket, values, from, nowMicros);
-        byKey.set(key, bucket);
+        byKey?.set(key, bucket);
       }
       buckets.push(bucket);
       from += INTEGERS_PER_ITEM;

@@ -13,7 +13,7 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = ['take', 'take-runs', 'take-levels', 'take-holds', 'take-groups'].map(
+const PARTS = ['take', 'take-holds', 'take-steps', 'take-runs', 'take-levels', 'take-groups'].map(
   (name) => `src/storage/redis/script/${name}.lua`,
 );
 

@@ -1,4 +1,4 @@
--- Fifth part of the script. The header of take.lua describes the whole script.
+-- Sixth part of the script. The header of take.lua describes the whole script.
 
 -- Groups: `count` equal requests with the same items, one or more. The items apply in order to the running state. A denied request gives
 -- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
@@ -172,7 +172,7 @@ local function placeHolds(ks, items, holds)
   for i = 1, #ks do
     local ask, hold = items[i], holds[i]
     if hold and not ask.settles then
-      if ask.unit == 0 or not limitedAt[i] then place(hold.set, hold.id, ask, fullAt[i]) end
+      if ask.unit == 0 or not limitedAt[i] then place(hold.set, hold.id, ask.unit, ask.held, ask.lifetime, fullAt[i]) end
     end
     if ask.unit == 0 then slots[ks[i]] = part[ks[i]] end
   end
@@ -216,14 +216,14 @@ local function group(ks, items, count, holds)
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     if ask.unit == 0 then
-      unit[k], whole[k], part[k] = 0, 0, countHolds(k)
+      unit[k], whole[k], part[k] = 0, 0, countSlots(k)
     elseif not unit[k] then
       load(k, ask)
     end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
     if ask.settles then
-      takenAt[i], removed[i] = settle(holds[i].set, holds[i].id, ask)
+      takenAt[i], removed[i] = settle(holds[i].set, holds[i].id, ask.unit, ask.held, ask.lifetime, ask.full)
       filled = filled + 1
       reply[filled] = takenAt[i]
     end

@@ -1,4 +1,4 @@
--- Third part of the script: levels of a bucket. The header of take.lua describes the whole script.
+-- Fifth part of the script: levels of a bucket. The header of take.lua describes the whole script.
 
 -- Keeps the part of a state that is deeper than an ask allows, as a level.
 --

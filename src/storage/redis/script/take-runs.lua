@@ -1,4 +1,4 @@
--- Second part of the script. The header of take.lua describes the whole script.
+-- Fourth part of the script. The header of take.lua describes the whole script.
 
 -- Appends the reply to a run of `count` requests.
 local function answer(count, passed, found)

@@ -1,0 +1,207 @@
+/* Tests holds where several stores, or several slots of a cluster, take part, and the sets of holds in Redis. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
+import { MAX_SLOTS_PER_ITEM } from '../../src/limiter/holds/hold.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
+import { expectAtMost } from '../support/assert/quick-expect.js';
+import { ClusterBench } from '../support/limiter/cluster-bench.js';
+import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { seededRandom } from '../support/limiter/seeded-random.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
+import { waitFor } from '../support/process/wait-for.js';
+
+// Starting Redis may take a long time on a busy machine.
+jest.setTimeout(120_000);
+
+const MAX = 4;
+const SLOTS = concurrencyRate(MAX);
+const KEYS = ['one', 'two', 'three', 'four', 'five', 'six'];
+const used = async (store: BucketStore, key: string, rate: TakeItem['rate'] = SLOTS) =>
+  (await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]?.used;
+
+/**
+ * Sends requests for one to three limits from `callers` callers at once, and ends the allowed ones after a while. Tests
+ * with the ledger of allowed starts that no limit is ever exceeded. Returns the number of denied requests.
+ */
+async function crowd(stores: readonly BucketStore[], callers: number, requests: number): Promise<number> {
+  const inFlight = new Map<string, number>(KEYS.map((key) => [key, 0]));
+  let denied = 0;
+  const add = (items: readonly TakeItem[], sign: 1 | -1): void => {
+    for (const { key, hits } of items) inFlight.set(key, (inFlight.get(key) ?? 0) + sign * hits);
+  };
+  const caller = async (seed: number): Promise<void> => {
+    const random = seededRandom(seed);
+    const any = (count: number) => Math.floor(random() * count);
+    for (let i = 0; i < requests; i++) {
+      const store = stores[any(stores.length)] as BucketStore;
+      const first = any(KEYS.length);
+      const items = Array.from({ length: 1 + any(3) }, (_, at) =>
+        holdItem(KEYS[(first + at) % KEYS.length] as string, SLOTS, { hits: 1 + any(2) }),
+      );
+      const outcomes = await takeFrom(store, ...items);
+      if (outcomes.some(({ limited }) => limited)) {
+        denied++;
+        expect(outcomes.map(({ hold }) => hold)).toEqual(items.map(() => undefined));
+        continue;
+      }
+      add(items, 1);
+      for (const count of inFlight.values()) expectAtMost(count, MAX);
+      for (let turns = any(4); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+      add(items, -1);
+      // Any server settles.
+      const other = stores[any(stores.length)] as BucketStore;
+      const settlements = items.map((item, at) => settlementItem(item, outcomes[at] as TakeOutcome));
+      for (const { hold } of await takeFrom(other, ...settlements)) expect(hold).toBe('settled');
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, (_, seed) => caller(seed + 1)));
+  return denied;
+}
+
+async function expectNothingHeld(store: BucketStore): Promise<void> {
+  await waitFor('all holds to be given back', async () => {
+    const counts = await Promise.all(KEYS.map((key) => used(store, key)));
+    return counts.every((count) => count === 0);
+  });
+}
+
+const benches = redisBenches();
+
+describe.each(benches)('holds on $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterEach(() => bench.reset());
+  afterAll(() => bench.stop());
+
+  const keyOf = (key: string) => redisKey(takeItem(key, SLOTS));
+  const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
+
+  test('of several servers never exceed the limit, even if Redis forgets the script', async () => {
+    const stores = [await bench.open(), await bench.open(), await bench.open()];
+    const flushing = setInterval(() => void bench.redis.script('FLUSH'), 20);
+    const denied = await crowd(stores, 12, 60);
+    clearInterval(flushing);
+    expect(denied).toBeGreaterThan(20);
+    await expectNothingHeld(stores[0] as BucketStore);
+  });
+
+  test('are a set with a member for each slot', async () => {
+    const store = await bench.open();
+    const takes = [holdItem('one', SLOTS, { hits: 2 }), holdItem('one', SLOTS, { lifetimeMillis: 1000 })];
+    for (const taken of takes) await takeFrom(store, taken);
+    const live = async () => bench.redis.zcount(keyOf('one'), `(${bench.clock.wallMicros()}`, '+inf');
+    expect([await live(), await used(store, 'one')]).toEqual([3, 3]);
+    bench.clock.advance(1_000_000);
+    // The times of callers may differ by a second.
+    if (bench.clockOf === 'auto') expect([await live(), await used(store, 'one')]).toEqual([2, 2]);
+    await takeFrom(store, settlementItem(takes[0] as TakeItem, {}));
+    expect(await live()).toBe(0);
+  });
+
+  test('are in a key that lives longer than its last hold, whatever the lifetime of the next one', async () => {
+    const store = await bench.openWith({});
+    for (const [key, rate] of [
+      ['one', SLOTS],
+      ['bucket', tokenBucketRate(100, 10, 1_000_000, 0, Infinity)],
+    ] as const) {
+      const set = rate === SLOTS ? keyOf(key) : setOf(key);
+      const take = (lifetimeMillis: number) => takeFrom(store, holdItem(key, rate, { lifetimeMillis }));
+      await take(60_000);
+      const first = await bench.redis.pttl(set);
+      expect(first).toBeGreaterThanOrEqual(60_000);
+      expect(first).toBeLessThan(66_000);
+      await take(1000);
+      expect(await bench.redis.pttl(set)).toBeGreaterThanOrEqual(first - 5000);
+      await take(90_000);
+      expect(await bench.redis.pttl(set)).toBeGreaterThanOrEqual(90_000);
+      // The key of a new set has its own lifetime.
+      await bench.redis.del(set);
+      await take(2000);
+      expect(await bench.redis.pttl(set)).toBeLessThan(8000);
+    }
+  });
+
+  test('that expired together are removed in parts', async () => {
+    const store = await bench.open();
+    const many = concurrencyRate(100_000);
+    for (let i = 0; i < 3; i++)
+      await takeFrom(store, holdItem('one', many, { hits: 1000, lifetimeMillis: 10 }));
+    bench.clock.advance(2_000_000);
+    const sizes: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      expect((await takeFrom(store, holdItem('one', many, { hits: 1 })))[0]?.used).toBe(i + 1);
+      sizes.push(await bench.redis.zcard(keyOf('one')));
+    }
+    expect(sizes).toEqual([2801, 2602, 2403]);
+  });
+
+  test('are placed by takes that follow equal takes without holds in the same call', async () => {
+    const store = await bench.open();
+    const debt = tokenBucketRate(100, 10, 1_000_000, 100, Infinity);
+    const plain = () => [takeItem('bucket', debt), takeItem('other', debt)];
+    const held = () => [holdItem('bucket', debt), takeItem('other', debt)];
+    const results = await Promise.all(
+      [plain(), held(), held(), plain()].map((items) => takeFrom(store, ...items)),
+    );
+    expect(results.map(([outcome]) => outcome?.hold)).toEqual([undefined, 'placed', 'placed', undefined]);
+    expect(await bench.redis.zcard(setOf('bucket'))).toBe(2);
+  });
+});
+
+describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterEach(() => bench.reset());
+  afterAll(() => bench.stop());
+
+  test('of one item are at most 1,000, however large the limit is', async () => {
+    const store = await bench.open();
+    const huge = concurrencyRate(4_000_000_000);
+    const most = holdItem('huge', huge, { hits: MAX_SLOTS_PER_ITEM });
+    const outcome = (await takeFrom(store, most))[0] as TakeOutcome;
+    expect(outcome).toMatchObject({ limited: false, hold: 'placed', used: 1000 });
+    for (const enforcement of ['enforce', 'observe', 'candidate', 'quota'] as const) {
+      for (const hits of [MAX_SLOTS_PER_ITEM + 1, Number.MAX_SAFE_INTEGER]) {
+        const [, refused] = await takeFrom(
+          store,
+          takeItem('b', HUNDRED),
+          holdItem('huge', huge, { hits, enforcement }),
+        );
+        expect(refused).toMatchObject({ limited: true, used: 1000 });
+        expect(refused?.hold).toBe(undefined);
+      }
+    }
+    expect(await used(store, 'huge', huge)).toBe(1000);
+    expect(await takeFrom(store, settlementItem(most, outcome))).toMatchObject([
+      { hold: 'settled', used: 0 },
+    ]);
+  });
+
+  test('that a peek asks for are not held', async () => {
+    const store = await bench.open();
+    const peek = holdItem('one', SLOTS, { hits: 0 });
+    const [outcome] = await takeFrom(store, peek);
+    expect(outcome).toMatchObject({ limited: false, remaining: MAX, used: 0 });
+    expect(outcome?.hold).toBe(undefined);
+    expect((await takeFrom(store, holdItem('bucket', HUNDRED, { hits: 0 })))[0]?.hold).toBe(undefined);
+  });
+});
+
+describe('holds in several slots of a cluster', () => {
+  const bench = new ClusterBench('redis-server');
+  beforeAll(() => bench.start());
+  afterAll(() => bench.stop());
+
+  test('never exceed a limit, and a denied request leaves none', async () => {
+    const stores = [await bench.open(), await bench.open()];
+    expect(new Set(KEYS.map((key) => stores[0]?.partitionOf(takeItem(key, SLOTS)))).size).toBe(KEYS.length);
+    const denied = await crowd(stores, 12, 60);
+    expect(denied).toBeGreaterThan(20);
+    await expectNothingHeld(stores[0] as BucketStore);
+    const gaveBack = stores.map(({ giveBackStats }) => giveBackStats);
+    expect(gaveBack[0]?.made).toBeGreaterThan(0);
+    expect(gaveBack.map(({ failed, skipped }) => failed + skipped)).toEqual([0, 0]);
+  });
+});
