@@ -20,6 +20,7 @@ const page = pageText(PAGE);
 const [policy = ''] = pageSections(PAGE, page).flatMap(({ examples }) => examples.map((one) => one.policy));
 const [, shown = ''] = /```yaml\n(http_filters:[^`]*)```/.exec(page) ?? [];
 const [, filters = ''] = /```yaml\n(- name: envoy.filters.http.json_to_metadata[^`]*)```/.exec(page) ?? [];
+const [, lua = ''] = /```yaml\n(- name: envoy.filters.http.lua[^`]*)```/.exec(page) ?? [];
 const [, format = ''] = /hits_addend: (\{ format: "%DYNAMIC_METADATA[^}]*\})/.exec(page) ?? [];
 
 /** Tokens of the bucket, and the estimate of a call. */
@@ -92,16 +93,24 @@ test('settles a header, and keeps the estimate without one', async () => {
   await envoy.stop();
 }, 60_000);
 
-test('settles the use in a JSON body and in a stream of events', async () => {
-  const envoy = await startEnvoy((text) =>
-    text
-      .replace('  - name: envoy.filters.http.router', `${filters.replace(/^(?=.)/gm, '  ')}$&`)
-      .replace('{ format: "%RESP(x-tokens-used)%" }', format),
-  );
-  for (const path of ['/json', '/stream']) {
-    const headers = { 'x-tenant': path, 'x-cost': '1200' };
-    expect((await httpRequest(envoy.port, path, { headers })).status).toBe(200);
-    await untilUsed(path, 1200);
-  }
-  await envoy.stop();
-}, 60_000);
+test.each([
+  ['filters to metadata', filters],
+  ['a Lua filter', lua],
+])(
+  'settles the use in a JSON body and in a stream of events, with %s',
+  async (kind, added) => {
+    const envoy = await startEnvoy((text) =>
+      text
+        .replace('  - name: envoy.filters.http.router', `${added.replace(/^(?=.)/gm, '  ')}$&`)
+        .replace('{ format: "%RESP(x-tokens-used)%" }', format),
+    );
+    for (const path of ['/json', '/stream']) {
+      const tenant = kind + path;
+      const headers = { 'x-tenant': tenant, 'x-cost': '1200' };
+      expect((await httpRequest(envoy.port, path, { headers })).status).toBe(200);
+      await untilUsed(tenant, 1200);
+    }
+    await envoy.stop();
+  },
+  60_000,
+);
