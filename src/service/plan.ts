@@ -19,7 +19,6 @@ import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
-import type { HoldNames } from './holds/hold-names.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
@@ -102,8 +101,6 @@ export interface PlanOptions {
   readonly clock: Pick<Clock, 'wallMicros'>;
   /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
-  /** Names of the token of holds; the default names if absent. */
-  readonly holdNames?: HoldNames;
   /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
   readonly maxLimits: number;
   /** Blocks and exemptions; absent if the service has none. */
@@ -189,13 +186,13 @@ function takeOfRule(
   const quota = answers.quotaMode || rule.quotaMode;
   const ruleEnforcement = enforcementOfRule(rule, quota, context);
   const asked = hitsOf(descriptor, request);
-  const { hold } = rule;
+  const hold = descriptor.isNegativeHits ? undefined : rule.hold;
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
-    // A call with 0 hits only looks, and negative hits are a refund.
-    hits: asked === 0 || descriptor.isNegativeHits ? asked : (hold?.amount ?? asked),
+    // A call with 0 hits only looks.
+    hits: asked === 0 ? 0 : (hold?.amount ?? asked),
     refund: descriptor.isNegativeHits,
     holds: hold && { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis },
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,

@@ -83,7 +83,7 @@ export class ShouldRateLimit {
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
-    this.#holds = new Holds({ ...options, counts: options.observer.counts.holds, names: options.holdNames });
+    this.#holds = new Holds({ ...options, counts: options.observer.counts.holds });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 

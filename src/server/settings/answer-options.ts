@@ -21,6 +21,7 @@ export function answerOptions(settings: Settings): AnswerOptions {
     decisionMetadata,
     limitHeaders: settings.limitHeaders ? names : undefined,
     limitRequestHeaders: settings.limitRequestHeaders ? requestNames : undefined,
+    holdNames: { metadataKey: settings.holdMetadataKey, entry: settings.holdEntry },
     envoyAdds: {
       xRateLimit: envoyAddsHeaders.includes('x-ratelimit'),
       retryAfter: envoyAddsHeaders.includes('retry-after'),

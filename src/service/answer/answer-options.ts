@@ -5,6 +5,14 @@ export interface LimitHeaderNames {
   readonly reset: string;
 }
 
+/** Names under which weir and Envoy pass the token of a request's holds. */
+export interface HoldNames {
+  /** Key of the token in the dynamic metadata of an answer (HOLD_METADATA_KEY). */
+  readonly metadataKey: string;
+  /** Key of the entry that contains the token at the end of the request (HOLD_ENTRY). */
+  readonly entry: string;
+}
+
 /** Options that apply to every answer, regardless of the policy. */
 export interface AnswerOptions {
   /** SHADOW_MODE: no request is denied; statuses and metrics show which would be. */
@@ -19,6 +27,7 @@ export interface AnswerOptions {
   readonly limitHeaders: LimitHeaderNames | undefined;
   /** Default headers of the request upstream for policy files without `request_headers`; undefined for none. */
   readonly limitRequestHeaders: LimitHeaderNames | undefined;
+  readonly holdNames: HoldNames;
   /** ENVOY_ADDS_HEADERS: the headers that Envoy's filter adds itself and that clients would otherwise receive twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }

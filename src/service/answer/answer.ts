@@ -8,7 +8,6 @@ import {
 } from '../../codec/messages.js';
 import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { DEFAULT_HOLD_NAMES } from '../holds/hold-names.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
@@ -71,7 +70,7 @@ export function answer(context: RequestContext): RateLimitResponse {
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
     : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
-  const { metadataKey } = context.options.holdNames ?? DEFAULT_HOLD_NAMES;
+  const { metadataKey } = options.holdNames;
   const decision = addsDecision ? decisionMetadata(context, described) : undefined;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,

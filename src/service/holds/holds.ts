@@ -11,7 +11,6 @@ import type { HoldCounts } from '../decision-observer.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { digestOf, heldRuleOf } from './held-rules.js';
-import { DEFAULT_HOLD_NAMES, type HoldNames } from './hold-names.js';
 import { decodeToken, encodeToken, type TokenHold } from './hold-token.js';
 import { LateEnds } from './late-ends.js';
 import { type HoldEnd, holdEnd } from './settle.js';
@@ -28,7 +27,6 @@ export interface HoldsOptions {
   readonly local: LocalStore;
   readonly clock: Clock;
   readonly counts: HoldCounts;
-  readonly names?: HoldNames | undefined;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -39,12 +37,10 @@ export interface HoldsOptions {
  * settles the holds.
  */
 export class Holds {
-  readonly names: HoldNames;
   readonly #options: HoldsOptions;
   readonly #late: LateEnds;
 
   constructor(options: HoldsOptions) {
-    this.names = options.names ?? DEFAULT_HOLD_NAMES;
     this.#options = options;
     this.#late = new LateEnds(options.clock, (end) => this.#send(end));
   }
@@ -104,13 +100,13 @@ export class Holds {
   }
 
   /** Returns the uses by token, in the order of the descriptors. */
-  #usesOf({ decisions, request }: RequestContext): ReadonlyMap<string, TokenUse> {
+  #usesOf({ decisions, request, options }: RequestContext): ReadonlyMap<string, TokenUse> {
     const uses = new Map<string, TokenUse>();
     for (let i = 0; i < decisions.length; i++) {
       const decision = decisions[i] as Decision;
       if (!decision.settles) continue;
       const { entries, hitsAddend } = request.descriptors[i] as Descriptor;
-      const token = entries.find(({ key }) => key === this.names.entry)?.value ?? '';
+      const token = entries.find(({ key }) => key === options.answers.holdNames.entry)?.value ?? '';
       const known = uses.get(token);
       uses.set(token, { used: known?.used ?? hitsAddend, decision: known?.decision ?? decision });
     }
@@ -171,12 +167,6 @@ function endRecord({ hold, held, used }: HoldEnd, result: TakeResult): HoldRecor
   if (result instanceof StorageError) return { event: 'waiting', rule, hits: hold.amount, used };
   const isSettled = result[0]?.hold === 'settled';
   return isSettled ? { event: 'settled', rule, hits: hold.amount, used } : { event: 'unknown', rule };
-}
-
-/** Returns whether a descriptor contains a token. */
-export function isSettlement({ entries }: Descriptor, entryKey: string): boolean {
-  for (let i = 0; i < entries.length; i++) if (entries[i]?.key === entryKey) return true;
-  return false;
 }
 
 function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {

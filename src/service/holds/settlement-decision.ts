@@ -1,7 +1,6 @@
 import type { Descriptor } from '../../codec/messages.js';
 import type { Match } from '../../policy/policy.js';
 import { Decision, NO_TAKES, type RequestContext } from '../plan.js';
-import { DEFAULT_HOLD_NAMES } from './hold-names.js';
 
 const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
   rules: [],
@@ -21,7 +20,7 @@ export function settlementDecision(
   { entries }: Descriptor,
 ): Decision | undefined {
   if (!policy.hasHolds) return undefined;
-  const { entry } = options.holdNames ?? DEFAULT_HOLD_NAMES;
+  const { entry } = options.answers.holdNames;
   if (!entries.some(({ key }) => key === entry)) return undefined;
   const { phase, onStoreFailure } = policy;
   // Logs need not contain the token, which is long.

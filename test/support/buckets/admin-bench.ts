@@ -70,6 +70,7 @@ export class AdminBench {
         decisionMetadata: false,
         limitHeaders: undefined,
         limitRequestHeaders: undefined,
+        holdNames: { metadataKey: 'hold', entry: 'hold' },
         envoyAdds: { xRateLimit: false, retryAfter: false },
       },
       maxLimits: 1000,

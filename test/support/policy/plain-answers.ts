@@ -8,5 +8,6 @@ export const PLAIN_ANSWERS: AnswerOptions = {
   decisionMetadata: false,
   limitHeaders: undefined,
   limitRequestHeaders: undefined,
+  holdNames: { metadataKey: 'hold', entry: 'hold' },
   envoyAdds: { xRateLimit: false, retryAfter: false },
 };

@@ -1,0 +1,275 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../../src/limiter/bucket-store.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../../src/service/caller.js';
+import { decodeToken } from '../../../../src/service/holds/hold-token.js';
+import { Decider, descriptor, headers } from '../../../support/policy/decider.js';
+
+const EXPORTS = `
+domain: d
+response_headers: [x-ratelimit, retry-after, ratelimit, ratelimit-draft-03]
+descriptors:
+  - key: customer
+    rate_limit: { name: exports, concurrency: { max: 2, expires_after: 60s } }
+`;
+
+const TOKENS = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit:
+      unit: day
+      requests_per_unit: 10000
+      hold: { amount: 4000, expires_after: 10m }
+  - key: free
+    rate_limit:
+      token_bucket: { max_tokens: 100, tokens_per_fill: 1, fill_interval: 1h }
+      hold: { from: first_call, expires_after: 10m, unknown: free }
+`;
+
+const acme = descriptor(['customer=acme']);
+
+function tokenOf({ dynamicMetadata }: RateLimitResponse): string {
+  const token = dynamicMetadata?.['hold'];
+  return typeof token === 'string' ? token : '';
+}
+
+/** Returns the descriptors that Envoy sends at the end of a request. */
+function end(token: string, used?: number): readonly Descriptor[] {
+  const done = descriptor([`hold=${token}`, 'done=1']);
+  return used === undefined ? [done] : [descriptor([`hold=${token}`], { hitsAddend: used }), done];
+}
+
+/** Returns the remaining hits that a look finds. */
+function left(decider: Decider, of: readonly string[]): number | undefined {
+  return decider.answer([descriptor(of, { hitsAddend: 0 })]).statuses[0]?.limitRemaining;
+}
+
+describe('a limit on concurrent requests', () => {
+  test('denies requests while its slots are held, and reports no reset', () => {
+    const decider = new Decider(EXPORTS);
+    const first = decider.answer([acme]);
+    expect(first.statuses[0]).toMatchObject({
+      code: CODE.OK,
+      limitRemaining: 1,
+      durationUntilResetSeconds: undefined,
+    });
+    expect(headers(first)).toEqual({
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'ratelimit-limit': '2, 2;comment="concurrent requests"',
+      'ratelimit-remaining': '1',
+      'ratelimit-policy': '"exports";q=2;qu="concurrent-requests"',
+      ratelimit: '"exports";r=1',
+    });
+    decider.answer([acme]);
+    const denied = decider.answer([acme]);
+    expect(denied).toMatchObject({ overallCode: CODE.OVER_LIMIT, dynamicMetadata: undefined });
+    expect(Object.keys(headers(denied))).not.toContain('retry-after');
+    expect(denied.statuses[0]?.durationUntilResetSeconds).toBeUndefined();
+    expect(decider.answer([descriptor(['customer=other'])]).overallCode).toBe(CODE.OK);
+  });
+
+  test('frees the slot of a request that ends, once', () => {
+    const decider = new Decider(EXPORTS);
+    const token = tokenOf(decider.answer([acme]));
+    decider.answer([acme]);
+    const ended = decider.answer(end(token));
+    expect(ended).toMatchObject({
+      overallCode: CODE.OK,
+      statuses: [{ code: CODE.OK }],
+      dynamicMetadata: undefined,
+    });
+    expect(left(decider, ['customer=acme'])).toBe(1);
+    decider.answer(end(token));
+    expect(left(decider, ['customer=acme'])).toBe(1);
+  });
+
+  test('frees the slots of requests without an end when they expire', () => {
+    const decider = new Decider(EXPORTS);
+    decider.answer([acme]);
+    decider.answer([acme]);
+    decider.clock.advance(59_999_999);
+    expect(left(decider, ['customer=acme'])).toBe(0);
+    decider.clock.advance(1);
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
+  test('takes one slot for each hit', () => {
+    const decider = new Decider(EXPORTS);
+    const token = tokenOf(decider.answer([acme], 2));
+    expect(left(decider, ['customer=acme'])).toBe(0);
+    decider.answer(end(token));
+    expect(left(decider, ['customer=acme'])).toBe(2);
+    expect(decider.answer([acme], 3).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('holds nothing for a request that another limit denies', () => {
+    const decider = new Decider(
+      `${EXPORTS}  - key: closed\n    rate_limit: { unit: second, requests_per_unit: 0 }\n`,
+    );
+    const denied = decider.answer([acme, descriptor(['closed=1'])]);
+    expect(denied).toMatchObject({ overallCode: CODE.OVER_LIMIT, dynamicMetadata: undefined });
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
+  test('counts requests of an observed limit, and denies none', () => {
+    const decider = new Decider(`${EXPORTS}    shadow_mode: true\n`);
+    const tokens = [1, 2, 3].map(() => tokenOf(decider.answer([acme])));
+    expect(new Set(tokens).size).toBe(3);
+    expect(left(decider, ['customer=acme'])).toBe(0);
+    for (const token of tokens.slice(0, 2)) decider.answer(end(token));
+    expect(left(decider, ['customer=acme'])).toBe(1);
+  });
+});
+
+describe('a reservation', () => {
+  test('holds the estimate, and settles the use', () => {
+    const decider = new Decider(TOKENS);
+    const acmeTokens = descriptor(['tenant=acme']);
+    const [first = '', second = ''] = [1, 2].map(() => tokenOf(decider.answer([acmeTokens])));
+    expect(left(decider, ['tenant=acme'])).toBe(2000);
+    expect(decider.answer([acmeTokens]).overallCode).toBe(CODE.OVER_LIMIT);
+    decider.answer(end(first, 3000));
+    expect(left(decider, ['tenant=acme'])).toBe(3000);
+    decider.answer(end(second, 5000));
+    expect(left(decider, ['tenant=acme'])).toBe(2000);
+  });
+
+  test('keeps the estimate if the use is unknown, or gives it back if the rule says so', () => {
+    const decider = new Decider(TOKENS);
+    decider.answer(end(tokenOf(decider.answer([descriptor(['tenant=acme'])]))));
+    expect(left(decider, ['tenant=acme'])).toBe(6000);
+    const token = tokenOf(decider.answer([descriptor(['free=1'])], 60));
+    expect(left(decider, ['free=1'])).toBe(40);
+    decider.answer(end(token));
+    expect(left(decider, ['free=1'])).toBe(100);
+  });
+
+  test('settles a use of 0, and the order of the two entries does not matter', () => {
+    const decider = new Decider(TOKENS);
+    const token = tokenOf(decider.answer([descriptor(['tenant=acme'])]));
+    decider.answer([...end(token, 0)].reverse());
+    expect(left(decider, ['tenant=acme'])).toBe(10_000);
+  });
+
+  test('may owe up to the limit after a use above the estimate', () => {
+    const decider = new Decider(TOKENS);
+    const token = tokenOf(decider.answer([descriptor(['tenant=acme'])]));
+    decider.answer(end(token, 15_000));
+    expect(left(decider, ['tenant=acme'])).toBe(0);
+    // The next day pays the debt.
+    decider.clock.advance(86_400_000_000);
+    expect(left(decider, ['tenant=acme'])).toBe(5000);
+  });
+
+  test('of a window that has ended gives nothing back and charges nothing', () => {
+    const decider = new Decider(TOKENS.replace('expires_after: 10m', 'expires_after: 48h'));
+    for (const used of [0, 9000]) {
+      const token = tokenOf(decider.answer([descriptor(['tenant=acme'])]));
+      decider.clock.advance(86_400_000_000);
+      decider.answer(end(token, used));
+      expect(left(decider, ['tenant=acme'])).toBe(10_000);
+    }
+  });
+});
+
+describe('a token', () => {
+  test('contains all holds of a request', () => {
+    const decider = new Decider(EXPORTS + TOKENS.slice(TOKENS.indexOf('  - key: tenant')));
+    const token = tokenOf(decider.answer([acme, descriptor(['tenant=acme'])]));
+    expect(decodeToken(token)).toHaveLength(2);
+    decider.answer(end(token, 1000));
+    expect([left(decider, ['customer=acme']), left(decider, ['tenant=acme'])]).toEqual([2, 9000]);
+  });
+
+  test.each(['', 'x', 'AQ', 'A'.repeat(300_000)])('of another text settles nothing', (text) => {
+    const decider = new Decider(EXPORTS);
+    decider.answer([acme]);
+    expect(decider.answer(end(text)).overallCode).toBe(CODE.OK);
+    expect(left(decider, ['customer=acme'])).toBe(1);
+    expect(decider.observer.told.filter((line) => line.includes('unmatched'))).toEqual([]);
+  });
+
+  test('with another id, bucket or number of hits settles nothing', () => {
+    const decider = new Decider(EXPORTS);
+    const token = tokenOf(decider.answer([acme]));
+    const bytes = Buffer.from(token, 'base64url');
+    const acmeKeyLength = decodeToken(token)?.[0]?.key.length ?? 0;
+    // The flags and the length of the hash tag tell only where the hold is.
+    const places = new Set([1, ...[4, 3, 2, 1].map((before) => bytes.length - acmeKeyLength - 4 - before)]);
+    for (let at = 2; at < bytes.length; at++) {
+      if (places.has(at)) continue;
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] as number) ^ 1;
+      decider.answer(end(changed.toString('base64url')));
+      expect([at, left(decider, ['customer=acme'])]).toEqual([at, 1]);
+    }
+    decider.answer(end(token));
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
+  test('is an ordinary entry in a domain without holds', () => {
+    const decider = new Decider(`
+domain: d
+descriptors:
+  - key: hold
+    rate_limit: { unit: day, requests_per_unit: 5 }
+`);
+    expect(decider.answer([descriptor(['hold=x'])]).statuses[0]?.limitRemaining).toBe(4);
+  });
+});
+
+describe('a call that is reset', () => {
+  test('releases its holds', async () => {
+    const decider = new Decider(EXPORTS);
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    await decider.service.decide({ domain: 'd', descriptors: [acme], hitsAddend: 0 }, caller);
+    expect(left(decider, ['customer=acme'])).toBe(1);
+    caller.onReset?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+});
+
+describe('a store that fails', () => {
+  /** Fails all calls with an item for which `fails` returns true. */
+  class FailingStore implements BucketStore {
+    fails = (_item: TakeItem): boolean => false;
+    readonly store: BucketStore;
+
+    constructor(store: BucketStore) {
+      this.store = store;
+    }
+
+    take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+      if (items.some((item) => this.fails(item))) return new StorageError('timeout', 'no answer in time');
+      return this.store.take(items, deadlineMicros);
+    }
+
+    async close(): Promise<void> {}
+  }
+
+  test('gets a settlement again until it answers', async () => {
+    const inner = new Decider(EXPORTS);
+    const store = new FailingStore(inner.options.store);
+    const decider = new Decider(EXPORTS, { store });
+    const token = tokenOf(decider.answer([acme]));
+    store.fails = ({ settles }) => settles !== undefined;
+    expect(decider.answer(end(token)).overallCode).toBe(CODE.OK);
+    expect(left(decider, ['customer=acme'])).toBe(1);
+    const answered = new Promise<void>((resolve) => {
+      store.fails = ({ settles }) => {
+        if (settles !== undefined) setImmediate(resolve);
+        return false;
+      };
+    });
+    await answered;
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+});
