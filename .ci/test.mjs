@@ -49,7 +49,7 @@ const TOOLS_OF = {
   page: ['redis-server', 'chromium'],
   memory: ['redis-server'],
   stall: ['redis-server', 'envoy'],
-  chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
+  chaos: ['redis-server', 'valkey-server', 'stepping-clock', 'envoy'],
 };
 /**
  * Half of the tests mostly wait, for servers or for the next step of a history in a browser, so two workers more than

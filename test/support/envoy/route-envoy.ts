@@ -8,6 +8,8 @@ export interface LimitedRoute {
   readonly rateLimits: readonly object[];
   /** Place of the rate limits; default: `typed_per_filter_config` of the route. */
   readonly place?: 'route' | 'virtual_host' | undefined;
+  /** Further fields of the route's action, such as `retry_policy`. */
+  readonly action?: object;
 }
 
 /** Parts of an HTTP connection manager. */
@@ -15,7 +17,8 @@ export type ManagerParts = Readonly<Record<'http_filters' | 'route_config', unkn
 
 export interface RouteEnvoyOptions {
   readonly domain: string;
-  readonly weirPort: number;
+  /** Port of weir, or the ports of several servers, which Envoy calls in turn. */
+  readonly weirPort: number | readonly number[];
   readonly upstreamPort: number;
   readonly routes: readonly LimitedRoute[];
   /** Replaces filters and routes. The clusters are `weir` and `upstream`. */
@@ -25,6 +28,8 @@ export interface RouteEnvoyOptions {
   readonly failureModeDeny?: boolean;
   /** Maximum size of a request's header list, in KiB; default: Envoy's 60. */
   readonly maxRequestHeadersKb?: number;
+  /** Text of a Lua filter after the rate limit filter. */
+  readonly lua?: string;
   /** Dynamic metadata of each request, by namespace, for the `limit` of a rate limit. */
   readonly metadata?: Readonly<Record<string, object>>;
 }
@@ -40,13 +45,15 @@ export const generic = (key: string, value: string) => ({
 });
 
 const onLoopback = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
-const cluster = (name: string, port: number) => ({
+const cluster = (name: string, ports: number | readonly number[]) => ({
   name,
   type: 'STATIC',
   connect_timeout: '5s',
   load_assignment: {
     cluster_name: name,
-    endpoints: [{ lb_endpoints: [{ endpoint: { address: onLoopback(port) } }] }],
+    endpoints: [
+      { lb_endpoints: [ports].flat().map((port) => ({ endpoint: { address: onLoopback(port) } })) },
+    ],
   },
 });
 
@@ -77,6 +84,17 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
         },
       },
     },
+    ...(options.lua === undefined
+      ? []
+      : [
+          {
+            name: 'envoy.filters.http.lua',
+            typed_config: {
+              '@type': `${TYPES}.filters.http.lua.v3.Lua`,
+              default_source_code: { inline_string: options.lua },
+            },
+          },
+        ]),
     {
       name: 'envoy.filters.http.router',
       typed_config: { '@type': `${TYPES}.filters.http.router.v3.Router` },
@@ -88,9 +106,9 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
       rate_limits,
     },
   });
-  const routes = options.routes.map(({ path, rateLimits, place }) => ({
+  const routes = options.routes.map(({ path, rateLimits, place, action }) => ({
     match: { prefix: path },
-    route: { cluster: 'upstream', ...(place === 'route' && { rate_limits: rateLimits }) },
+    route: { cluster: 'upstream', ...(place === 'route' && { rate_limits: rateLimits }), ...action },
     ...(place === undefined && { typed_per_filter_config: perRoute(rateLimits) }),
   }));
   const ofHost = options.routes.flatMap(({ rateLimits, place }) =>
@@ -129,12 +147,16 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
   };
 }
 
+/** A running Envoy. `signal` ends it; the default is SIGTERM. */
+export interface RouteEnvoy {
+  readonly port: number;
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+}
+
 /** Starts a real Envoy with a test's routes that call weir, and waits until it serves. */
-export async function startRouteEnvoy(
-  options: RouteEnvoyOptions,
-): Promise<{ readonly port: number; stop(): Promise<Exit> }> {
+export async function startRouteEnvoy(options: RouteEnvoyOptions): Promise<RouteEnvoy> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   // JSON is YAML.
   const envoy = await startEnvoyWith(JSON.stringify(bootstrap(options, port, adminPort)), adminPort);
-  return { port, stop: () => envoy.stop() };
+  return { port, stop: (signal) => envoy.stop(signal) };
 }
