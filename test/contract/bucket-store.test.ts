@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
+import { holdItem } from '../support/limiter/hold-items.js';
 import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
@@ -35,6 +37,16 @@ describe.each(benches)('BucketStore in $name', (bench) => {
 
   /** Microseconds until the minute ends. */
   const minuteLeft = () => UNIT_MICROS.minute - (bench.clock.wallMicros() % UNIT_MICROS.minute);
+
+  test('a concurrency limit can be read, and only settlements give slots back', async () => {
+    const store = await bench.open();
+    const slots = concurrencyRate(10);
+    await takeFrom(store, holdItem('a', slots, { hits: 3 }));
+    for (const hits of [0, 2]) {
+      const [outcome] = await takeFrom(store, takeItem('a', slots, { hits, refund: true }));
+      expect(outcome).toMatchObject({ limited: false, remaining: 7, used: 3 });
+    }
+  });
 
   test('of 200 hits on a full bucket 100 pass, a second later 10 of 100', async () => {
     const store = await bench.open();

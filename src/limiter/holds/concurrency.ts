@@ -28,8 +28,10 @@ export class ConcurrencyRate implements RateAlgorithm {
     return tokenMicros;
   }
 
-  take(bucket: RunningBucket, { hits, refund }: BucketOperation): boolean {
+  take(bucket: RunningBucket, { hits, refund, undoMark }: BucketOperation): boolean {
     if (refund) {
+      // Only a settlement gives slots back, because a refund names no hold.
+      if (undoMark === undefined) return false;
       bucket.count = Math.max(0, bucket.count - hits);
       bucket.dirty = true;
       return false;

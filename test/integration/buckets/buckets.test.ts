@@ -24,6 +24,7 @@ descriptors:
     rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1000h } }
     descriptors:
       - { key: shadow, shadow_mode: true, rate_limit: { unit: year, requests_per_unit: 10 } }
+  - { key: stream, rate_limit: { concurrency: { max: 10 } } }
 `;
 
 let redis: RedisServer;
@@ -90,6 +91,17 @@ describe.each(STORES)('%s', (store) => {
       buckets: [{ rule: 'tenant', before: { left: 10 }, after: { left: 10 } }],
       result: 'ok',
     });
+  });
+
+  test('shows the requests in flight', async () => {
+    const inFlight = async () =>
+      (await ask('show', 'stream=a')).buckets.map(({ now }) => [now?.in_flight, now?.left, now?.full_in]);
+    expect(await inFlight()).toEqual([[0, 10, null]]);
+    await take('stream=a', 2);
+    const { response } = await client.ask('d', [descriptor(['stream=a'])]);
+    expect(await inFlight()).toEqual([[3, 7, null]]);
+    await take(`hold=${response?.dynamicMetadata?.['hold']}`);
+    expect(await inFlight()).toEqual([[2, 8, null]]);
   });
 
   test('lists the rules that can apply to a tenant', async () => {

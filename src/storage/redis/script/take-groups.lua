@@ -91,7 +91,7 @@ local function takeSlots(k, ask, i)
   fullAt[i] = 0
   local count = nowPart[k]
   if ask.what == 2 then
-    if removed[i] > 0 then nowPart[k], dirty[k] = math.max(0, count - removed[i]), true end
+    if ask.settles and removed[i] > 0 then nowPart[k], dirty[k] = math.max(0, count - removed[i]), true end
     return false
   end
   if ask.cost > 0 then nowPart[k], dirty[k] = count + ask.cost, true end
