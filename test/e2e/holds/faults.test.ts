@@ -20,6 +20,8 @@ descriptors:
     rate_limit: { concurrency: { max: 2, expires_after: 60s } }
   - key: brief
     rate_limit: { concurrency: { max: 2, expires_after: ${BRIEF_MS / 1000}s } }
+  - key: budget
+    rate_limit: { algorithm: fixed_window, unit: year, requests_per_unit: 100, hold: { amount: 5, expires_after: 60s } }
 `;
 
 let upstream: ScriptedUpstream;
@@ -51,7 +53,7 @@ beforeAll(async () => {
     domain: 'exports',
     weirPort: toWeir.port,
     upstreamPort: upstream.port,
-    keys: ['tenant', 'brief'],
+    keys: ['tenant', 'brief', 'budget'],
     timeout: '1s',
   });
   caller = http1Caller(envoy.port);
@@ -82,11 +84,11 @@ async function openRequests(id: string, count: number, key?: string) {
 }
 
 test.each(['requests', 'replies'] as const)(
-  'frees the slot of a client that leaves while weir decides, with paused Redis %s',
+  'frees the holds of a client that leaves while weir decides, with paused Redis %s',
   async (what) => {
     const id = freshName();
     toRedis.pause(what);
-    const open = caller.get('/', headers(id));
+    const open = caller.get('/', { ...headers(id), budget: id });
     await waitFor('the call to Redis', () => toRedis.received > 0 || undefined);
     const { received } = toWeir;
     open.abort();
@@ -94,6 +96,7 @@ test.each(['requests', 'replies'] as const)(
     toRedis.resume();
     // Redis answers weir in order, so it places the hold before it answers this peek.
     await peeks.until(`tenant=${id}`, 2);
+    await peeks.until(`budget=${id}`, 100);
     expect(upstream.waiting(id)).toEqual([]);
   },
 );
