@@ -21,8 +21,8 @@ import { sha256Hex } from './sha256.js';
  *     ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
  *     ~5:daily       a named limit of `rate_limits`; ~2 the second one, if it has no name; ~c the candidate
  *     !100/minute    a limit override
- *     %60            the shape of a window: its length in seconds, or %day/Europe/Berlin for a calendar window. Token
- *                    buckets have no such part
+ *     %60            the shape of a window: its length in seconds, or %day/Europe/Berlin for a calendar window.
+ *                    %holds for a limit on concurrent requests. Token buckets have no such part
  *
  *     &<64 hex>      the SHA-256 of everything between the first entry and the limit, candidate or override, if a name
  *                    would exceed 1,024 bytes. In the name of an override, strings of entries after its 1,024th
