@@ -121,7 +121,7 @@ export class HoldCounts {
     this.#unsettled = registry.events(
       'weir_hold_tokens_unmatched_total',
       { domain: KNOWN_DOMAIN, kind: TOKEN_KIND },
-      'Hold tokens that settled no hold, by domain and reason.',
+      'Hold tokens that settled no hold, by domain and reason. A token counts once for each of its holds.',
     );
   }
 

@@ -1,0 +1,72 @@
+/* Counts of holds, as the metrics receive them. */
+import { beforeEach, expect, test } from '@jest/globals';
+import type { RateLimitResponse } from '../../../../src/codec/messages.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: llm
+    rate_limits:
+      - { name: streams, concurrency: { max: 1, expires_after: 1m } }
+      - { name: tokens, unit: day, requests_per_unit: 1000, hold: { amount: 10, expires_after: 10m } }
+  - key: tried
+    rate_limit: { concurrency: { max: 5 } }
+    candidate: { concurrency: { max: 1 } }
+`;
+
+let decider: Decider;
+beforeEach(() => {
+  decider = new Decider(POLICY);
+});
+const tokenOf = ({ dynamicMetadata }: RateLimitResponse) => String(dynamicMetadata?.['hold']);
+const start = (entry: string) => tokenOf(decider.answer([descriptor([entry])]));
+/** Returns what `action` counts for holds. */
+function counted(action: () => unknown): readonly string[] {
+  const { told } = decider.observer;
+  told.length = 0;
+  action();
+  return told.filter((one) => /placed|settled|token$/.test(one));
+}
+
+test('a request counts its holds at the start, and their use at the end', () => {
+  let token = '';
+  expect(counted(() => (token = start('llm=a')))).toEqual([
+    'd llm[streams] placed 1',
+    'd llm[tokens] placed 10',
+  ]);
+  const end = () => decider.answer([descriptor([`hold=${token}`], { hitsAddend: 25 })]);
+  expect(counted(end)).toEqual(['d llm[streams] settled 1 used 1', 'd llm[tokens] settled 10 used 25']);
+  expect(counted(end)).toEqual(['d unknown token', 'd unknown token']);
+});
+
+test('an end without a use counts as unknown, except for a concurrency limit', () => {
+  const token = start('llm=a');
+  expect(counted(() => decider.answer([descriptor([`hold=${token}`, 'done=1'])]))).toEqual([
+    'd llm[streams] settled 1 used 1',
+    'd llm[tokens] settled 10 used unknown',
+  ]);
+});
+
+test('a denied request counts no hold', () => {
+  start('llm=a');
+  expect(counted(() => start('llm=a'))).toEqual([]);
+});
+
+test('a settlement after the hold has expired, and another text, count as tokens without a hold', () => {
+  const token = start('tried=a');
+  decider.clock.advance(61_000_000);
+  expect(counted(() => decider.answer([descriptor([`hold=${token}`])]))).toEqual([
+    'd unknown token',
+    'd unknown token',
+  ]);
+  expect(counted(() => decider.answer([descriptor(['hold=guess'])]))).toEqual(['d malformed token']);
+});
+
+test('the hold of a candidate counts when it is placed and when it is settled', () => {
+  let token = '';
+  const placed = counted(() => (token = start('tried=a')));
+  const settled = counted(() => decider.answer([descriptor([`hold=${token}`])]));
+  expect(placed).toEqual(['d tried placed 1', 'd tried placed 1']);
+  expect(settled).toEqual(['d tried settled 1 used 1', 'd tried settled 1 used 1']);
+});
