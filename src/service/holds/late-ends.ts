@@ -3,15 +3,16 @@ import type { Clock } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';
 import type { HoldEnd } from './settle.js';
 
-/** Maximum number of ends that wait. Further ones are lost, and their holds expire. */
-const MAX_WAITING = 10_000;
-/** Maximum number of ends that are sent at once. */
-const MAX_SENT_AT_ONCE = 256;
+/** Maximum number of ends that are sent or wait. Further ones are lost, and their holds expire. */
+const MAX_ENDS = 10_000;
+/** Maximum number of ends that are repeated at once, and the pause before the next ones, in milliseconds. */
+const MAX_REPEATED = 256;
+const REPEAT_PAUSE_MS = 10;
 
 /** Receives the result of an end, or undefined if it was given up. */
 type Noted = (result: TakeResult | undefined) => void;
 
-interface WaitingEnd {
+interface LateEnd {
   readonly end: HoldEnd;
   /** Time at which its hold has expired at the latest, in microseconds of the monotonic clock. */
   readonly untilMicros: number;
@@ -20,15 +21,16 @@ interface WaitingEnd {
 
 /**
  * Ends of holds that no caller waits for: settlements that could not reach the store, and holds of requests whose
- * callers are gone. They are sent until the store answers, or until the hold expires. Repeating one is harmless,
- * because a hold ends only once.
+ * callers are gone. Each is sent at once, and repeated until the store answers or the hold expires. Repeating one is
+ * harmless, because a hold ends only once. A server that hangs delays no ends for other servers.
  */
 export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
-  readonly #waiting = new Set<WaitingEnd>();
+  /** Ends that failed, in the order in which they are repeated. */
+  readonly #failed = new Set<LateEnd>();
   readonly #pauses = new BackOff({ initialMs: 100, maxMs: 5000 });
-  #isSending = false;
+  #sent = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `send` sends an end to its store. */
@@ -37,49 +39,39 @@ export class LateEnds {
     this.#send = send;
   }
 
-  /** Adds an end, and sends it soon. */
+  /** Sends an end, and repeats it if it fails. */
   add(end: HoldEnd, noted?: Noted): void {
-    if (this.#waiting.size >= MAX_WAITING) {
+    if (this.#sent + this.#failed.size >= MAX_ENDS) {
       noted?.(undefined);
       return;
     }
     const untilMicros = this.#clock.monotonicMicros() + end.hold.lifetimeMillis * 1000;
-    this.#waiting.add({ end, untilMicros, noted });
-    if (!this.#isSending && this.#timer === undefined) void this.#run();
+    void this.#try({ end, untilMicros, noted });
   }
 
-  async #run(): Promise<void> {
-    this.#timer = undefined;
-    this.#isSending = true;
-    let failed = false;
-    const running: Promise<void>[] = [];
-    for (const one of [...this.#waiting].slice(0, MAX_SENT_AT_ONCE)) {
-      if (one.untilMicros <= this.#clock.monotonicMicros()) {
-        this.#drop(one, undefined);
-        continue;
-      }
-      running.push(
-        Promise.resolve(this.#send(one.end)).then((result) => {
-          if (!(result instanceof StorageError)) {
-            this.#drop(one, result);
-            return;
-          }
-          failed = true;
-          // Others are tried first next time.
-          this.#waiting.delete(one);
-          this.#waiting.add(one);
-        }),
-      );
+  async #try(late: LateEnd): Promise<void> {
+    this.#sent++;
+    const result = await this.#send(late.end);
+    this.#sent--;
+    if (result instanceof StorageError) {
+      this.#failed.add(late);
+      this.#timer ??= setTimeout(() => this.#repeat(), this.#pauses.next()).unref();
+      return;
     }
-    await Promise.all(running);
-    this.#isSending = false;
-    if (!failed) this.#pauses.reset();
-    if (this.#waiting.size === 0) return;
-    this.#timer = setTimeout(() => void this.#run(), failed ? this.#pauses.next() : 0).unref();
+    this.#pauses.reset();
+    late.noted?.(result);
   }
 
-  #drop(one: WaitingEnd, result: TakeResult | undefined): void {
-    this.#waiting.delete(one);
-    one.noted?.(result);
+  #repeat(): void {
+    this.#timer = undefined;
+    const nowMicros = this.#clock.monotonicMicros();
+    let repeated = 0;
+    for (const late of [...this.#failed]) {
+      if (late.untilMicros > nowMicros && repeated++ >= MAX_REPEATED) break;
+      this.#failed.delete(late);
+      if (late.untilMicros > nowMicros) void this.#try(late);
+      else late.noted?.(undefined);
+    }
+    if (this.#failed.size > 0) this.#timer = setTimeout(() => this.#repeat(), REPEAT_PAUSE_MS).unref();
   }
 }

@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+import { StorageError, type TakeResult } from '../../../../src/limiter/bucket-store.js';
+import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
+import { LateEnds } from '../../../../src/service/holds/late-ends.js';
+import type { HoldEnd } from '../../../../src/service/holds/settle.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+
+const FAILED = new StorageError('timeout', 'no answer in time');
+const ANSWERED: TakeResult = [];
+
+function endOf(key: string): HoldEnd {
+  const hold = {
+    key,
+    tagLength: 1,
+    id: '0'.repeat(24),
+    amount: 1,
+    lifetimeMillis: 1000,
+    fullMicros: 0,
+    rule: 1,
+    isLocal: false,
+  };
+  const item = {
+    key,
+    tagLength: 1,
+    rate: concurrencyRate(1),
+    hits: 1,
+    refund: true,
+    enforcement: 'observe' as const,
+    settles: hold,
+  };
+  return { item, hold, held: {} as HoldEnd['held'], used: 1 };
+}
+
+/** Returns a promise, and the function that receives the result of an end. */
+function noted(): [Promise<TakeResult | undefined>, (result: TakeResult | undefined) => void] {
+  let resolveIt: (result: TakeResult | undefined) => void = () => {};
+  const result = new Promise<TakeResult | undefined>((resolve) => {
+    resolveIt = resolve;
+  });
+  return [result, resolveIt];
+}
+
+test('repeats an end until the store answers', async () => {
+  let failures = 3;
+  const late = new LateEnds(new FakeClock(), () => (failures-- > 0 ? FAILED : ANSWERED));
+  const [result, receive] = noted();
+  late.add(endOf('a'), receive);
+  expect(await result).toBe(ANSWERED);
+  expect(failures).toBe(-1);
+});
+
+test('gives up an end when its hold has expired', async () => {
+  const clock = new FakeClock();
+  let calls = 0;
+  const late = new LateEnds(clock, () => {
+    calls++;
+    clock.advance(600_000);
+    return FAILED;
+  });
+  const [result, receive] = noted();
+  late.add(endOf('a'), receive);
+  expect(await result).toBeUndefined();
+  expect(calls).toBe(2);
+});
+
+test('a store that hangs delays no other ends', async () => {
+  const late = new LateEnds(new FakeClock(), ({ hold }) =>
+    hold.key === 'hangs' ? new Promise(() => {}) : ANSWERED,
+  );
+  late.add(endOf('hangs'));
+  const [result, receive] = noted();
+  late.add(endOf('a'), receive);
+  expect(await result).toBe(ANSWERED);
+});
+
+test('keeps a bounded number of ends', () => {
+  const late = new LateEnds(new FakeClock(), () => new Promise(() => {}));
+  const lost: unknown[] = [];
+  for (let i = 0; i < 10_002; i++) late.add(endOf('a'), (result) => lost.push(result));
+  expect(lost).toEqual([undefined, undefined]);
+});
