@@ -2,14 +2,18 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import { MAX_SLOTS_PER_ITEM } from '../../src/limiter/holds/hold.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
-import { expectAtMost } from '../support/assert/quick-expect.js';
+import { expectAtMost, expectEqual } from '../support/assert/quick-expect.js';
 import { ClusterBench } from '../support/limiter/cluster-bench.js';
 import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
+import { MEMORY } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -86,6 +90,65 @@ describe.each(benches)('holds on $name', (bench) => {
     clearInterval(flushing);
     expect(denied).toBeGreaterThan(20);
     await expectNothingHeld(stores[0] as BucketStore);
+  });
+
+  test('that start and end in one call are decided one after the other', async () => {
+    const store = await bench.open();
+    const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
+    const random = seededRandom(7);
+    const any = (count: number) => Math.floor(random() * count);
+    const debt = tokenBucketRate(100, 10, 1_000_000, 100, Infinity);
+    const placed: TakeItem[] = [];
+    for (let round = 0; round < 40; round++) {
+      const requests = Array.from({ length: 12 }, (): TakeItem[] => {
+        const key = KEYS[any(2)] as string;
+        const settled = any(3) === 0 ? placed.splice(any(placed.length), 1)[0] : undefined;
+        if (settled !== undefined) return [settled];
+        if (any(8) === 0) return [takeItem('bucket', debt)];
+        const enforcement = any(4) === 0 ? 'observe' : 'enforce';
+        const first = holdItem(key, SLOTS, { hits: any(4), enforcement });
+        return any(5) === 0 ? [first, takeItem('bucket', debt)] : [first];
+      });
+      const expected = requests.map((items) => memory.take(items));
+      const found = await Promise.all(requests.map((items) => takeFrom(store, ...items)));
+      expectEqual(found, expected);
+      requests.forEach(([item], i) => {
+        const outcome = found[i]?.[0] as TakeOutcome;
+        if (outcome.hold === 'placed') placed.push(settlementItem(item as TakeItem, outcome));
+      });
+    }
+  });
+
+  test('are placed once if the call must be repeated with other calendar windows', async () => {
+    const store = await bench.open();
+    const days = windowRate('day', 10, { timeZone: 'Europe/Berlin' });
+    bench.clock.advance(40 * UNIT_MICROS.day);
+    const results = await Promise.all(
+      [holdItem('one', SLOTS, { enforcement: 'observe' }), takeItem('days', days)].map((item) =>
+        takeFrom(store, item),
+      ),
+    );
+    expect(results).toMatchObject([[{ used: 1 }], [{ used: 1 }]]);
+  });
+
+  test('of candidates are not placed by a denied request, which takes none of their tokens', async () => {
+    const store = await bench.open();
+    const items = () => [
+      takeItem('used up', HUNDRED, { hits: 60 }),
+      holdItem('bucket', HUNDRED, { hits: 5, enforcement: 'candidate' }),
+      holdItem('one', SLOTS, { enforcement: 'candidate' }),
+    ];
+    expect((await takeFrom(store, ...items())).map(({ hold }) => hold)).toEqual([
+      undefined,
+      'placed',
+      'placed',
+    ]);
+    expect((await takeFrom(store, ...items())).map(({ hold }) => hold)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([await used(store, 'bucket', HUNDRED), await used(store, 'one')]).toEqual([5, 1]);
   });
 
   test('are a set with a member for each slot', async () => {

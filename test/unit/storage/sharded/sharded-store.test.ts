@@ -359,6 +359,7 @@ describe('holds', () => {
     map.of('b').refuses = UNAVAILABLE;
     fill(slot('a1'), slot('a1'));
     await take(slot('a1'), slot('b1'), slot('c1'), slot('d1~c', { enforcement: 'candidate' }));
+    await take(slot('a1', { hits: 3 }), slot('c1'), slot('d1~c', { enforcement: 'candidate' }));
     expect(['c1', 'd1~c'].map((key) => used(slot(key)))).toEqual([0, 0]);
     await turn();
     expect(store.giveBackStats).toEqual(NONE);
