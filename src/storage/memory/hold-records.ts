@@ -19,6 +19,12 @@ const LIFETIME = 9;
 const NEXT = 10;
 const POSITION = 11;
 
+/** Returns the value of a hexadecimal digit with the character code `code`. */
+function digitOf(code: number): number {
+  // The letters a to f have the codes 97 to 102.
+  return code < 58 ? code - 48 : (code & 15) + 9;
+}
+
 /** The id of one slot of a hold, as three 32-bit words. One object is loaded with one id after another. */
 export class HoldId {
   readonly words = new Int32Array(3);
@@ -27,7 +33,11 @@ export class HoldId {
   /** Loads an id of 24 hexadecimal digits, and the number of a slot, which a hold of several slots adds to it. */
   load(id: string, slot: number): this {
     const { words } = this;
-    for (let i = 0; i < 3; i++) words[i] = Number.parseInt(id.slice(8 * i, 8 * i + 8), 16);
+    for (let i = 0, at = 0; i < 3; i++) {
+      let word = 0;
+      for (const end = at + 8; at < end; at++) word = (word << 4) | digitOf(id.charCodeAt(at));
+      words[i] = word;
+    }
     words[2] = (words[2] as number) ^ slot;
     this.hash = words[0] as number;
     return this;
@@ -53,7 +63,7 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     return this.#arena.free(slot);
   }
 
-  store(slot: Slot, { amount, lifetimeMillis, fullMicros }: Settlement, takenMicros: number): void {
+  store(slot: Slot, amount: number, lifetimeMillis: number, fullMicros: number, takenMicros: number): void {
     const doubles = this.#doublesOf(slot);
     const ints = this.#intsOf(slot);
     const at = placeOf(slot);

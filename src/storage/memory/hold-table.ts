@@ -85,12 +85,20 @@ export class HoldTable {
    * Adds a hold of `hits` to a bucket. `takenMicros` is the time of the take on the clock of the rate, and `fullMicros`
    * that of {@link Settlement}. With several `slots`, each of them is stored separately.
    */
-  add(key: string, hold: HoldOrder, hits: number, takenMicros: number, fullMicros: number, slots = 1): void {
+  add(
+    key: string,
+    hold: HoldOrder,
+    hits: number,
+    takenMicros: number,
+    fullMicros: number,
+    slots = 1,
+    nowMicros = this.#monotonicMicros(),
+  ): void {
     const set = this.#sets.get(key) ?? this.#createSet(key);
-    const endMicros = this.#monotonicMicros() + hold.lifetimeMillis * 1000;
+    const endMicros = nowMicros + hold.lifetimeMillis * 1000;
     for (let slot = 0; slot < slots; slot++) {
       const record = this.#records.create(this.#id.load(hold.id, slot), set.number);
-      this.#records.store(record, { ...hold, amount: hits, fullMicros }, takenMicros);
+      this.#records.store(record, hits, hold.lifetimeMillis, fullMicros, takenMicros);
       this.#index.insert(record);
       this.#heap.push(record, endMicros);
       set.count++;
@@ -98,9 +106,9 @@ export class HoldTable {
   }
 
   /** Returns when a hold was taken; -1 if there is no hold with all values of `settles`. */
-  takenMicrosOf(key: string, settles: Settlement): number {
+  takenMicrosOf(key: string, settles: Settlement, nowMicros = this.#monotonicMicros()): number {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
-    if (slot < 0 || this.#heap.keyOf(slot) <= this.#monotonicMicros()) return -1;
+    if (slot < 0 || this.#heap.keyOf(slot) <= nowMicros) return -1;
     const isSame = this.#setOf(slot).key === key && this.#records.isHoldOf(slot, settles);
     return isSame ? this.#records.takenMicrosOf(slot) : -1;
   }

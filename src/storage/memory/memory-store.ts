@@ -88,7 +88,7 @@ export class MemoryStore implements BucketStore {
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;
     const { buckets, findings } = this;
     if (this.holds.size > 0) this.holds.expire(tokenMicros);
-    this.load(items);
+    this.load(items, tokenMicros);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
     // Most requests have one item.
     if (items.length === 1) return [this.keep(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
@@ -112,7 +112,7 @@ export class MemoryStore implements BucketStore {
     }
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
     const outcome = outcomeOf(item, this.findings[i] as TakeSnapshot, nowMicros);
-    if (outcome.hold !== undefined) this.keepHold(item, outcome, nowMicros);
+    if (outcome.hold !== undefined) this.keepHold(item, outcome, nowMicros, tokenMicros);
     return outcome;
   }
 
@@ -126,9 +126,11 @@ export class MemoryStore implements BucketStore {
     { key, rate, hits, holds, settles }: TakeItem,
     outcome: TakeOutcome,
     nowMicros: number,
+    tokenMicros: number,
   ): void {
     if (outcome.hold === 'placed' && holds !== undefined) {
-      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slotsOf(rate, hits));
+      const slots = slotsOf(rate, hits);
+      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots, tokenMicros);
     }
     if (outcome.hold === 'settled' && settles !== undefined) {
       this.holds.settle(settles, slotsOf(rate, settles.amount));
@@ -136,7 +138,7 @@ export class MemoryStore implements BucketStore {
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
-  private load(items: readonly TakeItem[]): void {
+  private load(items: readonly TakeItem[], tokenMicros: number): void {
     const { pool, buckets, slots, table, findings } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     const many = items.length > MAX_COMPARED_ITEMS;
@@ -154,7 +156,7 @@ export class MemoryStore implements BucketStore {
       } else slots[i] = -1;
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
-      if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles);
+      if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles, tokenMicros);
       if (placeableHold(item) !== undefined) finding.holdFits = this.hasRoomForHold(key, rate, hits);
     }
     if (!many) return;
