@@ -13,10 +13,14 @@ export interface TokenHold extends Settlement {
   readonly rule: number;
   /** Whether the local buckets of a process hold it, because the store was unavailable. */
   readonly isLocal: boolean;
+  /** Whether its hits are given back if the use is unknown. A reload does not change this for existing holds. */
+  readonly freesUnknown: boolean;
 }
 
 const VERSION = 1;
 const LOCAL_FLAG = 1;
+const FREE_FLAG = 2;
+const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG;
 const ID_BYTES = HOLD_ID_DIGITS / 2;
 /** Bytes of a hold before the name of its bucket: flags, rule, id, hits, lifetime, time, tag length, name length. */
 const HEAD_BYTES = 1 + 4 + ID_BYTES + 4 + 4 + 8 + 4 + 4;
@@ -31,7 +35,7 @@ export function encodeToken(holds: readonly TokenHold[]): string {
   let at = bytes.writeUInt8(VERSION, 0);
   holds.forEach((hold, i) => {
     const name = names[i] as Buffer;
-    at = bytes.writeUInt8(hold.isLocal ? LOCAL_FLAG : 0, at);
+    at = bytes.writeUInt8((hold.isLocal ? LOCAL_FLAG : 0) | (hold.freesUnknown ? FREE_FLAG : 0), at);
     at = bytes.writeUInt32BE(hold.rule, at);
     at += bytes.write(hold.id, at, 'hex');
     at = bytes.writeUInt32BE(hold.amount, at);
@@ -56,7 +60,7 @@ export function decodeToken(token: string): readonly TokenHold[] | undefined {
     const fullMicros = bytes.readDoubleBE(at + HEAD_BYTES - 16);
     const tagLength = bytes.readUInt32BE(at + HEAD_BYTES - 8);
     const end = at + HEAD_BYTES + bytes.readUInt32BE(at + HEAD_BYTES - 4);
-    if (flags > LOCAL_FLAG || end > bytes.length || !Number.isSafeInteger(fullMicros)) return undefined;
+    if (flags > ALL_FLAGS || end > bytes.length || !Number.isSafeInteger(fullMicros)) return undefined;
     const key = bytes.toString('utf8', at + HEAD_BYTES, end);
     if (fullMicros < 0 || tagLength > key.length) return undefined;
     holds.push({
@@ -67,7 +71,8 @@ export function decodeToken(token: string): readonly TokenHold[] | undefined {
       amount: bytes.readUInt32BE(at + 5 + ID_BYTES),
       lifetimeMillis: bytes.readUInt32BE(at + 9 + ID_BYTES),
       fullMicros,
-      isLocal: flags === LOCAL_FLAG,
+      isLocal: (flags & LOCAL_FLAG) !== 0,
+      freesUnknown: (flags & FREE_FLAG) !== 0,
     });
     at = end;
   }

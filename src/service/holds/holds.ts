@@ -189,5 +189,16 @@ function tokenHold(
   if (holds === undefined || rule === undefined) return undefined;
   const { id, lifetimeMillis } = holds;
   const fullMicros = outcome?.fullMicros ?? 0;
-  return { key, tagLength, id, lifetimeMillis, amount: hits, fullMicros, rule: digestOf(rule), isLocal };
+  const freesUnknown = rule.hold?.unknown === 'free';
+  return {
+    key,
+    tagLength,
+    id,
+    lifetimeMillis,
+    amount: hits,
+    fullMicros,
+    rule: digestOf(rule),
+    isLocal,
+    freesUnknown,
+  };
 }

@@ -12,14 +12,14 @@ export interface HoldEnd {
 }
 
 /**
- * Returns the end of a hold. `used` is undefined if the use is unknown: then the rule decides whether the hits stay
+ * Returns the end of a hold. `used` is undefined if the use is unknown: then the hold decides whether its hits stay
  * taken. A limit on concurrent requests gets its slots back in any case.
  */
 export function holdEnd(held: HeldRule, hold: TokenHold, used: number | undefined): HoldEnd {
-  const { rule, rate } = held;
-  const { key, tagLength, amount } = hold;
+  const { rate } = held;
+  const { key, tagLength, amount, freesUnknown } = hold;
   const isSlot = rate.kind === 'concurrency';
-  const kept = rule.hold?.unknown === 'free' ? 0 : amount;
+  const kept = freesUnknown ? 0 : amount;
   const final = isSlot ? 0 : (used ?? kept);
   const item: TakeItem = {
     key,

@@ -2,6 +2,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import type {
@@ -153,6 +154,7 @@ export class Decider {
   readonly controls = new ControlIndex(() => this.clock.monotonicMicros());
   readonly options: ShouldRateLimitOptions;
   readonly service: ShouldRateLimit;
+  #policySet: PolicySet;
 
   constructor(
     policy: string,
@@ -168,15 +170,14 @@ export class Decider {
       decisionLog,
     }: DeciderOptions = {},
   ) {
-    const compiled = policyOf(policy);
+    this.#policySet = setOf(policy);
     const memory = new MemoryStore({ ...MEMORY, clock: this.clock });
-    const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
     this.options = {
       codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },
       clock: this.clock,
       store: store ?? memory,
       local: memory,
-      policies: () => (loaded ? policySet : undefined),
+      policies: () => (loaded ? this.#policySet : undefined),
       controls: this.controls,
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
@@ -188,6 +189,11 @@ export class Decider {
       decisionLog,
     };
     this.service = new ShouldRateLimit(this.options);
+  }
+
+  /** Replaces the policy, as a reload does. */
+  reload(policy: string): void {
+    this.#policySet = setOf(policy);
   }
 
   /** Decides one request with the given `hitsAddend`. */
@@ -203,6 +209,11 @@ export class Decider {
     if (decided instanceof Refusal) throw new Error(`refused: ${decided.message}`);
     return decided;
   }
+}
+
+function setOf(policy: string): PolicySet {
+  const compiled = policyOf(policy);
+  return { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
 }
 
 /** Returns a descriptor of `key=value` strings. */

@@ -16,6 +16,7 @@ const hold: fc.Arbitrary<TokenHold> = fc
     fullMicros: fc.nat(Number.MAX_SAFE_INTEGER),
     rule: UINT32,
     isLocal: fc.boolean(),
+    freesUnknown: fc.boolean(),
   })
   .map((fields) => ({ ...fields, tagLength: Math.floor(fields.key.length / 2) }));
 
@@ -41,6 +42,7 @@ test('a token that is cut off, extended or written differently is no token', () 
       fullMicros: 0,
       rule: 1,
       isLocal: false,
+      freesUnknown: false,
     },
   ]);
   for (let length = 0; length < token.length; length++)
