@@ -14,7 +14,7 @@ import { decisionMetadata } from './decision-metadata.js';
 import { tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { describedOf, resetSeconds } from './described-limit.js';
-import { dynamicMetadata, withDecision, withToken } from './dynamic-metadata.js';
+import { dynamicMetadata, redactedKeys, withDecision, withToken } from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Status of a descriptor without a limit. */
@@ -67,7 +67,7 @@ export function answer(context: RequestContext): RateLimitResponse {
   const upstreamHeaders = headersToAdd(context, statuses, described, true);
   const body = denied && described !== undefined ? deniedBody(described) : undefined;
   const metadata = options.dynamicMetadata
-    ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
+    ? dynamicMetadata(request, decisions, statuses, redactedKeys(context))
     : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   const { metadataKey } = options.holdNames;

@@ -6,7 +6,7 @@ import {
   type RateLimitRequest,
 } from '../../codec/messages.js';
 import { redactEntries } from '../../policy/redact.js';
-import type { Decision } from '../plan.js';
+import type { Decision, RequestContext } from '../plan.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -170,6 +170,16 @@ export function dynamicMetadata(
     ...(passed.metadata !== undefined && { metadata: passed.metadata }),
     ...(passed.leftOut > 0 && { metadataLeftOut: passed.leftOut }),
   };
+}
+
+/**
+ * Returns the entry keys whose values the echo redacts: the secret keys of the policy, and the key of hold tokens. A
+ * token can end the holds of a request.
+ */
+export function redactedKeys({ policy, options }: RequestContext): ReadonlySet<string> {
+  return policy.hasHolds
+    ? new Set([...policy.secretKeys, options.answers.holdNames.entry])
+    : policy.secretKeys;
 }
 
 /** Adds the token of a request's holds, if there is one, to `metadata`. */

@@ -11,7 +11,7 @@ import { type RequestContext, UNDECODED_REQUEST } from '../plan.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
-import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
+import { dynamicMetadata, redactedKeys, withDecision } from './dynamic-metadata.js';
 import { NO_HEADERS } from './response-headers.js';
 
 /** The reason for denying a request that was not evaluated, or not completely; a value in the metadata of decisions. */
@@ -97,11 +97,12 @@ export function decisionWithoutLimit(
  * `index` is the index of the denied descriptor; -1 for all of them.
  */
 export function throttledAnswer(
-  { request, policy, wallMicros }: RequestContext,
+  context: RequestContext,
   index: number,
   reason: ThrottleReason,
   options: AnswerOptions,
 ): RateLimitResponse {
+  const { request, policy, wallMicros } = context;
   const denied = !options.shadowMode;
   const statuses = request.descriptors.map((_, at) =>
     index < 0 || at === index ? STATUS_THROTTLED : STATUS_WITHOUT_LIMIT,
@@ -110,7 +111,7 @@ export function throttledAnswer(
   const body = denied ? bodyWithoutLimit(policy.deniedResponse) : undefined;
   const metadata =
     options.dynamicMetadata && request !== UNDECODED_REQUEST
-      ? dynamicMetadata(request, [], statuses, policy.secretKeys)
+      ? dynamicMetadata(request, [], statuses, redactedKeys(context))
       : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   return {

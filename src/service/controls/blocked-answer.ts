@@ -2,7 +2,7 @@ import { CODE, type DescriptorStatus, type RateLimitResponse } from '../../codec
 import type { LiveControl } from '../../limiter/control.js';
 import { STATUS_WITHOUT_LIMIT } from '../answer/answer.js';
 import { bodyWithoutLimit } from '../answer/denied-response.js';
-import { dynamicMetadata, withDecision } from '../answer/dynamic-metadata.js';
+import { dynamicMetadata, redactedKeys, withDecision } from '../answer/dynamic-metadata.js';
 import {
   decisionWithoutLimit,
   headersWithoutLimit,
@@ -66,7 +66,7 @@ export function blockedAnswer(context: RequestContext, nowMicros: number): RateL
   );
   const body = bodyWithoutLimit(rule?.deniedResponse ?? policy.deniedResponse);
   const metadata = options.dynamicMetadata
-    ? dynamicMetadata(request, [], statuses, policy.secretKeys)
+    ? dynamicMetadata(request, [], statuses, redactedKeys(context))
     : undefined;
   const decision =
     (policy.decisionMetadata ?? options.decisionMetadata)

@@ -90,6 +90,15 @@ describe('a limit on concurrent requests', () => {
     expect(left(decider, ['customer=acme'])).toBe(1);
   });
 
+  test('answers the end of a request without its token, also if the answer echoes the request', () => {
+    const decider = new Decider(EXPORTS, { answers: { dynamicMetadata: true } });
+    const token = tokenOf(decider.answer([acme]));
+    const ended = decider.answer(end(token));
+    expect(JSON.stringify(ended.dynamicMetadata)).toContain('hold=[redacted');
+    expect(JSON.stringify(ended.dynamicMetadata)).not.toContain(token);
+    expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
   test('frees the slots of requests without an end when they expire', () => {
     const decider = new Decider(EXPORTS);
     decider.answer([acme]);
@@ -148,6 +157,18 @@ describe('a reservation', () => {
     const token = tokenOf(decider.answer([descriptor(['free=1'])], 60));
     expect(left(decider, ['free=1'])).toBe(40);
     decider.answer(end(token));
+    expect(left(decider, ['free=1'])).toBe(100);
+  });
+
+  test('a reload keeps what a hold does if its use is unknown', () => {
+    const decider = new Decider(TOKENS);
+    const kept = tokenOf(decider.answer([descriptor(['tenant=acme'])]));
+    const freed = tokenOf(decider.answer([descriptor(['free=1'])], 60));
+    decider.reload(
+      TOKENS.replace(', unknown: free', '').replace('amount: 4000', 'amount: 4000, unknown: free'),
+    );
+    decider.answer([...end(kept), ...end(freed)]);
+    expect(left(decider, ['tenant=acme'])).toBe(6000);
     expect(left(decider, ['free=1'])).toBe(100);
   });
 

@@ -18,6 +18,7 @@ function endOf(key: string): HoldEnd {
     fullMicros: 0,
     rule: 1,
     isLocal: false,
+    freesUnknown: false,
   };
   const item = {
     key,
