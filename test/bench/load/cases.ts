@@ -75,6 +75,8 @@ export const CASES: readonly BenchCase[] = [
   bench('100 connections', { connections: 100, streams: 4 }),
   bench('TLS', { tls: true }),
   bench('windows', { limits: ['token bucket', 'window', 'window, all sinks'] }),
+  bench('concurrency', { limits: ['token bucket', 'concurrency'] }),
+  bench('reservation', { bucketKind: 'slow refill', limits: ['token bucket', 'reservation'] }),
   bench('several limits, matchers', {
     bucketKind: 'slow refill',
     limits: [

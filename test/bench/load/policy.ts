@@ -27,6 +27,9 @@ export type Limit =
   | 'token bucket'
   | 'window'
   | 'window, all sinks'
+  /** Holds that expire after a second, because the load consists of starts only. */
+  | 'concurrency'
+  | 'reservation'
   | 'two limits'
   | 'candidate'
   | '1,000 CIDR blocks'
@@ -56,6 +59,10 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
   const bucket = `token_bucket: ${BUCKETS[bucketKind]}`;
   const window = `unit: hour, requests_per_unit: ${bucketKind === 'denied' ? 1 : 4_000_000_000}`;
   const candidate = limit.includes('candidate') ? `, candidate: { ${bucket} }` : '';
+  if (limit === 'concurrency')
+    return `rate_limit: { name: ${name}, concurrency: { max: 4000000000, expires_after: 1s } }`;
+  if (limit === 'reservation')
+    return `rate_limit: { name: ${name}, ${bucket}, hold: { amount: 1, expires_after: 1s } }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))
     return `rate_limits: [{ name: burst, ${bucket} }, { name: daily, ${bucket} }]${candidate}`;
