@@ -30,7 +30,10 @@ export class HoldId {
   readonly words = new Int32Array(3);
   hash = 0;
 
-  /** Loads an id of 24 hexadecimal digits, and the number of a slot, which a hold of several slots adds to it. */
+  /**
+   * Loads an id of 24 hexadecimal digits, and the number of a slot, which a hold of several slots adds to it. The
+   * number is part of the hash, because slots with equal hashes would form one long chain.
+   */
   load(id: string, slot: number): this {
     const { words } = this;
     for (let i = 0, at = 0; i < 3; i++) {
@@ -39,12 +42,12 @@ export class HoldId {
       words[i] = word;
     }
     words[2] = (words[2] as number) ^ slot;
-    this.hash = words[0] as number;
+    this.hash = (words[0] as number) ^ words[2];
     return this;
   }
 }
 
-/** The stored holds. The id is random, so its first part is the hash. */
+/** The stored holds. The id is random, so its first and last parts are the hash. */
 export class HoldRecords implements ChainedRecords<HoldId> {
   readonly #arena = new RecordArena();
 
@@ -93,7 +96,9 @@ export class HoldRecords implements ChainedRecords<HoldId> {
   }
 
   hashOf(slot: Slot): number {
-    return this.#intsOf(slot)[2 * placeOf(slot) + ID] as number;
+    const ints = this.#intsOf(slot);
+    const at = 2 * placeOf(slot) + ID;
+    return (ints[at] as number) ^ (ints[at + 2] as number);
   }
 
   isNamed(slot: Slot, { words }: HoldId): boolean {

@@ -73,12 +73,18 @@ export class HoldTable {
     return this.#sets.get(key)?.count ?? 0;
   }
 
-  /** Whether `slots` more holds of a bucket fit. */
-  hasRoomFor(key: string, slots: number): boolean {
+  /** Returns the estimated bytes of `slots` more holds of a bucket. */
+  bytesOf(key: string, slots: number): number {
+    return HOLD_BYTES * slots + (this.#sets.has(key) ? 0 : setBytes(key));
+  }
+
+  /** Whether `slots` more holds of a bucket fit in addition to `reserved` bytes. */
+  hasRoomFor(key: string, slots: number, reserved = 0): boolean {
     const set = this.#sets.get(key);
-    const free = this.#maxBytes - this.bytes - (set === undefined ? setBytes(key) : 0);
+    const used = this.bytes + reserved;
+    const free = this.#maxBytes - used - (set === undefined ? setBytes(key) : 0);
     if (HOLD_BYTES * slots > free) return false;
-    return 2 * this.bytes < this.#maxBytes || HOLD_BYTES * ((set?.count ?? 0) + slots) <= free;
+    return 2 * used < this.#maxBytes || HOLD_BYTES * ((set?.count ?? 0) + slots) <= free;
   }
 
   /**

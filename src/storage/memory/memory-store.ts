@@ -116,10 +116,12 @@ export class MemoryStore implements BucketStore {
     return outcome;
   }
 
-  private hasRoomForHold(key: string, rate: Rate, hits: number): boolean {
-    const fits = this.holds.hasRoomFor(key, slotsOf(rate, hits));
-    if (!fits) this.refusedHolds++;
-    return fits;
+  /** Returns the bytes for the hold of an item; -1 if it does not fit in addition to `reserved` bytes. */
+  private bytesForHold({ key, rate, hits }: TakeItem, reserved: number): number {
+    const slots = slotsOf(rate, hits);
+    if (this.holds.hasRoomFor(key, slots, reserved)) return this.holds.bytesOf(key, slots);
+    this.refusedHolds++;
+    return -1;
   }
 
   private keepHold(
@@ -142,9 +144,11 @@ export class MemoryStore implements BucketStore {
     const { pool, buckets, slots, table, findings } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     const many = items.length > MAX_COMPARED_ITEMS;
+    // Bytes for the holds of earlier items, which are added after the decision.
+    let reserved = 0;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const { key, rate, hits, settles } = item;
+      const { key, rate, settles } = item;
       let bucket = many ? undefined : this.findEarlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
@@ -157,7 +161,10 @@ export class MemoryStore implements BucketStore {
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
       if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles, tokenMicros);
-      if (placeableHold(item) !== undefined) finding.holdFits = this.hasRoomForHold(key, rate, hits);
+      if (placeableHold(item) === undefined) continue;
+      const bytes = this.bytesForHold(item, reserved);
+      finding.holdFits = bytes >= 0;
+      reserved += Math.max(0, bytes);
     }
     if (!many) return;
     this.seenKept.clear();

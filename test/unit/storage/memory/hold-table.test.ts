@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { HoldOrder, Settlement } from '../../../../src/limiter/holds/hold.js';
 import { turn } from '../../../../src/runtime/turns.js';
+import { HoldId } from '../../../../src/storage/memory/hold-records.js';
 import { HoldTable } from '../../../../src/storage/memory/hold-table.js';
 import { newHoldId } from '../../../support/limiter/hold-items.js';
 
@@ -87,6 +88,12 @@ describe('a hold', () => {
     table.expire(nowMicros);
     expect(table.countOf('a')).toBe(1);
     expect(table.takenMicrosOf('a', settlement(long))).toBe(1_000_000);
+  });
+
+  test('has a different hash for each of its slots', () => {
+    const id = newHoldId();
+    const hashes = Array.from({ length: 1000 }, (_, slot) => new HoldId().load(id, slot).hash);
+    expect(new Set(hashes).size).toBe(1000);
   });
 
   test('of several slots counts each of them, and is settled as one', () => {

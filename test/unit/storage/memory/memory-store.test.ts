@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../../src/limiter/window-unit.js';
 import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { holdItem } from '../../../support/limiter/hold-items.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
@@ -41,6 +43,17 @@ describe('bounds', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => remainingTokens(store, key))).toEqual([10, 60, 100, 5]);
     store.take([takeItem('e', HUNDRED, { hits: 99 })]);
     expect(['a', 'b', 'e'].map((key) => remainingTokens(store, key))).toEqual([10, 100, 1]);
+  });
+
+  test('limit the bytes of the holds of one request together', () => {
+    const { store } = open({ maxBytes: 1_000_000 });
+    const many = Array.from({ length: 100 }, (_, i) =>
+      holdItem(`k${i}`, concurrencyRate(1000), { hits: 1000 }),
+    );
+    expect(store.take(many).some(({ limited }) => limited)).toBe(true);
+    const observed = many.map((item) => ({ ...item, enforcement: 'observe' as const }));
+    expect(store.take(observed).filter(({ hold }) => hold === 'placed').length).toBeGreaterThan(0);
+    expect(store.bytes).toBeLessThanOrEqual(250_000);
   });
 
   test('evict windows by their end', () => {
