@@ -5,6 +5,7 @@ import type { LiveControl } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { windowRate } from '../limiter/fixed-window.js';
+import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
@@ -147,6 +148,7 @@ export class RequestContext {
   /** Token of the holds that the request placed; '' if it placed none. */
   token = '';
   private drawn = -1;
+  private slots = 0;
 
   constructor(
     options: PlanOptions,
@@ -162,6 +164,16 @@ export class RequestContext {
     this.startMicros = startMicros;
     this.wallMicros = options.clock.wallMicros();
     this.controls = options.controls?.of(policy.domain);
+  }
+
+  /**
+   * Returns `hits`, or a number that is always limited if the request would take more slots of concurrency limits than
+   * one item may. This bounds the work for one request.
+   */
+  boundedSlots(rate: Rate | undefined, hits: number): number {
+    if (rate?.kind !== 'concurrency') return hits;
+    this.slots += hits;
+    return this.slots > MAX_SLOTS_PER_ITEM ? Math.max(hits, MAX_SLOTS_PER_ITEM + 1) : hits;
   }
 
   /**
@@ -192,7 +204,7 @@ function takeOfRule(
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
     // A call with 0 hits only looks.
-    hits: asked === 0 ? 0 : (hold?.amount ?? asked),
+    hits: context.boundedSlots(rule.rate, asked === 0 ? 0 : (hold?.amount ?? asked)),
     refund: descriptor.isNegativeHits,
     holds: hold && { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis },
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,

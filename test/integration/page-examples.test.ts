@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ExampleRunner, unusedExamples } from '../support/docs/example-runner.js';
 import { type PageSection, pageSections } from '../support/docs/page-examples.js';
 import { manualPages, pageText } from '../support/docs/pages.js';
+import { WALKTHROUGHS } from '../support/docs/walkthrough.js';
 import { optionalToolPath } from '../support/process/tools.js';
 
 const sections = manualPages().flatMap((page) => pageSections(page, pageText(page)));
@@ -20,10 +21,11 @@ const consoleText = (section: PageSection, answers?: ReadonlyMap<unknown, readon
     ])
     .join('\n');
 
-test('every page about policies has an example', () => {
+test('every page about policies has an example or is a walkthrough', () => {
   const withExample = sections.filter(({ examples }) => examples.length > 0).map(({ page }) => page);
+  const withCommands = [...withExample, ...WALKTHROUGHS];
   const pages = manualPages().filter((page) => page.startsWith('docs/policy/'));
-  expect(pages.filter((page) => !withExample.includes(page))).toEqual([]);
+  expect(pages.filter((page) => !withCommands.includes(page))).toEqual([]);
 });
 
 test('a command follows every example', () => {

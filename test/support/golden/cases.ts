@@ -216,7 +216,7 @@ export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tenant=a', 'plan=gold'],
     ['address=host-1'],
     ['address=elsewhere'],
-    ...['soon', 'charged', 'free'].map((key) => [`${key}=a`]),
+    ...['soon', 'charged', 'free', 'slot', 'reserved'].map((key) => [`${key}=a`]),
     ['nobody=knows'],
   ],
   'test/contract/golden/policies/plain.yaml': [['bucket=b']],

@@ -118,6 +118,17 @@ describe('a limit on concurrent requests', () => {
     expect(decider.answer([acme], 3).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
+  test('takes at most 1,000 slots for all descriptors of a request', () => {
+    const decider = new Decider(EXPORTS.replace('max: 2', 'max: 5000'));
+    const customers = (count: number, hits: number): readonly Descriptor[] =>
+      Array.from({ length: count }, (_, i) => descriptor([`customer=${i}`], { hitsAddend: hits }));
+    expect(decider.answer(customers(2, 500)).overallCode).toBe(CODE.OK);
+    const denied = decider.answer(customers(3, 400));
+    expect(denied).toMatchObject({ overallCode: CODE.OVER_LIMIT, dynamicMetadata: undefined });
+    expect(denied.statuses.map(({ code }) => code)).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
+    expect(left(decider, ['customer=0'])).toBe(4500);
+  });
+
   test('holds nothing for a request that another limit denies', () => {
     const decider = new Decider(
       `${EXPORTS}  - key: closed\n    rate_limit: { unit: second, requests_per_unit: 0 }\n`,
