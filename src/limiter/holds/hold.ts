@@ -10,9 +10,6 @@ export const HOLD_ID_DIGITS = 24;
  */
 export const MAX_SLOTS_PER_ITEM = 1000;
 
-/** Maximum lifetime of a hold, in milliseconds. */
-export const MAX_HOLD_MILLIS = 0xffff_ffff;
-
 /**
  * Makes a take a hold: the store keeps what was taken, under an id, until it is settled or its lifetime ends. A hold of
  * a limit on concurrent requests occupies its slots until then. A hold of a token bucket or a window is a reservation:
@@ -20,7 +17,7 @@ export const MAX_HOLD_MILLIS = 0xffff_ffff;
  */
 export interface HoldOrder {
   readonly id: HoldId;
-  /** Time after which the hold expires, in milliseconds, from 1 to {@link MAX_HOLD_MILLIS}. */
+  /** Time after which the hold expires, in milliseconds, from 1 to 2^32-1. */
   readonly lifetimeMillis: number;
 }
 
@@ -40,7 +37,8 @@ export interface Settlement extends HoldOrder {
  * Effect of an item on its hold:
  * - `placed`: the take placed it.
  * - `settled`: the item ended it.
- * - `unknown`: there is no such hold, because it is settled, has expired, or never existed. The item changed nothing.
+ * - `unknown`: no hold has these values: it was settled before, has expired, or never existed. The item changed
+ *   nothing.
  */
 export type HoldEffect = 'placed' | 'settled' | 'unknown';
 

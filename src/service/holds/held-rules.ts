@@ -11,7 +11,6 @@ export interface HeldRule {
   readonly rate: Rate;
 }
 
-const NO_RULES: ReadonlyMap<number, HeldRule> = new Map();
 /** The rules with holds of each policy, by {@link digestOf}; freed together with the policy. */
 const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
 
@@ -26,7 +25,6 @@ export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuff
 }
 
 function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
-  if (!policy.hasHolds) return NO_RULES;
   let rules = rulesOf.get(policy);
   if (rules === undefined) {
     const held = policy.rules.filter(({ hold }) => hold !== undefined);

@@ -77,7 +77,9 @@ export class Holds {
    * buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
-    const holds = placedHolds(context.decisions, isLocal);
+    const holds = context.takes.flatMap((take) =>
+      take.outcome?.hold === 'placed' ? (tokenHold(take, isLocal) ?? []) : [],
+    );
     if (holds.length === 0) return;
     context.token = encodeToken(holds);
     // The transport keeps the function for a while, so it refers to no more than it needs.
@@ -91,8 +93,8 @@ export class Holds {
    */
   abandon(context: RequestContext, error: StorageError): void {
     if (error.unsent) return;
-    const taken = takesOf(context.decisions).filter(({ rate }) => rate.kind === 'concurrency');
-    for (const take of taken) {
+    for (const take of context.takes) {
+      if (take.rate.kind !== 'concurrency') continue;
       const hold = tokenHold(take, false);
       const held = hold && heldRuleOf(context.policy, hold);
       if (hold !== undefined && held !== undefined) this.#late.add(holdEnd(held, hold, 0));
@@ -167,18 +169,6 @@ function endRecord({ hold, held, used }: HoldEnd, result: TakeResult): HoldRecor
   if (result instanceof StorageError) return { event: 'waiting', rule, hits: hold.amount, used };
   const isSettled = result[0]?.hold === 'settled';
   return isSettled ? { event: 'settled', rule, hits: hold.amount, used } : { event: 'unknown', rule };
-}
-
-function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
-  return decisions.flatMap(({ takes, candidate }) =>
-    candidate === undefined ? takes : [...takes, candidate],
-  );
-}
-
-function placedHolds(decisions: readonly Decision[], isLocal: boolean): readonly TokenHold[] {
-  return takesOf(decisions).flatMap((take) =>
-    take.outcome?.hold === 'placed' ? (tokenHold(take, isLocal) ?? []) : [],
-  );
 }
 
 /** Returns the hold of a take for the token; undefined if the take does not hold. */

@@ -64,15 +64,9 @@ const CALENDAR_FOLLOWS = 20;
 const HOLD_FOLLOWS = 40;
 const SETTLEMENT_FOLLOWS = 80;
 
-/** The properties of an item that its arguments contain; see {@link TakeItem}. */
-export type AskedItem = Pick<
-  TakeItem,
-  'rate' | 'hits' | 'refund' | 'enforcement' | 'undoMark' | 'allowSurplus' | 'holds' | 'settles'
->;
-
-/** Distinct arguments in a batch. */
+/** Distinct arguments in a batch. They are those of the first item that has them. */
 interface TakeArguments {
-  readonly item: AskedItem;
+  readonly item: TakeItem;
   readonly enforcement: Enforcement;
   readonly index: number;
 }
@@ -108,7 +102,7 @@ export class TakeArgumentTable {
   }
 
   /** Returns the index of the arguments of an item, from 1. */
-  indexOf(item: AskedItem, enforcement = item.enforcement): number {
+  indexOf(item: TakeItem, enforcement = item.enforcement): number {
     const { last } = this;
     if (last !== undefined && equal(last, item, enforcement)) return last.index;
     const known = last === undefined ? NONE : this.listOf(item.rate, last);
@@ -189,7 +183,7 @@ function maxSurplusOf(rate: Rate): number {
 }
 
 /** Returns whether an item has the same arguments. */
-function equal(known: TakeArguments, item: AskedItem, enforcement: Enforcement): boolean {
+function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): boolean {
   const ask = known.item;
   return (
     ask.rate === item.rate &&
