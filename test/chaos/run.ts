@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
+import { print, randomSeed } from './long-run.js';
 import { textTable, writeFaults } from './report/table.js';
 import type { RunResult } from './run-faults.js';
 import { SHORT_SCALE } from './short-scale.js';
@@ -51,7 +52,7 @@ function readOptions(args: readonly string[]): Options | string {
     if (values.help) return HELP;
     const minutes = Number(values.minutes);
     if (!(minutes >= 0)) return `--minutes: "${values.minutes}" is not a number of at least 0`;
-    const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 32) : Number(values.seed);
+    const seed = values.seed === undefined ? randomSeed() : Number(values.seed);
     if (!Number.isSafeInteger(seed)) return `--seed: "${values.seed}" is not a whole number`;
     const { topology, only, short, record, list } = values;
     if (topology !== undefined && !SUITES.some(({ name }) => name === topology))
@@ -60,10 +61,6 @@ function readOptions(args: readonly string[]): Options | string {
   } catch (error) {
     return `${(error as Error).message}\nRun "npm run chaos -- --help" for the options.`;
   }
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
 
 /** Returns the suites that contain a selected fault. */

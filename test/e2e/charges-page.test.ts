@@ -2,18 +2,14 @@
  * Tests the Envoy configuration of docs/policy/charges.md: it charges the usage that the upstream reports. Also tests
  * where Envoy honours hits_addend, and where it ignores it.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { LlmServers } from '../support/docs/llm-servers.js';
 import { pageSections } from '../support/docs/page-examples.js';
 import { pageText } from '../support/docs/pages.js';
 import { fromHeader, type ManagerParts, startRouteEnvoy } from '../support/envoy/route-envoy.js';
-import { RlsClient } from '../support/grpc/rls-client.js';
-import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const PAGE = 'docs/policy/charges.md';
 const page = pageText(PAGE);
@@ -26,44 +22,30 @@ const LIMITS = [
   { actions, apply_on_stream_done: true, hits_addend: { format: '%RESP(x-tokens-used)%' } },
 ];
 
-let upstream: Server;
-let weir: WeirServer;
-let rls: RlsClient;
+let servers: LlmServers;
 beforeAll(async () => {
-  upstream = createServer((request, answer) => {
+  servers = await LlmServers.start(policy, (request, answer) => {
     const cost = request.headers['x-cost'];
     if (cost !== undefined) answer.setHeader('x-tokens-used', String(cost));
     answer.end('words\n');
   });
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  weir = await startWeir({ policy });
-  rls = new RlsClient(weir.grpcPort);
 }, 60_000);
-afterAll(async () => {
-  rls?.close();
-  await weir?.stop();
-  upstream?.closeAllConnections();
-  upstream?.close();
-}, 60_000);
+afterAll(() => servers?.stop(), 60_000);
 
 /** Starts an Envoy that calls weir, with the page's limits at `place`, unless `parts` replaces them. */
 async function startEnvoy(place?: 'route' | 'virtual_host', parts?: ManagerParts) {
-  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const { weirPort, upstreamPort } = servers;
   const routes = [{ path: '/', rateLimits: LIMITS, place }];
   return startRouteEnvoy({
-    ...{ domain: 'llm', weirPort: weir.grpcPort, upstreamPort, routes },
+    ...{ domain: 'llm', weirPort, upstreamPort, routes },
     ...(parts !== undefined && { parts }),
   });
 }
 
-const leftOf = async (tenant: string): Promise<number | undefined> => {
-  const { response } = await rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
-  return response?.statuses[0]?.limitRemaining;
-};
 /** Waits for the number of remaining tokens; a slow test can see the token that refills every 36 seconds. */
 const untilLeft = (tenant: string, left: number) =>
   waitFor(`${left} left of ${tenant}`, async () => {
-    const found = (await leftOf(tenant)) ?? 0;
+    const found = (await servers.leftOf(tenant)) ?? 0;
     return found === left || found === left + 1 || undefined;
   });
 
@@ -112,7 +94,7 @@ describe('the Envoy configuration of the page', () => {
     expect(await call({ 'x-cost': '700' })).toBe(200);
     await untilLeft('ann', 0);
     expect(await call({ 'x-cost': '1' })).toBe(429);
-    expect(await leftOf('ignored')).toBe(1000);
+    expect(await servers.leftOf('ignored')).toBe(1000);
     await envoy.stop();
   }, 60_000);
 });

@@ -2,18 +2,14 @@
  * Tests the Envoy configurations of docs/policy/reservations.md. They settle each reservation with the use that the
  * upstream reports in a header, in a JSON body or in a stream of events. They end a reservation if its use is unknown.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { LlmServers } from '../support/docs/llm-servers.js';
 import { pageSections } from '../support/docs/page-examples.js';
 import { pageText } from '../support/docs/pages.js';
 import { type ManagerParts, startRouteEnvoy } from '../support/envoy/route-envoy.js';
-import { RlsClient } from '../support/grpc/rls-client.js';
-import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const PAGE = 'docs/policy/reservations.md';
 const page = pageText(PAGE);
@@ -27,11 +23,11 @@ const [, format = ''] = /hits_addend: (\{ format: "%DYNAMIC_METADATA[^}]*\})/.ex
 const BUCKET = 10_000;
 const ESTIMATE = 4000;
 
-let upstream: Server;
-let weir: WeirServer;
-let rls: RlsClient;
+let servers: LlmServers;
 beforeAll(async () => {
-  upstream = createServer(({ url, headers }, answer) => {
+  // Slow refills, so that the number of tokens shows the charges.
+  const slow = policy.replace('fill_interval: 1m', 'fill_interval: 168h');
+  servers = await LlmServers.start(slow, ({ url, headers }, answer) => {
     const usage = `{"choices":[],"usage":{"total_tokens":${headers['x-cost']}}}`;
     if (url === '/header') answer.setHeader('x-tokens-used', String(headers['x-cost']));
     if (url === '/json') answer.setHeader('content-type', 'application/json');
@@ -39,17 +35,8 @@ beforeAll(async () => {
     if (url === '/stream') answer.write('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n');
     answer.end(url === '/stream' ? `data: ${usage}\n\ndata: [DONE]\n\n` : usage);
   });
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  // Slow refills, so that the number of tokens shows the charges.
-  weir = await startWeir({ policy: policy.replace('fill_interval: 1m', 'fill_interval: 168h') });
-  rls = new RlsClient(weir.grpcPort);
 }, 60_000);
-afterAll(async () => {
-  rls?.close();
-  await weir?.stop();
-  upstream?.closeAllConnections();
-  upstream?.close();
-}, 60_000);
+afterAll(() => servers?.stop(), 60_000);
 
 interface Parts extends ManagerParts {
   readonly http_filters: { typed_config: { timeout?: string } }[];
@@ -57,23 +44,18 @@ interface Parts extends ManagerParts {
 
 /** Starts Envoy with the configuration of the page, after `change`. */
 async function startEnvoy(change: (text: string) => string = (text) => text) {
-  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const { weirPort, upstreamPort } = servers;
   const parts = parse(change(shown)) as Parts;
   const [filter] = parts.http_filters;
   // A longer timeout, so that a busy machine does not change what is taken.
   if (filter !== undefined) filter.typed_config.timeout = '10s';
-  return startRouteEnvoy({ domain: 'llm', weirPort: weir.grpcPort, upstreamPort, routes: [], parts });
+  return startRouteEnvoy({ domain: 'llm', weirPort, upstreamPort, routes: [], parts });
 }
-
-const leftOf = async (tenant: string): Promise<number> => {
-  const { response } = await rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
-  return response?.statuses[0]?.limitRemaining ?? 0;
-};
 
 /** Waits until a tenant has used a number of tokens; a slow test can see a few that refilled. */
 const untilUsed = (tenant: string, used: number) =>
   waitFor(`${tenant} to have used ${used}`, async () => {
-    const more = (await leftOf(tenant)) - (BUCKET - used);
+    const more = ((await servers.leftOf(tenant)) ?? 0) - (BUCKET - used);
     return (more >= 0 && more < 10) || undefined;
   });
 

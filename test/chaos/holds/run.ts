@@ -1,7 +1,6 @@
 /* `npm run holds`: sends concurrent requests to a limit of ten for a minute, and checks how many are in flight. */
 import { parseArgs } from 'node:util';
-import { stopAllProcesses } from '../../support/process/processes.js';
-import { fetchTools } from '../../support/process/tools.js';
+import { print, randomSeed, runAndReport } from '../long-run.js';
 import { holdLoad } from './hold-load.js';
 
 const HELP = `Usage: npm run holds [-- options]
@@ -16,15 +15,11 @@ time, or if any is in flight a second after the last client left. See docs/inter
   --help        prints this text
 `;
 
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '1' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
+      seed: { type: 'string', default: String(randomSeed()) },
       kills: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -41,17 +36,11 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  fetchTools(['redis-server', 'envoy']);
   print(`seed ${seed}`);
-  try {
-    const failures = await holdLoad({ ms: minutes * 60_000, seed, kills, print });
-    if (failures.length === 0) return;
-    const repeat = `npm run holds -- --minutes ${minutes} --seed ${seed}${kills ? ' --kills' : ''}`;
-    print(`FAILED:\n  ${failures.join('\n  ')}\nTo repeat: ${repeat}`);
-    process.exitCode = 1;
-  } finally {
-    await stopAllProcesses();
-  }
+  const repeat = `npm run holds -- --minutes ${minutes} --seed ${seed}${kills ? ' --kills' : ''}`;
+  await runAndReport(['redis-server', 'envoy'], repeat, () =>
+    holdLoad({ ms: minutes * 60_000, seed, kills, print }),
+  );
 }
 
 void main();

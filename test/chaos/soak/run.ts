@@ -1,7 +1,6 @@
 /* `npm run soak`: runs weir under load for minutes, with a Redis fault every ten seconds. */
 import { parseArgs } from 'node:util';
-import { stopAllProcesses } from '../../support/process/processes.js';
-import { fetchTools } from '../../support/process/tools.js';
+import { print, randomSeed, runAndReport } from '../long-run.js';
 import { soak } from './soak.js';
 
 const HELP = `Usage: npm run soak [-- options]
@@ -15,15 +14,11 @@ grows, if the event loop is delayed, or if a call fails or is not answered. See 
   --help        prints this text
 `;
 
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '10' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
+      seed: { type: 'string', default: String(randomSeed()) },
       rate: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -40,17 +35,10 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  fetchTools(['redis-server']);
-  try {
-    const failures = await soak({ ms: minutes * 60_000, seed, ...(rate !== undefined && { rate }), print });
-    if (failures.length === 0) return;
-    print(
-      `FAILED:\n  ${failures.join('\n  ')}\nTo repeat: npm run soak -- --minutes ${minutes} --seed ${seed}`,
-    );
-    process.exitCode = 1;
-  } finally {
-    await stopAllProcesses();
-  }
+  const repeat = `npm run soak -- --minutes ${minutes} --seed ${seed}`;
+  await runAndReport(['redis-server'], repeat, () =>
+    soak({ ms: minutes * 60_000, seed, ...(rate !== undefined && { rate }), print }),
+  );
 }
 
 void main();

@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CALLERS, type Caller, http1Caller, type OpenRequest } from '../../support/envoy/caller.js';
-import { startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
+import { EXPORT_KEYS, exportsPolicy, startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
 import { HoldPeeks } from '../../support/envoy/hold-peeks.js';
 import type { RouteEnvoy } from '../../support/envoy/route-envoy.js';
 import { ScriptedUpstream, type UpstreamCall } from '../../support/envoy/scripted-upstream.js';
@@ -16,16 +16,6 @@ import { type PausableProxy, startPausableProxy } from '../../support/redis/paus
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
 const BRIEF_MS = 1000;
-const POLICY = `
-domain: exports
-descriptors:
-  - key: tenant
-    rate_limit: { concurrency: { max: 2, expires_after: 60s } }
-  - key: brief
-    rate_limit: { concurrency: { max: 2, expires_after: ${BRIEF_MS / 1000}s } }
-  - key: budget
-    rate_limit: { algorithm: fixed_window, unit: year, requests_per_unit: 100, hold: { amount: 5, expires_after: 60s } }
-`;
 
 let upstream: ScriptedUpstream;
 let weir: WeirServer;
@@ -35,10 +25,13 @@ let peeks: HoldPeeks;
 let envoys: readonly [RouteEnvoy, RouteEnvoy];
 
 beforeAll(async () => {
-  [upstream, weir] = await Promise.all([ScriptedUpstream.start(), startWeir({ policy: POLICY })]);
+  [upstream, weir] = await Promise.all([
+    ScriptedUpstream.start(),
+    startWeir({ policy: exportsPolicy(BRIEF_MS) }),
+  ]);
   toWeir = await startPausableProxy(weir.grpcPort);
   peeks = new HoldPeeks('exports', weir.grpcPort);
-  const options = { domain: 'exports', upstreamPort: upstream.port, keys: ['tenant', 'brief', 'budget'] };
+  const options = { domain: 'exports', upstreamPort: upstream.port, keys: EXPORT_KEYS };
   envoys = await Promise.all([
     startHoldEnvoy({ ...options, weirPort: toWeir.port }),
     startHoldEnvoy({ ...options, weirPort: weir.grpcPort }),

@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Caller, http1Caller } from '../../support/envoy/caller.js';
-import { startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
+import { EXPORT_KEYS, exportsPolicy, startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
 import { HoldPeeks } from '../../support/envoy/hold-peeks.js';
 import type { RouteEnvoy } from '../../support/envoy/route-envoy.js';
 import { ScriptedUpstream, type UpstreamCall } from '../../support/envoy/scripted-upstream.js';
@@ -13,16 +13,6 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
 const BRIEF_MS = 2000;
-const POLICY = `
-domain: exports
-descriptors:
-  - key: tenant
-    rate_limit: { concurrency: { max: 2, expires_after: 60s } }
-  - key: brief
-    rate_limit: { concurrency: { max: 2, expires_after: ${BRIEF_MS / 1000}s } }
-  - key: budget
-    rate_limit: { algorithm: fixed_window, unit: year, requests_per_unit: 100, hold: { amount: 5, expires_after: 60s } }
-`;
 
 let upstream: ScriptedUpstream;
 let redis: RedisServer;
@@ -35,7 +25,7 @@ let peeks: HoldPeeks;
 
 const start = (ports?: WeirServer) =>
   startWeir({
-    policy: POLICY,
+    policy: exportsPolicy(BRIEF_MS),
     env: { REDIS_URL: `redis://127.0.0.1:${toRedis.port}` },
     ...(ports !== undefined && { ports }),
   });
@@ -53,7 +43,7 @@ beforeAll(async () => {
     domain: 'exports',
     weirPort: toWeir.port,
     upstreamPort: upstream.port,
-    keys: ['tenant', 'brief', 'budget'],
+    keys: EXPORT_KEYS,
     timeout: '1s',
   });
   caller = http1Caller(envoy.port);

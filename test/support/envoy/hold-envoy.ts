@@ -49,6 +49,26 @@ export interface HoldEnvoyOptions {
   readonly readsStreams?: boolean;
 }
 
+/**
+ * Returns a policy for the domain `exports`: two concurrency limits, and a budget that each request reserves a part of.
+ * The holds of the limit `brief` expire after `briefMs`.
+ */
+export function exportsPolicy(briefMs: number): string {
+  return `
+domain: exports
+descriptors:
+  - key: tenant
+    rate_limit: { concurrency: { max: 2, expires_after: 60s } }
+  - key: brief
+    rate_limit: { concurrency: { max: 2, expires_after: ${briefMs / 1000}s } }
+  - key: budget
+    rate_limit: { algorithm: fixed_window, unit: year, requests_per_unit: 100, hold: { amount: 5, expires_after: 60s } }
+`;
+}
+
+/** Keys of the limits of {@link exportsPolicy}. */
+export const EXPORT_KEYS = ['tenant', 'brief', 'budget'];
+
 /** Starts a real Envoy that holds and settles. It denies requests for which weir does not answer. */
 export function startHoldEnvoy({ keys, readsStreams, ...options }: HoldEnvoyOptions): Promise<RouteEnvoy> {
   const routes = Object.entries(PATHS).map(
