@@ -147,9 +147,8 @@ describe('set-ups that are refused', () => {
   });
 
   test('nodes that get their slots later', async () => {
-    const fresh = await startRedis({ args: ['--cluster-enabled', 'yes', '--cluster-port', '0'] }).catch(() =>
-      startRedis({ args: ['--cluster-enabled', 'yes'] }),
-    );
+    const [port] = (await freePorts(1, BUS_OFFSET)) as [number];
+    const fresh = await startRedis({ port, args: ['--cluster-enabled', 'yes'] });
     closers.push(() => fresh.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${fresh.port}` });
     await logged(
