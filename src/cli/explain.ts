@@ -68,7 +68,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     return EXIT.FAILED;
   }
   const wallMicros = Date.now() * 1000;
-  const explanation = explain(policySet, chosen.domain, entries, wallMicros);
+  const explanation = explain(policySet, chosen.domain, entries, wallMicros, options.holdEntry);
   const found = settings && (await redis?.findPlaces(explanation.rules, settings, io));
   const place = (rule: ExplainedRule) => (found === undefined ? bucketPlaceOf(rule) : found.places.get(rule));
   io.out(

@@ -10,7 +10,7 @@ import {
   headerFamilies,
 } from '../../policy/describe.js';
 import { assertFound, EXCEEDED, unboundedWork } from '../../policy/match-work.js';
-import type { Algorithm, DomainPolicy } from '../../policy/policy.js';
+import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { redactEntries } from '../../policy/redact.js';
@@ -121,12 +121,15 @@ export interface Explanation {
   readonly toMatch: readonly string[];
 }
 
-/** Explains how a descriptor is decided. `wallMicros` decides which phases are current. */
+/**
+ * Explains how a descriptor is decided. `wallMicros` decides which phases are current, and `holdEntry` is HOLD_ENTRY.
+ */
 export function explain(
   policySet: PolicySet,
   domain: string,
   given: readonly Entry[],
   wallMicros: number,
+  holdEntry = DEFAULT_HOLD_ENTRY,
 ): Explanation {
   // Use the secret keys of all domains, so that a misspelt domain does not print an API key.
   const secretKeys = new Set([...policySet.domains.values()].flatMap((policy) => [...policy.secretKeys]));
@@ -151,17 +154,26 @@ export function explain(
       toMatch: sentences(didYouMean(domain, [...policySet.domains.keys()])),
     };
   }
-  const { steps, entries } = explainSteps(policy, given);
-  const { levels, node } = explainWalk(policy.root, entries, secretKeys);
-  const match = policy.match(given);
-  const live = match.rules.filter(({ candidate }) => !candidate);
-  return {
+  const known = {
     ...nothing,
     file: policy.file,
     settings: {
       overrideAlgorithm: policy.overrideAlgorithm,
       decisionMetadata: policy.decisionMetadata ?? null,
     },
+  };
+  if (policy.hasHolds && given.some(({ key }) => key === holdEntry)) {
+    const result =
+      `The entry ${holdEntry} contains a hold token: the descriptor ends a request, and no limit applies ` +
+      'to it.';
+    return { ...known, result };
+  }
+  const { steps, entries } = explainSteps(policy, given);
+  const { levels, node } = explainWalk(policy.root, entries, secretKeys);
+  const match = policy.match(given);
+  const live = match.rules.filter(({ candidate }) => !candidate);
+  return {
+    ...known,
     steps,
     entries: redactEntries(entries, secretKeys),
     levels,

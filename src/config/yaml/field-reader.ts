@@ -258,7 +258,11 @@ export class FieldReader {
     const near = nearest(text, choices);
     const help = meaning === undefined ? '' : `; ${meaning}`;
     const hint = near === undefined ? help : `; did you mean "${near}"?`;
-    this.error(key, `"${text.slice(0, 60)}" is not one of ${choices.join(', ')}${hint}`);
+    const wrong =
+      choices.length === 1
+        ? `not a valid value; write ${choices[0]}`
+        : `not one of ${choices.join(', ')}${hint}`;
+    this.error(key, `"${text.slice(0, 60)}" is ${wrong}`);
     return undefined;
   }
 

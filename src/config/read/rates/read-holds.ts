@@ -106,7 +106,7 @@ function checkAmount(hold: FieldReader, amount: number, rate: RateSpec): void {
 function readExpiry(reader: FieldReader, defaultMillis: number): number | undefined {
   const key = 'expires_after';
   if (reader.field(key) === undefined) return defaultMillis;
-  const nanos = readNanos(reader, key);
+  const nanos = readNanos(reader, key, MAX_EXPIRY_HOURS);
   if (nanos === undefined) return undefined;
   if (nanos < NANOS_PER_MILLI) {
     reader.error(

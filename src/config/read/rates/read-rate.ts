@@ -85,6 +85,8 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     'or replace the key with unlimited: true for no limit',
   );
   const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
+  // Without a valid unit, the limit is incomplete, and a missing number does not mean 0.
+  const isUnknown = badRequests || (requests === undefined && unit === undefined);
   const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);
   const timeZone = readCalendar(reader, unit);
   const stated = reader.choice('algorithm', ALGORITHMS);
@@ -105,8 +107,8 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   }
   const limit = requests ?? 0;
   const isBucket = algorithm === 'token_bucket' && limit > 0;
-  // The maximum debt of a window is unknown if its number of requests is invalid.
-  const isFree = isBucket || badRequests;
+  // The maximum debt of a window is unknown if its number of requests is unknown.
+  const isFree = isBucket || isUnknown;
   const maximum = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
   if (unit === undefined) return undefined;
   if (requests === undefined && !badRequests) {

@@ -121,10 +121,8 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       `${BUCKET}, hold: { amount: 2, from: first_call }`,
       'hold.from: "from" cannot be combined with "amount"; keep one of the two',
     ],
-    [
-      `${BUCKET}, hold: { from: last_call }`,
-      'hold.from: "last_call" is not one of first_call; did you mean "first_call"?',
-    ],
+    [`${BUCKET}, hold: { from: last_call }`, 'hold.from: "last_call" is not a valid value; write first_call'],
+    [`${BUCKET}, hold: { from: first }`, 'hold.from: "first" is not a valid value; write first_call'],
     [
       `${BUCKET}, hold: { amount: 0 }`,
       'hold.amount: "amount" is 0; write a whole number from 1 to 4294967295',
@@ -143,6 +141,15 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     [
       `${BUCKET}, hold: { amount: 2, expires_after: 1d }`,
       'hold.expires_after: "1d" is not a valid duration; write 24h',
+    ],
+    [
+      `${BUCKET}, hold: { amount: 2, expires_after: 8d }`,
+      'hold.expires_after: "8d" is not a valid duration; write at most 168h',
+    ],
+    ['unit: minut, hold: { amount: 1 }', 'unit: "minut" is not a valid unit; did you mean "minute"?'],
+    [
+      'unit: minut, allow_debt: true, max_debt: 5',
+      'unit: "minut" is not a valid unit; did you mean "minute"?',
     ],
     [
       `${BUCKET}, hold: { amount: 2, expires_after: 200h }`,
@@ -211,6 +218,13 @@ test('a candidate with other holds differs from the limit, and an equal candidat
     ).problems.warnings.length;
   expect(warned('amount: 5, expires_after: 10m')).toBe(1);
   expect(warned('amount: 6')).toBe(0);
+});
+
+test('a limit that is only a hold has one error', () => {
+  const { problems } = parse(inFile('rate_limit: { hold: { amount: 1 } }'));
+  expect(problems.errors.map(({ message }) => message)).toEqual([
+    '"rate_limit" is empty; write token_bucket, or unit and requests_per_unit, or concurrency, or unlimited: true',
+  ]);
 });
 
 describe('a rule with holds', () => {

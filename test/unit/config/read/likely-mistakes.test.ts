@@ -182,6 +182,7 @@ describe('a duration', () => {
     ['90 sec', '90s'],
     ['60', '1m'],
     ['1', '1s'],
+    ['3000000d', 'at most 2562047h'],
     ['soon', undefined],
   ])('fill_interval: %s', (text, written) => {
     expect(asGoDuration(text)).toBe(written);

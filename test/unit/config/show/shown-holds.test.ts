@@ -44,6 +44,19 @@ test('weir explain shows the holds of limits', () => {
   ]);
 });
 
+test.each([
+  ['hold', undefined],
+  ['token', 'token'],
+])('weir explain says that the entry %s ends requests in a domain with holds', (key, holdEntry) => {
+  const given = [{ key, value: 'AQ' }];
+  const { result, levels, toMatch, rules } = explain(set, 'd', given, NOW, holdEntry);
+  expect({ levels, toMatch, rules }).toEqual({ levels: [], toMatch: [], rules: [] });
+  expect(result).toBe(
+    `The entry ${key} contains a hold token: the descriptor ends a request, and no limit applies to it.`,
+  );
+  expect(explain(set, 'd', given, NOW, 'other').result).toMatch(/^Nothing in the policy matches/);
+});
+
 test('/rlconfig shows limits with the fields of the policy file, and in the form of envoyproxy/ratelimit', () => {
   const { domains } = JSON.parse(textOf(dumpJson(set, [{ domain: 'd', files: [], state: 'ok' }], [], NOW)));
   expect(domains[0].policy.rules.map(({ limit }: { readonly limit: unknown }) => limit)).toEqual([
