@@ -120,8 +120,13 @@ function deny(
 }
 
 /** Returns the outcome of an item after {@link decide}. `nowMicros` is the time on the clock of its rate. */
-export function outcomeOf({ rate, hits }: TakeItem, snapshot: TakeSnapshot, nowMicros: number): TakeOutcome {
+export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: number): TakeOutcome {
+  const { rate, hits } = item;
   const outcome = rate.outcome(hits, snapshot, nowMicros);
+  // Without memory for a hold, the request cannot use what remains.
+  if (item.holds !== undefined && !snapshot.holdFits && placeableHold(item) !== undefined) {
+    return { ...outcome, remaining: 0 };
+  }
   const { hold, previousFullAtMicros } = snapshot;
   if (hold === undefined) return outcome;
   const fullMicros =

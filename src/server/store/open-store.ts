@@ -11,7 +11,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     const { openRedisStores } = require('./redis-stores.js') as typeof import('./redis-stores.js');
     return openRedisStores(settings, clock, log);
   }
-  const memory = memoryStore(settings, clock);
+  const memory = memoryStore(settings, clock, log);
   const controls = new MemoryControlBook(() => clock.monotonicMicros());
   return {
     name: 'memory',

@@ -113,7 +113,7 @@ function localBuckets(
   pools: readonly RedisPool[],
 ): LocalBuckets {
   return new LocalBuckets({
-    newStore: () => memoryStore(settings, clock),
+    newStore: () => memoryStore(settings, clock, log),
     clock,
     workers: settings.workers,
     maxBuckets: settings.memoryMaxBuckets,

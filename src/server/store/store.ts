@@ -3,10 +3,12 @@ import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlBook, LostControls } from '../../limiter/control.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
+import { throttledLog } from '../../runtime/throttled-log.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
+import type { Logger } from '../../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -78,11 +80,20 @@ export const NO_LOCAL_CHARGES: LocalChargeStats = { waiting: 0, charged: 0, laps
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Creates a store in memory with the bounds of the settings. */
-export function memoryStore(settings: Settings, clock: Clock): MemoryStore {
+export function memoryStore(settings: Settings, clock: Clock, log: Pick<Logger, 'warn'>): MemoryStore {
+  const shouldLog = throttledLog();
+  const onHoldRefused = (): void => {
+    if (shouldLog())
+      log.warn(
+        'the memory for holds is full, so weir denies requests of limits with concurrency or hold. Raise ' +
+          'MEMORY_MAX_BYTES, or lower expires_after of these limits; see docs/runbooks/weir-memory-holds-refused.md',
+      );
+  };
   return new MemoryStore({
     clock,
     maxBuckets: settings.memoryMaxBuckets,
     maxBytes: settings.memoryMaxBytes,
     countDeniedHits: !settings.stopIncrementWhenOver,
+    onHoldRefused,
   });
 }

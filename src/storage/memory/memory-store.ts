@@ -18,6 +18,8 @@ export interface MemoryStoreOptions {
   readonly maxBytes: number;
   /** Whether windows count the hits of denied requests, as in envoyproxy/ratelimit. */
   readonly countDeniedHits: boolean;
+  /** Called for each hold for which there is no memory. */
+  readonly onHoldRefused?: () => void;
 }
 
 /** Share of the bytes that holds may use. */
@@ -35,6 +37,7 @@ export class MemoryStore implements BucketStore {
   refusedHolds = 0;
   private readonly clock: Clock;
   private readonly countDeniedHits: boolean;
+  private readonly onHoldRefused: (() => void) | undefined;
   private readonly table: BucketTable;
   private readonly holds: HoldTable;
   // Scratch space of one request; reused.
@@ -51,6 +54,7 @@ export class MemoryStore implements BucketStore {
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
     this.countDeniedHits = options.countDeniedHits;
+    this.onHoldRefused = options.onHoldRefused;
     const { clock, maxBuckets, maxBytes } = options;
     const holds = new HoldTable(maxBytes * HOLDS_SHARE, () => clock.monotonicMicros());
     this.holds = holds;
@@ -121,6 +125,7 @@ export class MemoryStore implements BucketStore {
     const slots = slotsOf(rate, hits);
     if (this.holds.hasRoomFor(key, slots, reserved)) return this.holds.bytesOf(key, slots);
     this.refusedHolds++;
+    this.onHoldRefused?.();
     return -1;
   }
 

@@ -56,6 +56,26 @@ describe('bounds', () => {
     expect(store.bytes).toBeLessThanOrEqual(250_000);
   });
 
+  test('deny a hold that does not fit, with nothing left of its limit, and report it', () => {
+    let refused = 0;
+    const { store } = open({ maxBytes: 1, onHoldRefused: () => refused++ });
+    const slots = concurrencyRate(10);
+    const items = [
+      holdItem('a', slots),
+      holdItem('b', HUNDRED, { hits: 5 }),
+      holdItem('a', slots, { hits: 0 }),
+    ];
+    const outcomes = store.take(items.map((item) => ({ ...item, enforcement: 'observe' as const })));
+    // A look needs no memory.
+    const seen = outcomes.map(({ limited, remaining, hold }) => [limited, remaining, hold]);
+    expect(seen).toEqual([
+      [true, 0, undefined],
+      [true, 0, undefined],
+      [false, 10, undefined],
+    ]);
+    expect([refused, store.refusedHolds]).toEqual([2, 2]);
+  });
+
   test('evict windows by their end', () => {
     const { store } = open({ maxBuckets: 2 });
     store.take([takeItem('day', windowRate('day', 9))]);
