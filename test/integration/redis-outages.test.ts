@@ -2,11 +2,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeOutcome, type TakeResult } from '../../src/limiter/bucket-store.js';
+import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import { turn } from '../../src/runtime/turns.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -165,6 +168,35 @@ describe('during calls', () => {
     await waitFor('the loss to be seen', () => downReasons.length > 0);
     await recovery(store);
     expect([downReasons.length, upCount]).toEqual([1, 1]);
+    admin.disconnect();
+  });
+});
+
+describe('calls without an answer when the connection is lost', () => {
+  test('are sent again on the next connection if they take or settle, but not if they refund', async () => {
+    const store = await reached({ timeoutMicros: 10_000_000 });
+    const slots = concurrencyRate(10);
+    const hold = holdItem('held', slots);
+    expect(await store.take([hold], Infinity)).toMatchObject([{ hold: 'placed' }]);
+    const admin = new Redis(redis.port, '127.0.0.1');
+    // Scripts wait, and other commands do not.
+    await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+    const running: unknown[] = [];
+    const refund = takeItem('refunded', HUNDRED_A_YEAR, { refund: true });
+    for (const item of [settlementItem(hold, {}), takeItem('taken', HUNDRED_A_YEAR), refund]) {
+      running.push(store.take([item], Infinity));
+      // The requests of one turn share a call.
+      await turn();
+    }
+    const isBlocked = async () => /\bblocked_clients:[1-9]/.test(await admin.info('clients'));
+    await waitFor('calls that wait in Redis', isBlocked);
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await admin.call('CLIENT', 'UNPAUSE');
+    expect(await Promise.all(running)).toMatchObject([
+      [{ hold: 'settled' }],
+      [{ limited: false, remaining: 99 }],
+      { reason: 'disconnected' },
+    ]);
     admin.disconnect();
   });
 });

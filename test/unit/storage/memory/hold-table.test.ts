@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { HoldOrder, Settlement } from '../../../../src/limiter/holds/hold.js';
 import { turn } from '../../../../src/runtime/turns.js';
-import { HoldId } from '../../../../src/storage/memory/hold-records.js';
+import { HoldId, HoldRecords } from '../../../../src/storage/memory/hold-records.js';
 import { HoldTable } from '../../../../src/storage/memory/hold-table.js';
 import { newHoldId } from '../../../support/limiter/hold-items.js';
 
@@ -118,9 +118,21 @@ describe('the bytes', () => {
     expect(table.bytes).toBe(3 * HOLD + 2 * SET);
     for (const hold of holds) table.settle(settlement(hold));
     expect(table.bytes).toBe(0);
-    // A new set may reuse the number of another one.
     add(table, 'c');
     expect([table.countOf('a'), table.countOf('c'), table.bytes]).toEqual([0, 1, HOLD + SET]);
+  });
+
+  test('do not grow with the number of sets that have ended, because new sets reuse their numbers', () => {
+    const created = jest.spyOn(HoldRecords.prototype, 'create');
+    const table = newTable();
+    const [a, b] = ['a', 'b'].map((key) => add(table, key));
+    table.settle(settlement(a as HoldOrder));
+    add(table, 'c');
+    table.settle(settlement(b as HoldOrder));
+    for (const key of ['d', 'e', 'c']) add(table, key);
+    expect(created.mock.calls.map(([, set]) => set)).toEqual([0, 1, 0, 1, 2, 0]);
+    expect(['a', 'b', 'c', 'd', 'e'].map((key) => table.countOf(key))).toEqual([0, 0, 2, 1, 1]);
+    created.mockRestore();
   });
 
   test('allow no more than the maximum, and one bucket no more than the rest once half is used', () => {
