@@ -35,6 +35,8 @@ const CONTAINERS = [
   [512, '134217728'],
 ] as const;
 const LEAST = CONTAINERS[0][0];
+/** Part of a container's memory that stays free for pages of files, such as the program of Node.js. */
+const FILES_MIB = 32;
 const mebibytesHere = Number(environmentChoice('WEIR_TEST_CONTAINER', ['256', '512']) ?? LEAST);
 const CONNECTIONS = 1000;
 const ATTACK_MS = 2000;
@@ -134,7 +136,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
       await Promise.all(attackers.slice(0, attacks.length).map((attacker) => attacker.finish()));
       const peak = server.peak() ?? Number.POSITIVE_INFINITY;
       process.stdout.write(`in ${mebibytes} MiB, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
-      expect(peak).toBeLessThan(mebibytes * MIB);
+      expect(peak).toBeLessThan((mebibytes - FILES_MIB) * MIB);
     }
 
     test('a thousand hostile connections leave enough memory, and other clients are answered', async () => {
@@ -165,7 +167,7 @@ if (mebibytesHere === LEAST) {
         redis.resume();
         const peak = server.peak() ?? Number.POSITIVE_INFINITY;
         process.stdout.write(`with an unresponsive Redis, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
-        expect(peak).toBeLessThan(LEAST * MIB);
+        expect(peak).toBeLessThan((LEAST - FILES_MIB) * MIB);
         await attackers[0]?.finish();
         await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0, 30_000);
       } finally {

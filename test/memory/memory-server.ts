@@ -1,6 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { residentBytes } from '../bench/cpu.js';
 import { MATCHER_FILES } from '../stall/cases/matchers.js';
 import { INNOCENT, innocentPolicy } from '../stall/policy-texts.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -37,6 +36,8 @@ export class MemoryServer {
         CONFIG_PATH: folder.join('policies'),
         NODE_OPTIONS: `${preloading('test/memory/collect-garbage.js')} ${CONTAINER_HEAP}`,
         WEIR_GARBAGE_FILE: collections,
+        // As in the image (deploy/Dockerfile).
+        MALLOC_ARENA_MAX: '1',
         // Half of what deploy/kubernetes sets for a process twice as large; the buckets of the attacks are not the
         // subject.
         MEMORY_MAX_BYTES: '33554432',
@@ -46,7 +47,7 @@ export class MemoryServer {
     return new MemoryServer(weir, folder, collections);
   }
 
-  /** Collects garbage, and starts a new peak; resolves with the resident bytes. */
+  /** Collects garbage, and starts a new peak; resolves with {@link heldBytes}. */
   async settle(): Promise<number> {
     const before = readFileSync(this.collections).length;
     this.weir.process.signal('SIGUSR2');
@@ -58,15 +59,23 @@ export class MemoryServer {
     if (!this.isAlive()) return 0;
     // Writing 5 resets the peak of resident memory (man 5 proc).
     writeFileSync(`/proc/${this.weir.process.pid}/clear_refs`, '5');
-    return residentBytes(this.weir.process.pid);
+    return this.heldBytes('VmRSS');
   }
 
-  /** Returns the maximum of resident bytes since {@link settle}; undefined when the process has ended. */
+  /** Returns the maximum of {@link heldBytes} since {@link settle}; undefined when the process has ended. */
   peak(): number | undefined {
-    const path = `/proc/${this.weir.process.pid}/status`;
-    if (!existsSync(path)) return undefined;
-    const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(path, 'utf8'));
-    return line === null ? undefined : Number(line[1]) * 1024;
+    return this.isAlive() ? this.heldBytes('VmHWM') : undefined;
+  }
+
+  /**
+   * Returns resident bytes without the pages of files, such as the program of Node.js. The kernel frees such pages
+   * before it ends a process because its container is full.
+   */
+  private heldBytes(name: 'VmRSS' | 'VmHWM'): number {
+    const status = readFileSync(`/proc/${this.weir.process.pid}/status`, 'utf8');
+    const bytesOf = (field: string): number =>
+      1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
+    return bytesOf(name) - bytesOf('RssFile');
   }
 
   isAlive(): boolean {
