@@ -1,5 +1,5 @@
 import type { StoreFailurePolicy } from './failure-policy.js';
-import type { HoldOrder, Settlement } from './holds/hold.js';
+import type { HoldOrder, SettledHold } from './holds/hold.js';
 import type { Rate } from './rate.js';
 import type { TakeOutcome } from './take-outcome.js';
 
@@ -54,7 +54,7 @@ export interface TakeItem {
    */
   readonly holds?: HoldOrder | undefined;
   /** Makes a refund or a charge the settlement of a hold. A request names each hold at most once. */
-  readonly settles?: Settlement | undefined;
+  readonly settles?: SettledHold | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { TakeItem } from './bucket-store.js';
-import { placeableHold, type Settlement } from './holds/hold.js';
-import { settlementOf } from './holds/settlement.js';
+import { placeableHold, type SettledHold } from './holds/hold.js';
+import { correctionOf, settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
 import type { BucketOperation } from './rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
@@ -34,7 +34,7 @@ export function decide(
   const count = items.length;
   for (let i = 0; i < count; i++) {
     const item = items[i] as TakeItem;
-    const { rate, hits } = item;
+    const { rate } = item;
     const bucket = buckets[i] as RunningBucket;
     const snapshot = snapshots[i] as TakeSnapshot;
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
@@ -45,8 +45,8 @@ export function decide(
     const fits = hold === undefined || snapshot.holdFits;
     let operation: BucketOperation = fits ? item : NO_OPERATION;
     if (item.settles !== undefined) operation = settle(item, item.settles, snapshot);
-    if (isCharge(rate, hits, item.refund) && operation.hits > 0)
-      snapshot.forgiven = rate.charge(bucket, hits, nowMicros, operation.undoMark);
+    if (isCharge(rate, operation.hits, operation.refund))
+      snapshot.forgiven = rate.charge(bucket, operation.hits, nowMicros, operation.undoMark);
     else limited = rate.take(bucket, operation, nowMicros, countDeniedHits);
     if (!fits) limited = true;
     if (hold !== undefined && fits && (!limited || rate.kind === 'concurrency')) snapshot.hold = 'placed';
@@ -85,9 +85,13 @@ export function deniesRequest(
 }
 
 /** Records whether the hold of a settlement exists. Returns the operation, which has no effect without the hold. */
-function settle(item: TakeItem, settles: Settlement, snapshot: TakeSnapshot): BucketOperation {
-  snapshot.hold = snapshot.takenMicros < 0 ? 'unknown' : 'settled';
-  return snapshot.hold === 'settled' ? settlementOf(item, settles, snapshot.takenMicros) : NO_OPERATION;
+function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): BucketOperation {
+  const { takenMicros, held } = snapshot;
+  snapshot.hold = takenMicros < 0 ? 'unknown' : 'settled';
+  if (snapshot.hold === 'unknown') return NO_OPERATION;
+  if (settles !== 'oldest') return settlementOf(item, settles, takenMicros);
+  const correction = { rate: item.rate, ...correctionOf(item.hits, held.amount) };
+  return settlementOf(correction, held, takenMicros);
 }
 
 /** Returns whether an item keeps its take when its request is denied. A request that is denied is not in flight. */
@@ -121,7 +125,7 @@ function deny(
 
 /** Returns the outcome of an item after {@link decide}. `nowMicros` is the time on the clock of its rate. */
 export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: number): TakeOutcome {
-  const { rate, hits } = item;
+  const { rate, hits, settles } = item;
   const outcome = rate.outcome(hits, snapshot, nowMicros);
   // Without memory for a hold, the request cannot use what remains.
   if (item.holds !== undefined && !snapshot.holdFits && placeableHold(item) !== undefined) {
@@ -131,5 +135,7 @@ export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: num
   if (hold === undefined) return outcome;
   const fullMicros =
     hold === 'placed' && rate.kind === 'token_bucket' ? Math.max(nowMicros, previousFullAtMicros) : 0;
+  if (hold === 'settled' && settles === 'oldest')
+    return { ...outcome, hold, fullMicros, heldHits: snapshot.held.amount };
   return { ...outcome, hold, fullMicros };
 }

@@ -1,4 +1,4 @@
-import type { HoldEffect } from './holds/hold.js';
+import type { HeldHits, HoldEffect } from './holds/hold.js';
 import type { Span } from './span.js';
 
 /**
@@ -36,6 +36,8 @@ export class BucketState implements Span {
   }
 }
 
+const NO_HITS: HeldHits = { amount: 0, fullMicros: 0 };
+
 /**
  * The state of the bucket after one item of a request was applied, and the result of that item. Used to compute the
  * reported outcome.
@@ -49,6 +51,8 @@ export class TakeSnapshot extends BucketState {
    * The store sets it before the decision.
    */
   takenMicros = -1;
+  /** For an item that settles the oldest hold: the hits of that hold. The store sets it. */
+  held: HeldHits = NO_HITS;
   /**
    * For a take that holds: whether the store has room for the hold. If not, the item is limited. The store sets it
    * before the decision.

@@ -36,6 +36,8 @@ export interface TakeOutcome {
    * microseconds on the store's clock. 0 for other rates.
    */
   readonly fullMicros?: number;
+  /** For an item that settled the oldest hold of its bucket: the hits of that hold. */
+  readonly heldHits?: number;
   /** Whether a cached denial was used and the store was not asked. */
   readonly cached: boolean;
   /**

@@ -34,6 +34,16 @@ export interface Settlement extends HoldOrder {
 }
 
 /**
+ * Names the hold that an item settles. `oldest`: the hold of the bucket that expires first. The `hits` of such an item
+ * are the use, and the store computes the refund or the charge from the hits of the hold. It is the only item of its
+ * request, and must not be repeated, because it would settle another hold.
+ */
+export type SettledHold = Settlement | 'oldest';
+
+/** The values of a hold that a settlement needs. */
+export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros'>;
+
+/**
  * Effect of an item on its hold:
  * - `placed`: the take placed it.
  * - `settled`: the item ended it.

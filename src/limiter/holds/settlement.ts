@@ -1,7 +1,7 @@
 import type { TakeItem } from '../bucket-store.js';
 import type { BucketOperation } from '../rate-algorithm.js';
 import { costWhole } from '../token-bucket.js';
-import type { Settlement } from './hold.js';
+import type { HeldHits } from './hold.js';
 
 /**
  * Returns the operation of a settlement, for a hold that was taken at `takenMicros` on the clock of its rate.
@@ -12,10 +12,15 @@ import type { Settlement } from './hold.js';
  */
 export function settlementOf(
   { rate, hits, refund }: Pick<TakeItem, 'rate' | 'hits' | 'refund'>,
-  { amount, fullMicros }: Settlement,
+  { amount, fullMicros }: HeldHits,
   takenMicros: number,
 ): BucketOperation {
   const undoMark = rate.undoMarkAt(takenMicros);
   if (rate.kind !== 'token_bucket' || !refund) return { hits, refund, undoMark };
   return { hits, refund, undoMark, fullMicros: fullMicros + costWhole(rate, amount - hits) };
+}
+
+/** Returns the refund or the charge of a settlement with `used` hits, for a hold of `amount` hits. */
+export function correctionOf(used: number, amount: number): Pick<TakeItem, 'hits' | 'refund'> {
+  return { hits: Math.abs(used - amount), refund: used <= amount };
 }

@@ -5,19 +5,23 @@ import { chunkOf, placeOf, RecordArena, type Slot } from './record-arena.js';
 /*
  * A record, in words of 8 bytes:
  *
- *   0      1     2                    3                4                5
- *   taken  full  id 1st | id 2nd      id 3rd | set     hits | lifetime  next | position
+ *   0     1                    2                3                4                5
+ *   mark  id 1st | id 2nd      id 3rd | set     hits | lifetime  next | position  before | after
+ *
+ * The mark is `fullMicros`, or -1 - `takenMicros` if `fullMicros` is 0. In the first case, the table computes
+ * `takenMicros` from the time at which the hold expires.
  */
 const WORDS = 6;
-const TAKEN = 0;
-const FULL = 1;
+const MARK = 0;
 /** Indexes in the view of 32-bit integers. */
-const ID = 4;
-const SET = 7;
-const AMOUNT = 8;
-const LIFETIME = 9;
-const NEXT = 10;
-const POSITION = 11;
+const ID = 2;
+const SET = 5;
+const AMOUNT = 6;
+const LIFETIME = 7;
+const NEXT = 8;
+const POSITION = 9;
+const BEFORE = 10;
+const AFTER = 11;
 
 /** Returns the value of a hexadecimal digit with the character code `code`. */
 function digitOf(code: number): number {
@@ -70,25 +74,54 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     const doubles = this.#doublesOf(slot);
     const ints = this.#intsOf(slot);
     const at = placeOf(slot);
-    doubles[at + TAKEN] = takenMicros;
-    doubles[at + FULL] = fullMicros;
+    doubles[at + MARK] = fullMicros > 0 ? fullMicros : -1 - takenMicros;
     ints[2 * at + AMOUNT] = amount;
     ints[2 * at + LIFETIME] = lifetimeMillis;
   }
 
-  takenMicrosOf(slot: Slot): number {
-    return this.#doublesOf(slot)[placeOf(slot) + TAKEN] as number;
+  /** Returns when the hold was taken, on the clock of its rate. `endMicros` is when it expires. */
+  takenMicrosOf(slot: Slot, endMicros: number): number {
+    const mark = this.#doublesOf(slot)[placeOf(slot) + MARK] as number;
+    return mark < 0 ? -1 - mark : endMicros - 1000 * this.lifetimeOf(slot);
+  }
+
+  fullMicrosOf(slot: Slot): number {
+    return Math.max(0, this.#doublesOf(slot)[placeOf(slot) + MARK] as number);
+  }
+
+  amountOf(slot: Slot): number {
+    return (this.#intsOf(slot)[2 * placeOf(slot) + AMOUNT] as number) >>> 0;
+  }
+
+  lifetimeOf(slot: Slot): number {
+    return (this.#intsOf(slot)[2 * placeOf(slot) + LIFETIME] as number) >>> 0;
   }
 
   /** Returns whether the hold has these values. */
   isHoldOf(slot: Slot, { amount, lifetimeMillis, fullMicros }: Settlement): boolean {
-    const ints = this.#intsOf(slot);
-    const at = placeOf(slot);
     return (
-      ints[2 * at + AMOUNT] === (amount | 0) &&
-      ints[2 * at + LIFETIME] === (lifetimeMillis | 0) &&
-      this.#doublesOf(slot)[at + FULL] === fullMicros
+      this.amountOf(slot) === amount &&
+      this.lifetimeOf(slot) === lifetimeMillis &&
+      this.fullMicrosOf(slot) === fullMicros
     );
+  }
+
+  /** Returns the hold before this one in its queue, or -1. */
+  beforeOf(slot: Slot): Slot {
+    return this.#intsOf(slot)[2 * placeOf(slot) + BEFORE] as number;
+  }
+
+  /** Returns the hold after this one in its queue, or -1. */
+  afterOf(slot: Slot): Slot {
+    return this.#intsOf(slot)[2 * placeOf(slot) + AFTER] as number;
+  }
+
+  setBefore(slot: Slot, before: Slot): void {
+    this.#intsOf(slot)[2 * placeOf(slot) + BEFORE] = before;
+  }
+
+  setAfter(slot: Slot, after: Slot): void {
+    this.#intsOf(slot)[2 * placeOf(slot) + AFTER] = after;
   }
 
   setOf(slot: Slot): number {

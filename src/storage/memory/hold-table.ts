@@ -1,6 +1,7 @@
 import { expectState } from '../../invariant.js';
-import type { HoldOrder, Settlement } from '../../limiter/holds/hold.js';
+import type { HeldHits, HoldOrder, Settlement } from '../../limiter/holds/hold.js';
 import { ExpiryHeap } from './expiry-heap.js';
+import { HoldQueue } from './hold-queue.js';
 import { HoldId, HoldRecords } from './hold-records.js';
 import { KeyIndex } from './key-index.js';
 import type { Slot } from './record-arena.js';
@@ -8,7 +9,7 @@ import type { Slot } from './record-arena.js';
 /** Bytes of a hold: its record (48), its hash chain (4), and its heap entry (12). */
 const HOLD_BYTES = 64;
 /** Bytes of a set, in addition to its key. */
-const SET_BYTES = 160;
+const SET_BYTES = 288;
 /** Maximum number of expired holds that one turn removes, which takes about 1 ms. */
 const MAX_EXPIRED_PER_TURN = 1000;
 
@@ -18,6 +19,14 @@ interface HoldSet {
   /** Index in the list of sets, which the holds of the set contain. */
   readonly number: number;
   count: number;
+  /** One queue for each lifetime. There are several only after the policy has changed the lifetime. */
+  readonly queues: HoldQueue[];
+}
+
+/** The hold of a bucket that expires first. */
+export interface OldestHold extends HeldHits {
+  /** When it was taken, on the clock of its rate. */
+  readonly takenMicros: number;
 }
 
 /**
@@ -107,6 +116,7 @@ export class HoldTable {
       this.#records.store(record, hits, hold.lifetimeMillis, fullMicros, takenMicros);
       this.#index.insert(record);
       this.#heap.push(record, endMicros);
+      this.#queueOf(set, hold.lifetimeMillis).push(record);
       set.count++;
     }
   }
@@ -116,7 +126,21 @@ export class HoldTable {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
     if (slot < 0 || this.#heap.keyOf(slot) <= nowMicros) return -1;
     const isSame = this.#setOf(slot).key === key && this.#records.isHoldOf(slot, settles);
-    return isSame ? this.#records.takenMicrosOf(slot) : -1;
+    return isSame ? this.#takenMicrosAt(slot) : -1;
+  }
+
+  /** Returns when the oldest hold of a bucket was taken, and its hits. Undefined if the bucket has no holds. */
+  oldestOf(key: string, nowMicros = this.#monotonicMicros()): OldestHold | undefined {
+    const slot = this.#oldestSlot(key, nowMicros);
+    if (slot < 0) return undefined;
+    const amount = this.#records.amountOf(slot);
+    return { takenMicros: this.#takenMicrosAt(slot), amount, fullMicros: this.#records.fullMicrosOf(slot) };
+  }
+
+  /** Removes the oldest hold of a bucket. */
+  settleOldest(key: string, nowMicros = this.#monotonicMicros()): void {
+    const slot = this.#oldestSlot(key, nowMicros);
+    if (slot >= 0) this.#drop(slot);
   }
 
   /** Removes a hold, with all its slots. */
@@ -130,7 +154,7 @@ export class HoldTable {
 
   #createSet(key: string): HoldSet {
     const number = this.#freeNumbers.pop() ?? this.#setsByNumber.length;
-    const set = { key, number, count: 0 };
+    const set: HoldSet = { key, number, count: 0, queues: [] };
     this.#setsByNumber[number] = set;
     this.#sets.set(key, set);
     this.#setBytes += setBytes(key);
@@ -141,8 +165,40 @@ export class HoldTable {
     return this.#setsByNumber[this.#records.setOf(slot)] as HoldSet;
   }
 
+  #queueOf({ queues }: HoldSet, lifetimeMillis: number): HoldQueue {
+    for (let i = 0; i < queues.length; i++) {
+      const queue = queues[i] as HoldQueue;
+      if (queue.lifetimeMillis === lifetimeMillis) return queue;
+    }
+    const queue = new HoldQueue(this.#records, lifetimeMillis);
+    queues.push(queue);
+    return queue;
+  }
+
+  #takenMicrosAt(slot: Slot): number {
+    return this.#records.takenMicrosOf(slot, this.#heap.keyOf(slot));
+  }
+
+  /**
+   * Returns the hold of a bucket that expires first, or -1. Holds that have expired, and that {@link expire} has not
+   * removed yet, leave their queue, so that each of them is passed only once.
+   */
+  #oldestSlot(key: string, nowMicros: number): Slot {
+    const queues = this.#sets.get(key)?.queues ?? [];
+    let oldest = -1;
+    for (const queue of queues) {
+      while (queue.first >= 0 && this.#heap.keyOf(queue.first) <= nowMicros) queue.remove(queue.first);
+      if (queue.first < 0) continue;
+      if (oldest < 0 || this.#heap.keyOf(queue.first) < this.#heap.keyOf(oldest)) oldest = queue.first;
+    }
+    return oldest;
+  }
+
   #drop(slot: Slot): void {
     const set = this.#setOf(slot);
+    const queue = this.#queueOf(set, this.#records.lifetimeOf(slot));
+    queue.remove(slot);
+    if (queue.first < 0 && set.queues.length > 1) set.queues.splice(set.queues.indexOf(queue), 1);
     expectState(set.count > 0, 'the set of a hold is not empty');
     if (--set.count === 0) {
       this.#sets.delete(set.key);
@@ -156,6 +212,7 @@ export class HoldTable {
     if (moved < 0) return;
     this.#index.moved(moved, slot);
     this.#heap.renumbered(slot);
+    this.#queueOf(this.#setOf(slot), this.#records.lifetimeOf(slot)).renumbered(slot, moved);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { placeableHold } from '../../limiter/holds/hold.js';
+import { placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
@@ -139,9 +139,9 @@ export class MemoryStore implements BucketStore {
       const slots = slotsOf(rate, hits);
       this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots, tokenMicros);
     }
-    if (outcome.hold === 'settled' && settles !== undefined) {
-      this.holds.settle(settles, slotsOf(rate, settles.amount));
-    }
+    if (outcome.hold !== 'settled' || settles === undefined) return;
+    if (settles === 'oldest') this.holds.settleOldest(key, tokenMicros);
+    else this.holds.settle(settles, slotsOf(rate, settles.amount));
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
@@ -165,7 +165,7 @@ export class MemoryStore implements BucketStore {
       } else slots[i] = -1;
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
-      if (settles !== undefined) finding.takenMicros = this.holds.takenMicrosOf(key, settles, tokenMicros);
+      if (settles !== undefined) this.findHold(key, settles, tokenMicros, finding);
       if (placeableHold(item) === undefined) continue;
       const bytes = this.bytesForHold(item, reserved);
       finding.holdFits = bytes >= 0;
@@ -174,6 +174,17 @@ export class MemoryStore implements BucketStore {
     if (!many) return;
     this.seenKept.clear();
     this.seenNew.clear();
+  }
+
+  /** Records the hold that an item settles. */
+  private findHold(key: string, settles: SettledHold, nowMicros: number, finding: TakeSnapshot): void {
+    if (settles !== 'oldest') {
+      finding.takenMicros = this.holds.takenMicrosOf(key, settles, nowMicros);
+      return;
+    }
+    const oldest = this.holds.oldestOf(key, nowMicros);
+    finding.takenMicros = oldest?.takenMicros ?? -1;
+    if (oldest !== undefined) finding.held = oldest;
   }
 
   /** Returns the bucket of the first item with this key, stored at `slot`, or `bucket` if this is the first one. */

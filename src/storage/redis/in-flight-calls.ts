@@ -148,7 +148,7 @@ export class InFlightCalls {
    */
   onConnectionLost(): void {
     for (const batch of this.#sent) {
-      if (!batch.hasRefund && this.#holdForRetry(batch)) continue;
+      if (!batch.mustNotRepeat && this.#holdForRetry(batch)) continue;
       this.fail(batch, 'disconnected', 'the connection to Redis was lost');
     }
   }

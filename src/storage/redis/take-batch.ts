@@ -1,6 +1,6 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { placeableHold } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, placeableHold } from '../../limiter/holds/hold.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
@@ -95,10 +95,10 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Number of times that it was sent. */
   sendCount = 0;
   /**
-   * Whether a request contains a refund, because repeating the call could allow too much. A repeated settlement finds
-   * no hold.
+   * Whether a request contains a refund or settles the oldest hold of a bucket, because repeating the call could allow
+   * too much. A repeated settlement of another hold finds no hold.
    */
-  hasRefund = false;
+  mustNotRepeat = false;
   /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
@@ -203,12 +203,15 @@ export class TakeBatch implements Linked<TakeBatch> {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const hold = item.settles ?? placeableHold(item);
-      if (item.refund && item.settles === undefined) this.hasRefund = true;
+      if (hold === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
       const slot = this.slotOf(item);
       setLastStep(slot, group);
       const index = this.arguments.indexOf(item);
       if (hold === undefined) group.addItem(slot.index, index);
-      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, hold.id);
+      else {
+        const id = hold === 'oldest' ? NO_HOLD_ID : hold.id;
+        group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, id);
+      }
       if ((i + 1) % ITEMS_PER_SLICE === 0) {
         yield;
         if (!this.hasPending) return;
@@ -385,6 +388,8 @@ export class TakeBatch implements Linked<TakeBatch> {
 }
 
 const ZERO = encodeNumber(0);
+/** Stands for the id of a hold that the script finds. */
+const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 
 /** Records `step` as the latest step of a bucket. A previous group then accepts no further requests. */
 function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {

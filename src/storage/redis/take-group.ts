@@ -1,11 +1,13 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { type HoldId, placeableHold } from '../../limiter/holds/hold.js';
+import { type HeldHits, type HoldId, placeableHold } from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { encodeNumber } from './take-script.js';
 
 /** Integers in the reply for each item. */
 const INTEGERS_PER_ITEM = 3;
+/** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
+const INTEGERS_OF_OLDEST = 3;
 /** Reused, because groups are evaluated one after the other. */
 const findings: TakeSnapshot[] = [];
 
@@ -27,6 +29,8 @@ export class TakeGroup {
   private readonly buckets: RunningBucket[] = [];
   /** For each item that settles a hold: when the hold was taken, or -1. */
   private readonly takenMicros: number[] = [];
+  /** The hold of an item that settles the oldest one. */
+  private held: HeldHits | undefined;
   private readonly countDeniedHits: boolean;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. */
@@ -59,7 +63,10 @@ export class TakeGroup {
   /** Number of integers in the reply. */
   get replyLength(): number {
     let settlements = 0;
-    for (let i = 0; i < this.items.length; i++) if (this.items[i]?.settles !== undefined) settlements++;
+    for (let i = 0; i < this.items.length; i++) {
+      const settles = this.items[i]?.settles;
+      if (settles !== undefined) settlements += settles === 'oldest' ? INTEGERS_OF_OLDEST : 1;
+    }
     return INTEGERS_PER_ITEM * this.items.length + settlements;
   }
 
@@ -79,7 +86,12 @@ export class TakeGroup {
       }
       buckets.push(bucket);
       from += INTEGERS_PER_ITEM;
-      if (settles !== undefined) this.takenMicros[i] = values[from++] as number;
+      if (settles === undefined) continue;
+      this.takenMicros[i] = values[from] as number;
+      if (settles === 'oldest') {
+        this.held = { amount: values[from + 1] as number, fullMicros: values[from + 2] as number };
+        from += INTEGERS_OF_OLDEST;
+      } else from++;
     }
     return from;
   }
@@ -89,7 +101,9 @@ export class TakeGroup {
     const { items, buckets } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     this.takenMicros.forEach((micros, i) => {
-      (findings[i] as TakeSnapshot).takenMicros = micros;
+      const finding = findings[i] as TakeSnapshot;
+      finding.takenMicros = micros;
+      if (this.held !== undefined) finding.held = this.held;
     });
     decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);

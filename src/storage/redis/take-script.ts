@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
-import { hasTooManySlots, placeableHold } from '../../limiter/holds/hold.js';
+import { hasTooManySlots, placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
@@ -58,7 +58,7 @@ const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } a
 const MAX_COMPARED_ARGUMENTS = 16;
 
 /** Kinds of takes; see take.lua. */
-const [TAKE, PEEK, REFUND, CHARGE, UNDO, SURPLUS] = [0, 1, 2, 3, 4, 5];
+const [TAKE, PEEK, REFUND, CHARGE, UNDO, SURPLUS, OLDEST] = [0, 1, 2, 3, 4, 5, 6];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 const HOLD_FOLLOWS = 40;
@@ -130,18 +130,16 @@ export class TakeArgumentTable {
   }
 
   private write(args: string[], { item, enforcement }: TakeArguments): void {
-    const { rate, hits, refund, undoMark, allowSurplus = false, settles } = item;
+    const { rate, hits, refund, undoMark, settles } = item;
     const holds = placeableHold(item);
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
     const following =
       (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) +
       (calendar === undefined ? 0 : CALENDAR_FOLLOWS) +
-      (holds === undefined ? 0 : HOLD_FOLLOWS) +
-      (settles === undefined ? 0 : SETTLEMENT_FOLLOWS);
-    const undoes = undoMark !== undefined || settles !== undefined;
-    const refundKind = undoes ? UNDO : allowSurplus ? SURPLUS : REFUND;
-    const what = charge ? CHARGE : refund ? refundKind : hits === 0 ? PEEK : TAKE;
+      (holds === undefined && settles !== 'oldest' ? 0 : HOLD_FOLLOWS) +
+      (settles === undefined || settles === 'oldest' ? 0 : SETTLEMENT_FOLLOWS);
+    const what = kindOf(item);
     args.push(String(what + following), ENFORCEMENT[enforcement]);
     if (rate.kind === 'concurrency') {
       // A limit without slots denies the take, and does not count its slots.
@@ -154,7 +152,8 @@ export class TakeArgumentTable {
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
       if (charge || refund) {
-        const charged = rate.chargedHits(hits);
+        // The script multiplies the cost of one hit of the oldest hold.
+        const charged = what === OLDEST ? 1 : rate.chargedHits(hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
         // A peek tests for one more token.
@@ -164,16 +163,31 @@ export class TakeArgumentTable {
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
     if (holds !== undefined) args.push(String(holds.lifetimeMillis), String(hits));
-    if (settles !== undefined) {
+    if (settles === 'oldest') args.push(String(hits), String(maxChargedHits(rate)));
+    else if (settles !== undefined) {
       const { lifetimeMillis, amount, fullMicros } = settles;
       args.push(String(lifetimeMillis), String(amount), String(fullMicros));
       args.push(String(settlementOf(item, settles, 0).fullMicros ?? 0));
     }
-    if (what === UNDO || what === SURPLUS) args.push(String(maxSurplusOf(rate)));
+    if (what >= UNDO) args.push(String(maxSurplusOf(rate)));
     if (what === UNDO && settles === undefined) args.push(String(undoMark));
     if (calendar === undefined) return;
     for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
   }
+}
+
+/** Returns the kind of an item. */
+function kindOf({ rate, hits, refund, undoMark, allowSurplus, settles }: TakeItem): number {
+  if (settles === 'oldest') return OLDEST;
+  if (isCharge(rate, hits, refund)) return CHARGE;
+  if (!refund) return hits === 0 ? PEEK : TAKE;
+  if (undoMark !== undefined || settles !== undefined) return UNDO;
+  return allowSurplus === true ? SURPLUS : REFUND;
+}
+
+/** Returns the maximum number of hits of a charge or refund that change a bucket. */
+function maxChargedHits(rate: Rate): number {
+  return rate.kind === 'token_bucket' ? rate.chargedHits(Number.MAX_SAFE_INTEGER) : Number.MAX_SAFE_INTEGER;
 }
 
 /** Returns the maximum surplus, in whole microseconds, or in hits of a window. */
@@ -193,8 +207,16 @@ function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): 
     ask.undoMark === item.undoMark &&
     ask.allowSurplus === item.allowSurplus &&
     ask.holds?.lifetimeMillis === item.holds?.lifetimeMillis &&
-    ask.settles?.lifetimeMillis === item.settles?.lifetimeMillis &&
-    ask.settles?.amount === item.settles?.amount &&
-    ask.settles?.fullMicros === item.settles?.fullMicros
+    settlesSame(ask.settles, item.settles)
+  );
+}
+
+/** Returns whether two settlements differ at most in the ids of their holds. */
+function settlesSame(one: SettledHold | undefined, other: SettledHold | undefined): boolean {
+  if (one === other) return true;
+  if (one === undefined || other === undefined || one === 'oldest' || other === 'oldest') return false;
+  const { lifetimeMillis, amount, fullMicros } = one;
+  return (
+    lifetimeMillis === other.lifetimeMillis && amount === other.amount && fullMicros === other.fullMicros
   );
 }

@@ -16,7 +16,7 @@ import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { ClusterBench } from '../../support/limiter/cluster-bench.js';
-import { newHoldId, settlementItem } from '../../support/limiter/hold-items.js';
+import { newHoldId, oldestItem, settlementItem } from '../../support/limiter/hold-items.js';
 import { HoldModel } from '../../support/limiter/hold-model.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { redisBenches, type TestBench } from '../../support/limiter/test-stores.js';
@@ -32,7 +32,14 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   unpaid: [tokenBucketRate(50, 50, 1_000_000, 0, Infinity)],
   window: [windowRate('minute', 100, { allOrNothing: true })],
   owing: [windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity })],
+  // The cost of its hits needs more than 53 bits.
+  huge: [
+    tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity),
+    tokenBucketRate(0xffff_fffe, 0xfff0_fff1, 86_399_999_999, 0xf000_0001, Infinity),
+  ],
 };
+/** Factor of the hits of a rate. */
+const FACTORS: Readonly<Record<string, number>> = { huge: 71_582_789 };
 const NAMES = Object.keys(RATES);
 const LIFETIMES_MS = [1, 2000, 30_000, 400_000];
 
@@ -66,6 +73,12 @@ const step = fc.oneof(
     forged: fc.constantFrom(undefined, undefined, undefined, 'id', 'amount', 'fullMicros', 'lifetimeMillis'),
   }),
   fc.record({
+    kind: fc.constant('end' as const),
+    name: fc.constantFrom(...NAMES.filter((name) => name !== 'slots')),
+    used: fc.oneof(fc.integer({ min: 1, max: 120 }), fc.constant(Number.MAX_SAFE_INTEGER)),
+    rate: fc.nat(),
+  }),
+  fc.record({
     kind: fc.constant('wait' as const),
     micros: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.integer({ min: 0, max: 90_000_000 })),
   }),
@@ -87,7 +100,7 @@ function rateOf(name: string, at: number): Rate {
 function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
   return asked.map(({ name, hits, lifetime, enforcement, rate }) => {
     const key = `run ${run} ${name}${enforcement === 'candidate' ? ' candidate' : ''}`;
-    const slots = name === 'slots' ? hits % 5 : hits;
+    const slots = name === 'slots' ? hits % 5 : hits * (FACTORS[name] ?? 1);
     const base = {
       key,
       tagLength: `run ${run} `.length,
@@ -141,7 +154,12 @@ describe.each(benches)('holds on $name', (bench) => {
           }
           let items: TakeItem[];
           if (one.kind === 'start') items = itemsOf(one.items);
-          else {
+          else if (one.kind === 'end') {
+            const { name, used, rate } = one;
+            const [taken] = itemsOf([{ name, hits: 0, rate, lifetime: 0, enforcement: 'enforce' }]);
+            const hits = Math.min(used * (FACTORS[name] ?? 1), Number.MAX_SAFE_INTEGER);
+            items = [oldestItem(taken as TakeItem, hits)];
+          } else {
             if (placed.length === 0) continue;
             const chosen = placed[one.which % placed.length] as Placed;
             // A larger number of slots would also settle the hold; it gives back only slots that exist.

@@ -41,3 +41,9 @@ export function settlementItem(
     settles: { ...holds, amount, fullMicros },
   };
 }
+
+/** Returns the item that settles the oldest hold of a bucket with `used` hits, as the service sends it. */
+export function oldestItem({ key, tagLength, rate }: TakeItem, used: number): TakeItem {
+  const common = { key, tagLength, rate: settlingRate(rate), refund: false };
+  return { ...common, hits: used, enforcement: 'observe', settles: 'oldest' };
+}

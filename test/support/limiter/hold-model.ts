@@ -1,10 +1,11 @@
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { deniesRequest } from '../../../src/limiter/decide.js';
-import type { Settlement } from '../../../src/limiter/holds/hold.js';
+import type { SettledHold } from '../../../src/limiter/holds/hold.js';
 import { expectEqual } from '../assert/quick-expect.js';
 
 /** A hold in the model. */
 interface ModelHold {
+  readonly id: string;
   readonly key: string;
   readonly hits: number;
   readonly lifetimeMillis: number;
@@ -27,6 +28,7 @@ export class HoldModel {
   check(items: readonly TakeItem[], found: readonly TakeOutcome[], nowMicros: number): void {
     for (const { key } of items) this.#levels.delete(`${key} slots`);
     const before = new Map(this.#levels);
+    const settled = items.map(({ key, settles }) => settles && this.#find(settles, key, nowMicros));
     const limited = items.map((item, i) => this.#apply(item, nowMicros) ?? (found[i] as TakeOutcome).limited);
     const denied = deniesRequest(
       items,
@@ -34,26 +36,28 @@ export class HoldModel {
     );
     if (denied) this.#levels = before;
     const effects = items.map(({ key, rate, hits, holds, settles }, i) => {
-      if (settles !== undefined) return this.#find(settles, key, nowMicros) ? 'settled' : 'unknown';
+      if (settles !== undefined) return settled[i] === undefined ? 'unknown' : 'settled';
       if (holds === undefined || denied || (limited[i] && rate.kind !== 'concurrency')) return undefined;
       const { id, lifetimeMillis } = holds;
       const { fullMicros = 0 } = found[i] as TakeOutcome;
       const endMicros = nowMicros + 1000 * lifetimeMillis;
-      this.#holds.set(id, { key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros, endMicros });
+      this.#holds.set(id, { id, key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros, endMicros });
       return 'placed';
     });
-    items.forEach(({ settles }, i) => {
-      if (settles !== undefined && effects[i] === 'settled') this.#holds.delete(settles.id);
-    });
+    for (const hold of settled) if (hold !== undefined) this.#holds.delete(hold.id);
     expectEqual(
-      found.map(({ limited: isLimited, hold }) => ({ isLimited, hold })),
-      items.map((_, i) => ({ isLimited: limited[i], hold: effects[i] })),
+      found.map(({ limited: isLimited, hold, heldHits }) => ({ isLimited, hold, heldHits })),
+      items.map(({ settles }, i) => {
+        const heldHits = settles === 'oldest' ? settled[i]?.hits : undefined;
+        return { isLimited: limited[i], hold: effects[i], heldHits };
+      }),
     );
   }
 
   /** Applies an item. Returns whether it is limited; undefined if the model does not cover its rate. */
   #apply(item: TakeItem, nowMicros: number): boolean | undefined {
-    const { key, rate, hits, settles } = item;
+    const { key, rate, settles } = item;
+    let { hits, refund } = item;
     const hold = settles === undefined ? undefined : this.#find(settles, key, nowMicros);
     if (rate.kind === 'concurrency') {
       let inFlight = 0;
@@ -65,12 +69,16 @@ export class HoldModel {
     if (!isCovered) return undefined;
     if (settles !== undefined && hold === undefined) return false;
     const isStart = settles === undefined;
+    if (settles === 'oldest' && hold !== undefined) {
+      refund = hits <= hold.hits;
+      hits = Math.abs(hits - hold.hits);
+    }
     if (rate.kind === 'window') {
       const window = `${key} ${rate.startOf(nowMicros)}`;
       const count = this.#levels.get(window) ?? 0;
       if (isStart && count + hits > rate.requestsPerUnit) return true;
       const isCurrent = hold === undefined || rate.startOf(hold.takenMicros) === rate.startOf(nowMicros);
-      const change = item.refund ? -hits : Math.min(hits, rate.requestsPerUnit - count);
+      const change = refund ? -hits : Math.min(hits, rate.requestsPerUnit - count);
       if (isCurrent) this.#levels.set(window, Math.max(0, count + change));
       return false;
     }
@@ -78,9 +86,9 @@ export class HoldModel {
     const full = Math.max(nowMicros, this.#levels.get(key) ?? 0);
     const cost = hits * rate.p;
     if (isStart && full + Math.max(1, hits) * rate.p > nowMicros + rate.fillWhole) return true;
-    if (!item.refund) this.#levels.set(key, Math.min(full + cost, nowMicros + rate.debtWhole));
+    if (!refund) this.#levels.set(key, Math.min(full + cost, nowMicros + rate.debtWhole));
     else if (hold !== undefined && (rate.maxDebt === 0 || full < hold.takenMicros + rate.debtWhole)) {
-      const refillsAtMicros = (settles?.fullMicros ?? 0) + hold.hits * rate.p;
+      const refillsAtMicros = hold.fullMicros + hold.hits * rate.p;
       const back = Math.min(cost, Math.max(0, refillsAtMicros - nowMicros));
       this.#levels.set(key, Math.max(nowMicros, full - back));
     }
@@ -95,7 +103,11 @@ export class HoldModel {
     return earlier + Math.max(1, hits);
   }
 
-  #find(settles: Settlement, key: string, nowMicros: number): ModelHold | undefined {
+  #find(settles: SettledHold, key: string, nowMicros: number): ModelHold | undefined {
+    if (settles === 'oldest') {
+      const own = [...this.#holds.values()].filter((one) => one.key === key && one.endMicros > nowMicros);
+      return own.sort((one, other) => one.endMicros - other.endMicros)[0];
+    }
     const hold = this.#holds.get(settles.id);
     if (hold === undefined || hold.key !== key || hold.endMicros <= nowMicros) return undefined;
     const { amount, lifetimeMillis, fullMicros } = settles;

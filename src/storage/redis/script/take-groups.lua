@@ -68,6 +68,27 @@ local function takeTokens(k, ask, i)
   return false
 end
 
+-- Returns the cost of `hits`, at most 2^33, in whole microseconds and a carry, given the cost of 1 hit. Multiplies in two parts, so that
+-- all products stay below 2^53: the carry of 1 hit is less than the unit, which is less than 2^32.
+local function costOf(ask, hits)
+  local high = floor(hits / 65536) * ask.hitCarry
+  local low = high % ask.unit * 65536 + hits % 65536 * ask.hitCarry
+  return hits * ask.hitCost + floor(high / ask.unit) * 65536 + floor(low / ask.unit), low % ask.unit
+end
+
+-- Turns an ask into the refund or the charge that settles a hold of `held` hits; settlementOf and correctionOf in TypeScript.
+local function correct(ask, held, full)
+  local used, most = ask.lifetime, ask.held
+  ask.what = used > held and 3 or 2
+  local hits = min(math.abs(used - held), most)
+  if ask.unit < 0 then
+    ask.cost = hits
+  else
+    ask.cost, ask.costCarry = costOf(ask, hits)
+    if used <= held then ask.fullAfter = full + costOf(ask, used) end
+  end
+end
+
 local function countHits(k, ask, hits, i)
   fullAt[i] = 0
   if ask.settles then ask.mark = inSameWindow(takenAt[i], ask) and ask.start or -1 end
@@ -222,7 +243,13 @@ local function group(ks, items, count, holds)
     end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
-    if ask.settles then
+    if ask.isOldest then
+      local held, full
+      takenAt[i], held, full = settleOldest(holds[i].set)
+      correct(ask, held, full)
+      reply[filled + 1], reply[filled + 2], reply[filled + 3] = takenAt[i], held, full
+      filled = filled + 3
+    elseif ask.settles then
       takenAt[i], removed[i] = settle(holds[i].set, holds[i].id, ask.unit, ask.held, ask.lifetime, ask.full)
       filled = filled + 1
       reply[filled] = takenAt[i]

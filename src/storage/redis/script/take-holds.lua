@@ -62,3 +62,15 @@ local function settle(h, id, unit, held, lifetime, full)
   return ends - lifetime * 1000, removed
 end
 
+
+-- Removes the hold of a set that expires first. Returns when it was taken, its hits, and the time at which the bucket would have been full
+-- without it; or -1, 0 and 0 without a hold.
+local function settleOldest(h)
+  local found = call('ZRANGEBYSCORE', KEYS[h], '(' .. format(D, expired), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local member = found[1]
+  if not member then return -1, 0, 0 end
+  call('ZREM', KEYS[h], member)
+  if #member < 27 then return -1, 0, 0 end
+  local _, _, held, lifetime, full = struct.unpack('>I6I6I4I4I7', member)
+  return tonumber(found[2]) - lifetime * 1000, held, full
+end

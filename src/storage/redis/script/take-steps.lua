@@ -155,10 +155,12 @@ while argument <= #ARGV do
   end
   if flags >= 4 then
     ask.lifetime, ask.held = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
-    ask.hasHold, ask.settles = true, flags >= 8
+    ask.hasHold, ask.isOldest = true, ask.what == 6
+    ask.settles = flags >= 8 or ask.isOldest
+    ask.hitCost, ask.hitCarry = ask.cost, ask.costCarry
     argument = argument + 2
   end
-  if ask.settles then
+  if flags >= 8 then
     ask.full, ask.fullAfter = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
     argument = argument + 2
   end

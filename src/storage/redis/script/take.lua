@@ -18,26 +18,26 @@
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item. For an item with
 --                              a hold or a settlement, then the key of the set of holds, and the 24 hexadecimal digits of the hold.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
---              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus;
---                          runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows, plus 40 if a hold
+--              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus,
+--                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows, plus 40 if a hold
 --                          follows, plus 80 if a settlement follows.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
 --                          Limit on concurrent requests: 0.
 --              fill        whole microseconds in which an empty bucket fills; limit of a window; maximum number of concurrent requests
 --              fillCarry   its carry in 1/q microseconds. Window: 1 if it never counts the hits of denied requests, else 0.
---              cost        whole microseconds that the hits cost, for a peek those of 1 token; hits on a window
+--              cost        whole microseconds that the hits cost, for a peek and `what` 6 those of 1 token; hits on a window
 --              costCarry   its carry; 0
 --            debt, if the rate has one (never in a run on a window):
 --              whole       whole microseconds in which a bucket fills from its maximum debt; maximum count of a window
 --              carry       its carry; 0
---            hold: its lifetime in milliseconds, and its hits
+--            hold: its lifetime in milliseconds, and its hits. For `what` 6: the use, and the maximum number of hits that change the bucket
 --            settlement:
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
 --              full        time at which the bucket would have been full without the hold; 0 for a window
 --              fullAfter   time at which it would have been full if only the use had been taken; 0 for a window
---            over, for `what` 4 and 5: the maximum surplus, in whole microseconds, or in hits of a window
+--            over, for `what` 4 to 6: the maximum surplus, in whole microseconds, or in hits of a window
 --            mark, for `what` 4 without a settlement: TakeOutcome.undoMark
 --            calendar, 5 numbers: the boundaries of four successive windows; the second window contains the caller's estimated time
 -- Reply   The error NOTIME if this Redis does not let scripts read the time; the script has then changed nothing. Otherwise a flat list
@@ -48,7 +48,7 @@
 --         a longer run: the number of requests that were not limited, which are the first ones, and the state that the first one found
 --         a group: for each item the state found, as three numbers: unit (0 if nothing is stored), time at which the bucket is full, and
 --         carry; or unit, start and count; or 0, 0 and the slots in use. For a settlement, a fourth number follows: the time at which the
---         hold was taken, or -1 if there is no such hold.
+--         hold was taken, or -1 if there is no such hold. For `what` 6, the hits of the hold and its `full` follow.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
 --         reply is PAST_FULL - state, and the caller computes whether the request was limited.

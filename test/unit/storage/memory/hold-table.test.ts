@@ -4,10 +4,11 @@ import { turn } from '../../../../src/runtime/turns.js';
 import { HoldId, HoldRecords } from '../../../../src/storage/memory/hold-records.js';
 import { HoldTable } from '../../../../src/storage/memory/hold-table.js';
 import { newHoldId } from '../../../support/limiter/hold-items.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
 /** Bytes of one hold, and of the set with a key of one character. */
 const HOLD = 64;
-const SET = 162;
+const SET = 290;
 const MINUTE = 60_000;
 
 let nowMicros: number;
@@ -37,9 +38,9 @@ describe('a hold', () => {
   test('is found with all of its values only', () => {
     const table = newTable();
     const hold = order();
-    table.add('a', hold, 7, 900, 5000);
+    table.add('a', hold, 7, nowMicros, 5000);
     const exact = settlement(hold, 7, 5000);
-    expect(table.takenMicrosOf('a', exact)).toBe(900);
+    expect(table.takenMicrosOf('a', exact)).toBe(1_000_000);
     for (const changed of [
       { ...exact, id: newHoldId() },
       { ...exact, amount: 8 },
@@ -57,8 +58,8 @@ describe('a hold', () => {
   test('keeps the largest hits and lifetime', () => {
     const table = newTable();
     const hold = order(0xffff_ffff);
-    table.add('a', hold, 0xffff_ffff, 900, 2 ** 52);
-    expect(table.takenMicrosOf('a', settlement(hold, 0xffff_ffff, 2 ** 52))).toBe(900);
+    table.add('a', hold, 0xffff_ffff, nowMicros, 2 ** 52);
+    expect(table.takenMicrosOf('a', settlement(hold, 0xffff_ffff, 2 ** 52))).toBe(1_000_000);
     expect(table.takenMicrosOf('a', settlement(hold, 0xffff_fffe, 2 ** 52))).toBe(-1);
   });
 
@@ -107,6 +108,71 @@ describe('a hold', () => {
     table.settle(settlement(hold, 3), 1_000_000_000);
     expect(table.countOf('a')).toBe(1);
     expect(table.takenMicrosOf('a', settlement(hold, 3))).toBe(-1);
+  });
+});
+
+describe('the oldest hold', () => {
+  const oldest = (table: HoldTable) => table.oldestOf('a')?.amount;
+
+  test('is the one that expires first, and has its own values', () => {
+    const table = newTable();
+    expect(table.oldestOf('a')).toBe(undefined);
+    table.settleOldest('a');
+    // A window: the time on its clock is stored, and there is no time at which it is full.
+    table.add('a', order(100), 0xffff_ffff, 5_000_000, 0);
+    expect(table.oldestOf('a')).toEqual({ takenMicros: 5_000_000, amount: 0xffff_ffff, fullMicros: 0 });
+    nowMicros += 10;
+    table.add('a', order(100), 2, nowMicros, 7_000_000);
+    table.add('a', order(20), 3, nowMicros, 8_000_000);
+    table.add('a', order(100), 4, nowMicros, 9_000_000);
+    table.add('b', order(1), 5, nowMicros, 0);
+    expect(table.oldestOf('a')).toEqual({ takenMicros: nowMicros, amount: 3, fullMicros: 8_000_000 });
+    const amounts = Array.from({ length: 5 }, () => {
+      const amount = oldest(table);
+      table.settleOldest('a');
+      return amount;
+    });
+    expect(amounts).toEqual([3, 0xffff_ffff, 2, 4, undefined]);
+    expect([table.countOf('a'), table.countOf('b')]).toEqual([0, 1]);
+  });
+
+  test('is right whichever holds end in between', () => {
+    const table = newTable();
+    const random = seededRandom(5);
+    const any = (count: number) => Math.floor(random() * count);
+    let live: { hold: HoldOrder; amount: number; endMicros: number }[] = [];
+    for (let i = 1; i <= 5000; i++) {
+      nowMicros += any(900);
+      if (i % 50 === 0) table.expire(nowMicros);
+      live = live.filter(({ endMicros }) => endMicros > nowMicros);
+      live.sort((one, other) => one.endMicros - other.endMicros);
+      expect(oldest(table)).toBe(live[0]?.amount);
+      if (any(3) > 0) {
+        const hold = order([20, 30, 40][any(3)]);
+        table.add('a', hold, i, nowMicros, 0);
+        live.push({ hold, amount: i, endMicros: nowMicros + hold.lifetimeMillis * 1000 });
+      } else if (any(2) === 0) {
+        table.settleOldest('a');
+        live.shift();
+      } else {
+        for (const { hold, amount } of live.splice(any(live.length), 1)) {
+          table.settle(settlement(hold, amount));
+        }
+      }
+    }
+  });
+
+  test('is found quickly behind holds that have expired', () => {
+    const table = newTable(1_000_000_000);
+    for (let i = 0; i < 100_000; i++) add(table, 'a', order(10));
+    const late = add(table, 'a', order(20));
+    nowMicros += 15_000;
+    const startMillis = performance.now();
+    for (let i = 0; i < 1000; i++) expect(table.oldestOf('a')?.takenMicros).toBe(1_000_000);
+    expect(performance.now() - startMillis).toBeLessThan(500);
+    table.settle(settlement(late));
+    expect(table.oldestOf('a')).toBe(undefined);
+    expect(table.countOf('a')).toBe(100_000);
   });
 });
 

@@ -1,0 +1,110 @@
+/* Tests the settlement of the oldest hold of a bucket: the arithmetic of the script, and holds in one call. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { TakeItem } from '../../src/limiter/bucket-store.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { MAX_FILL_MICROS } from '../../src/limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
+import { expectEqual } from '../support/assert/quick-expect.js';
+import { holdItem, oldestItem, settlementItem } from '../support/limiter/hold-items.js';
+import { seededRandom } from '../support/limiter/seeded-random.js';
+import { MEMORY } from '../support/limiter/store-options.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
+
+// Starting Redis may take a long time on a busy machine.
+jest.setTimeout(120_000);
+
+const MOST = 0xffff_ffff;
+
+/** Returns random rates, many of them with a large numerator and denominator. */
+function randomRates(count: number): TokenBucketRate[] {
+  const random = seededRandom(31);
+  const any = (most: number) => 1 + Math.floor(random() * most);
+  const rates: TokenBucketRate[] = [];
+  while (rates.length < count) {
+    const maxTokens = any(2) === 1 ? MOST - any(1000) : any(100_000);
+    const tokensPerFill = any(3) > 1 ? MOST - any(100_000) : any(100_000);
+    const intervalMicros = 1000 + any(any(2) === 1 ? 1e6 : 1e14);
+    if ((maxTokens / tokensPerFill) * intervalMicros > MAX_FILL_MICROS / 2) continue;
+    rates.push(tokenBucketRate(maxTokens, tokensPerFill, intervalMicros, 0, Infinity));
+  }
+  return rates;
+}
+
+describe.each(redisBenches())('the oldest hold on $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterEach(() => bench.reset());
+  afterAll(() => bench.stop());
+
+  const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
+
+  test('is settled exactly, whatever the cost of its hits', async () => {
+    const store = await bench.open();
+    const random = seededRandom(32);
+    const upTo = (most: number) => Math.floor(random() * (most + 1));
+    for (const [i, rate] of randomRates(200).entries()) {
+      const key = `bucket ${i}`;
+      const amount = Math.max(1, upTo(rate.maxTokens));
+      const used = i % 2 === 0 ? Math.max(1, upTo(amount)) : Math.max(1, upTo(rate.maxTokens));
+      await takeFrom(store, holdItem(key, rate, { hits: amount }));
+      const [settled] = await takeFrom(store, oldestItem(takeItem(key, rate), used));
+      expectEqual([settled?.hold, settled?.heldHits], ['settled', amount]);
+      const product = BigInt(used) * BigInt(rate.p);
+      const q = BigInt(rate.q);
+      const fullAt = BigInt(bench.clock.wallMicros()) + product / q;
+      expectEqual(await bench.redis.get(redisKey(takeItem(key, rate))), `t1:${fullAt}:${product % q}:${q}`);
+    }
+  });
+
+  test('is settled in a call with other takes, in the order of the calls', async () => {
+    const store = await bench.open();
+    const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
+    const random = seededRandom(7);
+    const any = (count: number) => Math.floor(random() * count);
+    const rates = {
+      bucket: tokenBucketRate(1000, 300, 1_000_000, 200, Infinity),
+      window: windowRate('day', 10_000, { maxDebt: 100, minChargeHits: Infinity }),
+      calendar: windowRate('day', 10_000, { timeZone: 'Europe/Berlin', minChargeHits: Infinity }),
+    };
+    const names = Object.keys(rates) as (keyof typeof rates)[];
+    const ids: TakeItem[] = [];
+    let settled = 0;
+    for (let round = 0; round < 60; round++) {
+      const requests = Array.from({ length: 10 }, (): TakeItem => {
+        const key = names[any(names.length)] as keyof typeof rates;
+        if (any(2) === 0) return oldestItem(takeItem(key, rates[key]), 1 + any(120));
+        return holdItem(key, rates[key], {
+          hits: 1 + any(100),
+          lifetimeMillis: any(2) === 0 ? 9000 : 30_000,
+        });
+      });
+      const expected = requests.map((item) => memory.take([item]));
+      const found = await Promise.all(requests.map((item) => takeFrom(store, item)));
+      expectEqual(found, expected);
+      settled += found.filter(([outcome]) => outcome?.hold === 'settled').length;
+      requests.forEach((item, i) => {
+        if (found[i]?.[0]?.hold === 'placed') ids.push(settlementItem(item, found[i]?.[0] ?? {}));
+      });
+      // A hold can still be settled by its id.
+      const [own] = ids.splice(any(ids.length), 1);
+      if (own !== undefined) expectEqual(await takeFrom(store, own), memory.take([own]));
+      // Callers' clocks may differ by a second, so no hold expires between the two stores.
+      bench.clock.advance(any(100_000));
+    }
+    expect(settled).toBeGreaterThan(100);
+  });
+
+  test('is not looked for among members that are shorter than a reservation', async () => {
+    const store = await bench.open();
+    const rate = tokenBucketRate(100, 10, 1_000_000, 0, Infinity);
+    await bench.redis.zadd(setOf('a'), bench.clock.wallMicros() + 1e9, 'foreign');
+    await takeFrom(store, holdItem('a', rate, { hits: 5 }));
+    const end = () => takeFrom(store, oldestItem(takeItem('a', rate), 3));
+    const both = [(await end())[0]?.hold, (await end())[0]?.hold];
+    expect(both.sort()).toEqual(['settled', 'unknown']);
+    expect(await bench.redis.exists(setOf('a'))).toBe(0);
+  });
+});
