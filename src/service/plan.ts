@@ -20,6 +20,7 @@ import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
+import type { Settlements } from './holds/settlements.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
@@ -57,10 +58,8 @@ export class Decision {
   readonly control: LiveControl | undefined;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
-  /** Whether the descriptor contains a token, and settles its holds instead of meeting limits. */
-  readonly settles: boolean;
-  /** Results of its hold token, for logs and traces. */
-  ends: readonly HoldRecord[] = NO_ENDS;
+  /** Results of the hold token, see {@link Settlements}; undefined for a descriptor without a token. */
+  readonly ends: readonly HoldRecord[] | undefined;
 
   constructor(
     match: Match,
@@ -69,7 +68,7 @@ export class Decision {
     unlimited: boolean,
     control?: LiveControl,
     overridden = false,
-    settles = false,
+    ends?: readonly HoldRecord[],
   ) {
     this.match = match;
     this.takes = takes;
@@ -77,11 +76,10 @@ export class Decision {
     this.unlimited = unlimited;
     this.control = control;
     this.overridden = overridden;
-    this.settles = settles;
+    this.ends = ends;
   }
 }
 
-const NO_ENDS: readonly HoldRecord[] = [];
 const NO_RULES: readonly Rule[] = [];
 
 /** Label of limit overrides in metrics and logs. Callers choose overrides, so all of them share one series. */
@@ -120,6 +118,8 @@ export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: []
 export class RequestContext {
   readonly options: PlanOptions;
   readonly request: RateLimitRequest;
+  /** Settlements of the hold tokens in the request; undefined without tokens. */
+  readonly settlements: Settlements | undefined;
   /** The policy snapshot that decides the request. */
   readonly policy: DomainPolicy;
   readonly caller: Caller;
@@ -156,8 +156,10 @@ export class RequestContext {
     policy: DomainPolicy,
     caller: Caller,
     startMicros: number,
+    settlements?: Settlements,
   ) {
     this.options = options;
+    this.settlements = settlements;
     this.request = request;
     this.policy = policy;
     this.caller = caller;
@@ -292,9 +294,7 @@ export function planDescriptor(
   const unlimited = liveCount > 0 && (rules[0] as Rule).rate === undefined;
   if (liveCount === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
   const takes = new Array<PlannedTake>(liveCount);
-  for (let i = 0; i < liveCount; i++) {
-    takes[i] = takeOfRule(context, descriptor, match, i);
-  }
+  for (let i = 0; i < liveCount; i++) takes[i] = takeOfRule(context, descriptor, match, i);
   return new Decision(match, takes, candidate, false);
 }
 
@@ -328,8 +328,8 @@ function areQuotas(rules: readonly Rule[]): boolean {
  * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, control, overridden, settles } = decision;
-  if (settles) return false;
+  const { match, takes, unlimited, control, overridden, ends } = decision;
+  if (ends !== undefined) return false;
   if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
   return takes.length === 0
     ? quotaMode && !unlimited && match.exceeded === undefined

@@ -4,23 +4,18 @@ import {
   type RateLimitResponse,
   tooManyDescriptors,
 } from '../codec/messages.js';
-import { BrokenInvariant } from '../invariant.js';
-import {
-  type BucketStore,
-  StorageError,
-  type TakeItem,
-  type TakeOutcome,
-  type TakeResult,
-} from '../limiter/bucket-store.js';
+import { StorageError, type TakeOutcome, type TakeResult } from '../limiter/bucket-store.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
+import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
 import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
 import { Holds } from './holds/holds.js';
+import type { Settlements } from './holds/settlements.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
@@ -124,7 +119,7 @@ export class ShouldRateLimit {
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Reply | Promise<Reply> {
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
-    const context = new RequestContext(this.#options, request, policy, caller, startMicros);
+    const context = this.#contextOf(request, policy, { caller, startMicros });
     const steps = this.#inlineSteps.grant();
     const planned = plan(context, steps);
     this.#inlineSteps.spend(stepsSpent(steps));
@@ -152,7 +147,26 @@ export class ShouldRateLimit {
       return response;
     }
     const bad = findBadDescriptor(request.descriptors);
-    return bad === undefined ? policy : this.#refuse(new Refusal('bad_request', bad.message));
+    if (bad === undefined) return policy;
+    this.#settle(request, policy);
+    return this.#refuse(new Refusal('bad_request', bad.message));
+  }
+
+  /**
+   * Starts to settle the holds of the tokens in a request. This comes before all work that may end without a decision,
+   * because Envoy sends a token only once.
+   */
+  #settle(request: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
+    return policy.hasHolds ? this.#holds.settle(request, policy) : undefined;
+  }
+
+  #contextOf(
+    request: RateLimitRequest,
+    policy: DomainPolicy,
+    { caller, startMicros }: Arrival,
+  ): RequestContext {
+    const settlements = this.#settle(request, policy);
+    return new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
   }
 
   async #planInSlices(slicedPlan: SlicedPlan): Promise<Reply> {
@@ -197,18 +211,12 @@ export class ShouldRateLimit {
     return 'planned' in prepared ? this.#takePlanned(prepared, deadline) : prepared;
   }
 
-  *#prepare(
-    large: LargeMessage,
-    { caller, startMicros }: Arrival,
-    steps: number,
-  ): Generator<void, Prepared | Reply> {
+  *#prepare(large: LargeMessage, arrival: Arrival, steps: number): Generator<void, Prepared | Reply> {
     const request = yield* large.decode();
     yield;
-    const policy = this.#policyFor(request, startMicros, caller);
+    const policy = this.#policyFor(request, arrival.startMicros, arrival.caller);
     if (!('match' in policy)) return policy;
-    const slicedPlan = new SlicedPlan(
-      new RequestContext(this.#options, request, policy, caller, startMicros),
-    );
+    const slicedPlan = new SlicedPlan(this.#contextOf(request, policy, arrival));
     return { slicedPlan, planned: yield* slicedPlan.steps(steps) };
   }
 
@@ -251,9 +259,9 @@ export class ShouldRateLimit {
 
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
     // Settlements come first, so that the limits of the same request find what they give back.
-    const settled = context.policy.hasHolds ? this.#holds.settle(context) : undefined;
-    if (settled === undefined) return this.#takeLimits(context, storeDeadlineMicros);
-    return settled.then(() => this.#takeLimits(context, storeDeadlineMicros));
+    const done = context.settlements?.done;
+    if (done === undefined) return this.#takeLimits(context, storeDeadlineMicros);
+    return done.then(() => this.#takeLimits(context, storeDeadlineMicros));
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
@@ -336,13 +344,13 @@ export class ShouldRateLimit {
   #decideWithoutStore(context: RequestContext, error: StorageError): Reply | undefined {
     const { counts } = this.#observation;
     const { takes, policy, decisions } = context;
+    if (policy.hasHolds) this.#holds.abandon(context, error);
     if (error.reason === 'full') {
       // The matched rules are known, and therefore whether they can deny.
       const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
       return this.#undecided.unevaluated(context, 'full', mayDeny ? 'limits' : 'nothing');
     }
     counts.storeError(error.reason);
-    if (policy.hasHolds) this.#holds.abandon(context, error);
     if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
     counts.reference.failed('redis');
     for (const decision of decisions) this.#observation.counted(policy, decision);
@@ -369,26 +377,5 @@ export class ShouldRateLimit {
     const build = () =>
       blockedMicros === undefined ? answer(context) : blockedAnswer(context, blockedMicros);
     return answerInSlices(this.#turns, { context, observation: this.#observation, shared, build });
-  }
-}
-
-/**
- * Calls a store. If the store finds its own state broken, the failure policies answer. `mayWait` is a parameter of
- * {@link BucketStore.take}; `failed` is called before an error is thrown.
- */
-function askStore(
-  store: BucketStore,
-  items: readonly TakeItem[],
-  deadlineMicros: number,
-  connection: unknown,
-  mayWait: boolean,
-  failed: (() => void) | undefined,
-): TakeResult | Promise<TakeResult> {
-  try {
-    return store.take(items, deadlineMicros, connection, mayWait);
-  } catch (error) {
-    if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
-    failed?.();
-    throw error;
   }
 }

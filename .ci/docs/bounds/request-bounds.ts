@@ -11,6 +11,8 @@ import {
   WAIT_WITHOUT_DEADLINE_MICROS,
   WORK_SHARE,
 } from '../../../src/service/caller.js';
+import { MAX_TOKEN_CHARACTERS } from '../../../src/service/holds/hold-token.js';
+import { MAX_WORK_AT_ONCE } from '../../../src/service/holds/holds.js';
 import { MAX_LOGGED_ENTRIES } from '../../../src/service/record/decision-line.js';
 import { SLICE_STEPS } from '../../../src/service/sliced-plan.js';
 import { MAX_CHARACTERS } from '../../../src/shown-text.js';
@@ -63,6 +65,11 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         what: 'limits that match a request, excluding candidates',
         bound: shownSetting('MAX_LIMITS'),
         beyond: 'INVALID_ARGUMENT; weir takes no tokens',
+      },
+      {
+        what: 'slots and reservations that the hold tokens of a request settle at once; characters of these tokens',
+        bound: `${shownCount(MAX_WORK_AT_ONCE)}; ${shownCount(MAX_TOKEN_CHARACTERS)}`,
+        beyond: 'weir settles the rest within seconds; further tokens have no effect',
       },
       {
         what: 'matching work',

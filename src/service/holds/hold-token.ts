@@ -24,8 +24,10 @@ const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG;
 const ID_BYTES = HOLD_ID_DIGITS / 2;
 /** Bytes of a hold before the name of its bucket: flags, rule, id, hits, lifetime, time, tag length, name length. */
 const HEAD_BYTES = 1 + 4 + ID_BYTES + 4 + 4 + 8 + 4 + 4;
-/** Maximum length of a token that is decoded. The names of a thousand buckets of a usual policy fit. */
-const MAX_TOKEN_CHARACTERS = 262_144;
+/**
+ * Maximum length of the tokens of a request that are decoded. The names of a thousand buckets of a usual policy fit.
+ */
+export const MAX_TOKEN_CHARACTERS = 262_144;
 
 /** Encodes the holds of one request as a text of URL-safe characters (RFC 4648 section 5). */
 export function encodeToken(holds: readonly TokenHold[]): string {

@@ -1,4 +1,4 @@
-import type { Descriptor } from '../../codec/messages.js';
+import type { Descriptor, RateLimitRequest } from '../../codec/messages.js';
 import {
   type BucketStore,
   type LocalStore,
@@ -6,19 +6,29 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
+import type { AnswerOptions } from '../answer/answer-options.js';
+import { askStore } from '../ask-store.js';
 import type { HoldCounts } from '../decision-observer.js';
-import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { digestOf, heldRuleOf } from './held-rules.js';
-import { decodeToken, encodeToken, type TokenHold } from './hold-token.js';
+import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds } from './late-ends.js';
-import { type HoldEnd, holdEnd } from './settle.js';
+import { type HoldEnd, holdEnd, workOf } from './settle.js';
+import type { Settlements } from './settlements.js';
 
-/** The use that a request reports with a token, and the first descriptor with the token. */
+/**
+ * Maximum work of the settlements that one request sends at once, see {@link workOf}. The holds of one request never
+ * have more slots.
+ */
+export const MAX_WORK_AT_ONCE = MAX_SLOTS_PER_ITEM;
+
+/** The use that a request reports with a token, and the results of the token. */
 interface TokenUse {
   readonly used: number | undefined;
-  readonly decision: Decision;
+  readonly records: HoldRecord[];
 }
 
 /** Dependencies of {@link Holds}. */
@@ -27,6 +37,7 @@ export interface HoldsOptions {
   readonly local: LocalStore;
   readonly clock: Clock;
   readonly counts: HoldCounts;
+  readonly answers: Pick<AnswerOptions, 'holdNames'>;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -46,30 +57,24 @@ export class Holds {
   }
 
   /**
-   * Settles the holds of the descriptors that contain a token. Descriptors with the same token are one settlement, and
-   * the hits of the first one that has its own are the use. Resolves when the store has answered or failed. A
-   * settlement that failed is tried again until its hold expires.
+   * Settles the holds of the tokens in a request, also if the request is refused later. Descriptors with the same token
+   * are one settlement, and the hits of the first one that has its own are the use. A settlement that failed is tried
+   * again until its hold expires. Returns undefined if the request has no token.
    */
-  settle(context: RequestContext): Promise<void> | undefined {
-    const { policy } = context;
-    const running: Promise<void>[] = [];
-    for (const [token, { used, decision }] of this.#usesOf(context)) {
-      const holds = decodeToken(token);
-      if (holds === undefined) {
-        this.#options.counts.unsettled(policy.domain, 'malformed');
-        record(decision, { event: 'malformed' });
-        continue;
-      }
-      for (const hold of holds) {
-        const held = heldRuleOf(policy, hold);
-        if (held !== undefined) this.#end(policy.domain, holdEnd(held, hold, used), decision, running);
-        else {
-          this.#options.counts.unsettled(policy.domain, 'unknown');
-          record(decision, { event: 'unknown' });
-        }
-      }
+  settle({ descriptors }: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
+    const ends = new Map<Descriptor, HoldRecord[]>();
+    const uses = new Map<string, TokenUse>();
+    for (const descriptor of descriptors) {
+      const token = this.#tokenOf(descriptor);
+      if (token === undefined) continue;
+      const known = uses.get(token);
+      const records = known?.records ?? [];
+      uses.set(token, { used: known?.used ?? descriptor.hitsAddend, records });
+      ends.set(descriptor, known === undefined ? records : (ends.get(descriptor) ?? []));
     }
-    return running.length === 0 ? undefined : Promise.all(running).then(() => {});
+    if (uses.size === 0) return undefined;
+    const running = this.#settleUses(uses, policy);
+    return { ends, done: running.length === 0 ? undefined : Promise.all(running).then(() => {}) };
   }
 
   /**
@@ -88,38 +93,64 @@ export class Holds {
   }
 
   /**
-   * Ends the slots of a request that got no answer from the store, because the store may have placed them. The caller
-   * gets no token. Reservations expire, because only the store knows all of their values.
+   * Ends the holds of a request that got no answer from the store, because the store may have placed them. The caller
+   * gets no token. The holds of token buckets expire, because only the store knows all of their values.
    */
   abandon(context: RequestContext, error: StorageError): void {
     if (error.unsent) return;
     for (const take of context.takes) {
-      if (take.rate.kind !== 'concurrency') continue;
+      if (take.rate.kind === 'token_bucket') continue;
       const hold = tokenHold(take, false);
       const held = hold && heldRuleOf(context.policy, hold);
       if (hold !== undefined && held !== undefined) this.#late.add(holdEnd(held, hold, 0));
     }
   }
 
-  /** Returns the uses by token, in the order of the descriptors. */
-  #usesOf({ decisions, request, options }: RequestContext): ReadonlyMap<string, TokenUse> {
-    const uses = new Map<string, TokenUse>();
-    for (let i = 0; i < decisions.length; i++) {
-      const decision = decisions[i] as Decision;
-      if (!decision.settles) continue;
-      const { entries, hitsAddend } = request.descriptors[i] as Descriptor;
-      const token = entries.find(({ key }) => key === options.answers.holdNames.entry)?.value ?? '';
-      const known = uses.get(token);
-      uses.set(token, { used: known?.used ?? hitsAddend, decision: known?.decision ?? decision });
-    }
-    return uses;
+  /** Returns the token of a descriptor. */
+  #tokenOf({ entries }: Descriptor): string | undefined {
+    const { entry } = this.#options.answers.holdNames;
+    return entries.find(({ key }) => key === entry)?.value;
   }
 
-  #end(domain: string, end: HoldEnd, decision: Decision, running: Promise<void>[]): void {
+  /** Settles the holds of tokens. Returns a promise for each answer that the request waits for. */
+  #settleUses(uses: ReadonlyMap<string, TokenUse>, policy: DomainPolicy): readonly Promise<void>[] {
+    const { counts } = this.#options;
+    const { domain } = policy;
+    const running: Promise<void>[] = [];
+    let characters = 0;
+    let work = 0;
+    for (const [token, { used, records }] of uses) {
+      characters += token.length;
+      const holds = characters > MAX_TOKEN_CHARACTERS ? undefined : decodeToken(token);
+      if (holds === undefined) {
+        counts.unsettled(domain, 'malformed');
+        record(records, { event: 'malformed' });
+        continue;
+      }
+      for (const hold of holds) {
+        const held = heldRuleOf(policy, hold);
+        if (held === undefined) {
+          counts.unsettled(domain, 'unknown');
+          record(records, { event: 'unknown' });
+          continue;
+        }
+        const end = holdEnd(held, hold, used);
+        work += workOf(end);
+        if (work <= MAX_WORK_AT_ONCE) this.#end(domain, end, records, running);
+        else {
+          this.#late.defer(end, this.#notingLate(domain, end));
+          record(records, { event: 'waiting', rule: held.rule.path, hits: hold.amount, used: end.used });
+        }
+      }
+    }
+    return running;
+  }
+
+  #end(domain: string, end: HoldEnd, records: HoldRecord[], running: Promise<void>[]): void {
     const result = this.#send(end);
     const note = (known: TakeResult): void => {
       this.#note(domain, end, known);
-      record(decision, endRecord(end, known));
+      record(records, endRecord(end, known));
     };
     if (result instanceof Promise) running.push(result.then(note));
     else note(result);
@@ -128,13 +159,17 @@ export class Holds {
   #note(domain: string, end: HoldEnd, result: TakeResult): void {
     const { counts } = this.#options;
     const { hold, held, used } = end;
-    if (result instanceof StorageError) {
-      this.#late.add(end, (later) => {
-        if (later === undefined) counts.lost(domain, held.rule.path);
-        else this.#note(domain, end, later);
-      });
-    } else if (result[0]?.hold === 'settled') counts.settled(domain, held.rule.path, hold.amount, used);
+    if (result instanceof StorageError) this.#late.add(end, this.#notingLate(domain, end));
+    else if (result[0]?.hold === 'settled') counts.settled(domain, held.rule.path, hold.amount, used);
     else counts.unsettled(domain, 'unknown');
+  }
+
+  /** Returns the function that counts the result of a settlement that no request waits for. */
+  #notingLate(domain: string, end: HoldEnd): (result: TakeResult | undefined) => void {
+    return (result) => {
+      if (result === undefined) this.#options.counts.lost(domain, end.held.rule.path);
+      else this.#note(domain, end, result);
+    };
   }
 
   /** Gives back the holds of a request whose caller is gone. */
@@ -154,14 +189,15 @@ export class Holds {
 
   #send({ item, hold, held }: HoldEnd): TakeResult | Promise<TakeResult> {
     const { store, local, clock, storeTimeoutMicros } = this.#options;
-    if (hold.isLocal) return local.take([{ ...item, onStoreFailure: held.rule.onStoreFailure }]);
-    return store.take([item], clock.monotonicMicros() + storeTimeoutMicros);
+    const deadlineMicros = clock.monotonicMicros() + storeTimeoutMicros;
+    if (!hold.isLocal) return askStore(store, [item], deadlineMicros);
+    return askStore(local, [{ ...item, onStoreFailure: held.rule.onStoreFailure }], deadlineMicros);
   }
 }
 
 /** Records the result of a token for a hold. */
-function record(decision: Decision, end: HoldRecord): void {
-  if (decision.ends.length < MAX_RECORDED_HOLDS) decision.ends = [...decision.ends, end];
+function record(records: HoldRecord[], end: HoldRecord): void {
+  if (records.length < MAX_RECORDED_HOLDS) records.push(end);
 }
 
 function endRecord({ hold, held, used }: HoldEnd, result: TakeResult): HoldRecord {

@@ -1,13 +1,16 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';
-import type { HoldEnd } from './settle.js';
+import { type HoldEnd, workOf } from './settle.js';
 
 /** Maximum number of ends that are sent or wait. Further ones are lost, and their holds expire. */
 const MAX_ENDS = 10_000;
-/** Maximum number of ends that are repeated at once, and the pause before the next ones, in milliseconds. */
-const MAX_REPEATED = 256;
-const REPEAT_PAUSE_MS = 10;
+/**
+ * Maximum work of the ends that are sent after a pause, see {@link workOf}, and the pause before the next ones, in
+ * milliseconds. A single end may be more work.
+ */
+const MAX_WORK_AFTER_PAUSE = 256;
+const PAUSE_MS = 10;
 
 /** Receives the result of an end, or undefined if it was given up. */
 type Noted = (result: TakeResult | undefined) => void;
@@ -27,8 +30,8 @@ interface LateEnd {
 export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
-  /** Ends that failed, in the order in which they are repeated. */
-  readonly #failed = new Set<LateEnd>();
+  /** Ends that failed or were deferred, in the order in which they are sent. */
+  readonly #waiting = new Set<LateEnd>();
   readonly #pauses = new BackOff({ initialMs: 100, maxMs: 5000 });
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -41,12 +44,29 @@ export class LateEnds {
 
   /** Sends an end, and repeats it if it fails. */
   add(end: HoldEnd, noted?: Noted): void {
-    if (this.#sent + this.#failed.size >= MAX_ENDS) {
+    const late = this.#lateEndOf(end, noted);
+    if (late !== undefined) void this.#try(late);
+  }
+
+  /** Like {@link add}, but sends the end after those that wait, so slowly that they delay no caller. */
+  defer(end: HoldEnd, noted?: Noted): void {
+    const late = this.#lateEndOf(end, noted);
+    if (late === undefined) return;
+    this.#waiting.add(late);
+    this.#timer ??= this.#timerOf(PAUSE_MS);
+  }
+
+  /** Returns undefined if there are too many ends. */
+  #lateEndOf(end: HoldEnd, noted: Noted | undefined): LateEnd | undefined {
+    if (this.#sent + this.#waiting.size >= MAX_ENDS) {
       noted?.(undefined);
-      return;
+      return undefined;
     }
-    const untilMicros = this.#clock.monotonicMicros() + end.hold.lifetimeMillis * 1000;
-    void this.#try({ end, untilMicros, noted });
+    return { end, untilMicros: this.#clock.monotonicMicros() + end.hold.lifetimeMillis * 1000, noted };
+  }
+
+  #timerOf(pauseMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#sendWaiting(), pauseMs).unref();
   }
 
   async #try(late: LateEnd): Promise<void> {
@@ -54,24 +74,28 @@ export class LateEnds {
     const result = await this.#send(late.end);
     this.#sent--;
     if (result instanceof StorageError) {
-      this.#failed.add(late);
-      this.#timer ??= setTimeout(() => this.#repeat(), this.#pauses.next()).unref();
+      this.#waiting.add(late);
+      this.#timer ??= this.#timerOf(this.#pauses.next());
       return;
     }
     this.#pauses.reset();
     late.noted?.(result);
   }
 
-  #repeat(): void {
+  #sendWaiting(): void {
     this.#timer = undefined;
     const nowMicros = this.#clock.monotonicMicros();
-    let repeated = 0;
-    for (const late of [...this.#failed]) {
-      if (late.untilMicros > nowMicros && repeated++ >= MAX_REPEATED) break;
-      this.#failed.delete(late);
-      if (late.untilMicros > nowMicros) void this.#try(late);
-      else late.noted?.(undefined);
+    let work = 0;
+    for (const late of this.#waiting) {
+      const isExpired = late.untilMicros <= nowMicros;
+      if (!isExpired && work >= MAX_WORK_AFTER_PAUSE) break;
+      this.#waiting.delete(late);
+      if (isExpired) late.noted?.(undefined);
+      else {
+        work += workOf(late.end);
+        void this.#try(late);
+      }
     }
-    if (this.#failed.size > 0) this.#timer = setTimeout(() => this.#repeat(), REPEAT_PAUSE_MS).unref();
+    if (this.#waiting.size > 0) this.#timer = this.#timerOf(PAUSE_MS);
   }
 }

@@ -1,4 +1,5 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
+import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import type { HeldRule } from './held-rules.js';
 import type { TokenHold } from './hold-token.js';
 
@@ -9,6 +10,11 @@ export interface HoldEnd {
   readonly held: HeldRule;
   /** Hits that were used; undefined if that is unknown. For a limit on concurrent requests, its slots. */
   readonly used: number | undefined;
+}
+
+/** Returns the work of an end for the store, as a number of slots or reservations. */
+export function workOf({ item, hold }: HoldEnd): number {
+  return item.rate.kind === 'concurrency' ? Math.min(hold.amount, MAX_SLOTS_PER_ITEM) : 1;
 }
 
 /**

@@ -16,15 +16,16 @@ const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
  * domains with holds have tokens.
  */
 export function settlementDecision(
-  { policy, options }: RequestContext,
-  { entries }: Descriptor,
+  { policy, options, settlements }: RequestContext,
+  descriptor: Descriptor,
 ): Decision | undefined {
-  if (!policy.hasHolds) return undefined;
+  const ends = settlements?.ends.get(descriptor);
+  if (ends === undefined) return undefined;
+  const { entries } = descriptor;
   const { entry } = options.answers.holdNames;
-  if (!entries.some(({ key }) => key === entry)) return undefined;
   const { phase, onStoreFailure } = policy;
   // Logs need not contain the token, which is long.
   const shown = entries.map((one) => (one.key === entry ? { key: entry, value: '[hold token]' } : one));
   const match = { ...NO_MATCH, phase, onStoreFailure, entries: shown };
-  return new Decision(match, NO_TAKES, undefined, false, undefined, false, true);
+  return new Decision(match, NO_TAKES, undefined, false, undefined, false, ends);
 }

@@ -87,7 +87,11 @@ export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDeci
   return {
     rule,
     unmatched:
-      rule !== '' || decision.settles ? undefined : match.exceeded === undefined ? 'entries' : 'work',
+      rule !== '' || decision.ends !== undefined
+        ? undefined
+        : match.exceeded === undefined
+          ? 'entries'
+          : 'work',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),

@@ -91,7 +91,7 @@ function descriptorRecord(
   const candidateOver = decision?.candidate?.outcome?.limited;
   return {
     entries: shownEntries(entries, secretKeys),
-    sent: entries === sent || decision?.settles === true ? undefined : shownEntries(sent, secretKeys),
+    sent: entries === sent || decision?.ends !== undefined ? undefined : shownEntries(sent, secretKeys),
     moreEntries: Math.max(0, Math.max(entries.length, sent.length) - MAX_RECORDED_ENTRIES),
     hits: hitsOf(descriptor, request),
     refund: isNegativeHits,
@@ -109,7 +109,7 @@ function descriptorRecord(
 
 /** Returns the holds that a descriptor placed or ended. */
 function holdsOf({ takes, ends }: Decision): readonly HoldRecord[] {
-  const records = [...ends];
+  const records = [...(ends ?? [])];
   for (const { label, hits, outcome } of takes) {
     if (outcome?.hold === 'placed') records.push({ event: 'placed', rule: label, hits });
   }

@@ -1,0 +1,120 @@
+/* Tokens in calls that are refused, or whose limits are not decided. */
+import { expect, test } from '@jest/globals';
+import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
+import { BrokenInvariant } from '../../../../src/invariant.js';
+import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
+import { Refusal } from '../../../../src/service/refusal.js';
+import { TurnQueue } from '../../../../src/service/turn-queue.js';
+import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
+import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: customer
+    rate_limit: { name: exports, concurrency: { max: 1000000 } }
+  - key: tenant
+    rate_limit: { unit: day, requests_per_unit: 10000, hold: { amount: 4000 } }
+  - key: bucket
+    rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1h }, hold: { amount: 40 } }
+`;
+const acme = descriptor(['customer=acme']);
+
+function tokenOf({ dynamicMetadata }: RateLimitResponse): string {
+  return String(dynamicMetadata?.['hold']);
+}
+
+function left(decider: Decider, entry = 'customer=acme'): number | undefined {
+  return decider.answer([descriptor([entry], { hitsAddend: 0 })]).statuses[0]?.limitRemaining;
+}
+
+function start(options?: DeciderOptions): { readonly decider: Decider; readonly end: Descriptor } {
+  const decider = new Decider(POLICY, options);
+  const token = tokenOf(decider.answer([acme]));
+  expect(left(decider)).toBe(999_999);
+  return { decider, end: descriptor([`hold=${token}`]) };
+}
+
+test.each<[string, readonly Descriptor[], DeciderOptions]>([
+  ['an empty key', [descriptor(['=x'])], {}],
+  ['too many limits', [acme, acme], { maxLimits: 1 }],
+  ['an override with an unknown unit', [{ ...acme, limit: { requestsPerUnit: 1, unit: 99 } }], {}],
+])('a call with %s is refused, and its token is settled', (_name, others, options) => {
+  const { decider, end } = start(options);
+  expect(decider.ask([...others, end])).toBeInstanceOf(Refusal);
+  expect(left(decider)).toBe(1_000_000);
+});
+
+test.each([
+  ['late', {}],
+  ['full', { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) }],
+])('a call that is given up, because it is %s, settles its token', async (why, options) => {
+  const { decider, end } = start(options);
+  const descriptors = [...Array.from({ length: 200 }, () => acme), end];
+  const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 1 };
+  const answer = await decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }, caller);
+  expect(answer).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+  expect(decider.observer.told).toContain(`d ${why} denied`);
+  expect(left(decider)).toBe(1_000_000);
+});
+
+test('a call settles 1,000 slots at once, and the others soon after', async () => {
+  const decider = new Decider(POLICY);
+  const ends = [1, 2, 3].map(() => descriptor([`hold=${tokenOf(decider.answer([acme], 1000))}`]));
+  expect(decider.answer(ends).overallCode).toBe(CODE.OK);
+  expect(left(decider)).toBe(998_000);
+  await waitFor('the other settlements', () => left(decider) === 1_000_000);
+  expect(decider.observer.told.filter((line) => line.includes('settled'))).toHaveLength(3);
+});
+
+test('the tokens of a call have a maximum length in total', () => {
+  const { decider, end } = start();
+  decider.answer([descriptor([`hold=${'A'.repeat(262_100)}`]), end]);
+  expect(left(decider)).toBe(999_999);
+  decider.answer([end]);
+  expect(left(decider)).toBe(1_000_000);
+});
+
+/** A store that fails as told, before or after it has taken. */
+class FaultyStore implements BucketStore {
+  fault: 'broken' | 'unanswered' | 'unsent' | undefined;
+  readonly #memory = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
+
+  take(items: readonly TakeItem[]) {
+    if (this.fault === 'broken') throw new BrokenInvariant('a test');
+    if (this.fault === 'unsent') return new StorageError('full', 'busy', { unsent: true });
+    const outcomes = this.#memory.take(items);
+    const unanswered = this.fault === 'unanswered' && items.some(({ settles }) => settles === undefined);
+    return unanswered ? new StorageError('full', 'no answer') : outcomes;
+  }
+
+  async close(): Promise<void> {}
+}
+
+test('a settlement that finds the store broken is repeated', async () => {
+  const store = new FaultyStore();
+  const { decider, end } = start({ store });
+  store.fault = 'broken';
+  expect(decider.answer([end]).overallCode).toBe(CODE.OK);
+  store.fault = undefined;
+  await waitFor('the settlement', () => left(decider) === 1_000_000);
+});
+
+test.each([
+  ['customer=acme', 1_000_000],
+  ['tenant=acme', 10_000],
+  ['bucket=acme', 60],
+])('the hold of %s ends if its start got no answer, except in a token bucket', async (entry, after) => {
+  const store = new FaultyStore();
+  const decider = new Decider(POLICY, { store });
+  store.fault = 'unanswered';
+  expect(decider.answer([descriptor([entry])]).overallCode).toBe(CODE.OVER_LIMIT);
+  store.fault = undefined;
+  await waitFor('the end of the hold', () => left(decider, entry) === after);
+  store.fault = 'unsent';
+  expect(decider.answer([descriptor([entry])]).overallCode).toBe(CODE.OVER_LIMIT);
+});
