@@ -1,14 +1,13 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { HOLD_ID_DIGITS, placeableHold } from '../../limiter/holds/hold.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import { holdsKey, type RedisKeys } from './redis-key.js';
-import { TakeGroup } from './take-group.js';
+import { holdIdOf, TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
-import { append, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
+import { append, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;
@@ -176,7 +175,8 @@ export class TakeBatch implements Linked<TakeBatch> {
     return new Promise((resolve) => {
       if (items.length === 1 && mayRun(first))
         this.addPending(items, deadlineMicros, this.addRun(first), resolve);
-      else runToCompletion(this.addInSlices(items, deadlineMicros, resolve));
+      else if (!this.joinGroup(items, deadlineMicros, resolve))
+        runToCompletion(this.addInSlices(items, deadlineMicros, resolve));
     });
   }
 
@@ -189,29 +189,21 @@ export class TakeBatch implements Linked<TakeBatch> {
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
   ): Generator<void, void> {
-    const { last } = this.slotOf(items[0] as TakeItem);
-    if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
-      last.count++;
-      this.load += GROUP_LOAD * items.length;
-      this.addPending(items, deadlineMicros, last, resolve);
-      return;
-    }
+    if (this.joinGroup(items, deadlineMicros, resolve)) return;
     const group = new TakeGroup(items, this.countDeniedHits);
+    if (items.length === 1) group.slot = this.slotOf(items[0] as TakeItem);
     this.steps = append(this.steps, group);
     this.load += items.length;
     this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const hold = item.settles ?? placeableHold(item);
-      if (hold === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
+      if (item.settles === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
       const slot = this.slotOf(item);
       setLastStep(slot, group);
       const index = this.arguments.indexOf(item);
-      if (hold === undefined) group.addItem(slot.index, index);
-      else {
-        const id = hold === 'oldest' ? NO_HOLD_ID : hold.id;
-        group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, id);
-      }
+      const id = holdIdOf(item);
+      if (id === undefined) group.addItem(slot.index, index);
+      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, id);
       if ((i + 1) % ITEMS_PER_SLICE === 0) {
         yield;
         if (!this.hasPending) return;
@@ -294,6 +286,20 @@ export class TakeBatch implements Linked<TakeBatch> {
     return waiting;
   }
 
+  /** Adds a request to the latest group of its first bucket. Returns false if the group does not accept it. */
+  private joinGroup(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    resolve: (result: TakeResult) => void,
+  ): boolean {
+    const { last } = this.slotOf(items[0] as TakeItem);
+    if (!(last instanceof TakeGroup) || last.count >= MAX_ENCODED || !last.accepts(items)) return false;
+    last.addRequest(items);
+    this.load += GROUP_LOAD * items.length;
+    this.addPending(items, deadlineMicros, last, resolve);
+    return true;
+  }
+
   private addRun(item: RunItem): TakeRun {
     const slot = this.slotOf(item);
     const open = slot.last;
@@ -359,14 +365,7 @@ export class TakeBatch implements Linked<TakeBatch> {
 
   private encodeSteps(): string {
     let text = '';
-    for (const step of this.steps) {
-      if (step instanceof TakeRun) {
-        text +=
-          encodeNumber(step.slot.index) + encodeNumber(step.argumentIndex) + encodeNumber(step.encodedCount);
-        continue;
-      }
-      text += ZERO + encodeNumber(step.itemCount) + encodeNumber(step.count) + step.encodedItems;
-    }
+    for (const step of this.steps) text += step.encoded;
     return text;
   }
 
@@ -386,10 +385,6 @@ export class TakeBatch implements Linked<TakeBatch> {
     if (result !== undefined) resolve?.(result);
   }
 }
-
-const ZERO = encodeNumber(0);
-/** Stands for the id of a hold that the script finds. */
-const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 
 /** Records `step` as the latest step of a bucket. A previous group then accepts no further requests. */
 function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {

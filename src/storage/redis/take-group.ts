@@ -1,20 +1,24 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { type HeldHits, type HoldId, placeableHold } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type HoldId, placeableHold } from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
-import { encodeNumber } from './take-script.js';
+import { encodeNumber, haveEqualHolds } from './take-script.js';
 
+const ZERO = encodeNumber(0);
 /** Integers in the reply for each item. */
 const INTEGERS_PER_ITEM = 3;
 /** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
 const INTEGERS_OF_OLDEST = 3;
+/** Stands for the id of a hold that the script finds. */
+const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 /** Reused, because groups are evaluated one after the other. */
 const findings: TakeSnapshot[] = [];
 
 /**
- * Equal requests with several items, or with one item that no {@link TakeRun} accepts. No other take uses their buckets
- * between them. They are one step with a count for the script, which replies with the states that the first request
- * found. From these states, {@link next} decides each request again with the same arithmetic.
+ * Equal requests with several items, or with one item that no {@link TakeRun} accepts. Only the ids of their holds may
+ * differ. No other take uses their buckets between them. They are one step with a count for the script, which replies
+ * with the states that the first request found. From these states, {@link next} decides each request again with the
+ * same arithmetic.
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];
@@ -22,15 +26,18 @@ export class TakeGroup {
   encodedItems = '';
   itemCount = 0;
   count = 1;
+  /** Ids of the holds of all requests. */
+  ids = '';
+  /** The bucket of a group with one item, and the number of steps that use it. */
+  slot: { readonly steps: number } | undefined;
   /** Whether another equal request can join, because no later take uses the group's buckets. */
   open = true;
   /** Whether {@link start} was called. */
   started = false;
   private readonly buckets: RunningBucket[] = [];
-  /** For each item that settles a hold: when the hold was taken, or -1. */
-  private readonly takenMicros: number[] = [];
-  /** The hold of an item that settles the oldest one. */
-  private held: HeldHits | undefined;
+  /** The settlements of the requests that are not decided yet, as in the reply. */
+  private settlements: readonly number[] = [];
+  private settled = 0;
   private readonly countDeniedHits: boolean;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. */
@@ -45,11 +52,25 @@ export class TakeGroup {
     this.itemCount++;
   }
 
-  /** Adds the next item, with a hold in the set with the index `holds`. No other request can join the group. */
+  /** Adds the next item, with a hold in the set with the index `holds`. */
   addHoldItem(key: number, ask: number, holds: number, id: HoldId): void {
     this.addItem(key, ask);
-    this.encodedItems += encodeNumber(holds) + id;
-    this.open = false;
+    this.encodedItems += encodeNumber(holds);
+    this.ids += id;
+  }
+
+  /** Adds another request, which {@link accepts} allows. */
+  addRequest(items: readonly TakeItem[]): void {
+    this.count++;
+    for (let i = 0; i < items.length; i++) {
+      this.ids += holdIdOf(items[i] as TakeItem) ?? '';
+    }
+  }
+
+  /** The step for take.lua. The count is 0 if no other step of the call uses the bucket of the only item. */
+  get encoded(): string {
+    const count = this.count === 1 && this.slot?.steps === 1 ? 0 : this.count;
+    return ZERO + encodeNumber(this.itemCount) + encodeNumber(count) + this.encodedItems + this.ids;
   }
 
   /** Returns whether a request has the same items as the requests of the group. */
@@ -67,7 +88,7 @@ export class TakeGroup {
       const settles = this.items[i]?.settles;
       if (settles !== undefined) settlements += settles === 'oldest' ? INTEGERS_OF_OLDEST : 1;
     }
-    return INTEGERS_PER_ITEM * this.items.length + settlements;
+    return INTEGERS_PER_ITEM * this.items.length + settlements * this.count;
   }
 
   /** Reads the reply to this group, starting at `at`. Returns the index after it. */
@@ -77,7 +98,7 @@ export class TakeGroup {
     const byKey = items.length === 1 ? undefined : new Map<string, RunningBucket>();
     let from = at;
     for (let i = 0; i < items.length; i++) {
-      const { key, settles } = items[i] as TakeItem;
+      const { key } = items[i] as TakeItem;
       let bucket = byKey?.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
@@ -86,25 +107,27 @@ export class TakeGroup {
       }
       buckets.push(bucket);
       from += INTEGERS_PER_ITEM;
-      if (settles === undefined) continue;
-      this.takenMicros[i] = values[from] as number;
-      if (settles === 'oldest') {
-        this.held = { amount: values[from + 1] as number, fullMicros: values[from + 2] as number };
-        from += INTEGERS_OF_OLDEST;
-      } else from++;
     }
-    return from;
+    const end = at + this.replyLength;
+    if (end > from) this.settlements = values.slice(from, end);
+    return end;
+  }
+
+  private nextNumber(): number {
+    return this.settlements[this.settled++] as number;
   }
 
   /** Returns the outcomes of the next request of the group. */
   next(nowMicros: number): TakeOutcome[] {
     const { items, buckets } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
-    this.takenMicros.forEach((micros, i) => {
+    for (let i = 0; i < items.length; i++) {
+      const { settles } = items[i] as TakeItem;
+      if (settles === undefined) continue;
       const finding = findings[i] as TakeSnapshot;
-      finding.takenMicros = micros;
-      if (this.held !== undefined) finding.held = this.held;
-    });
+      finding.takenMicros = this.nextNumber();
+      if (settles === 'oldest') finding.held = { amount: this.nextNumber(), fullMicros: this.nextNumber() };
+    }
     decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
@@ -130,7 +153,13 @@ function loadFound(bucket: RunningBucket, values: readonly number[], at: number,
   bucket.load(unit, whole, part);
 }
 
-/** Returns whether two items are equal. The item of another hold never is. */
+/** Returns the id of the hold that an item places or settles; undefined if it has no hold. */
+export function holdIdOf(item: TakeItem): HoldId | undefined {
+  const hold = item.settles ?? placeableHold(item);
+  return hold === 'oldest' ? NO_HOLD_ID : hold?.id;
+}
+
+/** Returns whether two items are equal, except for the ids of their holds. */
 function isEqual(one: TakeItem, other: TakeItem): boolean {
   return (
     one.key === other.key &&
@@ -140,7 +169,6 @@ function isEqual(one: TakeItem, other: TakeItem): boolean {
     one.undoMark === other.undoMark &&
     one.allowSurplus === other.allowSurplus &&
     one.enforcement === other.enforcement &&
-    placeableHold(other) === undefined &&
-    other.settles === undefined
+    haveEqualHolds(one, other)
   );
 }

@@ -7,6 +7,7 @@ import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
+import { encodeNumber } from './take-script.js';
 
 /** An item of a {@link TakeRun}. */
 export type RunItem = TakeItem & { readonly rate: TimedRate };
@@ -85,9 +86,10 @@ export class TakeRun {
     return own.rate === rate && own.hits === hits && !refund;
   }
 
-  /** The count for take.lua: 0 if no other step of the call uses the bucket. */
-  get encodedCount(): number {
-    return this.count === 1 && this.slot.steps === 1 ? 0 : this.count;
+  /** The step for take.lua. The count is 0 if no other step of the call uses the bucket. */
+  get encoded(): string {
+    const count = this.count === 1 && this.slot.steps === 1 ? 0 : this.count;
+    return encodeNumber(this.slot.index) + encodeNumber(this.argumentIndex) + encodeNumber(count);
   }
 
   /** Number of integers in the reply. */

@@ -206,9 +206,13 @@ function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): 
     known.enforcement === enforcement &&
     ask.undoMark === item.undoMark &&
     ask.allowSurplus === item.allowSurplus &&
-    ask.holds?.lifetimeMillis === item.holds?.lifetimeMillis &&
-    settlesSame(ask.settles, item.settles)
+    haveEqualHolds(ask, item)
   );
+}
+
+/** Returns whether the holds and settlements of two items are equal, except for their ids. */
+export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
+  return one.holds?.lifetimeMillis === other.holds?.lifetimeMillis && settlesSame(one.settles, other.settles);
 }
 
 /** Returns whether two settlements differ at most in the ids of their holds. */

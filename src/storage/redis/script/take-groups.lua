@@ -33,7 +33,7 @@ end
 local function takeTokens(k, ask, i)
   local w, c, outside = readTokens(k, ask)
   local what = ask.what
-  fullAt[i] = math.max(now, w)
+  fullAt[i] = max(now, w)
   if ask.settles and takenAt[i] < 0 then return false end
   if what == 2 then
     local cost, most = ask.cost, now - ask.over
@@ -98,7 +98,7 @@ local function countHits(k, ask, hits, i)
   if ask.what == 3 and ask.settles and ask.mark ~= ask.start then
     after, limited, changes = before, false, false
   elseif ask.what == 3 and hits > 0 then
-    after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
+    after, limited, changes = before + min(hits, max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
   else
     after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
   end
@@ -112,11 +112,11 @@ local function takeSlots(k, ask, i)
   fullAt[i] = 0
   local count = nowPart[k]
   if ask.what == 2 then
-    if ask.settles and removed[i] > 0 then nowPart[k], dirty[k] = math.max(0, count - removed[i]), true end
+    if ask.settles and removed[i] > 0 then nowPart[k], dirty[k] = max(0, count - removed[i]), true end
     return false
   end
   if ask.cost > 0 then nowPart[k], dirty[k] = count + ask.cost, true end
-  return count + math.max(1, ask.cost) > ask.fill
+  return count + max(1, ask.cost) > ask.fill
 end
 
 -- Applies an item to the running state of its key. Returns whether it was limited.
@@ -188,15 +188,39 @@ local function decide(ks, items)
   return denied
 end
 
--- Places the holds of an allowed request. `holds` has the key of the set and the id for each item with a hold.
-local function placeHolds(ks, items, holds)
+-- Places the holds of an allowed request. `sets` has the key of the set for each item with a hold, and the first id starts at `id`.
+local function placeHolds(ks, items, sets, id)
   for i = 1, #ks do
-    local ask, hold = items[i], holds[i]
-    if hold and not ask.settles then
-      if ask.unit == 0 or not limitedAt[i] then place(hold.set, hold.id, ask.unit, ask.held, ask.lifetime, fullAt[i]) end
+    local ask = items[i]
+    if sets[i] then
+      if not ask.settles and (ask.unit == 0 or not limitedAt[i]) then
+        place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i])
+      end
+      id = id + 24
     end
     if ask.unit == 0 then slots[ks[i]] = part[ks[i]] end
   end
+end
+
+-- Settles the holds of a request, and appends the times at which they were taken. Returns whether the request settles any.
+local function settleHolds(items, sets, id)
+  local settles = false
+  for i = 1, #items do
+    local ask = items[i]
+    if ask.isOldest then
+      local taken, held, full = settleOldest(sets[i])
+      correct(ask, held, full)
+      takenAt[i], settles = taken, true
+      reply[filled + 1], reply[filled + 2], reply[filled + 3] = taken, held, full
+      filled = filled + 3
+    elseif ask.settles then
+      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, ask.full)
+      filled, settles = filled + 1, true
+      reply[filled] = takenAt[i]
+    end
+    if sets[i] then id = id + 24 end
+  end
+  return settles
 end
 
 -- Returns how many of `count` requests certainly pass and can be taken in one operation. Only for plain takes on different keys.
@@ -233,7 +257,8 @@ local function takeAtOnce(ks, items, count)
   end
 end
 
-local function group(ks, items, count, holds)
+-- Decides a group. The ids of its holds start at `id`, `idLength` characters for each request.
+local function group(ks, items, count, sets, id, idLength)
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     if ask.unit == 0 then
@@ -243,32 +268,23 @@ local function group(ks, items, count, holds)
     end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
-    if ask.isOldest then
-      local held, full
-      takenAt[i], held, full = settleOldest(holds[i].set)
-      correct(ask, held, full)
-      reply[filled + 1], reply[filled + 2], reply[filled + 3] = takenAt[i], held, full
-      filled = filled + 3
-    elseif ask.settles then
-      takenAt[i], removed[i] = settle(holds[i].set, holds[i].id, ask.unit, ask.held, ask.lifetime, ask.full)
-      filled = filled + 1
-      reply[filled] = takenAt[i]
-    end
   end
   local left = count
-  if count > 1 then
+  if count > 1 and idLength == 0 then
     local first = passing(ks, items, count)
     if first > 0 then
       takeAtOnce(ks, items, first)
       left = count - first
     end
   end
-  -- If one request has no effect, the next one finds the same state and has no effect, either.
+  -- If one request has no effect, the next one finds the same state and has no effect, either, unless it settles another hold.
+  local settles
   moved = true
-  while left > 0 and moved do
+  while left > 0 and (moved or settles) do
+    settles = settleHolds(items, sets, id)
     local denied = decide(ks, items)
-    if holds and not denied then placeHolds(ks, items, holds) end
-    left = left - 1
+    if idLength > 0 and not denied then placeHolds(ks, items, sets, id) end
+    left, id = left - 1, id + idLength
   end
 end
 
@@ -297,21 +313,21 @@ while at <= #steps do
       run(k, ask, count > 0 and count or 1)
     end
   else
-    local count = (g * 64 + h) * 64 + i - ZEROS
-    local ks, items, holds = {}, {}, nil
+    local count = max(1, (g * 64 + h) * 64 + i - ZEROS)
+    local ks, items, sets, idLength = {}, {}, {}, 0
     for item = 1, n do
       a, b, c, d, e, f = byte(steps, at, at + 5)
       ks[item], items[item], at = (a * 64 + b) * 64 + c - ZEROS, asks[(d * 64 + e) * 64 + f - ZEROS], at + 6
       if items[item].hasHold then
         a, b, c = byte(steps, at, at + 2)
-        holds = holds or {}
-        holds[item] = { set = (a * 64 + b) * 64 + c - ZEROS, id = sub(steps, at + 3, at + 26) }
-        at = at + 27
+        sets[item], idLength, at = (a * 64 + b) * 64 + c - ZEROS, idLength + 24, at + 3
       end
     end
-    group(ks, items, count, holds)
+    group(ks, items, count, sets, at, idLength)
+    at = at + count * idLength
   end
 end
+storeAllHolds()
 
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]

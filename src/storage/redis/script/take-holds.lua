@@ -6,14 +6,15 @@
 
 local pack, sub = struct.pack, string.sub
 
--- Maximum number of expired holds that a call removes from a set. A set of 100,000 would take 40 ms.
+-- Maximum number of expired holds that a take removes from a set. A set of 100,000 would take 40 ms.
 local MAX_REMOVED = 200
 -- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
 local slots = {}
 
--- Returns the member of a hold of `held` hits in a bucket with this `unit`; with `slot` above 0, that of a further slot.
+-- Returns the member of a hold of `held` hits in a bucket with this `unit`; with `slot` above 0, that of a further slot. The digits of the
+-- id start at `id` in the steps.
 local function memberOf(id, slot, unit, held, lifetime, full)
-  local a, b = tonumber(sub(id, 1, 12), 16), tonumber(sub(id, 13, 24), 16)
+  local a, b = tonumber(sub(steps, id, id + 11), 16), tonumber(sub(steps, id + 12, id + 23), 16)
   if unit ~= 0 then return pack('>I6I6I4I4I7', a, b, held, lifetime, full) end
   if slot == 0 then return pack('>I6I6', a, b) end
   return pack('>I6I6I2', a, b, slot)
@@ -21,12 +22,13 @@ end
 
 -- Holds expire when all callers' clocks have reached their time. Windows of other callers (take-steps.lua) do not change this time.
 local expired = now - apart
+local expiredText = format(D, expired)
 
 -- Returns the number of slots that are held in a concurrency limit.
 local function countSlots(h)
   local count = slots[h]
   if not count then
-    count = call('ZCOUNT', KEYS[h], '(' .. format(D, expired), '+inf')
+    count = call('ZCOUNT', KEYS[h], '(' .. expiredText, '+inf')
     slots[h] = count
   end
   return count
@@ -34,39 +36,80 @@ end
 
 -- Removes some of the holds of a set that have expired.
 local function removeExpired(h)
-  local dead = call('ZCOUNT', KEYS[h], '-inf', format(D, expired))
+  local dead = call('ZCOUNT', KEYS[h], '-inf', expiredText)
   if dead > 0 then call('ZREMRANGEBYRANK', KEYS[h], 0, min(dead, MAX_REMOVED) - 1) end
 end
 
--- Adds a hold. A set expires after its last hold; its expiry time is extended at most once per second. One in 16 takes removes expired
--- holds, chosen by the last digit of the random id.
+-- Holds that this call has added and not stored yet. For each set: a list of scores and members, the time at which the last of them
+-- expires, and whether the set had no other holds.
+local added, lastEnds, isNew = {}, {}, {}
+local score, scoreEnds
+
+-- Adds a hold, which storeHolds() stores. One in 16 takes removes expired holds, chosen by the last digit of the random id.
 local function place(h, id, unit, held, lifetime, full)
-  local key, ends = KEYS[h], now + lifetime * 1000
-  if byte(id, 24) == 48 then removeExpired(h) end
-  local score = format(D, ends)
-  for slot = 0, unit == 0 and held - 1 or 0 do call('ZADD', key, score, memberOf(id, slot, unit, held, lifetime, full)) end
-  local left = given and floor((ends - raw) / 999) + margin or lifetime + 1000
-  if unit == 0 and slots[h] == 0 or call('PTTL', key) < left then call('PEXPIRE', key, format(D, left + 1000)) end
+  local list, ends = added[h], now + lifetime * 1000
+  if not list then
+    list = {}
+    added[h], lastEnds[h], isNew[h] = list, ends, unit == 0 and slots[h] == 0
+  elseif ends > lastEnds[h] then
+    lastEnds[h] = ends
+  end
+  if byte(steps, id + 23) == 48 then removeExpired(h) end
+  if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
+  for slot = 0, unit == 0 and held - 1 or 0 do
+    local size = #list
+    list[size + 1], list[size + 2] = score, memberOf(id, slot, unit, held, lifetime, full)
+  end
 end
 
+-- Maximum number of values in a command. More values could overflow the Lua stack.
+local CHUNK = 1000
+
+-- Stores the holds that were added to a set. A set expires after its last hold; its expiry time is extended at most once per second.
+local function storeHolds(h)
+  local list, ends, key = added[h], lastEnds[h], KEYS[h]
+  for first = 1, #list, CHUNK do call('ZADD', key, unpack(list, first, min(first + CHUNK - 1, #list))) end
+  added[h] = nil
+  local left = given and floor((ends - raw) / 999) + margin or floor((ends - now) / 1000) + 1000
+  if isNew[h] or call('PTTL', key) < left then call('PEXPIRE', key, format(D, left + 1000)) end
+end
+
+local function storeAllHolds()
+  for h in pairs(added) do storeHolds(h) end
+end
+
+-- Whether a set had no expired members when this call started. Then the scores of its slots need not be read.
+local allLive = {}
+
 -- Removes a hold. Returns the time at which it was taken, or -1 if there is no such hold, and the number of its slots that were removed.
+-- The time is 0 for a limit on concurrent requests.
 local function settle(h, id, unit, held, lifetime, full)
-  local key, member = KEYS[h], memberOf(id, 0, unit, held, lifetime, full)
-  local ends = tonumber(call('ZSCORE', key, member) or 0)
-  if ends <= expired then return -1, 0 end
-  local removed = call('ZREM', key, member)
+  local key, member, taken, removed = KEYS[h], memberOf(id, 0, unit, held, lifetime, full), 0, 0
+  local ends = MAX_COUNT
+  if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '-inf', expiredText) == 0 end
+  if unit ~= 0 or not allLive[h] then
+    ends = tonumber(call('ZSCORE', key, member) or 0)
+    if unit ~= 0 then taken = ends - lifetime * 1000 end
+  end
+  if ends > expired then removed = call('ZREM', key, member) end
+  if removed == 0 and added[h] then
+    storeHolds(h)
+    return settle(h, id, unit, held, lifetime, full)
+  elseif removed == 0 then
+    return -1, 0
+  end
   for slot = 1, unit == 0 and held - 1 or 0 do
     if call('ZREM', key, memberOf(id, slot, unit)) == 0 then break end
     removed = removed + 1
   end
-  return ends - lifetime * 1000, removed
+  return taken, removed
 end
-
 
 -- Removes the hold of a set that expires first. Returns when it was taken, its hits, and the time at which the bucket would have been full
 -- without it; or -1, 0 and 0 without a hold.
 local function settleOldest(h)
-  local found = call('ZRANGEBYSCORE', KEYS[h], '(' .. format(D, expired), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if added[h] then storeHolds(h) end
+  local found = call('ZRANGEBYSCORE', KEYS[h], '(' .. expiredText, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   local member = found[1]
   if not member then return -1, 0, 0 end
   call('ZREM', KEYS[h], member)

@@ -60,7 +60,7 @@ local function counted(count, ask, hits, owes)
   if ask.what == 2 then
     if owes or (ask.mark and ask.mark ~= ask.start) then return count, false, false end
     -- An undo lowers the count below 0 only if the window has a surplus.
-    local left = math.max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
+    local left = max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
     return left, false, left ~= count
   end
   local asked = (ask.owing and hits == 0) and 1 or hits

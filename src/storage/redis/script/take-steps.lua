@@ -18,8 +18,6 @@ if not isPlain then
   end
 end
 
--- More arguments of unpack() could overflow the Lua stack.
-local CHUNK = 1000
 local values = {}
 if hasBuckets then
   values = call('MGET', unpack(KEYS, 1, min(CHUNK, #KEYS)))
@@ -37,11 +35,10 @@ local asked, size, fill, fillCarry, cost, costCarry, what, enforces, lifetime, h
 while isFast and at <= #steps do
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n, count = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
-  local isGroup = k == 0
-  -- Stop at a group of several items or requests, or at a run on a bucket that another step may use.
-  if isGroup and (n > 1 or count > 1) or not isGroup and count > 0 and #steps > 9 then break end
+  local isGroup, after, set, ids = k == 0, at + 9, nil, nil
   if isGroup then
-    a, b, c, d, e, f = byte(steps, at + 9, at + 14)
+    if n > 1 then break end
+    a, b, c, d, e, f = byte(steps, after, after + 5)
     k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
   end
   if n ~= asked then
@@ -50,44 +47,66 @@ while isFast and at <= #steps do
     size, fill, fillCarry = tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
     cost, costCarry = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6])
     enforces = ARGV[first + 1] == '0' or ARGV[first + 1] == '2'
+    if what == '50' then first = first + 2 end
     lifetime, held = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8])
   end
-  local found, carry, passed
+  local many = max(count, 1)
   if isGroup then
-    if size ~= 0 or what ~= '40' and what ~= '84' then break end
-    local id, taken, removed = sub(steps, at + 18, at + 41), nil, nil
+    if size < 0 or what ~= '40' and what ~= '50' and (what ~= '84' or size ~= 0) then break end
+    a, b, c = byte(steps, at + 15, at + 17)
+    set, ids = (a * 64 + b) * 64 + c - ZEROS, at + 18
+    after = ids + 24 * many
+  elseif what ~= '0' then
+    break
+  end
+  -- Stop at a bucket that another step may use.
+  if size ~= 0 and count > 0 and (at > 1 or after <= #steps) then break end
+  local found, carry, passed
+  if size > 0 then
+    found, carry, passed = takeAlone(k, values[k], many, size, fill, fillCarry, cost, costCarry)
+  elseif size < 0 and apart == 0 and count == 0 then
+    found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
+  elseif size == 0 then
     found = countSlots(k)
-    reply[filled + 1], reply[filled + 2], reply[filled + 3] = 0, 0, found
-    filled = filled + 3
-    if what == '84' then
-      taken, removed = settle(k, id, 0, held, lifetime)
-      slots[k] = math.max(0, found - removed)
-      filled = filled + 1
-      reply[filled] = taken
-    elseif found + held <= fill or not enforces then
-      place(k, id, 0, held, lifetime)
-      slots[k] = found + held
-    end
-    at = at + 42
-  else
-    if what ~= '0' then break end
-    if size > 0 then
-      found, carry, passed = takeAlone(k, values[k], count > 0 and count or 1, size, fill, fillCarry, cost, costCarry)
-      if passed == 0 and count == 0 then found = -1 - found end
-    elseif apart == 0 and count == 0 then
-      found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
-    end
-    if not found then break end
+  end
+  if not found then break end
+  if not isGroup then
+    if passed == 0 and count == 0 then found = -1 - found end
     if count > 0 then
       filled = filled + 1
       reply[filled] = passed
     end
     reply[filled + 1], reply[filled + 2] = found, carry
     filled = filled + (carry and 2 or 1)
-    at = at + 9
+  elseif size > 0 then
+    found, carry = now + found, carry or 0
+    reply[filled + 1], reply[filled + 2], reply[filled + 3] = size, found, carry
+    filled = filled + 3
+    for earlier = 0, passed - 1 do
+      local full = found + earlier * cost + floor((carry + earlier * costCarry) / size)
+      place(set, ids + 24 * earlier, size, held, lifetime, full)
+    end
+  else
+    reply[filled + 1], reply[filled + 2], reply[filled + 3] = 0, 0, found
+    filled = filled + 3
+    for id = ids, after - 1, 24 do
+      if what == '84' then
+        filled = filled + 1
+        reply[filled], passed = settle(set, id, 0, held, lifetime)
+        found = max(0, found - passed)
+      elseif not enforces or found + held <= fill then
+        place(set, id, 0, held, lifetime)
+        found = found + held
+      end
+    end
+    slots[k] = found
   end
+  at = after
 end
-if at > #steps then return reply end
+if at > #steps then
+  storeAllHolds()
+  return reply
+end
 
 -- The code below handles all calls.
 

@@ -15,12 +15,14 @@
 --         4  steps, in the order of the decisions. All numbers have three characters: base 64 with the digits 0 (code 48) to 63 (code 111).
 --              key ask count   A run: `count` equal requests with this item only. Indexes start at 1. A count of 0 means one request on a
 --                              bucket that no other step uses.
---              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item. For an item with
---                              a hold or a settlement, then the key of the set of holds, and the 24 hexadecimal digits of the hold.
+--              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item, and the key of the
+--                              set of holds if the item has a hold or a settlement. Then for each request, and for each of these items:
+--                              the 24 hexadecimal digits of the hold. A count of 0 means one request with one item, on a bucket that no
+--                              other step uses.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
 --              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus,
---                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows, plus 40 if a hold
---                          follows, plus 80 if a settlement follows.
+--                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar
+--                          follows, plus 40 if a hold follows, plus 80 if a settlement follows.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
 --                          Limit on concurrent requests: 0.
@@ -46,9 +48,10 @@
 --         each step:
 --         a run of one request: the state found, or -1 - state if the request was limited
 --         a longer run: the number of requests that were not limited, which are the first ones, and the state that the first one found
---         a group: for each item the state found, as three numbers: unit (0 if nothing is stored), time at which the bucket is full, and
---         carry; or unit, start and count; or 0, 0 and the slots in use. For a settlement, a fourth number follows: the time at which the
---         hold was taken, or -1 if there is no such hold. For `what` 6, the hits of the hold and its `full` follow.
+--         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
+--         bucket is full, and carry; or unit, start and count; or 0, 0 and the slots in use. Then for each request, and for each of its
+--         settlements: the time at which the hold was taken (0 for a limit on concurrent requests), or -1 if there is no such hold. For
+--         `what` 6, the hits of the hold and its `full` follow.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
 --         reply is PAST_FULL - state, and the caller computes whether the request was limited.
@@ -67,7 +70,8 @@
 --         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If the caller sets the time,
 --         a key expires later: by a thousandth of its lifetime, and by 3 s (1 minute for a test).
 
-local call, byte, match, format, floor, min = redis.call, string.byte, string.match, string.format, math.floor, math.min
+local call, byte, match, format = redis.call, string.byte, string.match, string.format
+local floor, min, max = math.floor, math.min, math.max
 local tonumber, KEYS, ARGV = tonumber, KEYS, ARGV
 
 local MAX_COUNT = 9007199254740991
