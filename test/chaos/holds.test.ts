@@ -1,6 +1,6 @@
 /*
  * Sends many concurrent requests to a concurrency limit for some seconds, with the same choices in every run. See
- * docs/internals/testing.md, "Chaos". `npm run holds` runs longer.
+ * docs/internals/holds.md, "Tests". `npm run holds` runs longer.
  */
 import { expect, test } from '@jest/globals';
 import { holdLoad } from './holds/hold-load.js';

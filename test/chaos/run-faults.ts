@@ -3,6 +3,7 @@ import { monotonicMs } from '../stall/loop-delay-log.js';
 import { waitFor } from '../support/process/wait-for.js';
 import type { Fault, FaultContext } from './faults/fault.js';
 import { emptyRow, type Row } from './report/row.js';
+import { sleep } from './sleep.js';
 import type { LatencySummary } from './testbed/deadline-check.js';
 import { Testbed } from './testbed/testbed.js';
 import type { Topology } from './topology/topology.js';
@@ -96,6 +97,7 @@ class FaultRun<T extends Topology> {
       round++;
     } while (performance.now() - this.startMs < options.ms && testbed.failures.length === 0);
     await testbed.end();
+    options.print(`${this.seconds()} ${testbed.topology.name}: holds: ${testbed.holds.summary()}`);
     for (const row of this.rows.values()) {
       if (row.effects === 0) testbed.fail(`the fault "${row.fault}" had no visible effect`);
     }
@@ -108,10 +110,11 @@ class FaultRun<T extends Topology> {
     const random = new Random(options.seed + 1000 * round + 100 + this.faults.indexOf(fault));
     const failuresBefore = testbed.failures.length;
     await this.waitForSteadyState();
-    testbed.startWindow();
+    testbed.startWindow(fault.name);
     const startMonotonicMs = monotonicMs();
     let availableMs = performance.now();
     if (fault.losesBuckets === true) testbed.markPossiblyLost();
+    if (fault.stepsClock === true) testbed.holds.markClockSteps();
     let lostTokens = 0;
     /** Times of the first decisions, by the times at which Redis became available. */
     const decisionTimes = new Map<number, number | undefined>();
@@ -142,9 +145,11 @@ class FaultRun<T extends Topology> {
     const decidedMs = decisionTimes.get(availableMs);
     await testbed.confirmPromotion();
     lostTokens += await testbed.measureLoss();
+    await testbed.holds.checkExpired();
     testbed.readAnswerLogs();
     const recoveryMs = decidedMs === undefined ? Number.POSITIVE_INFINITY : decidedMs - availableMs;
-    const maxMs = (fault.maxRecoveryMs ?? MAX_RECOVERY_MS) + testbed.maxCpuWaitSince(startMonotonicMs);
+    const waitedMs = testbed.maxCpuWaitSince(startMonotonicMs);
+    const maxMs = (fault.maxRecoveryMs ?? MAX_RECOVERY_MS) + waitedMs;
     if (recoveryMs > maxMs) {
       testbed.fail(
         decidedMs === undefined
@@ -154,7 +159,8 @@ class FaultRun<T extends Topology> {
     }
     const { counts } = testbed;
     const { unaffected, unaffectedUndecided } = counts;
-    if (unaffectedUndecided.length > TOLERATED_UNDECIDED + MAX_UNDECIDED_SHARE * unaffected) {
+    const toleratedShare = MAX_UNDECIDED_SHARE + waitedMs / (monotonicMs() - startMonotonicMs);
+    if (unaffectedUndecided.length > TOLERATED_UNDECIDED + toleratedShare * unaffected) {
       testbed.fail(
         `${unaffectedUndecided.length} of ${unaffected} calls for buckets on other nodes got no decision, such as ` +
           unaffectedUndecided.slice(0, 5).join('; '),
@@ -178,6 +184,7 @@ class FaultRun<T extends Topology> {
           ? `${unaffectedUndecided.length} of ${unaffected} unaffected calls undecided, `
           : '') +
         `${testbed.excessTokens().toFixed(0)} excess tokens (${lostTokens.toFixed(0)} lost), ` +
+        `${testbed.holds.excess} excess requests in flight, ` +
         `recovery in ${recoveryMs.toFixed(0)} ms`,
     );
     for (const failure of testbed.failures.slice(failuresBefore)) options.print(`  FAILED: ${failure}`);
@@ -227,8 +234,4 @@ function shuffled<One>(from: readonly One[], random: Random): One[] {
     { length: remaining.length },
     () => remaining.splice(random.below(remaining.length), 1)[0] as One,
   );
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

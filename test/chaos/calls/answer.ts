@@ -1,6 +1,7 @@
-import { CODE, type DescriptorStatus, type RateLimitResponse } from '../../../src/codec/messages.js';
+import { CODE, type DescriptorStatus } from '../../../src/codec/messages.js';
 import { STATUS } from '../../../src/grpc/grpc-server.js';
 import type { Bucket } from './buckets.js';
+import type { Reply } from './paced-client.js';
 
 /**
  * Kind of an answer: decided by Redis (or by local buckets, which look the same to a caller), answered by
@@ -20,10 +21,9 @@ const wrong = (why: string): Answer => ({ kind: 'wrong', why });
 /** Classifies the answer to a call for the buckets `requested`, in that order. */
 export function readAnswer(
   requested: readonly Bucket[],
-  status: number,
-  details: string,
-  response: RateLimitResponse | undefined,
+  { status, details, response, malformed }: Omit<Reply, 'sentMs' | 'endMs'>,
 ): Answer {
+  if (malformed !== undefined) return wrong(malformed);
   if (status !== STATUS.OK) {
     return UNDECIDED_STATUSES.includes(status)
       ? { kind: 'by-policy' }

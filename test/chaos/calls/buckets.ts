@@ -44,8 +44,8 @@ export function makeBuckets(failurePolicies: readonly FailurePolicy[]): Bucket[]
   );
 }
 
-/** Returns the policy file with these buckets. */
-export function policyOf(buckets: readonly Bucket[]): string {
+/** Returns the policy file with these buckets, and further rules. */
+export function policyOf(buckets: readonly Bucket[], furtherRules: string): string {
   const rules = buckets.map(
     ({ name, maxTokens, perMs, onFailure }) => `  - key: bucket
     value: ${name}
@@ -54,7 +54,7 @@ export function policyOf(buckets: readonly Bucket[]): string {
       on_store_failure: ${onFailure}
       token_bucket: { max_tokens: ${maxTokens}, tokens_per_fill: ${perMs * 1000}, fill_interval: 1s }`,
   );
-  return `domain: ${DOMAIN}\ndescriptors:\n${rules.join('\n')}\n`;
+  return `domain: ${DOMAIN}\ndescriptors:\n${rules.join('\n')}\n${furtherRules}`;
 }
 
 /** Returns the Redis key of a bucket. */

@@ -7,6 +7,7 @@ function redisClockFault(name: string, fromMs: number, toMs: number): Fault<Step
     effect: 'steps that commands noticed',
     // After the step, the buckets are full, or have times in the future.
     losesBuckets: true,
+    stepsClock: true,
     run: async (context) => {
       const { topology, random } = context;
       await topology.step(Math.sign(fromMs) * (Math.abs(fromMs) + random.below(Math.abs(toMs - fromMs))));

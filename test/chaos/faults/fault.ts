@@ -45,6 +45,8 @@ export interface Fault<T extends Topology = Topology> {
   readonly effect: string;
   /** Whether Redis may lose all buckets. */
   readonly losesBuckets?: boolean;
+  /** Whether the clock of Redis is set, so that holds expire at another time. */
+  readonly stepsClock?: boolean;
   /** Maximum recovery time in milliseconds, if it is not a second. */
   readonly maxRecoveryMs?: number;
   /** Causes and ends the fault. Resolves with the number of effects. */

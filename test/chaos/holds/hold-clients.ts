@@ -2,9 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Random } from '../../fuzz/random.js';
 import type { Caller } from '../../support/envoy/caller.js';
-
-/** Resolves after a pause of the load. */
-export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+import { sleep } from '../sleep.js';
 
 /** An upstream that takes `ms` to 2 × `ms` milliseconds for a response, and counts its concurrent requests. */
 export class SlowUpstream {
@@ -87,7 +85,7 @@ export class HoldClients {
       this.aborts.delete(open.abort);
       if (status === undefined) this.unanswered++;
       else this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
-      if (status !== 200 && this.isRunning) await pause(200 + random.below(400));
+      if (status !== 200 && this.isRunning) await sleep(200 + random.below(400));
     }
   }
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
+import { InFlight } from './in-flight.js';
 
 /** Commands of the take script that add and remove holds, as MONITOR prints them: time, command, key, arguments. */
 const LUA_COMMAND = /^\+(\d+\.\d+) \[\d+ lua\] "(ZADD|ZREM)" "((?:[^"\\]|\\.)*)" (.*)$/;
@@ -20,19 +21,15 @@ function printed(bytes: Buffer): string {
 export class HoldLedger {
   private readonly caller: string;
   private readonly max: number;
-  /** Expiry of each hold in seconds since the epoch, by its member of the sorted set. */
-  private holds = new Map<string, number>();
+  /** The holds by their members of the sorted set. Times are in seconds since the epoch. */
+  readonly holds = new InFlight();
   private socket: Socket | undefined;
   private unread = '';
   private fullSince: number | undefined;
   private fullSeconds = 0;
   private firstFull: number | undefined;
-  /** Maximum number of holds so far. */
-  most = 0;
   /** Number of holds placed so far. */
   placed = 0;
-  /** Time of the last change, in seconds since the epoch. */
-  changedAt = 0;
 
   /** Creates the ledger of the bucket of a caller with `max` slots. */
   constructor(caller: string, max: number) {
@@ -46,15 +43,9 @@ export class HoldLedger {
     const socket = connect(redisPort, '127.0.0.1').on('error', () => {});
     socket.write('MONITOR\r\n');
     await new Promise((resolve) => socket.once('data', resolve));
-    this.holds = await this.stored(redisPort);
+    this.holds.replace(await this.stored(redisPort));
     this.unread = '';
     this.socket = socket.setEncoding('latin1').on('data', (text: string) => this.read(text));
-  }
-
-  /** Returns the number of holds that have not expired. */
-  get inFlight(): number {
-    this.expire(Date.now() / 1000);
-    return this.holds.size;
   }
 
   /** Returns the share of the time from the first full occupation until now in which all slots were held. */
@@ -83,14 +74,6 @@ export class HoldLedger {
     }
   }
 
-  private expire(now: number): void {
-    for (const [member, expiresAt] of this.holds) {
-      if (expiresAt > now) continue;
-      this.holds.delete(member);
-      this.changedAt = Math.max(this.changedAt, expiresAt);
-    }
-  }
-
   private read(text: string): void {
     const lines = (this.unread + text).split('\r\n');
     this.unread = lines.pop() ?? '';
@@ -106,15 +89,12 @@ export class HoldLedger {
   }
 
   private apply(now: number, isPlaced: boolean, args: readonly string[]): void {
-    this.expire(now);
     if (isPlaced) {
       const [score = '0', member = ''] = args;
-      this.holds.set(member, Number(score) / 1e6);
+      this.holds.place(member, Number(score) / 1e6, now);
       this.placed++;
-    } else for (const member of args) this.holds.delete(member);
-    this.changedAt = now;
-    this.most = Math.max(this.most, this.holds.size);
-    const isFull = this.holds.size >= this.max;
+    } else for (const member of args) this.holds.end(member, now);
+    const isFull = this.holds.countAt(now) >= this.max;
     if (isFull) {
       this.fullSince ??= now;
       this.firstFull ??= now;

@@ -5,7 +5,8 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { startPausableProxy } from '../../support/redis/pausable-proxy.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-import { HoldClients, pause, SlowUpstream } from './hold-clients.js';
+import { sleep } from '../sleep.js';
+import { HoldClients, SlowUpstream } from './hold-clients.js';
 import { HoldLedger } from './hold-ledger.js';
 
 const MAX = 10;
@@ -108,27 +109,27 @@ export async function holdLoad({ ms, seed, kills = false, print }: HoldLoadOptio
     const load = clients.run(CLIENTS);
     const parts = kills ? faults : [async () => {}];
     for (const fault of parts) {
-      await pause(ms / parts.length);
+      await sleep(ms / parts.length);
       await fault();
     }
-    if (kills) await pause(ms / parts.length);
+    if (kills) await sleep(ms / parts.length);
     const fullShare = ledger.fullShare(Date.now() / 1000);
     clients.stop();
     const quietAt = Date.now() / 1000;
     await load;
-    await waitFor('no request in flight', () => ledger.inFlight === 0 || undefined).catch(() => {});
-    const left = ledger.inFlight;
-    const secondsToZero = left === 0 ? Math.max(0, ledger.changedAt - quietAt) : Number.POSITIVE_INFINITY;
+    const { holds } = ledger;
+    const inFlight = () => holds.countAt(Date.now() / 1000);
+    await waitFor('no request in flight', () => inFlight() === 0 || undefined).catch(() => {});
+    const left = inFlight();
+    const secondsToZero = left === 0 ? Math.max(0, holds.changedAt - quietAt) : Number.POSITIVE_INFINITY;
 
     const percent = (100 * fullShare).toFixed(1);
     print(`${ledger.placed} holds; ${clients.summary()}`);
-    print(
-      `in flight: at most ${ledger.most} by the holds in Redis, at most ${upstream.most} at the upstream`,
-    );
+    print(`in flight: at most ${holds.most} by the holds in Redis, at most ${upstream.most} at the upstream`);
     print(`${MAX} in flight for ${percent} % of the time`);
     print(`0 in flight ${(1000 * secondsToZero).toFixed(0)} ms after the last client left`);
     const failures: string[] = [];
-    if (ledger.most > MAX) failures.push(`${ledger.most} requests were in flight`);
+    if (holds.most > MAX) failures.push(`${holds.most} requests were in flight`);
     if (!kills && fullShare < LEAST_FULL_SHARE)
       failures.push(`${MAX} requests were in flight for only ${percent} % of the time`);
     if (secondsToZero > MOST_SECONDS_LATE + (kills ? expiresSeconds : 0))

@@ -7,7 +7,7 @@ const HELP = `Usage: npm run holds [-- options]
 
 Sends slow requests of 200 clients, some of which leave early, through two Envoys and three weir servers with one Redis
 to a limit of 10 concurrent requests. Fails if more than 10 are in flight, if fewer are for more than a tenth of the
-time, or if any is in flight a second after the last client left. See docs/internals/testing.md.
+time, or if any is in flight a second after the last client left. See docs/internals/holds.md.
 
   --minutes N   duration (1)
   --kills       kills a weir, an Envoy and Redis, and expects their slots to be free when the holds have expired

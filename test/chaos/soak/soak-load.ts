@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { callTemplate, TENANT } from '../../bench/load/call-template.js';
 import { type CallObserver, ClientConnection } from '../../bench/load/client-connection.js';
 import { descriptor, request } from '../../stall/wire.js';
+import { sleep } from '../sleep.js';
 
 /** The domain of all calls. */
 export const SOAK_DOMAIN = 'soak';
@@ -109,8 +110,4 @@ export class SoakLoad implements CallObserver {
     for (const connection of this.connections) connection.flush();
     return sent;
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

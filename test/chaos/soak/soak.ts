@@ -10,6 +10,7 @@ import type { Fault, FaultContext } from '../faults/fault.js';
 import { LOGIN_FAULTS } from '../faults/login-faults.js';
 import { PROCESS_FAULTS } from '../faults/process-faults.js';
 import { PROXY_FAULTS } from '../faults/proxy-faults.js';
+import { sleep } from '../sleep.js';
 import { SingleTopology } from '../topology/single-topology.js';
 import { SOAK_POLICY, SoakLoad } from './soak-load.js';
 
@@ -199,8 +200,4 @@ function growthOf(samples: readonly number[]): number {
 
 function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1);
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,16 +1,23 @@
 import { Random } from '../../fuzz/random.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type Bucket, FAILURE_POLICIES, makeBuckets, policyOf } from '../calls/buckets.js';
-import { type AnsweredCall, Caller } from '../calls/caller.js';
+import { type AnsweredCall, Caller, type CallerEvents } from '../calls/caller.js';
 import { Ledger } from '../calls/ledger.js';
+import type { PacedClient } from '../calls/paced-client.js';
+import { HoldCaller } from '../holds/hold-caller.js';
+import { HOLD_BUCKETS, HOLD_RULES } from '../holds/hold-round.js';
+import { HoldRounds } from '../holds/hold-rounds.js';
 import type { RedisNode } from '../topology/redis-node.js';
 import type { Topology } from '../topology/topology.js';
+import { noCounts } from './counts.js';
 import { DeadlineCheck } from './deadline-check.js';
 import { DecisionTimes } from './decision-times.js';
 import { MonitoredWeir } from './monitored-weir.js';
 
 /** Envoy's default deadline and a long deadline, in milliseconds. */
 const DEADLINES_MS = [20, 250];
+/** Calls of each caller that starts and ends requests with holds. */
+const HOLD_CALLS = { deadlineMs: 250, intervalMs: 50, connections: 1 };
 const TICK_MS = 4;
 const READ_EVERY_TICKS = 25;
 const SETTLE_TIMEOUT_MS = 10_000;
@@ -19,39 +26,21 @@ const REDIS_TIMEOUT = '300ms';
 /** Maximum number of listed failures. */
 const MAX_LISTED = 30;
 
-/** Counts since {@link Testbed.startWindow}. */
-export interface Counts {
-  calls: number;
-  late: number;
-  /** Calls answered by `on_store_failure`. */
-  byPolicy: number;
-  /** OVER_LIMIT answers without a decision: Redis was available, but weir had no time or capacity. */
-  undecidedDenials: number;
-  maxLateMs: number;
-  /** Calls with a long deadline for buckets that the fault does not affect. */
-  unaffected: number;
-  /** Descriptions of the unaffected calls without a decision. */
-  readonly unaffectedUndecided: string[];
-}
-
-const noCounts = (): Counts => ({
-  ...{ calls: 0, late: 0, byPolicy: 0, undecidedDenials: 0, maxLateMs: 0 },
-  ...{ unaffected: 0, unaffectedUndecided: [] },
-});
-
 /** Two weir servers that share a topology, with callers that send requests continuously. Checks every answer. */
 export class Testbed<T extends Topology = Topology> {
   readonly topology: T;
   readonly weirs: readonly MonitoredWeir[];
   readonly deadlineCheck = new DeadlineCheck();
+  readonly holds: HoldRounds;
   /** Descriptions of the failures. */
   readonly failures: string[] = [];
   counts = noCounts();
   private readonly ledgers = new Map<string, Ledger>();
   private readonly callers: Caller[] = [];
+  private readonly holdCallers: HoldCaller[] = [];
   /** Times of decisions, by connections and by buckets of callers. */
   private readonly decisions = new DecisionTimes();
-  private readonly byPort = new Map<number, Caller>();
+  private readonly byPort = new Map<number, PacedClient>();
   private affected: ReadonlySet<string> = new Set();
   private windowMs = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -62,9 +51,16 @@ export class Testbed<T extends Topology = Topology> {
   /** Maximum delay of this process's timer since {@link startWindow}. */
   maxTickDelayMs = 0;
 
-  private constructor(topology: T, weirs: readonly MonitoredWeir[], buckets: readonly Bucket[]) {
+  private constructor(
+    topology: T,
+    weirs: readonly MonitoredWeir[],
+    buckets: readonly Bucket[],
+    random: Random,
+  ) {
     this.topology = topology;
     this.weirs = weirs;
+    const port = (weirs[0] as MonitoredWeir).server.grpcPort;
+    this.holds = new HoldRounds(port, topology.isSharded, random, (message) => this.fail(message));
     for (const bucket of buckets) this.ledgers.set(bucket.name, new Ledger(bucket));
   }
 
@@ -80,13 +76,21 @@ export class Testbed<T extends Topology = Topology> {
       })),
     ]);
     const buckets = makeBuckets(callers.map(({ policy }) => policy));
-    const policy = policyOf(buckets);
+    const policy = policyOf(buckets, HOLD_RULES);
     const env = { REDIS_TIMEOUT, ...topology.env };
     const weirs = [
       await MonitoredWeir.start('weir', policy, env),
       await MonitoredWeir.start('weir with two workers', policy, { ...env, WORKERS: '2' }),
     ];
-    const testbed = new Testbed(topology, weirs, buckets);
+    const testbed = new Testbed(topology, weirs, buckets, new Random(seed + callers.length));
+    const events: CallerEvents = {
+      sent: (requested) => {
+        for (const bucket of requested) testbed.ledgers.get(bucket.name)?.callStarted();
+      },
+      answered: (answered) => testbed.answered(answered),
+      connectionLost: ({ options }, reason) =>
+        testbed.fail(`${options.name}: lost the connection to weir: ${reason}`),
+    };
     const sharedSmall = buckets[0] as Bucket;
     const sharedLarge = buckets[1] as Bucket;
     for (const [at, { weirIndex, deadlineMs, policy: name }] of callers.entries()) {
@@ -107,18 +111,17 @@ export class Testbed<T extends Topology = Topology> {
         },
         // Each caller has its own generator, because the seed does not determine the order of the calls.
         new Random(seed + at),
-        {
-          sent: (requested) => {
-            for (const bucket of requested) testbed.ledgers.get(bucket.name)?.callStarted();
-          },
-          answered: (answered) => testbed.answered(answered),
-          connectionLost: ({ options }, reason) =>
-            testbed.fail(`${options.name}: lost the connection to weir: ${reason}`),
-        },
+        events,
       );
-      await caller.connect();
-      for (const port of caller.ports()) testbed.byPort.set(port, caller);
       testbed.callers.push(caller);
+    }
+    for (const { name, server } of weirs) {
+      const options = { name: `${name}, holds`, port: server.grpcPort, ...HOLD_CALLS };
+      testbed.holdCallers.push(new HoldCaller(options, new Random(seed), events, testbed.holds));
+    }
+    for (const client of testbed.clients()) {
+      await client.connect();
+      for (const port of client.ports()) testbed.byPort.set(port, client);
     }
     testbed.tickMs = performance.now();
     testbed.timer = setInterval(() => testbed.tick(), TICK_MS);
@@ -132,7 +135,7 @@ export class Testbed<T extends Topology = Topology> {
 
   /** Names of all buckets. */
   get bucketNames(): readonly string[] {
-    return [...this.ledgers.keys()];
+    return [...this.ledgers.keys(), ...HOLD_BUCKETS.map(({ name }) => name)];
   }
 
   /** Declares that the fault affects only these buckets. Calls for other buckets must get decisions. */
@@ -141,10 +144,11 @@ export class Testbed<T extends Topology = Topology> {
   }
 
   /** Resets the counts at the start of a fault. */
-  startWindow(): void {
+  startWindow(fault: string): void {
     this.counts = noCounts();
     this.windowMs = performance.now();
-    this.affected = new Set(this.ledgers.keys());
+    this.affected = new Set(this.bucketNames);
+    this.holds.startWindow(fault);
     this.maxTickDelayMs = 0;
     for (const ledger of this.ledgers.values()) ledger.startWindow();
   }
@@ -155,12 +159,14 @@ export class Testbed<T extends Topology = Topology> {
   }
 
   /** Marks buckets as possibly lost from now on. */
-  markPossiblyLost(names: ReadonlySet<string> = new Set(this.ledgers.keys())): void {
+  markPossiblyLost(names: ReadonlySet<string> = new Set(this.bucketNames)): void {
     for (const name of names) this.ledgers.get(name)?.markPossiblyLost(performance.now());
+    this.holds.markPossiblyLost(names);
   }
 
   /** Compares the buckets in Redis with the takes. Resolves with the number of tokens that Redis lost. */
   async measureLoss(): Promise<number> {
+    this.holds.startRound();
     if (![...this.ledgers.values()].some(({ isPossiblyLost }) => isPossiblyLost)) return 0;
     let lost = 0;
     await this.checkBuckets((ledger, missing, nowMs) => {
@@ -179,6 +185,7 @@ export class Testbed<T extends Topology = Topology> {
       this.promoted.set(ledger.bucket.name, node);
       ledger.recordPromotion(this.topology.isSharded ? missing - callsInProgress : missing, fromMs, toMs);
     });
+    this.holds.startRound();
   }
 
   /** Checks that promoted nodes that still serve their buckets allowed no more than these buckets contained. */
@@ -187,6 +194,7 @@ export class Testbed<T extends Topology = Topology> {
     const nodes = await this.topology.nodesOf([...this.promoted.keys()]);
     for (const [name, node] of this.promoted) {
       const ledger = this.ledgers.get(name);
+      if (nodes.get(name) !== node) this.holds.markPossiblyLost(new Set(this.bucketNames));
       if (ledger === undefined || nodes.get(name) !== node) continue;
       const excess = ledger.excessAfterPromotion();
       if (excess > 0)
@@ -242,20 +250,22 @@ export class Testbed<T extends Topology = Topology> {
     try {
       await waitFor(
         'the last answers',
-        () => (this.callers.every(({ waiting }) => waiting === 0) ? true : undefined),
+        () => (this.clients().every(({ waiting }) => waiting === 0) ? true : undefined),
         SETTLE_TIMEOUT_MS,
       );
     } catch {
-      const unanswered = this.callers.reduce((sum, { waiting }) => sum + waiting, 0);
+      const unanswered = this.clients().reduce((sum, { waiting }) => sum + waiting, 0);
       this.fail(`${unanswered} calls were never answered`);
     }
     this.readAnswerLogs();
+    await this.holds.checkAll();
     for (const weir of this.weirs) for (const failure of await weir.failures()) this.fail(failure);
   }
 
   async stop(): Promise<void> {
     clearInterval(this.timer);
-    for (const caller of this.callers) caller.close();
+    for (const client of this.clients()) client.close();
+    this.holds.close();
     for (const weir of this.weirs) await weir.stop();
   }
 
@@ -287,11 +297,15 @@ export class Testbed<T extends Topology = Topology> {
     }
   }
 
+  private clients(): readonly PacedClient[] {
+    return [...this.callers, ...this.holdCallers];
+  }
+
   private tick(): void {
     const nowMs = performance.now();
     this.maxTickDelayMs = Math.max(this.maxTickDelayMs, nowMs - this.tickMs - TICK_MS);
     this.tickMs = nowMs;
-    for (const caller of this.callers) caller.sendDueCalls(nowMs);
+    for (const client of this.clients()) client.sendDueCalls(nowMs);
     if (++this.ticks % READ_EVERY_TICKS === 0) this.readAnswerLogs();
   }
 
@@ -364,7 +378,7 @@ export class Testbed<T extends Topology = Topology> {
 }
 
 /** Returns whether the caller's deadline is longer than Envoy's default. */
-function hasLongDeadline({ options }: Caller): boolean {
+function hasLongDeadline({ options }: PacedClient): boolean {
   return options.deadlineMs > (DEADLINES_MS[0] as number);
 }
 
@@ -376,6 +390,6 @@ function bucketNamesOf({ options }: Caller): string[] {
   return [...new Set(requests.flat())].map(({ name }) => `${options.name} ${name}`);
 }
 
-function connectionName(caller: Caller, connection: number): string {
+function connectionName(caller: PacedClient, connection: number): string {
   return `${caller.options.name} ${connection}`;
 }

@@ -51,7 +51,8 @@ test.each([
     { kind: 'wrong' },
   ],
 ])('an answer is %s', (_name, message, expected) => {
-  expect(readAnswer([ONE, TWO], 0, '', message)).toMatchObject(expected);
+  const reply = { status: 0, details: '', response: message, malformed: undefined };
+  expect(readAnswer([ONE, TWO], reply)).toMatchObject(expected);
 });
 
 test.each([
@@ -60,7 +61,8 @@ test.each([
   [13, 'wrong'],
   [-1, 'wrong'],
 ])('grpc-status %d without a message is %s', (code, kind) => {
-  expect(readAnswer([ONE], code, '', undefined).kind).toBe(kind);
+  const reply = { status: code, details: '', response: undefined, malformed: undefined };
+  expect(readAnswer([ONE], reply).kind).toBe(kind);
 });
 
 test('the scanner finds the end of a stream in any division of the bytes', () => {
