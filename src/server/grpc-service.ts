@@ -214,7 +214,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
     decide: decideForHttp(service, clock, instrumentation),
-    administer: openBucketAdmin(options, store, controls, metrics.adminCalls),
+    administer: openBucketAdmin(options, store, controls, metrics),
     top,
     drain: (why, drainHttp) => drain(grpc, serving, options, why, drainHttp),
   };

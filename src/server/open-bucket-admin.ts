@@ -5,8 +5,8 @@ import type { ViewSlices } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
 import type { ControlIndex } from '../service/controls/control-index.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
-import type { AdminCounter } from '../telemetry/admin-calls.js';
 import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';
@@ -25,7 +25,7 @@ export function openBucketAdmin(
   { settings, policies, clock, slices, log }: BucketAdminParts,
   store: Store,
   index: Pick<ControlIndex, 'hasRoomFor'>,
-  count: AdminCounter,
+  { adminCalls, holds }: Pick<Metrics, 'adminCalls' | 'holds'>,
 ): Administer {
   const admin = new BucketAdmin({
     policies: () => policies.current(),
@@ -37,7 +37,8 @@ export function openBucketAdmin(
     maxLimits: settings.maxLimits,
     keyPrefix: settings.redisUrl === '' ? undefined : settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX,
     log,
-    count,
+    count: adminCalls,
+    counts: holds,
   });
   return (question, caller) => admin.answer(question, caller);
 }

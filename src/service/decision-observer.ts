@@ -58,7 +58,7 @@ export interface HoldCounts {
   placed(domain: string, rule: string, hits: number): void;
   /** Counts a settled hold of `held` hits. `used` is undefined if the use is unknown. */
   settled(domain: string, rule: string, held: number, used: number | undefined): void;
-  /** Counts a hold that weir gave back because its call was canceled or got no answer. */
+  /** Counts a hold that weir gave back: its call was canceled or got no answer, or an operator released it. */
   released(domain: string, rule: string, hits: number): void;
   /**
    * Counts a hold token that settled no hold. `unknown`: the hold was settled before, has expired, or never existed.

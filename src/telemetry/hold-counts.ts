@@ -39,7 +39,7 @@ const EVENT: LabelMeaning = {
   values: {
     placed: 'requests placed the holds',
     settled: 'the holds were settled',
-    released: 'weir gave the holds back',
+    released: 'weir or an operator gave the holds back',
   },
 };
 const TOKEN_KIND: LabelMeaning = {
@@ -84,7 +84,8 @@ export class HoldCounts {
     );
     count(
       'weir_holds_released_total',
-      'Holds that weir gave back because the call was canceled or got no answer, by domain and rule.',
+      'Holds that weir gave back because the call was canceled or got no answer, or because an operator ' +
+        'released them, by domain and rule.',
       RELEASED,
     );
     count(
@@ -147,7 +148,7 @@ export class HoldCounts {
     add(values, OVERSHOOT_SUM, over);
   }
 
-  /** Counts a hold that weir gave back because its call was canceled or got no answer. */
+  /** Counts a hold that weir gave back: its call was canceled or got no answer, or an operator released it. */
   released(domain: string, rule: string, hits: number): void {
     const values = this.#counts.series(domain, rule);
     add(values, RELEASED, 1);

@@ -19,6 +19,7 @@ import {
 } from './messages.js';
 import { type QuestionContext, QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
+import { releaseHolds } from './release-action.js';
 import { answerShow } from './show-action.js';
 
 /** Maximum number of questions that are answered at the same time. Further ones are refused. */
@@ -107,6 +108,8 @@ export class BucketAdmin {
       case 'reset':
       case 'grant':
         return changeBuckets(asked, context);
+      case 'release':
+        return releaseHolds(asked, context);
       case 'block':
       case 'allow':
         return makeControl(asked, context);

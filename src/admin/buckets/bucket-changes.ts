@@ -45,7 +45,9 @@ export async function changeBuckets(
   const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
   const notes = [...found.notes];
   if (found.limits.some(({ rate }) => rate.kind === 'concurrency')) {
-    notes.push('Concurrency limits are not changed, because they count requests in flight.');
+    notes.push(
+      'Concurrency limits are not changed, because they count requests in flight. To end holds, use release.',
+    );
   }
   if (!isDry) notes.push(...(await announceChanges(changes, answers, context)));
   const failure = failureOfAll(answers);
@@ -72,7 +74,23 @@ export async function changeBuckets(
 
 /** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
 function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
-  const { rule, tokens, over = false } = question;
+  const { tokens, over = false } = question;
+  const limits = selectLimits(question, found);
+  if (typeof limits === 'string') return limits;
+  const changeable = limits.filter(({ rate }) => rate.kind !== 'concurrency');
+  if (changeable.length === 0) {
+    return 'a concurrency limit has no tokens to give back, because it counts requests in flight; use release';
+  }
+  const known = changeable.flatMap((limit) =>
+    limit.take === undefined
+      ? []
+      : { limit, call: { take: limit.take, hits: tokens ?? fullAmount(limit.rate), over } },
+  );
+  return known.length > 0 ? known : valuesMissing(changeable);
+}
+
+/** Returns the limits of the rule in a question, or an error message if no limit has this rule. */
+export function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly FoundLimit[] | string {
   if (found.meets === 'nothing')
     return 'no limit applies to these entries, so there is no bucket to change; check the entries with weir explain';
   if (found.limits.length === 0)
@@ -80,25 +98,16 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   const limits = found.limits.filter(
     ({ label, name }) => rule === undefined || label === rule || name === rule,
   );
-  if (limits.length === 0) {
-    const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
-    const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
-    const there = labels.slice(0, MAX_NAMED).join(', ');
-    return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
-  }
-  const changeable = limits.filter(({ rate }) => rate.kind !== 'concurrency');
-  if (changeable.length === 0) {
-    return 'a concurrency limit has no tokens to give back, because it counts requests in flight';
-  }
-  const known = changeable.flatMap((limit) =>
-    limit.take === undefined
-      ? []
-      : { limit, call: { take: limit.take, hits: tokens ?? fullAmount(limit.rate), over } },
-  );
-  if (known.length > 0) return known;
-  const missing = [...new Set(changeable.flatMap((limit) => limit.missing))]
-    .slice(0, MAX_NAMED)
-    .map(quotedText);
+  if (limits.length > 0) return limits;
+  const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
+  const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
+  const there = labels.slice(0, MAX_NAMED).join(', ');
+  return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
+}
+
+/** Returns an error message for limits whose buckets are unknown. */
+export function valuesMissing(limits: readonly FoundLimit[]): string {
+  const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
   return `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`;
 }
 

@@ -5,6 +5,7 @@ export const BUCKET_ACTIONS = [
   'show',
   'reset',
   'grant',
+  'release',
   'block',
   'unblock',
   'allow',
@@ -25,12 +26,16 @@ export interface BucketQuestion {
   readonly entries?: readonly Entry[];
   /** For `show`, `reset` and `grant`: also use the bucket of this override, such as `100/minute`. */
   readonly limit?: string;
-  /** For `reset` and `grant`: only use limits of this rule (`Rule.path` or `Rule.name`). */
+  /** For `reset`, `grant` and `release`: only use limits of this rule (`Rule.path` or `Rule.name`). */
   readonly rule?: string;
   /** For `grant`: whole number of at least 1. */
   readonly tokens?: number;
   /** For `grant`: the bucket may exceed its capacity. */
   readonly over?: boolean;
+  /** For `release`: ID of the hold ({@link ShownHold.id}). */
+  readonly hold?: string;
+  /** For `release`: all holds. */
+  readonly all?: boolean;
   /** For `block` and `allow`: duration in Go's syntax, such as `10m` or `1h30m`. */
   readonly for?: string;
   readonly reason?: string;
@@ -65,6 +70,25 @@ export interface BucketLevel {
   readonly in_flight?: number;
 }
 
+/** A hold: a slot of a request in flight, or a reservation. */
+export interface ShownHold {
+  readonly id: string;
+  /** Slots, or reserved tokens or hits. */
+  readonly amount: number;
+  /** Seconds since the request began. */
+  readonly age: number;
+  /** Seconds until the hold expires. */
+  readonly ends_in: number;
+}
+
+/** Holds of a bucket. */
+export interface ShownHolds {
+  /** The first 100 to expire. */
+  readonly list: readonly ShownHold[];
+  /** Number of further slots or reservations. */
+  readonly more: number;
+}
+
 /** A limit of a descriptor, with its bucket. */
 export interface ShownBucket {
   /** `Rule.path`, or `override`. */
@@ -86,6 +110,10 @@ export interface ShownBucket {
   readonly now?: BucketLevel;
   /** For changes and dry runs: the level before the change. {@link now} is the level after it. */
   readonly before?: BucketLevel;
+  /** Holds of the bucket, for `show`. Only a limit with holds has them. */
+  readonly holds?: ShownHolds;
+  /** Number of holds that `release` ended; for a dry run, the number that it would end. */
+  readonly released?: number;
   /** Sentence with the reason for a missing {@link now}, or with further information. */
   readonly note?: string;
 }

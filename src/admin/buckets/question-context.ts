@@ -3,10 +3,12 @@ import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bu
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlBook } from '../../limiter/control.js';
 import type { Entry } from '../../limiter/entry.js';
+import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
+import type { HoldCounts } from '../../service/decision-observer.js';
 import type { AdminCaller } from '../admin-access.js';
 import type { BucketCalls } from './bucket-calls.js';
 import type { KnownControls } from './known-controls.js';
@@ -18,6 +20,7 @@ export interface QuestionContext {
   readonly store: {
     readonly name: string;
     readonly buckets: BucketStore;
+    readonly holds: HoldBook;
     readonly controls: ControlBook;
     readonly timeoutMicros: number;
   };
@@ -30,6 +33,8 @@ export interface QuestionContext {
   readonly keyPrefix: string | undefined;
   readonly calls: BucketCalls;
   readonly controls: KnownControls;
+  /** Counts holds that an operator releases. */
+  readonly counts: Pick<HoldCounts, 'released'>;
   /** Index in which decisions look up controls. */
   readonly index: Pick<ControlIndex, 'hasRoomFor'>;
 }

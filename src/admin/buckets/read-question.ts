@@ -4,6 +4,7 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
 import { shown } from '../../shown-text.js';
+import { decodeHoldId } from './hold-id.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 
 /** Maximum number of entries of a question. Operators do not need more. */
@@ -36,9 +37,11 @@ const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAct
   domain: [ALL, isName],
   entries: [ALL.filter((action) => action !== 'blocks'), wrongEntries],
   limit: [LEVELS, (value) => (readOverride(value) === undefined ? NO_OVERRIDE : '')],
-  rule: [['reset', 'grant'], isName],
+  rule: [['reset', 'grant', 'release'], isName],
   tokens: [['grant'], (value) => (isTokens(value) ? '' : `must be a whole number from 1 to ${2 ** 53 - 1}`)],
   over: [['grant'], isTruth],
+  hold: [['release'], (value) => (isHoldId(value) ? '' : 'must be an ID of a hold, as show lists it')],
+  all: [['release'], (value) => (value === true ? '' : 'must be true')],
   for: [MAKING, wrongSpan],
   reason: [MAKING, wrongReason],
   id: [ENDING, (value) => (isId(value) ? '' : 'must be the id of a block or an exemption')],
@@ -52,6 +55,7 @@ const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>
   show: ['entries'],
   reset: ['entries'],
   grant: ['entries', 'tokens'],
+  release: ['entries'],
   block: ['entries', 'for'],
   unblock: [],
   allow: ['entries', 'for'],
@@ -92,6 +96,9 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   if (ENDING.includes(action) && (question.id === undefined) === (question.entries === undefined)) {
     return `${action} requires either id or entries, but not both`;
   }
+  if (action === 'release' && (question.hold === undefined) === (question.all === undefined)) {
+    return 'release requires either hold or all, but not both';
+  }
   return question;
 }
 
@@ -118,6 +125,10 @@ function isTokens(value: unknown): boolean {
 
 function isId(value: unknown): boolean {
   return typeof value === 'string' && /^[0-9A-Za-z_-]{1,64}$/.test(value);
+}
+
+function isHoldId(value: unknown): boolean {
+  return typeof value === 'string' && decodeHoldId(value) !== undefined;
 }
 
 function notText(value: unknown): string {

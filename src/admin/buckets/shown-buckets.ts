@@ -8,6 +8,7 @@ import { levelOf } from './bucket-level.js';
 import type { FoundLimit } from './found-limits.js';
 import type { ShownBucket } from './messages.js';
 import type { QuestionContext } from './question-context.js';
+import { shownHolds } from './shown-holds.js';
 
 /**
  * Returns a limit for an answer, with the level of its bucket. `keyPrefix` is the prefix of Redis keys, or undefined if
@@ -16,7 +17,7 @@ import type { QuestionContext } from './question-context.js';
 export function shownLimit(
   limit: FoundLimit,
   keyPrefix: string | undefined,
-  there: Pick<ShownBucket, 'before' | 'now' | 'note'> = {},
+  there: Pick<ShownBucket, 'before' | 'now' | 'holds' | 'released' | 'note'> = {},
 ): ShownBucket {
   const { label, name, rate, enforcement, entries, take, note } = limit;
   const key = take === undefined || keyPrefix === undefined ? null : redisKey(take, keyPrefix);
@@ -45,18 +46,22 @@ export interface ShownBuckets {
 /** Returns limits with the levels of the known buckets. */
 export async function showBuckets(
   limits: readonly FoundLimit[],
-  { calls, keyPrefix, slices }: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'slices'>,
+  context: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'slices' | 'store'>,
 ): Promise<ShownBuckets> {
+  const { calls, keyPrefix, slices } = context;
   const takes = limits.flatMap(({ take }) => take ?? []);
   const answers = await calls.ask(takes.map((take) => ({ take, hits: 0, over: false })));
   const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
+  const failure = failureOfAll(answers);
+  const held = failure === undefined ? await shownHolds(limits, context) : undefined;
   const steps = mapped(limits, (limit) => {
     const there = limit.take && found.get(limit.take);
     if (there === undefined) return shownLimit(limit, keyPrefix);
     if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
-    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after) });
+    const holds = held?.get(limit);
+    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after), ...(holds && { holds }) });
   });
-  return { buckets: await slices.run(steps), failure: failureOfAll(answers) };
+  return { buckets: await slices.run(steps), failure };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { DEBUG_OPTIONS_HELP } from '../call/debug-options.js';
 
 /** `weir bucket --help`. */
-export const BUCKET_HELP = `Usage: weir bucket show|reset|grant|block|unblock|allow|disallow|blocks [<domain>] key=value… [options]
+export const BUCKET_HELP = `Usage: weir bucket show|reset|grant|release|block|unblock|allow|disallow|blocks [<domain>] key=value… [options]
        weir bucket new-token <name> read|write
 
 Shows or changes the buckets of one caller on a running server. The arguments key=value are the entries of a
@@ -9,10 +9,13 @@ descriptor, before or after derive. A subset of the entries selects every descri
 optional if the server has only one domain. API keys are never shown.
 
   show       show all limits that the descriptor matches: tokens or hits remaining, debt, time until the next token
-             and until the bucket is full, blocks and exemptions, and the Redis key. For a subset of the entries,
-             show the limits that could match
+             and until the bucket is full, the 100 holds that expire first, blocks and exemptions, and the Redis
+             key. For a subset of the entries, show the limits that could match
   reset      refill the buckets and clear their debt
   grant      add --tokens <n>, up to the capacity; with --over, also above the capacity
+  release    end one hold (--hold) or all holds (--all): free the slots of a concurrency limit, and give back all
+             reserved tokens or hits, regardless of "unknown" in the policy. The requests may still run, but weir
+             no longer counts them and ignores what they use
   block      deny all requests with these entries, for --for <duration>
   allow      exempt all requests with these entries from limits, for --for <duration>; a block takes precedence
   unblock    remove a block, selected by its entries or by --id
@@ -24,9 +27,11 @@ optional if the server has only one domain. API keys are never shown.
   --entries <file>       read entries from a file, one key=value per line; - reads standard input. Use a file for API
                          keys, because all users of a machine can see command-line arguments
   --limit <n>/<unit>     show: the bucket of requests with this override, such as 100/minute
-  --rule <path or name>  reset, grant: only the limits of this rule
+  --rule <path or name>  reset, grant, release: only the limits of this rule
   --tokens <n>           grant: number of tokens
   --over                 grant: allow more tokens than the capacity
+  --hold <id>            release: ID of the hold, as show lists it
+  --all                  release: all holds
   --for <duration>       block, allow: duration, such as 10m or 1h30m
   --reason <text>        block, allow: reason, which weir bucket blocks shows
   --id <id>              unblock, disallow: ID of the block or exemption

@@ -24,6 +24,8 @@ const OPTIONS = {
   rule: { type: 'string' },
   tokens: { type: 'string' },
   over: { type: 'boolean' },
+  hold: { type: 'string' },
+  all: { type: 'boolean' },
   for: { type: 'string' },
   reason: { type: 'string' },
   id: { type: 'string' },
@@ -39,6 +41,7 @@ const ACTION_OPTIONS: Readonly<Record<BucketAction, readonly Option[]>> = {
   show: ['limit', 'watch'],
   reset: ['rule', 'dry-run'],
   grant: ['tokens', 'over', 'rule', 'dry-run'],
+  release: ['hold', 'all', 'rule', 'dry-run'],
   block: ['for', 'reason', 'dry-run'],
   unblock: ['id', 'dry-run'],
   allow: ['for', 'reason', 'dry-run'],
@@ -92,7 +95,7 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
   const watchMs =
     values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
   if (typeof watchMs === 'string') return watchMs;
-  const { limit, rule, over, for: lasts, reason, id } = values;
+  const { limit, rule, over, hold, all, for: lasts, reason, id } = values;
   const question: BucketQuestion = {
     action,
     ...(domain !== undefined && { domain }),
@@ -101,6 +104,8 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
     ...(rule !== undefined && { rule }),
     ...(values.tokens !== undefined && { tokens: Number(values.tokens) }),
     ...(over === true && { over }),
+    ...(hold !== undefined && { hold }),
+    ...(all === true && { all }),
     ...(lasts !== undefined && { for: lasts }),
     ...(reason !== undefined && { reason }),
     ...(id !== undefined && { id }),
@@ -200,6 +205,10 @@ function combinationError(action: BucketAction, values: Values, entries: number)
     case 'grant':
       if (values.tokens === undefined) return 'specify the number of tokens with --tokens <n>';
       return isWholeNumber(values.tokens) ? undefined : '--tokens must be a whole number of 1 or more';
+    case 'release':
+      return (values.hold === undefined) === (values.all === undefined)
+        ? 'specify the hold with --hold <id>, as weir bucket show lists it, or all holds with --all'
+        : undefined;
     case 'block':
     case 'allow': {
       if (values.for === undefined) return 'specify the duration with --for <duration>, such as 10m or 1h30m';

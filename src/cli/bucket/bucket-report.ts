@@ -1,4 +1,10 @@
-import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../admin/buckets/messages.js';
+import type {
+  BucketAnswer,
+  BucketLevel,
+  ShownBucket,
+  ShownControl,
+  ShownHolds,
+} from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
 import { type Column, tableLines, wrapped } from '../screen/columns.js';
@@ -21,6 +27,13 @@ const CONTROL_COLUMNS: readonly Column[] = [
   { heading: 'ID', side: 'left', yields: true },
   { heading: 'BY', side: 'left', yields: true },
   { heading: 'WHOM', side: 'left' },
+];
+
+const HOLD_COLUMNS: readonly Column[] = [
+  { heading: 'AGE', side: 'right' },
+  { heading: 'EXPIRES IN', side: 'right' },
+  { heading: 'HELD', side: 'right' },
+  { heading: 'HOLD', side: 'left' },
 ];
 
 /** Text for each value of {@link ShownBucket.enforcement}. */
@@ -109,7 +122,20 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
     // The key is shown in full, because users copy it to redis-cli.
     ...(key === null ? [] : [`Redis key ${printable(key)}${slot === null ? '' : `, slot ${slot}`}`]),
     ...(note === undefined ? [] : wrapped(printable(note), WIDTH - 6)),
+    ...holdLines(bucket.holds),
   ].map((line) => `      ${line}`);
+}
+
+function holdLines(holds: ShownHolds | undefined): readonly string[] {
+  if (holds === undefined || holds.list.length === 0) return [];
+  const rows = holds.list.map(({ id, amount, age, ends_in }) => [
+    secondsText(age),
+    secondsText(ends_in),
+    String(amount),
+    printable(id),
+  ]);
+  const lines = tableLines(HOLD_COLUMNS, rows);
+  return holds.more > 0 ? [...lines, `and ${holds.more} more, not listed`] : lines;
 }
 
 function controlsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {

@@ -5,6 +5,8 @@ import {
   changesSomething,
   type ShownBucket,
   type ShownControl,
+  type ShownHold,
+  type ShownHolds,
 } from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
@@ -42,6 +44,11 @@ const isLevel = objectOf<BucketLevel>({
   in_flight: optional(isNumber),
 });
 
+const isHolds = objectOf<ShownHolds>({
+  list: listOf(objectOf<ShownHold>({ id: isText, amount: isNumber, age: isNumber, ends_in: isNumber })),
+  more: isNumber,
+});
+
 const isBucket = objectOf<ShownBucket>({
   rule: isText,
   name: isText,
@@ -54,6 +61,8 @@ const isBucket = objectOf<ShownBucket>({
   redis_slot: nullable(isNumber),
   now: optional(isLevel),
   before: optional(isLevel),
+  holds: optional(isHolds),
+  released: optional(isNumber),
   note: optional(isText),
 });
 
@@ -143,7 +152,7 @@ function askBuckets(
 }
 
 function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {
-  const changesBuckets = action === 'reset' || action === 'grant';
+  const changesBuckets = action === 'reset' || action === 'grant' || action === 'release';
   if (changesBuckets && !buckets.some(({ now }) => now !== undefined)) return EXIT.FAILED;
   return action === 'show' && meets === 'nothing' ? EXIT.FAILED : EXIT.OK;
 }

@@ -17,6 +17,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     name: 'memory',
     buckets: memory,
     local: memory,
+    holds: memory,
     controls,
     timeoutMicros: settings.redisTimeout,
     up: () => true,

@@ -7,8 +7,9 @@ import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
 import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
 import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
+import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
-import { ShardedStore } from '../../storage/sharded/sharded-store.js';
+import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -52,6 +53,10 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const controls = controlBook(main.store, mainOptions, clock, log, () => denials?.clear());
   controls.onChange(({ granted }) => denials?.forget(granted));
+  const holds = new RedisHoldBook(
+    (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
+    mainOptions.keyPrefix,
+  );
   const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
   followPools(pools, changed.emit);
@@ -60,6 +65,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,
     local,
+    holds,
     controls,
     timeoutMicros: store.timeoutMicros,
     up,

@@ -2,6 +2,7 @@ import type { StoreNode } from '../../admin/health-detail.js';
 import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlBook, LostControls } from '../../limiter/control.js';
+import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
@@ -40,6 +41,8 @@ export interface Store extends RedisWork {
   readonly buckets: BucketStore;
   /** Local buckets for `on_store_failure: local`; the same as `buckets` if these are in memory. */
   readonly local: LocalStore;
+  /** The holds in {@link buckets}. */
+  readonly holds: HoldBook;
   /** Blocks and exemptions of operators. */
   readonly controls: ControlBook;
   /** Maximum time that a decision may wait for the store, in microseconds. */

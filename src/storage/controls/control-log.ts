@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readAsset } from '../../assets.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { MAX_CONTROLS } from '../../limiter/control.js';
 import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-key.js';
+import { scriptText } from '../redis/script-requests/script-text.js';
 import { type ControlsPolled, readChanged, readPolled } from './control-rows.js';
 
 /** Maximum number of changes in one call, so that the script blocks Redis for less than 1 ms. */
@@ -100,8 +100,7 @@ export class ControlLog {
   }
 }
 
-/** Returns a script without comments and indentation, because each call sends the whole text. */
+/** Returns one of the two scripts. */
 function script(name: string): string {
-  const texts = ['control-start.lua', name].map((file) => readAsset(`src/storage/controls/${file}`));
-  return texts.join('').replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');
+  return scriptText(['control-start.lua', name].map((file) => `src/storage/controls/${file}`));
 }

@@ -89,6 +89,15 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     return Math.max(0, this.#doublesOf(slot)[placeOf(slot) + MARK] as number);
   }
 
+  idOf(slot: Slot): string {
+    const ints = this.#intsOf(slot);
+    const at = 2 * placeOf(slot) + ID;
+    let id = '';
+    for (let i = 0; i < 3; i++) id += ((ints[at + i] as number) >>> 0).toString(16).padStart(8, '0');
+    return id;
+  }
+
+  /** Number of hits; 0 for a further slot of a hold. */
   amountOf(slot: Slot): number {
     return (this.#intsOf(slot)[2 * placeOf(slot) + AMOUNT] as number) >>> 0;
   }

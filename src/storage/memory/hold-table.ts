@@ -1,5 +1,16 @@
 import { expectState } from '../../invariant.js';
-import type { HeldHits, HoldOrder, Settlement } from '../../limiter/holds/hold.js';
+import {
+  type HeldHits,
+  type HoldOrder,
+  MAX_SLOTS_PER_ITEM,
+  type Settlement,
+} from '../../limiter/holds/hold.js';
+import {
+  type HeldBucket,
+  type ListedHolds,
+  type StoredHold,
+  storedCount,
+} from '../../limiter/holds/hold-book.js';
 import { ExpiryHeap } from './expiry-heap.js';
 import { HoldQueue } from './hold-queue.js';
 import { HoldId, HoldRecords } from './hold-records.js';
@@ -113,7 +124,7 @@ export class HoldTable {
     const endMicros = nowMicros + hold.lifetimeMillis * 1000;
     for (let slot = 0; slot < slots; slot++) {
       const record = this.#records.create(this.#id.load(hold.id, slot), set.number);
-      this.#records.store(record, hits, hold.lifetimeMillis, fullMicros, takenMicros);
+      this.#records.store(record, slot === 0 ? hits : 0, hold.lifetimeMillis, fullMicros, takenMicros);
       this.#index.insert(record);
       this.#heap.push(record, endMicros);
       this.#queueOf(set, hold.lifetimeMillis).push(record);
@@ -150,6 +161,45 @@ export class HoldTable {
       if (found < 0) return;
       this.#drop(found);
     }
+  }
+
+  /**
+   * Lists up to `most` holds of a bucket that expire first. The number of other holds includes those that have expired,
+   * and that {@link expire} has not removed yet.
+   */
+  list({ key, rate }: HeldBucket, most: number): ListedHolds {
+    const nowMicros = this.#monotonicMicros();
+    this.expire(nowMicros);
+    // Removes the expired holds from the queues.
+    this.#oldestSlot(key, nowMicros);
+    const set = this.#sets.get(key);
+    const found = set?.queues.flatMap((queue) => this.#listQueue(queue, most, nowMicros)) ?? [];
+    const holds = found.sort((one, other) => one.remainingMicros - other.remainingMicros).slice(0, most);
+    return { holds, more: (set?.count ?? 0) - storedCount(holds, rate) };
+  }
+
+  /** Lists the first holds of a queue, with a bound on the number of slots. */
+  #listQueue({ first, lifetimeMillis }: HoldQueue, most: number, nowMicros: number): StoredHold[] {
+    const holds: StoredHold[] = [];
+    let slot = first;
+    for (
+      let visited = 0;
+      slot >= 0 && holds.length < most && visited < most + MAX_SLOTS_PER_ITEM;
+      visited++
+    ) {
+      const amount = this.#records.amountOf(slot);
+      if (amount > 0) {
+        holds.push({
+          id: this.#records.idOf(slot),
+          amount,
+          lifetimeMillis,
+          fullMicros: this.#records.fullMicrosOf(slot),
+          remainingMicros: this.#heap.keyOf(slot) - nowMicros,
+        });
+      }
+      slot = this.#records.afterOf(slot);
+    }
+    return holds;
   }
 
   #createSet(key: string): HoldSet {

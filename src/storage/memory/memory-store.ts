@@ -2,6 +2,7 @@ import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-st
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
 import { placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
+import type { HeldBucket, HoldBook, ListedHolds } from '../../limiter/holds/hold-book.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
@@ -32,7 +33,7 @@ const MAX_COMPARED_ITEMS = 8;
  * Buckets in this process. Synchronous, without a promise or closure for each request. If it is full, it evicts the
  * bucket that will be full soonest, and counts it in `evictions`.
  */
-export class MemoryStore implements BucketStore {
+export class MemoryStore implements BucketStore, HoldBook {
   /** Number of holds since start for which there was no memory. Their takes are limited. */
   refusedHolds = 0;
   private readonly clock: Clock;
@@ -101,6 +102,10 @@ export class MemoryStore implements BucketStore {
       outcomes[i] = this.keep(items[i] as TakeItem, i, tokenMicros, windowMicros);
     }
     return outcomes;
+  }
+
+  async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds> {
+    return this.holds.list(bucket, most);
   }
 
   async close(): Promise<void> {}

@@ -13,9 +13,15 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = ['take', 'take-holds', 'take-steps', 'take-runs', 'take-levels', 'take-groups'].map(
-  (name) => `src/storage/redis/script/${name}.lua`,
-);
+const PARTS = [
+  'take',
+  'hold-members',
+  'take-holds',
+  'take-steps',
+  'take-runs',
+  'take-levels',
+  'take-groups',
+].map((name) => `src/storage/redis/script/${name}.lua`);
 
 let loaded: Script | undefined;
 

@@ -13,6 +13,7 @@ import { type RedisCluster, startCluster } from '../../support/redis/cluster.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { metric } from '../../support/weir/workers.js';
 
 // Processes can be slow to start on a busy machine.
 jest.setTimeout(60_000);
@@ -25,6 +26,10 @@ descriptors:
     descriptors:
       - { key: shadow, shadow_mode: true, rate_limit: { unit: year, requests_per_unit: 10 } }
   - { key: stream, rate_limit: { concurrency: { max: 10 } } }
+  - key: llm
+    rate_limit:
+      token_bucket: { max_tokens: 1000, fill_interval: 100h }
+      hold: { amount: 100, expires_after: 10m }
 `;
 
 let redis: RedisServer;
@@ -102,6 +107,41 @@ describe.each(STORES)('%s', (store) => {
     expect(await inFlight()).toEqual([[3, 7, null]]);
     await take(`hold=${response?.dynamicMetadata?.['hold']}`);
     expect(await inFlight()).toEqual([[2, 8, null]]);
+  });
+
+  test('lists the holds of requests, and releases one or all of them', async () => {
+    for (const entries of ['stream=held', 'llm=held']) {
+      const bucketOf = async () => (await ask('show', entries)).buckets[0];
+      const tokens: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { response } = await client.ask('d', [descriptor([entries])]);
+        tokens.push(response?.dynamicMetadata?.['hold']);
+      }
+      const held = await bucketOf();
+      const lifetime = entries === 'llm=held' ? 600 : 60;
+      const amount = entries === 'llm=held' ? 100 : 1;
+      expect(held?.holds?.list).toHaveLength(3);
+      for (const hold of held?.holds?.list ?? []) {
+        expect(hold.amount).toBe(amount);
+        expect(hold.age + hold.ends_in).toBeCloseTo(lifetime);
+      }
+      const hold = held?.holds?.list[0]?.id ?? '';
+      const one = await ask('release', entries, { hold });
+      expect(one.buckets).toMatchObject([{ released: 1, now: { left: (held?.now?.left ?? 0) + amount } }]);
+      expect(
+        await bucketsAnswer(server, { action: 'release', entries: entriesOf(entries), hold }),
+      ).toMatchObject({
+        status: 404,
+        body: { error: expect.stringContaining('these buckets have no hold with this ID') },
+      });
+      const all = await ask('release', entries, { all: true });
+      expect(all.buckets).toMatchObject([{ released: 2, now: { left: held?.limit } }]);
+      // The end of a request whose hold was released has no effect.
+      for (const token of tokens) await take(`hold=${token}`, 70);
+      expect(await bucketOf()).toMatchObject({ now: { left: held?.limit }, holds: { list: [], more: 0 } });
+    }
+    const released = 'weir_holds_released_total{domain="d",rule="llm"}';
+    await waitFor('the metric', async () => (await metric(server, released)) === 3);
   });
 
   test('lists the rules that can apply to a tenant', async () => {

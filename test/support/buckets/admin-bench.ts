@@ -1,7 +1,7 @@
 import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
 import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
-import type { BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
@@ -36,8 +36,12 @@ export class AdminBench {
   readonly logged: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
   /** `action result` of each counted call. */
   readonly counted: string[] = [];
+  /** `domain rule hits` of each released hold. */
+  readonly released: string[] = [];
   /** Error that the store returns instead of deciding; undefined: the store decides. */
   broken: StorageError | undefined;
+  /** Number of calls after which the store fails. */
+  breaksAfter = Number.POSITIVE_INFINITY;
   policies: Map<string, CompiledPolicy>;
 
   /** `redis`: whether answers contain Redis keys. */
@@ -45,7 +49,10 @@ export class AdminBench {
     this.policies = policiesOf(yaml);
     this.book = book ?? new MemoryControlBook(() => this.clock.monotonicMicros());
     const buckets: BucketStore = {
-      take: (items) => this.broken ?? this.memory.take(items),
+      take: (items) => {
+        if (this.breaksAfter-- <= 0) return new StorageError('timeout', 'no answer');
+        return this.broken ?? this.memory.take(items);
+      },
       close: async () => {},
     };
     const log = (fields: Record<string, unknown>, message: string): unknown =>
@@ -57,6 +64,9 @@ export class AdminBench {
       store: {
         name: redis ? 'Redis 127.0.0.1:6379' : 'memory',
         buckets,
+        holds: {
+          listHolds: async (bucket, most) => this.broken ?? this.memory.listHolds(bucket, most),
+        },
         controls: this.book,
         timeoutMicros: 1_000_000,
       },
@@ -76,6 +86,7 @@ export class AdminBench {
       maxLimits: 1000,
       keyPrefix: redis ? 'weir:1:' : undefined,
       log: { info: log, warn: log, error: log } as unknown as Logger,
+      counts: { released: (domain, rule, hits) => this.released.push(`${domain} ${rule} ${hits}`) },
       count: (action, result) => this.counted.push(`${action} ${result}`),
     });
   }

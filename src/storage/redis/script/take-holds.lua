@@ -1,24 +1,9 @@
--- Second part of the script. The header of take.lua describes the whole script.
-
--- Holds are members of a sorted set. The score is the time at which the hold expires, in microseconds. The member is the 12 bytes of its
--- id. For a further slot of the same hold, the number of the slot follows, from 1. For a reservation, its hits, its lifetime in
--- milliseconds, and the time at which the bucket would have been full without it follow. A token with other values is then not a member.
-
-local pack, sub = struct.pack, string.sub
+-- Second part of the script, after hold-members.lua. The header of take.lua describes the whole script.
 
 -- Maximum number of expired holds that a take removes from a set. A set of 100,000 would take 40 ms.
 local MAX_REMOVED = 200
 -- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
 local slots = {}
-
--- Returns the member of a hold of `held` hits in a bucket with this `unit`; with `slot` above 0, that of a further slot. The digits of the
--- id start at `id` in the steps.
-local function memberOf(id, slot, unit, held, lifetime, full)
-  local a, b = tonumber(sub(steps, id, id + 11), 16), tonumber(sub(steps, id + 12, id + 23), 16)
-  if unit ~= 0 then return pack('>I6I6I4I4I7', a, b, held, lifetime, full) end
-  if slot == 0 then return pack('>I6I6', a, b) end
-  return pack('>I6I6I2', a, b, slot)
-end
 
 -- Holds expire when all callers' clocks have reached their time. Windows of other callers (take-steps.lua) do not change this time.
 local expired = now - apart
@@ -58,7 +43,7 @@ local function place(h, id, unit, held, lifetime, full)
   if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
   for slot = 0, unit == 0 and held - 1 or 0 do
     local size = #list
-    list[size + 1], list[size + 2] = score, memberOf(id, slot, unit, held, lifetime, full)
+    list[size + 1], list[size + 2] = score, memberOf(steps, id, slot, unit, held, lifetime, full)
   end
 end
 
@@ -84,7 +69,7 @@ local allLive = {}
 -- Removes a hold. Returns the time at which it was taken, or -1 if there is no such hold, and the number of its slots that were removed.
 -- The time is 0 for a limit on concurrent requests.
 local function settle(h, id, unit, held, lifetime, full)
-  local key, member, taken, removed = KEYS[h], memberOf(id, 0, unit, held, lifetime, full), 0, 0
+  local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full), 0, 0
   local ends = MAX_COUNT
   if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '-inf', expiredText) == 0 end
   if unit ~= 0 or not allLive[h] then
@@ -99,7 +84,7 @@ local function settle(h, id, unit, held, lifetime, full)
     return -1, 0
   end
   for slot = 1, unit == 0 and held - 1 or 0 do
-    if call('ZREM', key, memberOf(id, slot, unit)) == 0 then break end
+    if call('ZREM', key, memberOf(steps, id, slot, unit)) == 0 then break end
     removed = removed + 1
   end
   return taken, removed
@@ -113,7 +98,7 @@ local function settleOldest(h)
   local member = found[1]
   if not member then return -1, 0, 0 end
   call('ZREM', KEYS[h], member)
-  if #member < 27 then return -1, 0, 0 end
-  local _, _, held, lifetime, full = struct.unpack('>I6I6I4I4I7', member)
+  local held, lifetime, full = reservationOf(member)
+  if not held then return -1, 0, 0 end
   return tonumber(found[2]) - lifetime * 1000, held, full
 end

@@ -50,7 +50,8 @@ const left = async (entries: string) => {
 describe('reset and grant', () => {
   test('refuse a concurrency limit', async () => {
     bench.take('stream=a', 3);
-    const why = '400 a concurrency limit has no tokens to give back, because it counts requests in flight';
+    const why =
+      '400 a concurrency limit has no tokens to give back, because it counts requests in flight; use release';
     const question = { entries: entriesOf('stream=a'), tokens: 5 };
     expect(await bench.refused({ action: 'grant', ...question })).toBe(why);
     expect(await bench.refused({ action: 'reset', entries: question.entries })).toBe(why);
@@ -63,7 +64,9 @@ describe('reset and grant', () => {
     expect(buckets).toMatchObject([{ name: 'tokens', before: { left: 97 }, now: { left: 100 } }]);
     expect([more, notes]).toEqual([
       0,
-      ['Concurrency limits are not changed, because they count requests in flight.'],
+      [
+        'Concurrency limits are not changed, because they count requests in flight. To end holds, use release.',
+      ],
     ]);
     expect(await left('llm=a')).toEqual([7, 100]);
   });

@@ -83,6 +83,14 @@ describe('the request', () => {
       'block a=b --for 1h30m --reason why',
       { action: 'block', entries: [{ key: 'a', value: 'b' }], for: '1h30m', reason: 'why' },
     ],
+    [
+      'release a=b --hold A-_1 --rule r',
+      { action: 'release', entries: [{ key: 'a', value: 'b' }], hold: 'A-_1', rule: 'r' },
+    ],
+    [
+      'release a=b --all --dry-run',
+      { action: 'release', entries: [{ key: 'a', value: 'b' }], all: true, dry_run: true },
+    ],
     ['unblock --id k3', { action: 'unblock', id: 'k3' }],
     ['disallow shop a=b', { action: 'disallow', domain: 'shop', entries: [{ key: 'a', value: 'b' }] }],
     ['blocks shop', { action: 'blocks', domain: 'shop' }],
@@ -106,6 +114,9 @@ describe('the request', () => {
     ['grant a=b', 'specify the number of tokens with --tokens <n>'],
     ['grant a=b --tokens 0', '--tokens must be a whole number of 1 or more'],
     ['grant a=b --tokens 1e3', '--tokens must be a whole number of 1 or more'],
+    ['release a=b', 'specify the hold with --hold <id>'],
+    ['release a=b --hold x --all', 'specify the hold with --hold <id>'],
+    ['show a=b --all', '--all has no effect on show; use it with weir bucket release'],
     ['block a=b', 'specify the duration with --for'],
     ['block a=b --for 10', '--for must be a duration'],
     ['allow a=b --for 0s', '--for must be a duration'],
@@ -173,6 +184,29 @@ LEFT  LIMIT  DEBT  RESET IN  FULL IN  ENFORCED  RULE
       '   7     10     -         -        -  yes       tenant/resource_group=user-chats (user-chats)',
       '      concurrency: 10 requests',
       '      in flight: 3 of 10',
+      '',
+    ]);
+  });
+
+  test('holds with their times, amounts and IDs', async () => {
+    const held: ShownBucket = {
+      ...bucket,
+      redis_key: null,
+      holds: {
+        list: [
+          { id: 'AQab', amount: 5000, age: 75, ends_in: 525 },
+          { id: 'AQcd', amount: 1, age: 0.2, ends_in: 599.8 },
+        ],
+        more: 3,
+      },
+    };
+    port.answer = () => ({ body: { ...answer, buckets: [held] } });
+    expect((await bucketCommand('show', 'tenant=acme')).out.split('\n').slice(7)).toEqual([
+      '      token bucket: 100 tokens, 10 every 1s',
+      '        AGE  EXPIRES IN  HELD  HOLD',
+      '      1m15s       8m45s  5000  AQab',
+      '       0.2s      10m00s     1  AQcd',
+      '      and 3 more, not listed',
       '',
     ]);
   });
@@ -246,6 +280,7 @@ The bucket is in memory.
 
   test.each<[what: string, body: Partial<BucketAnswer>, code: number]>([
     ['show of what no limit meets', { meets: 'nothing', buckets: [] }, 1],
+    ['release of an unknown bucket', { action: 'release', buckets: [] }, 1],
     ['reset of nothing', { action: 'reset', meets: 'nothing', buckets: [] }, 1],
     ['blocks that are not there', { action: 'blocks', meets: 'none', buckets: [] }, 0],
   ])('the exit code for %s', async (_what, body, code) => {
@@ -313,7 +348,15 @@ describe('errors', () => {
   const control = { id: 'k', kind: 'block', domain: 'd', identity: [], reason: '', by: 'ann', ends_in: 1 };
   const full = {
     ...answer,
-    buckets: [{ ...bucket, before: bucket.now, note: 'n' }],
+    buckets: [
+      {
+        ...bucket,
+        before: bucket.now,
+        holds: { list: [{ id: 'A', amount: 1, age: 1, ends_in: 1 }], more: 0 },
+        released: 1,
+        note: 'n',
+      },
+    ],
     controls: [control],
     notes: ['n'],
   };

@@ -5,6 +5,7 @@ import { HoldId, HoldRecords } from '../../../../src/storage/memory/hold-records
 import { HoldTable } from '../../../../src/storage/memory/hold-table.js';
 import { newHoldId } from '../../../support/limiter/hold-items.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
+import { HUNDRED } from '../../../support/limiter/take-items.js';
 
 /** Bytes of one hold, and of the set with a key of one character. */
 const HOLD = 64;
@@ -264,5 +265,33 @@ describe('holds that expire together', () => {
     // turn() itself uses setImmediate, too.
     expect(scheduled).toHaveBeenCalledTimes(4);
     scheduled.mockRestore();
+  });
+});
+
+describe('the list of holds', () => {
+  const bucket = { key: 'a', tagLength: 1, rate: HUNDRED };
+
+  test('begins with those that expire first, also with several lifetimes', () => {
+    const table = newTable();
+    const minutes = [3, 1, 2, 1, 3, 2].map((count) => {
+      nowMicros += 1;
+      return add(table, 'a', order(count * MINUTE));
+    });
+    add(table, 'b');
+    const byEnd = [1, 3, 2, 5, 0, 4].map((i) => minutes[i]);
+    for (const most of [1, 3, 6, 10]) {
+      const { holds, more } = table.list(bucket, most);
+      expect(holds.map(({ id, lifetimeMillis }) => ({ id, lifetimeMillis }))).toEqual(byEnd.slice(0, most));
+      expect(more).toBe(Math.max(0, 6 - most));
+    }
+    nowMicros += MINUTE * 1000;
+    expect(table.list(bucket, 1)).toMatchObject({ holds: [{ id: minutes[2]?.id }], more: 3 });
+  });
+
+  test('contains at most the given number of holds, and counts the others', () => {
+    const table = newTable(100_000_000);
+    for (let i = 0; i < 100_000; i++) add(table, 'a');
+    const { holds, more } = table.list(bucket, 1000);
+    expect([holds.length, more]).toEqual([1000, 99_000]);
   });
 });

@@ -1,0 +1,40 @@
+import type { StorageError, TakeItem } from '../bucket-store.js';
+import type { HoldId } from './hold.js';
+
+/** The bucket whose holds are listed. */
+export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate'>;
+
+/** A hold that exists. */
+export interface StoredHold {
+  readonly id: HoldId;
+  /** Hits of a reservation, or slots. */
+  readonly amount: number;
+  /** Undefined for a limit on concurrent requests in Redis, which does not store the lifetime. */
+  readonly lifetimeMillis: number | undefined;
+  /** See `Settlement`. */
+  readonly fullMicros: number;
+  /** Time until the hold expires. */
+  readonly remainingMicros: number;
+}
+
+/** Holds of a bucket. */
+export interface ListedHolds {
+  /** The holds that expire first, in this order. */
+  readonly holds: readonly StoredHold[];
+  /** Number of reservations or slots of holds that are not listed. */
+  readonly more: number;
+}
+
+/** Returns the number of reservations or slots of holds, which stores keep one by one. */
+export function storedCount(holds: readonly StoredHold[], { kind }: HeldBucket['rate']): number {
+  return kind === 'concurrency' ? holds.reduce((sum, { amount }) => sum + amount, 0) : holds.length;
+}
+
+/** Maximum number of holds that a store lists at once. */
+export const MAX_LISTED_HOLDS = 1000;
+
+/** Lists holds for operators, without delaying decisions. */
+export interface HoldBook {
+  /** Lists up to `most` holds of a bucket, from 1 to {@link MAX_LISTED_HOLDS}. Never rejects. */
+  listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError>;
+}

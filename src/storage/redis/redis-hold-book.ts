@@ -1,0 +1,64 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import {
+  type HeldBucket,
+  type HoldBook,
+  type ListedHolds,
+  MAX_LISTED_HOLDS,
+  type StoredHold,
+  storedCount,
+} from '../../limiter/holds/hold-book.js';
+import type { RedisBuckets } from './redis-buckets.js';
+import { holdsKey, redisKey } from './redis-key.js';
+import { scriptText } from './script-requests/script-text.js';
+
+const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);
+/** Line of the reply for a hold; see hold-list.lua. */
+const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+)$/;
+/** Maximum bytes of such a line. */
+const LINE_BYTES = 100;
+
+/** Lists the holds in Redis. Each list is one call of a script that reads a bounded number of holds. */
+export class RedisHoldBook implements HoldBook {
+  readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>;
+  readonly #keyPrefix: string | undefined;
+  readonly #script = scriptText(SCRIPT);
+
+  /** `redisOf` returns the Redis of a bucket. */
+  constructor(redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>, keyPrefix?: string) {
+    this.#redisOf = redisOf;
+    this.#keyPrefix = keyPrefix;
+  }
+
+  async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError> {
+    const { key, tagLength, rate } = bucket;
+    const set = rate.kind === 'concurrency' ? key : holdsKey(key);
+    const answer = await this.#redisOf(bucket).runScript({
+      script: this.#script,
+      key: redisKey({ key: set, tagLength }, this.#keyPrefix),
+      args: [String(most)],
+      textBytes: (1 + MAX_LISTED_HOLDS) * LINE_BYTES,
+    });
+    if (answer instanceof StorageError) return answer;
+    const [count = '', ...lines] = answer.split('\n');
+    const holds = lines.flatMap((line) => readHold(line) ?? []);
+    if (!/^\d+$/.test(count) || holds.length < lines.length) {
+      return new StorageError(
+        'rejected',
+        'the script that lists holds returned an answer in an unknown format',
+      );
+    }
+    return { holds, more: Math.max(0, Number(count) - storedCount(holds, rate)) };
+  }
+}
+
+function readHold(line: string): StoredHold | undefined {
+  const [, id, amount, lifetime, fullMicros, remainingMicros] = HOLD.exec(line) ?? [];
+  if (id === undefined) return undefined;
+  return {
+    id,
+    amount: Number(amount),
+    lifetimeMillis: lifetime === '-' ? undefined : Number(lifetime),
+    fullMicros: Number(fullMicros),
+    remainingMicros: Number(remainingMicros),
+  };
+}

@@ -1,0 +1,47 @@
+-- Lists the holds of a bucket that expire first. Only reads. hold-members.lua precedes it in the script.
+--
+-- KEYS[1] the sorted set of the holds
+-- ARGV    1 '' to use the clock of this Redis, or a time in microseconds, as in take.lua
+--         2 maximum number of holds, at least 1
+-- Reply   lines: <number of members that have not expired>
+--         then, for each hold: <id> <hits, or slots> <lifetime in milliseconds, or - for slots> <time at which the bucket would have been
+--         full> <time until it expires in microseconds>
+
+local call, byte, format = redis.call, string.byte, string.format
+-- Maximum number of members of one hold.
+local MAX_SLOTS = 1000
+
+local now, apart = tonumber(ARGV[1]), byte(ARGV[1]) == 43 and 1000000 or 0
+if not now then
+  local time = redis.pcall('TIME')
+  if time.err then return { err = 'NOTIME ' .. time.err } end
+  now = time[1] * 1000000 + time[2]
+end
+local most, from = tonumber(ARGV[2]), '(' .. format('%.0f', now - apart)
+local limit = most + MAX_SLOTS
+local found = call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'WITHSCORES', 'LIMIT', '0', format('%.0f', limit))
+local holds, last = {}, nil
+for i = 1, #found, 2 do
+  local member = found[i]
+  local id = sub(member, 1, 12)
+  if last and last.id == id then
+    -- The slots of a hold are next to each other, because they have the same score and the same first bytes.
+    last.held = last.held + 1
+  elseif #holds == most then
+    break
+  else
+    local held, lifetime, full = reservationOf(member)
+    last = { id = id, held = held or 1, lifetime = lifetime, full = full or 0, left = math.max(0, tonumber(found[i + 1]) - now) }
+    holds[#holds + 1] = last
+  end
+end
+-- Further slots of the last hold may be missing.
+if #found == 2 * limit and #holds < most then holds[#holds] = nil end
+local lines = { call('ZCOUNT', KEYS[1], from, '+inf') }
+for i = 1, #holds do
+  local hold = holds[i]
+  local lifetime = hold.lifetime and format('%.0f', hold.lifetime) or '-'
+  local a, b, c = unpackFrom('>I4I4I4', hold.id)
+  lines[i + 1] = format('%08x%08x%08x %.0f %s %.0f %.0f', a, b, c, hold.held, lifetime, hold.full, hold.left)
+end
+return table.concat(lines, '\n')

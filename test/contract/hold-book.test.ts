@@ -1,0 +1,99 @@
+/* Tests lists of holds, as operators see them, on all kinds of stores. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type BucketStore, StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
+import type { HoldBook, ListedHolds } from '../../src/limiter/holds/hold-book.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { RedisHoldBook } from '../../src/storage/redis/redis-hold-book.js';
+import { clusterBenches } from '../support/limiter/cluster-bench.js';
+import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { HUNDRED } from '../support/limiter/take-items.js';
+import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
+import type { SingleClusterStore, SingleRedisStore } from '../support/redis/single-stores.js';
+
+// Starting Redis may take a long time on a busy machine.
+jest.setTimeout(120_000);
+
+const SLOTS = concurrencyRate(100_000);
+const HOUR = windowRate('hour', 1000);
+
+const bookOf = (store: BucketStore): HoldBook =>
+  store instanceof MemoryStore
+    ? store
+    : new RedisHoldBook(() => store as SingleRedisStore | SingleClusterStore);
+
+async function list(
+  store: BucketStore,
+  { key, tagLength, rate }: TakeItem,
+  most = 100,
+): Promise<ListedHolds> {
+  const listed = await bookOf(store).listHolds({ key, tagLength, rate }, most);
+  if (listed instanceof StorageError) throw listed;
+  return listed;
+}
+
+describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
+  'a list of holds on $name',
+  (bench) => {
+    beforeAll(() => bench.start());
+    afterEach(() => bench.reset());
+    afterAll(() => bench.stop());
+    const isMemory = bench.name === 'memory';
+
+    test('contains the values that settle them, for each kind of limit', async () => {
+      const store = await bench.open();
+      for (const rate of [SLOTS, HUNDRED, HOUR]) {
+        const take = holdItem(rate.kind, rate, { hits: 7, lifetimeMillis: 30_000 });
+        const [outcome] = await takeFrom(store, take);
+        bench.clock.advance(10_000_000);
+        const { holds, more } = await list(store, take);
+        const { id, lifetimeMillis } = take.holds as NonNullable<TakeItem['holds']>;
+        const hasLifetime = isMemory || rate !== SLOTS;
+        expect(more).toBe(0);
+        expect(holds).toEqual([
+          {
+            id,
+            amount: 7,
+            lifetimeMillis: hasLifetime ? lifetimeMillis : undefined,
+            fullMicros: outcome?.fullMicros ?? 0,
+            remainingMicros: 20_000_000,
+          },
+        ]);
+        const { amount, fullMicros } = holds[0] as (typeof holds)[number];
+        expect(amount).toBe(take.hits);
+        const [settled] = await takeFrom(store, settlementItem(take, { fullMicros }));
+        expect(settled?.hold).toBe('settled');
+        expect(await list(store, take)).toEqual({ holds: [], more: 0 });
+      }
+    });
+
+    test('begins with those that expire first, counts the others, and omits other buckets', async () => {
+      const store = await bench.open();
+      const takes = [3, 1, 2, 5, 4].map((seconds) =>
+        holdItem('one', SLOTS, { hits: seconds, lifetimeMillis: 60_000 + seconds * 1000 }),
+      );
+      for (const take of takes) await takeFrom(store, take, holdItem('one,two', HUNDRED));
+      const amounts = async (most: number) => {
+        const { holds, more } = await list(store, takes[0] as TakeItem, most);
+        return [holds.map(({ amount }) => amount), more];
+      };
+      expect(await amounts(3)).toEqual([[1, 2, 3], 9]);
+      expect(await amounts(5)).toEqual([[1, 2, 3, 4, 5], 0]);
+      bench.clock.advance(62_500_000);
+      if (bench.name.includes('given the time')) return;
+      expect(await amounts(1)).toEqual([[3], 9]);
+    });
+
+    test('contains only whole holds, even of many slots', async () => {
+      const store = await bench.open();
+      const take = () => holdItem('one', SLOTS, { hits: 400 });
+      for (let i = 0; i < 5; i++) await takeFrom(store, take());
+      const { holds, more } = await list(store, take(), 100);
+      expect(holds.every(({ amount }) => amount === 400)).toBe(true);
+      expect(holds.length).toBeGreaterThan(1);
+      expect(holds.length * 400 + more).toBe(2000);
+    });
+  },
+);

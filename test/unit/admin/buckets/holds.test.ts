@@ -1,0 +1,170 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/hold-id.js';
+import type { BucketQuestion, ShownHold } from '../../../../src/admin/buckets/messages.js';
+import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: stream, rate_limit: { name: streams, concurrency: { max: 5000, expires_after: 1m } } }
+  - key: llm
+    rate_limits:
+      - { name: parallel, concurrency: { max: 10, expires_after: 30s } }
+      - name: tokens
+        token_bucket: { max_tokens: 100000, tokens_per_fill: 1, fill_interval: 1m }
+        hold: { amount: 100, expires_after: 10m }
+      - { name: calls, unit: hour, requests_per_unit: 10 }
+  - { key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1s } } }
+`;
+
+let bench: AdminBench;
+beforeEach(() => {
+  bench = new AdminBench(POLICY);
+});
+const show = async (entries: string) =>
+  (await bench.ask({ action: 'show', entries: entriesOf(entries) })).buckets;
+const release = (entries: string, more: Partial<BucketQuestion>) =>
+  bench.ask({ action: 'release', entries: entriesOf(entries), ...more });
+const refused = (entries: string, more: object) =>
+  bench.refused({ action: 'release', entries: entriesOf(entries), ...more });
+const idOf = (holds: readonly ShownHold[] | undefined, index = 0): string => holds?.[index]?.id ?? '';
+
+describe('the ID of a hold', () => {
+  const values = {
+    id: '0123456789abcdef01234567',
+    amount: 4_294_967_295,
+    lifetimeMillis: 60_000,
+    fullMicros: 0,
+  };
+
+  test('contains all values, and needs no quoting', () => {
+    for (const hold of [values, { ...values, fullMicros: 2 ** 52 }]) {
+      const id = encodeHoldId(hold);
+      expect(id).toMatch(/^A[\w-]+$/);
+      expect(decodeHoldId(id)).toEqual(hold);
+    }
+  });
+
+  test.each(['', 'k3', 'AQ', encodeHoldId(values).slice(1), `${encodeHoldId(values)}AAAA`])(
+    'is not %j',
+    (text) => {
+      expect(decodeHoldId(text)).toBe(undefined);
+    },
+  );
+});
+
+describe('show', () => {
+  test('lists holds with age, remaining lifetime and amount, those that expire first at the beginning', async () => {
+    bench.take('llm=a', 3);
+    bench.clock.advance(10_000_000);
+    bench.take('llm=a', 2);
+    const [parallel, tokens, calls] = await show('llm=a');
+    const times = (holds: readonly ShownHold[] | undefined) => holds?.map(({ id: _, ...told }) => told);
+    expect(times(parallel?.holds?.list)).toEqual([
+      { amount: 3, age: 10, ends_in: 20 },
+      { amount: 2, age: 0, ends_in: 30 },
+    ]);
+    expect(times(tokens?.holds?.list)).toEqual([
+      { amount: 3, age: 10, ends_in: 590 },
+      { amount: 2, age: 0, ends_in: 600 },
+    ]);
+    expect(parallel?.holds?.more).toBe(0);
+    expect(calls).not.toHaveProperty('holds');
+  });
+
+  test('lists 100 holds, and counts the others', async () => {
+    for (let i = 0; i < 130; i++) bench.take('stream=a', 1);
+    const [bucket] = await show('stream=a');
+    expect([bucket?.holds?.list.length, bucket?.holds?.more]).toEqual([100, 30]);
+  });
+
+  test('has no list for a bucket without holds', async () => {
+    bench.take('tenant=a', 1);
+    expect((await show('tenant=a'))[0]).not.toHaveProperty('holds');
+    expect((await show('stream=a'))[0]?.holds).toEqual({ list: [], more: 0 });
+  });
+});
+
+describe('release', () => {
+  test('ends one hold, and gives back its slots', async () => {
+    bench.take('stream=a', 3);
+    bench.clock.advance(1);
+    bench.take('stream=a', 1);
+    const [before] = await show('stream=a');
+    const answer = await release('stream=a', { hold: idOf(before?.holds?.list) });
+    expect(answer.buckets).toMatchObject([
+      { rule: 'stream', before: { in_flight: 4 }, now: { in_flight: 1 }, released: 1 },
+    ]);
+    expect(answer.notes[0]).toBe('1 hold released.');
+    expect((await show('stream=a'))[0]?.holds?.list).toMatchObject([{ amount: 1 }]);
+    expect(bench.released).toEqual(['d stream 3']);
+    expect(bench.counted).toContain('release ok');
+    expect(bench.logged).toMatchObject([
+      { fields: { action: 'release', buckets: [{ before: { in_flight: 4 }, after: { in_flight: 1 } }] } },
+    ]);
+  });
+
+  test('ends all holds of all limits, or of one rule, and gives back reserved tokens', async () => {
+    for (let i = 0; i < 3; i++) bench.take('llm=a', 2);
+    const one = await release('llm=a', { all: true, rule: 'tokens' });
+    expect(one.buckets).toMatchObject([
+      { name: 'tokens', before: { left: 99_994 }, now: { left: 100_000 }, released: 3 },
+    ]);
+    const both = await release('llm=a', { all: true });
+    expect(both.buckets).toMatchObject([
+      { name: 'parallel', before: { in_flight: 6 }, now: { in_flight: 0 }, released: 3 },
+      { name: 'tokens', now: { left: 100_000 }, released: 0 },
+    ]);
+    expect(both.more).toBe(1);
+    const none = await release('llm=a', { all: true });
+    expect(none.notes).toEqual(['0 holds released.']);
+  });
+
+  test('ends thousands of holds', async () => {
+    for (let i = 0; i < 2500; i++) bench.take('stream=a', 1);
+    const { buckets } = await release('stream=a', { all: true });
+    expect(buckets).toMatchObject([{ before: { in_flight: 2500 }, now: { in_flight: 0 }, released: 2500 }]);
+    expect(bench.released).toHaveLength(2500);
+  });
+
+  test('only counts the holds in a dry run', async () => {
+    bench.take('stream=a', 3);
+    bench.take('stream=a', 1);
+    const hold = idOf((await show('stream=a'))[0]?.holds?.list);
+    const all = await release('stream=a', { all: true, dry_run: true });
+    expect(all.buckets).toMatchObject([{ before: { in_flight: 4 }, now: { in_flight: 4 }, released: 2 }]);
+    expect(all.notes).toEqual(['2 holds would be released.']);
+    expect((await release('stream=a', { hold, dry_run: true })).buckets).toMatchObject([{ released: 1 }]);
+    expect((await show('stream=a'))[0]?.now?.in_flight).toBe(4);
+    expect(bench.released).toEqual([]);
+  });
+
+  test('reports a hold that has ended, or belongs to another bucket', async () => {
+    bench.take('stream=a', 1);
+    const hold = idOf((await show('stream=a'))[0]?.holds?.list);
+    const gone = /^404 these buckets have no hold with this ID,/;
+    expect(await refused('stream=b', { hold })).toMatch(gone);
+    expect(await refused('stream=b', { hold, dry_run: true })).toMatch(gone);
+    await release('stream=a', { hold });
+    expect(await refused('stream=a', { hold })).toMatch(gone);
+  });
+
+  test('refuses limits without holds, and unknown buckets', async () => {
+    expect(await refused('tenant=a', { all: true })).toMatch(/^400 these limits have no holds; only/);
+    expect(await refused('stream=', { all: true, rule: 'x' })).toMatch(/^400 rule must be a rule that/);
+    expect(await refused('nobody=a', { all: true })).toMatch(/^400 no limit applies to these entries/);
+    expect(await refused('stream=a', {})).toBe('400 release requires either hold or all, but not both');
+    expect(await refused('stream=a', { all: false })).toBe('400 all must be true');
+    expect(await refused('stream=a', { hold: 'k3' })).toMatch(/^400 hold must be an ID of a hold, as show/);
+  });
+
+  test('reports a store that fails before or during the release', async () => {
+    bench.take('stream=a', 1);
+    bench.broken = new StorageError('timeout', 'no answer');
+    expect(await refused('stream=a', { all: true })).toBe('503 The store could not be read: no answer.');
+    bench.broken = undefined;
+    bench.breaksAfter = 1;
+    expect(await refused('stream=a', { all: true })).toMatch(/^503 the store failed .*\[maybe done\]$/);
+  });
+});
