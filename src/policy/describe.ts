@@ -6,6 +6,7 @@ import {
   type DeniedResponse,
   HEADER_FAMILIES,
   type HeaderFamilies,
+  type HoldSpec,
   type PhaseSchedule,
   phaseAt,
   type Rule,
@@ -34,8 +35,16 @@ export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): stri
   if (hold === undefined) return limit;
   const expiry = `expires after ${describeMicros(hold.expiresAfterMillis * 1000)}`;
   if (rate?.kind === 'concurrency') return `${limit}, ${expiry}`;
-  const hits = hold.amount === undefined ? 'the hits of the first call' : quantity(hold.amount, 'hit');
-  return `${limit}, holds ${hits}, ${expiry}${hold.unknown === 'free' ? ', frees an unknown use' : ''}`;
+  const freed = hold.unknown === 'free' ? ', frees an unknown use' : '';
+  return `${limit}, holds ${describeEstimate(hold)}, ${expiry}${freed}`;
+}
+
+/** Formats an estimate: `5 hits`, or `the 0.9 quantile of uses (first 4000 hits, at most 32000)`. */
+function describeEstimate({ amount, learned }: HoldSpec): string {
+  if (amount !== undefined) return quantity(amount, 'hit');
+  if (learned === undefined) return 'the hits of the first call';
+  const { quantile, start, max } = learned;
+  return `the ${quantile} quantile of uses (first ${quantity(start, 'hit')}, at most ${max})`;
 }
 
 /** Formats a window: `minute`, `5 minutes`, `day of Europe/Berlin`. */

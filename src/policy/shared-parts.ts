@@ -60,11 +60,12 @@ export class SharedParts {
 
   hold(spec: HoldSpec | undefined): HoldSpec | undefined {
     if (spec === undefined) return undefined;
-    const { expiresAfterMillis, amount, unknown } = spec;
-    const name = `${expiresAfterMillis} ${amount} ${unknown}`;
+    const { expiresAfterMillis, amount, learned, unknown } = spec;
+    const estimate = learned && `${learned.quantile} ${learned.start} ${learned.max}`;
+    const name = `${expiresAfterMillis} ${amount} ${estimate} ${unknown}`;
     const known = this.holds.get(name);
     if (known !== undefined) return known;
-    const hold = { expiresAfterMillis, amount, unknown };
+    const hold = { expiresAfterMillis, amount, learned, unknown };
     this.holds.set(name, hold);
     return hold;
   }

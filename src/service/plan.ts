@@ -2,16 +2,13 @@ import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/m
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { LiveControl } from '../limiter/control.js';
-import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
-import { windowRate } from '../limiter/fixed-window.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
-import { tokenBucketRate } from '../limiter/token-bucket.js';
-import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
-import { type MatchWork, namingSteps } from '../policy/match-work.js';
+import type { WindowUnit } from '../limiter/window-unit.js';
+import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
-import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
+import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
@@ -20,7 +17,9 @@ import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
+import type { LearnedEstimates } from './holds/learned-estimates.js';
 import type { Settlements } from './holds/settlements.js';
+import { overrideNamingSteps, overrideRate } from './override-limit.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
@@ -92,9 +91,6 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 
 export const NO_TAKES: readonly PlannedTake[] = [];
 
-/** Steps (MatchWork) for each entry in the name of a limit override's bucket. */
-const OVERRIDE_ENTRY_STEPS = 60;
-
 /** Options that apply to all requests of a service. */
 export interface PlanOptions {
   readonly clock: Pick<Clock, 'wallMicros'>;
@@ -104,6 +100,8 @@ export interface PlanOptions {
   readonly maxLimits: number;
   /** Blocks and exemptions; absent if the service has none. */
   readonly controls?: ControlIndex;
+  /** Estimates of rules that learn them. Without them, such rules hold the hits of the first call. */
+  readonly estimates?: LearnedEstimates;
   /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
   readonly random?: () => number;
 }
@@ -201,12 +199,16 @@ function takeOfRule(
   const ruleEnforcement = enforcementOfRule(rule, quota, context);
   const asked = hitsOf(descriptor, request);
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
+  const key = match.keys[index] as string;
+  const { estimates } = context.options;
+  const held =
+    hold?.learned === undefined ? hold?.amount : estimates?.estimate(context.policy.domain, rule, key);
   return {
-    key: match.keys[index] as string,
+    key,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
     // A call with 0 hits only looks.
-    hits: context.boundedSlots(rule.rate, asked === 0 ? 0 : (hold?.amount ?? asked)),
+    hits: asked === 0 ? 0 : context.boundedSlots(rule.rate, held ?? asked),
     refund: descriptor.isNegativeHits,
     holds: hold && { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis },
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
@@ -220,18 +222,6 @@ function takeOfRule(
     onStoreFailure: rule.onStoreFailure,
     outcome: undefined,
   };
-}
-
-function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm): Rate {
-  if (algorithm === 'fixed_window' || requests === 0) return windowRate(unit, requests);
-  return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
-}
-
-/** Returns the steps for naming the bucket of a limit override: the name contains every entry. */
-function overrideNamingSteps(entries: readonly Entry[]): number {
-  let steps = 0;
-  for (let i = 0; i < entries.length; i++) steps += OVERRIDE_ENTRY_STEPS + namingSteps(entries[i] as Entry);
-  return steps;
 }
 
 /** Returns the take of a limit override, which replaces the node's rules, including its candidate. */

@@ -15,6 +15,7 @@ import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, w
 import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
 import { Holds } from './holds/holds.js';
+import { LearnedEstimates } from './holds/learned-estimates.js';
 import type { Settlements } from './holds/settlements.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
@@ -73,12 +74,13 @@ export class ShouldRateLimit {
 
   constructor(options: ShouldRateLimitOptions) {
     this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
-    this.#options = { ...options, controls: this.#controls };
+    const estimates = options.estimates ?? new LearnedEstimates();
+    this.#options = { ...options, controls: this.#controls, estimates };
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
-    this.#holds = new Holds({ ...options, counts: options.observer.counts.holds });
+    this.#holds = new Holds({ ...options, estimates, counts: options.observer.counts.holds });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 

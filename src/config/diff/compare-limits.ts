@@ -30,10 +30,35 @@ export function isSameLimit(one: Limit | undefined, other: Limit | undefined): b
 
 function isSameHold(one: HoldSpec | undefined, other: HoldSpec | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
-  const { expiresAfterMillis, amount, unknown } = one;
+  const { expiresAfterMillis, unknown } = one;
   return (
-    other.expiresAfterMillis === expiresAfterMillis && other.amount === amount && other.unknown === unknown
+    other.expiresAfterMillis === expiresAfterMillis && isSameEstimate(one, other) && other.unknown === unknown
   );
+}
+
+function isSameEstimate({ amount, learned }: HoldSpec, other: HoldSpec): boolean {
+  return (
+    other.amount === amount &&
+    other.learned?.quantile === learned?.quantile &&
+    other.learned?.start === learned?.start &&
+    other.learned?.max === learned?.max
+  );
+}
+
+function holdsFirstCall(hold: HoldSpec | undefined): boolean {
+  return hold?.amount === undefined && hold?.learned === undefined;
+}
+
+function largerEstimate(was: HoldSpec, is: HoldSpec): Narrowing[] {
+  if (was.amount !== undefined && is.amount !== undefined) {
+    return is.amount > was.amount ? [{ code: 'more_hits_held' }] : [];
+  }
+  if (was.learned !== undefined && is.learned !== undefined) {
+    const [before, after] = [was.learned, is.learned];
+    const isLarger = after.quantile > before.quantile || after.start > before.start || after.max > before.max;
+    return isLarger ? [{ code: 'larger_estimates' }] : [];
+  }
+  return holdsFirstCall(was) && holdsFirstCall(is) ? [] : [{ code: 'other_estimate' }];
 }
 
 /** A request whose end is never reported occupies its slots until they expire. */
@@ -49,14 +74,9 @@ function narrowerSlots(before: HoldSpec | undefined, after: HoldSpec | undefined
 function narrowerHold(before: Limit, after: Limit): readonly Narrowing[] {
   const [was, is] = [before.hold, after.hold];
   if (was === undefined && is === undefined) return [];
-  if (was === undefined) return [{ code: is?.amount === undefined ? 'use_is_charged' : 'hits_are_held' }];
-  if (is === undefined) return was.amount === undefined ? [{ code: 'hits_are_final' }] : [];
-  const found: Narrowing[] = [];
-  if (was.amount === undefined || is.amount === undefined) {
-    if (was.amount !== is.amount) found.push({ code: 'other_estimate' });
-  } else if (is.amount > was.amount) {
-    found.push({ code: 'more_hits_held' });
-  }
+  if (was === undefined) return [{ code: holdsFirstCall(is) ? 'use_is_charged' : 'hits_are_held' }];
+  if (is === undefined) return holdsFirstCall(was) ? [{ code: 'hits_are_final' }] : [];
+  const found: Narrowing[] = largerEstimate(was, is);
   if (is.expiresAfterMillis < was.expiresAfterMillis) found.push({ code: 'settled_until_earlier' });
   if (is.expiresAfterMillis > was.expiresAfterMillis) found.push({ code: 'settled_until_later' });
   if (was.unknown === 'free' && is.unknown === 'keep') found.push({ code: 'unknown_use_is_kept' });

@@ -24,6 +24,7 @@ export type Narrowing =
         | 'use_is_charged'
         | 'hits_are_final'
         | 'other_estimate'
+        | 'larger_estimates'
         | 'more_hits_held'
         | 'settled_until_earlier'
         | 'settled_until_later'
@@ -71,15 +72,19 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
     loosens: 'a request whose end is not reported occupies its slots for less time',
   },
   hits_are_held: {
-    tightens: 'each request now holds a fixed number of hits until it ends',
-    loosens: 'requests no longer hold a fixed number of hits',
+    tightens: 'each request now holds an estimate until it ends',
+    loosens: 'requests no longer hold an estimate',
   },
   use_is_charged: {
     tightens: 'use above the hits of the first call is now charged when the request ends',
     loosens: 'use above the hits of the first call is no longer charged',
   },
   hits_are_final: { tightens: 'unused hits are no longer given back when the request ends' },
-  other_estimate: { tightens: 'a fixed amount and the hits of the first call can each be larger' },
+  other_estimate: { tightens: 'the old and the new estimate can each be larger' },
+  larger_estimates: {
+    tightens: 'requests can hold more hits until they end',
+    loosens: 'requests can hold fewer hits until they end',
+  },
   more_hits_held: {
     tightens: 'each request holds more hits until it ends',
     loosens: 'each request holds fewer hits until it ends',

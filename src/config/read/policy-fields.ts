@@ -15,6 +15,7 @@ export type MappingName =
   | 'token_bucket'
   | 'concurrency'
   | 'hold'
+  | 'learned'
   | 'replaced_rule'
   | 'denied_response'
   | 'phase_schedule'
@@ -138,7 +139,14 @@ export const POLICY_FIELDS = {
   candidate: { name: 'text', ...RATE_FIELDS },
   token_bucket: { max_tokens: 'kept_count', tokens_per_fill: 'wrapped_count', fill_interval: 'duration' },
   concurrency: { max: 'kept_count', expires_after: 'duration' },
-  hold: { amount: 'count', from: 'text', expires_after: 'duration', unknown: 'text' },
+  hold: {
+    amount: 'count',
+    from: 'text',
+    learned: { mapping: 'learned' },
+    expires_after: 'duration',
+    unknown: 'text',
+  },
+  learned: { quantile: 'percent', start: 'kept_count', max: 'count' },
   replaced_rule: { name: 'text' },
   denied_response: { body: 'kept_text', content_type: 'text' },
   phase_schedule: { grace_period: 'time', active: 'time' },

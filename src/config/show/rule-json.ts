@@ -92,8 +92,12 @@ function debtJson({ maxDebt }: TimedRate): object {
 }
 
 function holdJson(hold: HoldSpec): object {
-  const hits = hold.amount === undefined ? { from: HOLD_SOURCES[0] } : { amount: hold.amount };
-  return { ...hits, ...expiryJson(hold), unknown: hold.unknown };
+  return { ...estimateJson(hold), ...expiryJson(hold), unknown: hold.unknown };
+}
+
+function estimateJson({ amount, learned }: HoldSpec): object {
+  if (amount !== undefined) return { amount };
+  return learned === undefined ? { from: HOLD_SOURCES[0] } : { learned };
 }
 
 function expiryJson(hold: HoldSpec | undefined): object {

@@ -30,12 +30,20 @@ function timedLimitWords(limit: DumpedLimit): string {
 
 function holdWords(hold: DumpedLimit['hold']): string {
   if (hold === undefined) return '';
-  const { amount, expires_after: expiry, unknown } = hold;
-  const hits =
-    amount === undefined
-      ? 'the hits of the first call'
-      : `${countText(amount)} ${amount === 1 ? 'hit' : 'hits'}`;
-  return `, holds ${hits}, expires after ${expiry}${unknown === 'free' ? ', frees an unknown use' : ''}`;
+  const { expires_after: expiry, unknown } = hold;
+  const freed = unknown === 'free' ? ', frees an unknown use' : '';
+  return `, holds ${estimateWords(hold)}, expires after ${expiry}${freed}`;
+}
+
+function estimateWords({ amount, learned }: NonNullable<DumpedLimit['hold']>): string {
+  if (amount !== undefined) return hitsText(amount);
+  if (learned === undefined) return 'the hits of the first call';
+  const { quantile, start, max } = learned;
+  return `the ${quantile} quantile of uses (first ${hitsText(start)}, at most ${countText(max)})`;
+}
+
+function hitsText(hits: number): string {
+  return `${countText(hits)} ${hits === 1 ? 'hit' : 'hits'}`;
 }
 
 /** Returns a phase in words. */

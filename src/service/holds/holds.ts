@@ -16,6 +16,7 @@ import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.j
 import { digestOf, heldRuleOf } from './held-rules.js';
 import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds } from './late-ends.js';
+import type { LearnedEstimates } from './learned-estimates.js';
 import { type HoldEnd, holdEnd, workOf } from './settle.js';
 import type { Settlements } from './settlements.js';
 
@@ -38,6 +39,7 @@ export interface HoldsOptions {
   readonly clock: Clock;
   readonly counts: HoldCounts;
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
+  readonly estimates: LearnedEstimates;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -157,11 +159,14 @@ export class Holds {
   }
 
   #note(domain: string, end: HoldEnd, result: TakeResult): void {
-    const { counts } = this.#options;
+    const { counts, estimates } = this.#options;
     const { hold, held, used } = end;
     if (result instanceof StorageError) this.#late.add(end, this.#notingLate(domain, end));
-    else if (result[0]?.hold === 'settled') counts.settled(domain, held.rule.path, hold.amount, used);
-    else counts.unsettled(domain, 'unknown');
+    else if (result[0]?.hold === 'settled') {
+      counts.settled(domain, held.rule.path, hold.amount, used);
+      // A hold token that settles nothing may be forged, so nothing is learned from its use.
+      if (used !== undefined) estimates.learn(domain, held.rule, hold.key, used);
+    } else counts.unsettled(domain, 'unknown');
   }
 
   /** Returns the function that counts the result of a settlement that no request waits for. */

@@ -1,6 +1,6 @@
 import { MAX_UINT32 } from '../../../limiter/rate.js';
 import type { ConcurrencySpec, RateSpec } from '../../../policy/rate-spec.js';
-import { HOLD_SOURCES, type HoldSpec, UNKNOWN_USES } from '../../../policy/rule.js';
+import { HOLD_SOURCES, type HoldSpec, type LearnedSpec, UNKNOWN_USES } from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { keysOf } from '../policy-fields.js';
 import { readNanos } from './read-duration.js';
@@ -8,6 +8,12 @@ import { readNanos } from './read-duration.js';
 /** Default `expires_after` of `concurrency` and of `hold`, in milliseconds. */
 const DEFAULT_SLOT_MILLIS = 60_000;
 const DEFAULT_HOLD_MILLIS = 600_000;
+
+/** Default `quantile` of `learned`. */
+const DEFAULT_QUANTILE = 0.9;
+
+/** Keys of `hold` that each define the estimate. */
+const ESTIMATES = ['amount', 'from', 'learned'] as const;
 
 /** Maximum `expires_after`, in hours. */
 const MAX_EXPIRY_HOURS = 168;
@@ -58,7 +64,7 @@ export function readConcurrency(
   if (max === undefined || expiresAfterMillis === undefined) return undefined;
   return {
     rate: { kind: 'concurrency', max },
-    hold: { expiresAfterMillis, amount: undefined, unknown: 'keep' },
+    hold: { expiresAfterMillis, amount: undefined, learned: undefined, unknown: 'keep' },
   };
 }
 
@@ -72,33 +78,76 @@ export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldS
   hold.expectKeys(keysOf('hold'));
   const amount = hold.integer('amount', 1, MAX_UINT32);
   const from = hold.choice('from', HOLD_SOURCES);
-  if (hold.field('amount') !== undefined && hold.field('from') !== undefined) {
-    hold.error('from', '"from" cannot be combined with "amount"; keep one of the two');
-  } else if (hold.field('amount') === undefined && hold.field('from') === undefined) {
+  const most = mostHits(rate);
+  const learned = readLearned(hold, most);
+  const [first, second] = ESTIMATES.filter((key) => hold.field(key) !== undefined);
+  if (first !== undefined && second !== undefined) {
+    hold.error(second, `"${second}" cannot be combined with "${first}"; keep one of the two`);
+  } else if (first === undefined) {
     hold.problems.error(
       hold.map.at,
       hold.path,
-      '"amount" is missing; write the number of hits that each request holds, such as 5000, or write ' +
-        'from: first_call to hold the hits of the request',
+      '"amount" is missing; write the number of hits that each request holds, such as 5000, or ' +
+        'replace "amount" with from: first_call or "learned"',
     );
   }
-  if (rate !== undefined && amount !== undefined) checkAmount(hold, amount, rate);
+  if (amount !== undefined) checkPossible(hold, 'amount', amount, most);
   const expiresAfterMillis = readExpiry(hold, DEFAULT_HOLD_MILLIS);
   const unknown = hold.choice('unknown', UNKNOWN_USES) ?? 'keep';
-  if (expiresAfterMillis === undefined || (amount === undefined && from === undefined)) return undefined;
-  return { expiresAfterMillis, amount, unknown };
+  const hasEstimate = amount !== undefined || from !== undefined || learned !== undefined;
+  if (expiresAfterMillis === undefined || !hasEstimate) return undefined;
+  return { expiresAfterMillis, amount, learned, unknown };
 }
 
-/** Checks that a limit without holds allows at least one. */
-function checkAmount(hold: FieldReader, amount: number, rate: RateSpec): void {
-  if (rate.kind === 'concurrency') return;
+/** Reads the `learned` of a hold. Returns undefined if it is absent or has errors, all of which are reported. */
+function readLearned(hold: FieldReader, most: number): LearnedSpec | undefined {
+  const learned = hold.mapping('learned');
+  if (learned === undefined) return undefined;
+  learned.expectKeys(keysOf('learned'));
+  const quantile = readQuantile(learned);
+  if (learned.field('start') === undefined) {
+    learned.problems.error(
+      learned.map.at,
+      learned.path,
+      '"start" is missing; write the number of hits that a request holds while too few uses are known, such as 4000',
+    );
+  }
+  const start = learned.integer('start', 1, MAX_UINT32);
+  const max = learned.field('max') === undefined ? most : learned.integer('max', 1, MAX_UINT32);
+  if (quantile === undefined || start === undefined || max === undefined) return undefined;
+  if (start > max && learned.field('max') !== undefined) {
+    learned.error('start', `"start" is ${start}, but "max" is ${max}; lower "start", or raise "max"`);
+  } else {
+    checkPossible(learned, 'start', start, most);
+    if (start <= most) checkPossible(learned, 'max', max, most);
+  }
+  return { quantile, start, max };
+}
+
+function readQuantile(learned: FieldReader): number | undefined {
+  const key = 'quantile';
+  if (learned.field(key) === undefined) return DEFAULT_QUANTILE;
+  const quantile = learned.number(key, 0, 1, 'such as 0.9');
+  if (quantile !== 0 && quantile !== 1) return quantile;
+  learned.error(key, `"quantile" is ${quantile}; write a number between 0 and 1, such as 0.9`);
+  return undefined;
+}
+
+/** Returns the largest number of hits that a limit can allow. */
+function mostHits(rate: RateSpec | undefined): number {
+  if (rate === undefined || rate.kind === 'concurrency') return MAX_UINT32;
   const most = rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
   // A rule with requests_per_unit: 0 is reported as such.
-  if (amount <= most || most === 0) return;
-  hold.error(
-    'amount',
-    `"amount" is ${amount}, but the limit never allows more than ${most} hits, so it would deny every request; ` +
-      `lower "amount" to at most ${most}, or raise the limit`,
+  return most === 0 ? MAX_UINT32 : most;
+}
+
+/** Checks that a limit without holds allows a hold of `hits`. */
+function checkPossible(reader: FieldReader, key: string, hits: number, most: number): void {
+  if (hits <= most) return;
+  reader.error(
+    key,
+    `"${key}" is ${hits}, but the limit never allows more than ${most} hits, so it would deny every request; ` +
+      `lower "${key}" to at most ${most}, or raise the limit`,
   );
 }
 

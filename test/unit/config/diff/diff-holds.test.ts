@@ -59,13 +59,13 @@ describe('a change of holds', () => {
       TEN,
       held('amount: 2'),
       `tightens: ${PLAIN} becomes ${HELD} 2 hits, expires after 10m; ` +
-        'each request now holds a fixed number of hits until it ends',
+        'each request now holds an estimate until it ends',
     ],
     [
       `${TEN}, algorithm: token_bucket, hold: { amount: 2 }`,
       `${TEN}, algorithm: token_bucket`,
       'loosens: token bucket (10 tokens, 10 every 1m, debt up to 10, holds 2 hits, expires after 10m) becomes token ' +
-        'bucket (10 tokens, 10 every 1m); requests no longer hold a fixed number of hits',
+        'bucket (10 tokens, 10 every 1m); requests no longer hold an estimate',
     ],
     [
       `${TEN}, algorithm: token_bucket, hold: { from: first_call }`,
@@ -96,8 +96,50 @@ describe('a change of holds', () => {
       held('amount: 3'),
       held('from: first_call'),
       `tightens: ${HELD} 3 hits, expires after 10m becomes ${HELD} the hits of the first call, expires after 10m; ` +
-        'a fixed amount and the hits of the first call can each be larger',
+        'the old and the new estimate can each be larger',
     ],
+    [
+      TEN,
+      held('learned: { start: 2 }'),
+      `tightens: ${PLAIN} becomes ${HELD} the 0.9 quantile of uses (first 2 hits, at most 10), expires after 10m; ` +
+        'each request now holds an estimate until it ends',
+    ],
+    [
+      held('amount: 3'),
+      held('learned: { start: 2 }'),
+      `tightens: ${HELD} 3 hits, expires after 10m becomes ${HELD} the 0.9 quantile of uses (first 2 hits, at most ` +
+        '10), expires after 10m; the old and the new estimate can each be larger',
+    ],
+    ...[
+      ['quantile: 0.8, start: 2', 'quantile: 0.9, start: 2'],
+      ['start: 1', 'start: 2'],
+      ['start: 2, max: 5', 'start: 2'],
+    ].flatMap(([less, more]): [string, string, string][] => {
+      const [small, large] = [less, more].map((fields) => held(`learned: { ${fields} }`)) as [string, string];
+      const described = (fields: string): string => {
+        const of = (key: string, standard: string): string =>
+          new RegExp(`${key}: ([0-9.]+)`).exec(fields)?.[1] ?? standard;
+        const start = of('start', '');
+        const hits = `${start} ${start === '1' ? 'hit' : 'hits'}`;
+        return (
+          `${HELD} the ${of('quantile', '0.9')} quantile of uses (first ${hits}, at most ` +
+          `${of('max', '10')}), expires after 10m`
+        );
+      };
+      const [smallText, largeText] = [described(less as string), described(more as string)];
+      return [
+        [
+          small,
+          large,
+          `tightens: ${smallText} becomes ${largeText}; requests can hold more hits until they end`,
+        ],
+        [
+          large,
+          small,
+          `loosens: ${largeText} becomes ${smallText}; requests can hold fewer hits until they end`,
+        ],
+      ];
+    }),
     [
       held('amount: 3'),
       held('amount: 3, expires_after: 5m'),

@@ -51,6 +51,7 @@ const MESSAGES: Readonly<Record<MappingName, string>> = {
   token_bucket: 'envoy.type.v3.TokenBucket',
   concurrency: 'Concurrency',
   hold: 'Hold',
+  learned: 'Learned',
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
   phase_schedule: 'PhaseSchedule',
@@ -234,6 +235,8 @@ const POLICIES: readonly string[] = [
     place('concurrency: { max: 9, expires_after: 1m0.5s }'),
     place(`${DAY}, hold: { amount: 3, expires_after: 1h, unknown: free }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),
+    place(`${DAY}, hold: { learned: { start: 1 } }`),
+    place(`${DAY}, hold: { learned: { quantile: 0.25, start: 2, max: 3 } }`),
   ]),
   ...[limit, limits].flatMap((place) => [
     place(`${DAY}, replaces: [{ name: m }, { name: o }]`),
