@@ -29,6 +29,8 @@ export class OwedHits {
   /** When the first hit was allowed. For a window: the start of the window. */
   #sinceMicros: number;
   #admitted = 0;
+  /** Hits that the store was charged for the current window. Unused for a token bucket. */
+  #paid = 0;
   /** B, as of #atMicros. */
   #missing = 0;
   #atMicros: number;
@@ -58,10 +60,26 @@ export class OwedHits {
     this.#missing = Math.max(0, this.#missing + change);
   }
 
-  /** Returns the hits to take from the bucket now, at most its capacity. 0 means that nothing is owed any more. */
+  /** Notes that a window in the store was charged `hits`. Negative hits were given back. */
+  pay(hits: number, nowMicros: number): void {
+    this.#advanceTo(nowMicros);
+    this.#paid += hits;
+  }
+
+  /** Whether a charge of the current window could still be given back. */
+  isPaid(nowMicros: number): boolean {
+    this.#advanceTo(nowMicros);
+    return this.#paid > 0;
+  }
+
+  /**
+   * Returns the hits to take from the bucket now, at most its capacity. 0 means that nothing is owed any more. Negative
+   * hits must be given back, because a window was charged more than was allowed.
+   */
   owed(nowMicros: number): number {
     this.#advanceTo(nowMicros);
-    if (this.#rate.kind === 'window') return Math.min(this.#admitted, this.#rate.requestsPerUnit);
+    if (this.#rate.kind === 'window')
+      return Math.min(this.#admitted, this.#rate.requestsPerUnit) - this.#paid;
     // A request that was in flight owes nothing.
     if (this.#rate.kind === 'concurrency') return 0;
     const elapsed = Math.max(0, nowMicros - this.#sinceMicros);
@@ -79,6 +97,7 @@ export class OwedHits {
     earlier.#advanceTo(nowMicros);
     if (this.#rate.kind === 'window' && earlier.#sinceMicros !== this.#sinceMicros) return;
     this.#admitted += earlier.#admitted;
+    this.#paid += earlier.#paid;
     this.#missing += earlier.#missing;
     this.#sinceMicros = Math.min(this.#sinceMicros, earlier.#sinceMicros);
   }
@@ -89,6 +108,7 @@ export class OwedHits {
       if (start === this.#sinceMicros) return;
       this.#sinceMicros = start;
       this.#admitted = 0;
+      this.#paid = 0;
       return;
     }
     const elapsed = Math.max(0, nowMicros - this.#atMicros);

@@ -20,6 +20,8 @@ descriptors:
     rate_limit: { on_store_failure: { local: 0.5 }, token_bucket: { max_tokens: 40, fill_interval: 1000h } }
   - key: window
     rate_limit: { on_store_failure: { local: 0.5 }, unit: year, requests_per_unit: 40 }
+  - key: reserved
+    rate_limit: { on_store_failure: { local: 0.5 }, unit: year, requests_per_unit: 8000, hold: { amount: 400 } }
   - { key: seen, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
 `;
 const WORKERS = 2;
@@ -110,6 +112,38 @@ describe('a share of the limit without Redis', () => {
     await untilCharged();
     expect((await ask(entry)).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 7 });
     expect(await admitAll(entry)).toHaveLength(7);
+  });
+
+  test('charges Redis for the estimates of reservations, and corrects the charge when they are settled', async () => {
+    const client = clients[0] as RlsClient;
+    const start = async (): Promise<string> =>
+      String((await askOf(client, 'reserved=x')).dynamicMetadata?.['hold']);
+    const settle = async (token: string | undefined, hitsAddend: number) => {
+      const ends = [descriptor([`hold=${token}`], { hitsAddend })];
+      expect((await client.ask('d', ends)).response?.overallCode).toBe(CODE.OK);
+    };
+    const left = async () => {
+      const { response } = await client.ask('d', [descriptor(['reserved=x'], { hitsAddend: 0 })]);
+      return response?.statuses[0]?.limitRemaining;
+    };
+    await untilRedis(true);
+    await settle(await start(), 300);
+    expect(await left()).toBe(7700);
+    await redis.kill();
+    await untilRedis(false);
+    const [during, less, more] = [await start(), await start(), await start()];
+    await settle(during, 100);
+    await redis.restart();
+    await untilRedis(true);
+    await untilCharged();
+    expect(await left()).toBe(7700 - 100 - 400 - 400);
+    await settle(less, 50);
+    await settle(more, 500);
+    // A token settles once.
+    await settle(less, 0);
+    await waitFor('the corrections', async () => (await left()) === 7700 - 100 - 50 - 500 || undefined);
+    await untilCharged();
+    expect(await left()).toBe(7050);
   });
 
   test('does not allow more hits when a paused Redis continues', async () => {

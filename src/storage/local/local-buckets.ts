@@ -81,7 +81,9 @@ export class LocalBuckets implements LocalStore {
       const isUnused = clock.monotonicMicros() - this.#usedAtMicros > FORGET_MICROS;
       const { memory } = this;
       // Holds end when they are settled or expire.
-      if (up() && isUnused && memory.size > 0 && !memory.hasHolds()) this.memory = newStore();
+      if (!up() || !isUnused || memory.hasHolds()) return;
+      this.#ledger.forgetPaid();
+      if (memory.size > 0) this.memory = newStore();
     }, FORGET_MICROS / 1000).unref();
   }
 
@@ -105,8 +107,9 @@ export class LocalBuckets implements LocalStore {
   take(items: readonly LocalTake[]): readonly TakeOutcome[] {
     this.#usedAtMicros = this.#options.clock.monotonicMicros();
     const parts = items.map((item) => this.#partOf(item));
+    const counted = parts.map((part) => !this.#settlesEndedWindow(part));
     const outcomes = this.memory.take(parts);
-    if (!deniesRequest(items, outcomes)) this.#note(items, parts, outcomes);
+    if (!deniesRequest(items, outcomes)) this.#note(items, parts, outcomes, counted);
     return outcomes.map((outcome, i) => {
       const missing = reported(items[i]) - reported(parts[i]);
       return missing === 0 ? outcome : { ...outcome, used: outcome.used + missing };
@@ -131,12 +134,27 @@ export class LocalBuckets implements LocalStore {
     };
   }
 
-  #note(items: readonly LocalTake[], parts: readonly TakeItem[], outcomes: readonly TakeOutcome[]): void {
+  /** Returns whether an item settles a hold of a window that has ended. It then changes no window. */
+  #settlesEndedWindow(item: TakeItem): boolean {
+    const { rate, settles } = item;
+    if (rate.kind !== 'window' || settles === undefined) return false;
+    const takenMicros = this.memory.takenMicrosOf(item);
+    return takenMicros >= 0 && rate.startOf(takenMicros) !== rate.startOf(this.#options.clock.wallMicros());
+  }
+
+  /** Notes what the store is owed. `counted`: whether an item changes what the current window allows. */
+  #note(
+    items: readonly LocalTake[],
+    parts: readonly TakeItem[],
+    outcomes: readonly TakeOutcome[],
+    counted: readonly boolean[],
+  ): void {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as LocalTake;
       const { limited, hold } = outcomes[i] as TakeOutcome;
       // A limited item took nothing. Redis counts no request that was in flight without it.
       if (item.hits === 0 || limited || item.rate.kind === 'concurrency' || hold === 'unknown') continue;
+      if (counted[i] === false) continue;
       this.#ledger.note(item, (parts[i] as TakeItem).rate);
     }
     if (this.#ledger.size > 0) this.#repayment.expect();

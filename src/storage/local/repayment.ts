@@ -1,4 +1,4 @@
-import type { BucketStore } from '../../limiter/bucket-store.js';
+import type { BucketStore, TakeOutcome } from '../../limiter/bucket-store.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
@@ -137,9 +137,11 @@ export class Repayment {
       const result = await store.take([charge.item], deadlineMicros, this.#caller);
       this.unanswered--;
       if (result instanceof StorageError) {
-        ledger.putBack(charge);
+        // A repeated refund could give back too much.
+        if (!charge.item.refund || result.unsent) ledger.putBack(charge);
         return;
       }
+      ledger.charged(charge, result[0] as TakeOutcome);
       made++;
       this.charged++;
     };

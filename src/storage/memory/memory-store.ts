@@ -88,6 +88,11 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.holds.size > 0;
   }
 
+  /** Returns when the hold that an item settles was taken, on the clock of its rate. -1 if this is unknown. */
+  takenMicrosOf({ key, settles }: TakeItem): number {
+    return settles === undefined || settles === 'oldest' ? -1 : this.holds.takenMicrosOf(key, settles);
+  }
+
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;

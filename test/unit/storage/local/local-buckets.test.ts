@@ -103,7 +103,7 @@ function setUp(options: Partial<LocalBucketsOptions> = {}) {
     local.storeIsUp();
   };
   const paid = () => until('all to be charged', () => local.stats.waiting === 0);
-  const left = (key: string, rate = EIGHT) =>
+  const left = (key: string, rate: TakeItem['rate'] = EIGHT) =>
     store.memory.take([takeItem(key, rate, { hits: 0 })])[0]?.remaining;
   return { clock, store, state, said, local, back, paid, left };
 }
@@ -180,6 +180,78 @@ describe('local holds', () => {
       'settled',
     );
     expect(left('held')).toBe(4);
+  });
+
+  test('of a window correct what the store was charged for their estimates, in the same window', async () => {
+    const { local: buckets, clock, back, paid, left, store } = setUp();
+    const day = windowRate('day', 100);
+    const hold = (key: string) => holdItem(key, day, { hits: 40 });
+    const [less, more, full, late] = ['less', 'more', 'full', 'late'].map(hold) as [
+      TakeItem,
+      TakeItem,
+      TakeItem,
+      TakeItem,
+    ];
+    const outcomes = [less, more, full, late].map((taken) => start(buckets, taken)) as TakeOutcome[];
+    const end = (at: number, used: number) =>
+      settle(buckets, [less, more, full, late][at] as TakeItem, outcomes[at] as TakeOutcome, used);
+    // The window has room for 30 of the 40 hits.
+    store.memory.take([takeItem('full', day, { hits: 70 })]);
+    back();
+    await paid();
+    const lefts = () => ['less', 'more', 'full', 'late'].map((key) => left(key, day));
+    expect(lefts()).toEqual([60, 60, 0, 60]);
+    expect([end(0, 15), end(1, 50), end(2, 15)]).toEqual(['settled', 'settled', 'settled']);
+    await paid();
+    expect(lefts()).toEqual([85, 50, 15, 60]);
+    // Later local hits are charged in addition.
+    start(buckets, hold('less'));
+    await paid();
+    expect(lefts()).toEqual([45, 50, 15, 60]);
+    clock.advance(86_400_000_000);
+    expect(end(3, 0)).toBe('unknown');
+    await paid();
+    expect(lefts()).toEqual([100, 100, 100, 100]);
+  });
+
+  test('of a window that has ended correct nothing', async () => {
+    const { local: buckets, clock, back, paid, left } = setUp();
+    const minute = windowRate('minute', 100);
+    const taken = holdItem('a', minute, { hits: 40 });
+    const outcome = start(buckets, taken);
+    clock.advance(59_000_000);
+    start(buckets, takeItem('a', minute, { hits: 30 }));
+    expect(settle(buckets, taken, outcome, 0)).toBe('settled');
+    back();
+    await paid();
+    expect(left('a', minute)).toBe(70);
+  });
+
+  test('of a window are refunded once, also if the store does not answer', async () => {
+    const { local: buckets, back, paid, left, store, clock } = setUp();
+    const day = windowRate('day', 100);
+    const taken = holdItem('a', day, { hits: 40 });
+    const outcome = start(buckets, taken);
+    store.failing = new StorageError('disconnected', 'down', { unsent: true });
+    back();
+    await until('a failed charge', () => store.asked.length > 0);
+    expect(settle(buckets, taken, outcome, 30)).toBe('settled');
+    store.failing = undefined;
+    await paid();
+    expect(left('a', day)).toBe(70);
+    const second = holdItem('a', day, { hits: 40 });
+    const next = start(buckets, second);
+    await paid();
+    expect(left('a', day)).toBe(30);
+    store.reportsFailure = true;
+    expect(settle(buckets, second, next, 10)).toBe('settled');
+    const asked = store.asked.length;
+    await until('the refund', () => store.asked.length > asked);
+    store.reportsFailure = false;
+    clock.advance(10_000_000);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(left('a', day)).toBe(60);
+    expect(store.asked.filter(({ refund }) => refund)).toHaveLength(1);
   });
 
   test('last until they expire, however long the store is available', async () => {
