@@ -40,6 +40,10 @@ const level = either(
     ...{ next_token_in: time, full_in: time, in_flight: either(undefined, number) },
   }),
 );
+const holds = object({
+  list: listOf(object({ id: text, ...numbers('amount', 'age', 'ends_in') })),
+  more: number,
+});
 const optionalText = either(undefined, text);
 const phase = object({ now: text, grace_period: optionalText, active: optionalText });
 
@@ -82,7 +86,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
       object({
         ...{ rule: text, name: text, limit: number, about: text, enforcement: text, entries },
         ...{ redis_key: either(null, text), redis_slot: either(null, number) },
-        ...{ now: level, before: level, note: optionalText },
+        ...{ now: level, before: level, note: optionalText, holds: either(undefined, holds) },
       }),
     ),
     controls: listOf(

@@ -1,7 +1,8 @@
-import type { BucketAnswer, BucketQuestion, ShownControl } from '../../admin/buckets/messages.js';
+import type { BucketAnswer, BucketQuestion, ShownControl, ShownHold } from '../../admin/buckets/messages.js';
 import { button, byId, type Child, el, spoken } from '../dom/element.js';
 import { countOf } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
+import { spanText } from '../text/times.js';
 import type { Change } from './change-dialog.js';
 
 /** The caller that the actions apply to. */
@@ -10,7 +11,7 @@ export type ActionTarget = Pick<BucketQuestion, 'domain' | 'entries' | 'limit'>;
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 
-const FORMS = ['do-reset', 'do-grant', 'do-block', 'do-allow'] as const;
+const FORMS = ['do-reset', 'do-grant', 'do-release', 'do-block', 'do-allow'] as const;
 
 /** The forms for actions on the caller whose bucket is shown. */
 export class BucketActions {
@@ -32,6 +33,10 @@ export class BucketActions {
         question: { action: 'grant', ...about, tokens, ...(over && { over }), ...this.#rule('grant-rule') },
       };
     });
+    this.#onSubmit('do-release', (about) => ({
+      title: 'Release all holds',
+      question: { action: 'release', ...blockTarget(about), all: true, ...this.#rule('release-rule') },
+    }));
     this.#onSubmit('do-block', (about) => ({
       title: `Block for ${input('block-for').value}`,
       question: { action: 'block', ...blockTarget(about), ...this.#durationAndReason('block') },
@@ -50,7 +55,7 @@ export class BucketActions {
   /** Offers the actions that fit an answer. `why`: the reason why changes are not allowed, or undefined. */
   show({ buckets }: BucketAnswer, why: string | undefined): void {
     const rules = [...new Set(buckets.map(({ rule }) => rule))];
-    for (const id of ['reset-rule', 'grant-rule']) {
+    for (const id of ['reset-rule', 'grant-rule', 'release-rule']) {
       const chosen = select(id).value;
       select(id).replaceChildren(
         el('option', { value: '' }, 'all listed limits'),
@@ -62,6 +67,8 @@ export class BucketActions {
     (byId('actions-fields') as HTMLFieldSetElement).disabled = why !== undefined;
     const none = buckets.length === 0;
     for (const id of ['reset-button', 'grant-button']) (byId(id) as HTMLButtonElement).disabled = none;
+    const isHeld = buckets.some(({ holds }) => holds !== undefined);
+    (byId('release-button') as HTMLButtonElement).disabled = !isHeld;
   }
 
   #onSubmit(id: (typeof FORMS)[number], change: (about: ActionTarget) => Change): void {
@@ -83,6 +90,19 @@ export class BucketActions {
   }
 }
 
+/** Creates the button that releases a hold of the caller. */
+export function releaseButton(
+  { id, age }: ShownHold,
+  about: ActionTarget,
+  disabled: boolean,
+  start: (change: Change) => void,
+): Child {
+  const question = { action: 'release', ...blockTarget(about), hold: id } as const;
+  const release = button('Release', () => start({ title: 'Release the hold', question }), { disabled });
+  release.append(spoken(` the hold of ${spanText(age)}`));
+  return release;
+}
+
 /** Creates the button that ends a block or an exemption. */
 export function endButton(control: ShownControl, disabled: boolean, start: (change: Change) => void): Child {
   const { id, kind, domain, identity } = control;
@@ -95,7 +115,7 @@ export function endButton(control: ShownControl, disabled: boolean, start: (chan
   return end;
 }
 
-/** Blocks and exemptions apply to entries, regardless of limits. */
+/** Blocks, exemptions and releases apply to entries, regardless of overrides. */
 function blockTarget({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
   return { ...(domain !== undefined && { domain }), ...(entries !== undefined && { entries }) };
 }

@@ -1,4 +1,11 @@
-import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../admin/buckets/messages.js';
+import type {
+  BucketAnswer,
+  BucketLevel,
+  ShownBucket,
+  ShownControl,
+  ShownHold,
+  ShownHolds,
+} from '../../admin/buckets/messages.js';
 import { type Child, el, svg } from '../dom/element.js';
 import { type TableColumn, tableOf } from '../dom/table.js';
 import { entriesElement, expandableName, nameOf, sentence, stateOf } from '../dom/texts.js';
@@ -7,8 +14,11 @@ import { countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
 import { spanText } from '../text/times.js';
 
-/** Returns the limits of an answer as a table. */
-export function limitsTable(answer: BucketAnswer): readonly Child[] {
+/** Creates the cell with a button that releases a hold. */
+type ReleaseCell = (hold: ShownHold) => Child;
+
+/** Returns the limits of an answer as a table. Without `release`, holds have no button. */
+export function limitsTable(answer: BucketAnswer, release?: ReleaseCell): readonly Child[] {
   const { buckets, more, meets } = answer;
   if (buckets.length === 0) return [];
   const table = tableOf<ShownBucket>(
@@ -34,7 +44,7 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
         span('Full in', ({ full_in }) => full_in),
         { heading: 'Enforced', cell: ({ enforcement }) => enforcedState(enforcement) },
       ],
-      below: (bucket) => detailsOf(bucket, answer),
+      below: (bucket) => detailsOf(bucket, answer, release),
     },
     buckets,
   );
@@ -98,7 +108,11 @@ function bar({ now, limit }: ShownBucket): Child {
   );
 }
 
-function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Child[] {
+function detailsOf(
+  bucket: ShownBucket,
+  { entries }: BucketAnswer,
+  release: ReleaseCell | undefined,
+): readonly Child[] {
   const { about, entries: own, redis_key: key, redis_slot: slot, note, now, limit } = bucket;
   const isOther = now !== undefined && own.length > 0 && JSON.stringify(own) !== JSON.stringify(entries);
   return [
@@ -117,7 +131,26 @@ function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Chi
           slot === null ? undefined : `, slot ${countText(slot)}`,
         ),
     note === undefined ? undefined : el('p', { class: 'problem-line' }, visibleText(note)),
+    bucket.holds === undefined ? undefined : holdsOf(bucket.holds, release),
   ];
+}
+
+/** Returns the holds of a bucket, which are hidden until the user opens them. */
+function holdsOf({ list, more }: ShownHolds, release: ReleaseCell | undefined): Child {
+  if (list.length === 0) return undefined;
+  const columns: TableColumn<ShownHold>[] = [
+    { heading: 'Age', cell: ({ age }) => spanText(age) },
+    { heading: 'Expires in', figures: true, cell: ({ ends_in }) => spanText(ends_in) },
+    { heading: 'Held', figures: true, cell: ({ amount }) => countText(amount) },
+  ];
+  if (release !== undefined) columns.push({ heading: 'Action', cell: release });
+  const shown = `Holds: ${countText(list.length)}${more > 0 ? ` and ${countText(more)} more, not listed` : ''}`;
+  return el(
+    'details',
+    {},
+    el('summary', {}, shown),
+    tableOf<ShownHold>({ caption: 'Holds, the first to expire at the top', columns }, list),
+  );
 }
 
 /**

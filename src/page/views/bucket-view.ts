@@ -1,8 +1,8 @@
-import type { BucketAnswer, ShownControl } from '../../admin/buckets/messages.js';
+import type { BucketAnswer, ShownControl, ShownHold } from '../../admin/buckets/messages.js';
 import { byId, type Child, el, RenderedPart } from '../dom/element.js';
 import { clockOf, entriesElement, nameOf, sentence, serverNow } from '../dom/texts.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { type ActionTarget, BucketActions, endButton } from './bucket-actions.js';
+import { type ActionTarget, BucketActions, endButton, releaseButton } from './bucket-actions.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
 import type { Change, ChangeDialog } from './change-dialog.js';
 import { chooseDomain, fillDomains } from './domain-select.js';
@@ -125,6 +125,9 @@ export class BucketView implements View {
       this.#panel.replaceChildren(el('div', { class: 'problem' }, sentence(answer.error)));
       return;
     }
+    const isDisabled = this.#state.noChangeReason() !== undefined;
+    const release = (hold: ShownHold): Child =>
+      releaseButton(hold, about, isDisabled, (change) => this.#start(change));
     const { domain, entries, store, controls, meets } = answer.body;
     this.#panel.replaceChildren(
       el(
@@ -139,7 +142,9 @@ export class BucketView implements View {
         clockOf(serverNow()),
         '.',
       ),
-      ...[...limitsTable(answer.body), ...notesOf(answer.body)].filter((child) => child !== undefined),
+      ...[...limitsTable(answer.body, release), ...notesOf(answer.body)].filter(
+        (child) => child !== undefined,
+      ),
     );
     byId('bucket-actions').hidden = meets === 'nothing' && controls.length === 0;
   }
