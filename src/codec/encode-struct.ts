@@ -50,7 +50,8 @@ export function writeStruct(writer: WireWriter, object: Readonly<Record<string, 
 }
 
 function hasValue(member: unknown): boolean {
-  return member === null || ['number', 'string', 'boolean', 'object'].includes(typeof member);
+  const type = typeof member;
+  return type === 'string' || type === 'number' || type === 'boolean' || type === 'object';
 }
 
 function writeValue(writer: WireWriter, member: unknown): void {

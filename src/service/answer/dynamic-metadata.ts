@@ -188,7 +188,8 @@ export function withToken(
   token: string,
   key: string,
 ): JsonObject | undefined {
-  return token === '' ? metadata : { ...metadata, [key]: token };
+  if (token === '') return metadata;
+  return metadata === undefined ? { [key]: token } : { ...metadata, [key]: token };
 }
 
 /** Adds `decision`, if there is one, to `metadata` as its last member; undefined if both are undefined. */

@@ -14,10 +14,21 @@ export interface HeldRule {
 /** The rules with holds of each policy, by {@link digestOf}; freed together with the policy. */
 const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
 
+const digests = new WeakMap<object, number>();
+
 /**
  * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
  */
-export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
+export function digestOf(rule: Pick<Rule, 'path' | 'bucketSuffix'>): number {
+  let digest = digests.get(rule);
+  if (digest === undefined) {
+    digest = computeDigest(rule);
+    digests.set(rule, digest);
+  }
+  return digest;
+}
+
+function computeDigest({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
   const text = `${path} ${bucketSuffix}`;
   let hash = 0x811c_9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);

@@ -31,12 +31,11 @@ export const MAX_TOKEN_CHARACTERS = 262_144;
 
 /** Encodes the holds of one request as a text of URL-safe characters (RFC 4648 section 5). */
 export function encodeToken(holds: readonly TokenHold[]): string {
-  const names = holds.map(({ key }) => Buffer.from(key));
-  const size = names.reduce((sum, name) => sum + HEAD_BYTES + name.length, 1);
+  let size = 1;
+  for (const { key } of holds) size += HEAD_BYTES + Buffer.byteLength(key);
   const bytes = Buffer.allocUnsafe(size);
   let at = bytes.writeUInt8(VERSION, 0);
-  holds.forEach((hold, i) => {
-    const name = names[i] as Buffer;
+  for (const hold of holds) {
     at = bytes.writeUInt8((hold.isLocal ? LOCAL_FLAG : 0) | (hold.freesUnknown ? FREE_FLAG : 0), at);
     at = bytes.writeUInt32BE(hold.rule, at);
     at += bytes.write(hold.id, at, 'hex');
@@ -44,9 +43,9 @@ export function encodeToken(holds: readonly TokenHold[]): string {
     at = bytes.writeUInt32BE(hold.lifetimeMillis, at);
     at = bytes.writeDoubleBE(hold.fullMicros, at);
     at = bytes.writeUInt32BE(hold.tagLength, at);
-    at = bytes.writeUInt32BE(name.length, at);
-    at += name.copy(bytes, at);
-  });
+    const nameLength = bytes.write(hold.key, at + 4);
+    at = bytes.writeUInt32BE(nameLength, at) + nameLength;
+  }
   return bytes.toString('base64url');
 }
 

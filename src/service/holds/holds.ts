@@ -84,9 +84,11 @@ export class Holds {
    * buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
-    const holds = context.takes.flatMap((take) =>
-      take.outcome?.hold === 'placed' ? (tokenHold(take, isLocal) ?? []) : [],
-    );
+    const holds: TokenHold[] = [];
+    for (const take of context.takes) {
+      const hold = take.outcome?.hold === 'placed' ? tokenHold(take, isLocal) : undefined;
+      if (hold !== undefined) holds.push(hold);
+    }
     if (holds.length === 0) return;
     context.token = encodeToken(holds);
     // The transport keeps the function for a while, so it refers to no more than it needs.

@@ -57,6 +57,9 @@ export class HoldTable {
   readonly #setsByNumber: (HoldSet | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
   readonly #id = new HoldId();
+  /** The key and the result of the latest lookup. A start looks up its set several times. */
+  #lastKey = '';
+  #lastSet: HoldSet | undefined;
   #setBytes = 0;
   #isExpiring = false;
 
@@ -90,17 +93,17 @@ export class HoldTable {
 
   /** Number of slots that are held in a bucket, including expired holds that {@link expire} has not removed yet. */
   countOf(key: string): number {
-    return this.#sets.get(key)?.count ?? 0;
+    return this.#find(key)?.count ?? 0;
   }
 
   /** Returns the estimated bytes of `slots` more holds of a bucket. */
   bytesOf(key: string, slots: number): number {
-    return HOLD_BYTES * slots + (this.#sets.has(key) ? 0 : setBytes(key));
+    return HOLD_BYTES * slots + (this.#find(key) === undefined ? setBytes(key) : 0);
   }
 
   /** Whether `slots` more holds of a bucket fit in addition to `reserved` bytes. */
   hasRoomFor(key: string, slots: number, reserved = 0): boolean {
-    const set = this.#sets.get(key);
+    const set = this.#find(key);
     const used = this.bytes + reserved;
     const free = this.#maxBytes - used - (set === undefined ? setBytes(key) : 0);
     if (HOLD_BYTES * slots > free) return false;
@@ -120,7 +123,7 @@ export class HoldTable {
     slots = 1,
     nowMicros = this.#monotonicMicros(),
   ): void {
-    const set = this.#sets.get(key) ?? this.#createSet(key);
+    const set = this.#find(key) ?? this.#createSet(key);
     const endMicros = nowMicros + hold.lifetimeMillis * 1000;
     for (let slot = 0; slot < slots; slot++) {
       const record = this.#records.create(this.#id.load(hold.id, slot), set.number);
@@ -202,11 +205,21 @@ export class HoldTable {
     return holds;
   }
 
+  #find(key: string): HoldSet | undefined {
+    if (key !== this.#lastKey) {
+      this.#lastKey = key;
+      this.#lastSet = this.#sets.get(key);
+    }
+    return this.#lastSet;
+  }
+
   #createSet(key: string): HoldSet {
     const number = this.#freeNumbers.pop() ?? this.#setsByNumber.length;
     const set: HoldSet = { key, number, count: 0, queues: [] };
     this.#setsByNumber[number] = set;
     this.#sets.set(key, set);
+    this.#lastKey = key;
+    this.#lastSet = set;
     this.#setBytes += setBytes(key);
     return set;
   }
@@ -234,7 +247,7 @@ export class HoldTable {
    * removed yet, leave their queue, so that each of them is passed only once.
    */
   #oldestSlot(key: string, nowMicros: number): Slot {
-    const queues = this.#sets.get(key)?.queues ?? [];
+    const queues = this.#find(key)?.queues ?? [];
     let oldest = -1;
     for (const queue of queues) {
       while (queue.first >= 0 && this.#heap.keyOf(queue.first) <= nowMicros) queue.remove(queue.first);
@@ -252,6 +265,7 @@ export class HoldTable {
     expectState(set.count > 0, 'the set of a hold is not empty');
     if (--set.count === 0) {
       this.#sets.delete(set.key);
+      if (this.#lastSet === set) this.#lastSet = undefined;
       this.#setsByNumber[set.number] = undefined;
       this.#freeNumbers.push(set.number);
       this.#setBytes -= setBytes(set.key);
