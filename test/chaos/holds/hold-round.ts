@@ -77,6 +77,8 @@ export class HoldRound {
   mayLoseHits = false;
   /** Whether the clock of Redis was set while holds existed. Holds then expire at another time. */
   hasClockSteps = false;
+  /** Whether a start of this or a later round got no decision. Settlements may then come too late. */
+  hasUndecided = false;
   /** Number of calls without an answer. */
   waiting = 0;
   private readonly inFlight = new InFlight();
@@ -85,8 +87,6 @@ export class HoldRound {
   /** Number of starts that were denied although a slot must have been free. */
   private wrongDenials = 0;
   private readonly settlements: Settlement[] = [];
-  /** Whether a call got no decision. Then settlements may be late, and their holds may expire before. */
-  private hasUndecided = false;
   /** Hits that the starts took at least and at most. */
   private taken = { least: 0, most: 0 };
   /** Maximum of the hits that were certainly taken when a start was allowed. */

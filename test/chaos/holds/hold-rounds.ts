@@ -102,10 +102,9 @@ export class HoldRounds {
   async checkAll(): Promise<void> {
     this.startRound();
     for (const round of [...this.past]) await this.check(round);
-    const { allowed, denied, ends, exact } = this.counts;
+    const { allowed, denied, ends } = this.counts;
     if (allowed === 0 || denied === 0 || ends === 0)
       this.fail('no request had to wait for the end of another');
-    if (exact === 0) this.fail('the balance of no reservation was known exactly');
   }
 
   /** Returns the counts as text. */
@@ -183,7 +182,11 @@ export class HoldRounds {
 
   private count({ kind }: Answer): void {
     if (kind === 'allowed' || kind === 'denied') this.counts[kind]++;
-    else this.counts.undecided++;
+    else {
+      this.counts.undecided++;
+      // Past rounds still send settlements, which may not reach Redis either.
+      for (const round of [...this.past, this.current]) round.hasUndecided = true;
+    }
   }
 
   private async check(round: HoldRound): Promise<void> {
