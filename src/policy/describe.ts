@@ -36,7 +36,8 @@ export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): stri
   const expiry = `expires after ${describeMicros(hold.expiresAfterMillis * 1000)}`;
   if (rate?.kind === 'concurrency') return `${limit}, ${expiry}`;
   const freed = hold.unknown === 'free' ? ', frees an unknown use' : '';
-  return `${limit}, holds ${describeEstimate(hold)}, ${expiry}${freed}`;
+  const paired = hold.pair === 'oldest' ? ', ends settle the oldest hold' : '';
+  return `${limit}, holds ${describeEstimate(hold)}, ${expiry}${freed}${paired}`;
 }
 
 /** Formats an estimate: `5 hits`, or `the 0.9 quantile of uses (first 4000 hits, at most 32000)`. */

@@ -55,8 +55,13 @@ export interface DeniedResponse {
 /** Values of `hold.from`: where the held hits come from if they are not a fixed `amount`. */
 export const HOLD_SOURCES = ['first_call'] as const;
 
+export type HoldSource = (typeof HOLD_SOURCES)[number];
+
 /** Values of `hold.unknown`. */
 export const UNKNOWN_USES = ['keep', 'free'] as const;
+
+/** Values of `hold.pair`. */
+export const HOLD_PAIRS = ['token', 'oldest'] as const;
 
 /** Settings of estimates that weir learns from earlier uses (`hold.learned`), in hits. */
 export interface LearnedSpec {
@@ -80,6 +85,11 @@ export interface HoldSpec {
   readonly learned: LearnedSpec | undefined;
   /** Whether the hits of a hold with an unknown use stay taken (`keep`) or are given back (`free`). */
   readonly unknown: (typeof UNKNOWN_USES)[number];
+  /**
+   * Whether the end of a request settles the holds in its hold token, or the `oldest` hold of its bucket. In the second
+   * case, a call with 0 hits starts a request, and any other call is an end.
+   */
+  readonly pair: (typeof HOLD_PAIRS)[number];
 }
 
 /**

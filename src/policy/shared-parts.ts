@@ -60,12 +60,12 @@ export class SharedParts {
 
   hold(spec: HoldSpec | undefined): HoldSpec | undefined {
     if (spec === undefined) return undefined;
-    const { expiresAfterMillis, amount, learned, unknown } = spec;
+    const { expiresAfterMillis, amount, learned, unknown, pair } = spec;
     const estimate = learned && `${learned.quantile} ${learned.start} ${learned.max}`;
-    const name = `${expiresAfterMillis} ${amount} ${estimate} ${unknown}`;
+    const name = `${expiresAfterMillis} ${amount} ${estimate} ${unknown} ${pair}`;
     const known = this.holds.get(name);
     if (known !== undefined) return known;
-    const hold = { expiresAfterMillis, amount, learned, unknown };
+    const hold = { expiresAfterMillis, amount, learned, unknown, pair };
     this.holds.set(name, hold);
     return hold;
   }

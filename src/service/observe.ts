@@ -128,7 +128,7 @@ export class Observation {
   /** Reports a descriptor that limits decided. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
     const { match, takes, candidate } = decision;
-    if (decision.ends !== undefined) return;
+    if (decision.onlyEnds) return;
     const { domain } = policy;
     const { buckets } = this.observer;
     this.counted(policy, decision);

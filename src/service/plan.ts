@@ -1,6 +1,5 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { Clock } from '../limiter/clock.js';
 import type { LiveControl } from '../limiter/control.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
@@ -10,16 +9,15 @@ import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
-import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
-import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
-import type { LearnedEstimates } from './holds/learned-estimates.js';
+import { separateEnds } from './holds/oldest-ends.js';
 import type { Settlements } from './holds/settlements.js';
 import { overrideNamingSteps, overrideRate } from './override-limit.js';
+import type { PlanOptions } from './plan-options.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
@@ -57,8 +55,13 @@ export class Decision {
   readonly control: LiveControl | undefined;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
-  /** Results of the hold token, see {@link Settlements}; undefined for a descriptor without a token. */
-  readonly ends: readonly HoldRecord[] | undefined;
+  /**
+   * Results of the hold token, see {@link Settlements}, or of {@link oldestEnds}. Undefined for a descriptor that ends
+   * no holds.
+   */
+  ends: readonly HoldRecord[] | undefined;
+  /** Takes that are not takes, but ends of requests (`pair: oldest`). Their hits are the use. */
+  oldestEnds: readonly PlannedTake[] = NO_TAKES;
 
   constructor(
     match: Match,
@@ -77,6 +80,11 @@ export class Decision {
     this.overridden = overridden;
     this.ends = ends;
   }
+
+  /** Whether the descriptor ends holds and meets no limits. */
+  get onlyEnds(): boolean {
+    return this.ends !== undefined && this.takes.length === 0;
+  }
 }
 
 const NO_RULES: readonly Rule[] = [];
@@ -90,21 +98,6 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 }
 
 export const NO_TAKES: readonly PlannedTake[] = [];
-
-/** Options that apply to all requests of a service. */
-export interface PlanOptions {
-  readonly clock: Pick<Clock, 'wallMicros'>;
-  /** Options that apply to every answer. */
-  readonly answers: AnswerOptions;
-  /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
-  readonly maxLimits: number;
-  /** Blocks and exemptions; absent if the service has none. */
-  readonly controls?: ControlIndex;
-  /** Estimates of rules that learn them. Without them, such rules hold the hits of the first call. */
-  readonly estimates?: LearnedEstimates;
-  /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
-  readonly random?: () => number;
-}
 
 /** Placeholder for a request that gets an answer before it is decoded. */
 export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
@@ -200,6 +193,8 @@ function takeOfRule(
   const asked = hitsOf(descriptor, request);
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
   const key = match.keys[index] as string;
+  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends.
+  const starts = hold?.pair === 'oldest' ? asked === 0 : asked > 0;
   const { estimates } = context.options;
   const held =
     hold?.learned === undefined ? hold?.amount : estimates?.estimate(context.policy.domain, rule, key);
@@ -207,10 +202,12 @@ function takeOfRule(
     key,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
-    // A call with 0 hits only looks.
-    hits: asked === 0 ? 0 : context.boundedSlots(rule.rate, held ?? asked),
+    hits: starts ? context.boundedSlots(rule.rate, held ?? asked) : asked,
     refund: descriptor.isNegativeHits,
-    holds: hold && { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis },
+    holds:
+      hold !== undefined && (starts || hold.pair === 'token')
+        ? { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis }
+        : undefined,
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     rule,
@@ -282,10 +279,11 @@ export function planDescriptor(
   const candidate = last.candidate ? takeOfRule(context, descriptor, match, count - 1) : undefined;
   const liveCount = candidate === undefined ? count : count - 1;
   const unlimited = liveCount > 0 && (rules[0] as Rule).rate === undefined;
-  if (liveCount === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
+  if (liveCount === 0 || unlimited) return separateEnds(new Decision(match, NO_TAKES, candidate, unlimited));
   const takes = new Array<PlannedTake>(liveCount);
   for (let i = 0; i < liveCount; i++) takes[i] = takeOfRule(context, descriptor, match, i);
-  return new Decision(match, takes, candidate, false);
+  const decision = new Decision(match, takes, candidate, false);
+  return context.policy.hasHolds ? separateEnds(decision) : decision;
 }
 
 /** Returns the rules of a decision that may replace other rules: none for a limit override. */
@@ -300,6 +298,7 @@ function applyReplaces(decisions: readonly Decision[]): void {
     for (const rule of replacingRules(decision)) for (const name of rule.replaces) names.add(name);
   }
   for (const decision of decisions) {
+    decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
     const kept = decision.takes.filter(({ name }) => name === '' || !names.has(name));
     if (kept.length === decision.takes.length) continue;
     decision.takes = kept;
@@ -318,8 +317,8 @@ function areQuotas(rules: readonly Rule[]): boolean {
  * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, control, overridden, ends } = decision;
-  if (ends !== undefined) return false;
+  const { match, takes, unlimited, control, overridden, onlyEnds } = decision;
+  if (onlyEnds) return false;
   if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
   return takes.length === 0
     ? quotaMode && !unlimited && match.exceeded === undefined

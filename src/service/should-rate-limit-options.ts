@@ -3,7 +3,7 @@ import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { DecisionObserver } from './decision-observer.js';
-import type { PlanOptions } from './plan.js';
+import type { PlanOptions } from './plan-options.js';
 import type { DecisionLog } from './record/decision-record.js';
 import type { TurnQueue } from './turn-queue.js';
 import type { WaitingRequests } from './waiting-requests.js';

@@ -262,8 +262,9 @@ export class ShouldRateLimit {
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
     // Settlements come first, so that the limits of the same request find what they give back.
     const done = context.settlements?.done;
-    if (done === undefined) return this.#takeLimits(context, storeDeadlineMicros);
-    return done.then(() => this.#takeLimits(context, storeDeadlineMicros));
+    const oldest = context.policy.hasHolds ? this.#holds.settleOldest(context) : undefined;
+    if (done === undefined && oldest === undefined) return this.#takeLimits(context, storeDeadlineMicros);
+    return Promise.all([done, oldest]).then(() => this.#takeLimits(context, storeDeadlineMicros));
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {

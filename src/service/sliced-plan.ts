@@ -220,7 +220,7 @@ function dropTakes(decisions: readonly Decision[]): void {
 
 /** Returns false if the request matches too many limits. */
 function addDecision(context: RequestContext, decision: Decision): boolean {
-  context.limits += decision.takes.length;
+  context.limits += decision.takes.length + decision.oldestEnds.length;
   if (context.limits > context.options.maxLimits && !context.blocked) return false;
   context.decisions.push(decision);
   return true;

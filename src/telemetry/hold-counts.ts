@@ -45,7 +45,8 @@ const EVENT: LabelMeaning = {
 const TOKEN_KIND: LabelMeaning = {
   meaning: 'The reason.',
   values: {
-    unknown: 'the hold was settled before, has expired, or never existed',
+    unknown:
+      'the hold was settled before, has expired, or never existed; also an end with `pair: oldest` without a hold',
     malformed: 'the entry is not a hold token of weir',
   },
 };
@@ -122,7 +123,7 @@ export class HoldCounts {
     this.#unsettled = registry.events(
       'weir_hold_tokens_unmatched_total',
       { domain: KNOWN_DOMAIN, kind: TOKEN_KIND },
-      'Hold tokens that settled no hold, by domain and reason. A token counts once for each of its holds.',
+      'Ends of requests that settled no hold, by domain and reason. A hold token counts once for each of its holds.',
     );
   }
 

@@ -8,11 +8,12 @@ import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-b
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
+import { ClusterBench } from '../support/limiter/cluster-bench.js';
 import { holdItem, oldestItem, settlementItem } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
-import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
+import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting Redis may take a long time on a busy machine.
 jest.setTimeout(120_000);
@@ -108,3 +109,69 @@ describe.each(redisBenches())('the oldest hold on $name', (bench) => {
     expect(await bench.redis.exists(setOf('a'))).toBe(0);
   });
 });
+
+describe.each([memoryBench(), ...redisBenches().slice(0, 1), new ClusterBench('redis-server')])(
+  'lost ends on $name',
+  (bench) => {
+    beforeAll(() => bench.start());
+    afterAll(() => bench.stop());
+
+    const LIMIT = 1_000_000_000;
+    const ESTIMATE = 5000;
+    const EXPIRY_MS = 20_000;
+    const STARTS = 4000;
+    // A year, so that no window ends.
+    const YEAR = windowRate('year', LIMIT, { allOrNothing: true, minChargeHits: Infinity });
+
+    test('cost their estimates, and nothing else, and no hold outlives its expiry', async () => {
+      const store = await bench.open();
+      const random = seededRandom(1);
+      const end = (used: number) => takeFrom(store, oldestItem(takeItem('a', YEAR), used));
+      const left = async () => (await takeFrom(store, takeItem('a', YEAR, { hits: 0 })))[0]?.remaining;
+      // Requests in flight, by the times at which they end.
+      let inFlight: { atMicros: number; isLost: boolean }[] = [];
+      let used = 0;
+      let lost = 0;
+      let settled = 0;
+      const starts: number[] = [];
+      const advance = async (micros: number): Promise<void> => {
+        bench.clock.advance(micros);
+        const nowMicros = bench.clock.wallMicros();
+        const ended = inFlight.filter(({ atMicros }) => atMicros <= nowMicros);
+        inFlight = inFlight.filter(({ atMicros }) => atMicros > nowMicros);
+        for (const { isLost } of ended) {
+          if (isLost) lost++;
+          else {
+            const use = 1 + Math.floor(-3000 * Math.log(1 - random()));
+            used += use;
+            // Each end finds a hold that has not expired.
+            expectEqual(await end(use), [
+              expect.objectContaining({ limited: false, hold: 'settled', heldHits: ESTIMATE }),
+            ]);
+            settled++;
+          }
+        }
+      };
+      // Ten times the expiry.
+      const pauseMicros = (10 * EXPIRY_MS * 1000) / STARTS;
+      for (let i = 0; i < STARTS; i++) {
+        await takeFrom(store, holdItem('a', YEAR, { hits: ESTIMATE, lifetimeMillis: EXPIRY_MS }));
+        const durationMicros = 50_000 + Math.floor(random() * 3_000_000);
+        inFlight.push({
+          atMicros: bench.clock.wallMicros() + durationMicros,
+          isLost: random() < 0.01,
+        });
+        starts.push(bench.clock.wallMicros());
+        await advance(pauseMicros);
+      }
+      await advance(4_000_000);
+      expect(inFlight).toEqual([]);
+      expect(lost).toBeGreaterThan(20);
+      expectEqual(await left(), LIMIT - used - ESTIMATE * (STARTS - settled));
+      // After its expiry, no hold is left, and the estimates of lost ends stay taken.
+      bench.clock.advance(EXPIRY_MS * 1000);
+      expectEqual((await end(1))[0]?.hold, 'unknown');
+      expectEqual(await left(), LIMIT - used - ESTIMATE * lost);
+    });
+  },
+);

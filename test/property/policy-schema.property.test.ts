@@ -85,6 +85,7 @@ const rateFields = {
       learned: fc.record({ quantile: fc.constantFrom(0, 0.5, 1), start: whole, max: whole }, optional),
       expires_after: expiry,
       unknown: unknownUse,
+      pair: fc.constantFrom<unknown>('token', 'oldest', 'newest'),
     },
     optional,
   ),

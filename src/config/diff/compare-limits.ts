@@ -30,9 +30,12 @@ export function isSameLimit(one: Limit | undefined, other: Limit | undefined): b
 
 function isSameHold(one: HoldSpec | undefined, other: HoldSpec | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
-  const { expiresAfterMillis, unknown } = one;
+  const { expiresAfterMillis, unknown, pair } = one;
   return (
-    other.expiresAfterMillis === expiresAfterMillis && isSameEstimate(one, other) && other.unknown === unknown
+    other.expiresAfterMillis === expiresAfterMillis &&
+    isSameEstimate(one, other) &&
+    other.unknown === unknown &&
+    other.pair === pair
   );
 }
 
@@ -79,6 +82,8 @@ function narrowerHold(before: Limit, after: Limit): readonly Narrowing[] {
   const found: Narrowing[] = largerEstimate(was, is);
   if (is.expiresAfterMillis < was.expiresAfterMillis) found.push({ code: 'settled_until_earlier' });
   if (is.expiresAfterMillis > was.expiresAfterMillis) found.push({ code: 'settled_until_later' });
+  if (was.pair !== is.pair)
+    found.push({ code: is.pair === 'oldest' ? 'starts_without_hits' : 'starts_with_hits' });
   if (was.unknown === 'free' && is.unknown === 'keep') found.push({ code: 'unknown_use_is_kept' });
   if ((after.rate?.maxDebt ?? 0) > (before.rate?.maxDebt ?? 0)) found.push({ code: 'deeper_debt' });
   return found;

@@ -28,7 +28,9 @@ export type Narrowing =
         | 'more_hits_held'
         | 'settled_until_earlier'
         | 'settled_until_later'
-        | 'unknown_use_is_kept';
+        | 'unknown_use_is_kept'
+        | 'starts_without_hits'
+        | 'starts_with_hits';
     }
   /** `most`: hits that can pass in one window of the narrower rate, or at once at the boundary between two windows. */
   | { readonly code: 'most_in_window' | 'most_at_once'; readonly most: bigint };
@@ -99,6 +101,10 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
     tightens: 'a request that ends with an unknown use no longer gives back its hits',
     loosens: 'a request that ends with an unknown use now gives back its hits',
   },
+  starts_without_hits: {
+    tightens: 'a call with 0 hits now starts a request, instead of only reading the bucket',
+  },
+  starts_with_hits: { tightens: 'a call with hits and without a hold token now starts a request' },
   most_in_window: {
     tightens: 'previously, one window of the new length allowed up to <most> hits',
     loosens: 'one window of the old length may now allow up to <most> hits',

@@ -145,6 +145,7 @@ export const POLICY_FIELDS = {
     learned: { mapping: 'learned' },
     expires_after: 'duration',
     unknown: 'text',
+    pair: 'text',
   },
   learned: { quantile: 'percent', start: 'kept_count', max: 'count' },
   replaced_rule: { name: 'text' },

@@ -92,7 +92,7 @@ function debtJson({ maxDebt }: TimedRate): object {
 }
 
 function holdJson(hold: HoldSpec): object {
-  return { ...estimateJson(hold), ...expiryJson(hold), unknown: hold.unknown };
+  return { ...estimateJson(hold), ...expiryJson(hold), unknown: hold.unknown, pair: hold.pair };
 }
 
 function estimateJson({ amount, learned }: HoldSpec): object {

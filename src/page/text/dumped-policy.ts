@@ -29,6 +29,7 @@ export interface DumpedLimit {
     readonly from?: string;
     readonly expires_after: string;
     readonly unknown: 'keep' | 'free';
+    readonly pair: 'token' | 'oldest';
   };
 }
 

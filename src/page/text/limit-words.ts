@@ -30,9 +30,10 @@ function timedLimitWords(limit: DumpedLimit): string {
 
 function holdWords(hold: DumpedLimit['hold']): string {
   if (hold === undefined) return '';
-  const { expires_after: expiry, unknown } = hold;
+  const { expires_after: expiry, unknown, pair } = hold;
   const freed = unknown === 'free' ? ', frees an unknown use' : '';
-  return `, holds ${estimateWords(hold)}, expires after ${expiry}${freed}`;
+  const paired = pair === 'oldest' ? ', ends settle the oldest hold' : '';
+  return `, holds ${estimateWords(hold)}, expires after ${expiry}${freed}${paired}`;
 }
 
 function estimateWords({ amount, learned }: NonNullable<DumpedLimit['hold']>): string {

@@ -16,6 +16,19 @@ const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
 
 const digests = new WeakMap<object, number>();
 
+/** Rules with their rates for settlements. */
+const settling = new WeakMap<Rule, HeldRule>();
+
+/** Returns a rule with its rate for settlements. */
+export function heldRule(rule: Rule): HeldRule {
+  let held = settling.get(rule);
+  if (held === undefined) {
+    held = { rule, rate: settlingRate(rule.rate as Rate) };
+    settling.set(rule, held);
+  }
+  return held;
+}
+
 /**
  * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
  */
@@ -39,7 +52,7 @@ function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
   let rules = rulesOf.get(policy);
   if (rules === undefined) {
     const held = policy.rules.filter(({ hold }) => hold !== undefined);
-    rules = new Map(held.map((rule) => [digestOf(rule), { rule, rate: settlingRate(rule.rate as Rate) }]));
+    rules = new Map(held.map((rule) => [digestOf(rule), heldRule(rule)]));
     rulesOf.set(policy, rules);
   }
   return rules;

@@ -3,21 +3,24 @@ import {
   type BucketStore,
   type LocalStore,
   StorageError,
+  type TakeOutcome,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { answerOf } from '../../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
+import type { Rule } from '../../policy/rule.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { askStore } from '../ask-store.js';
 import type { HoldCounts } from '../decision-observer.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
-import { digestOf, heldRuleOf } from './held-rules.js';
+import { digestOf, heldRule, heldRuleOf } from './held-rules.js';
 import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
-import { LateEnds } from './late-ends.js';
+import { LateEnds, mayRepeat } from './late-ends.js';
 import type { LearnedEstimates } from './learned-estimates.js';
-import { type HoldEnd, holdEnd, workOf } from './settle.js';
+import { type HoldEnd, holdEnd, oldestEnd, workOf } from './settle.js';
 import type { Settlements } from './settlements.js';
 
 /**
@@ -80,17 +83,37 @@ export class Holds {
   }
 
   /**
+   * Ends the requests of rules with `pair: oldest` that a call reports. An end that failed is tried again only if
+   * {@link mayRepeat} allows it. Returns undefined if nothing is awaited.
+   */
+  settleOldest({ decisions, policy }: RequestContext): Promise<unknown> | undefined {
+    const running: Promise<void>[] = [];
+    for (const decision of decisions) {
+      if (decision.oldestEnds.length === 0) continue;
+      const records: HoldRecord[] = [];
+      decision.ends = records;
+      for (const take of decision.oldestEnds) {
+        this.#end(policy.domain, oldestEnd(heldRule(take.rule as Rule), take), records, running);
+      }
+    }
+    return running.length === 0 ? undefined : Promise.all(running);
+  }
+
+  /**
    * Adds the token of a decided request to its context, and lets its caller release the holds. `isLocal`: the local
    * buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
     const holds: TokenHold[] = [];
+    const named: TokenHold[] = [];
     for (const take of context.takes) {
       const hold = take.outcome?.hold === 'placed' ? tokenHold(take, isLocal) : undefined;
-      if (hold !== undefined) holds.push(hold);
+      if (hold === undefined) continue;
+      holds.push(hold);
+      if (take.rule?.hold?.pair === 'token') named.push(hold);
     }
     if (holds.length === 0) return;
-    context.token = encodeToken(holds);
+    if (named.length > 0) context.token = encodeToken(named);
     // The transport keeps the function for a while, so it refers to no more than it needs.
     const { policy, caller } = context;
     caller.onReset = () => this.#release(policy, holds);
@@ -162,12 +185,14 @@ export class Holds {
 
   #note(domain: string, end: HoldEnd, result: TakeResult): void {
     const { counts, estimates } = this.#options;
-    const { hold, held, used } = end;
-    if (result instanceof StorageError) this.#late.add(end, this.#notingLate(domain, end));
-    else if (result[0]?.hold === 'settled') {
-      counts.settled(domain, held.rule.path, hold.amount, used);
+    const { item, held, used } = end;
+    if (result instanceof StorageError) {
+      if (mayRepeat(end, result)) this.#late.add(end, this.#notingLate(domain, end));
+      else counts.lost(domain, held.rule.path);
+    } else if (result[0]?.hold === 'settled') {
+      counts.settled(domain, held.rule.path, heldHits(end, result[0]), used);
       // A hold token that settles nothing may be forged, so nothing is learned from its use.
-      if (used !== undefined) estimates.learn(domain, held.rule, hold.key, used);
+      if (used !== undefined) estimates.learn(domain, held.rule, item.key, used);
     } else counts.unsettled(domain, 'unknown');
   }
 
@@ -194,11 +219,27 @@ export class Holds {
     }
   }
 
-  #send({ item, hold, held }: HoldEnd): TakeResult | Promise<TakeResult> {
-    const { store, local, clock, storeTimeoutMicros } = this.#options;
-    const deadlineMicros = clock.monotonicMicros() + storeTimeoutMicros;
-    if (!hold.isLocal) return askStore(store, [item], deadlineMicros);
-    return askStore(local, [{ ...item, onStoreFailure: held.rule.onStoreFailure }], deadlineMicros);
+  #send(end: HoldEnd): TakeResult | Promise<TakeResult> {
+    const { store, clock, storeTimeoutMicros } = this.#options;
+    const { item, hold } = end;
+    if (hold?.isLocal === true) return this.#sendLocally(end);
+    const result = askStore(store, [item], clock.monotonicMicros() + storeTimeoutMicros);
+    if (hold !== undefined) return result;
+    return result instanceof Promise
+      ? result.then((late) => this.#orLocally(end, late))
+      : this.#orLocally(end, result);
+  }
+
+  /** Settles the oldest local hold instead, if the store is unavailable and local buckets replace it. */
+  #orLocally(end: HoldEnd, result: TakeResult): TakeResult | Promise<TakeResult> {
+    if (!(result instanceof StorageError) || !result.unsent) return result;
+    if (answerOf(end.held.rule.onStoreFailure) !== 'local') return result;
+    const local = this.#sendLocally(end);
+    return Array.isArray(local) && local[0]?.hold === 'settled' ? local : result;
+  }
+
+  #sendLocally({ item, held }: HoldEnd): TakeResult | Promise<TakeResult> {
+    return askStore(this.#options.local, [{ ...item, onStoreFailure: held.rule.onStoreFailure }], Infinity);
   }
 }
 
@@ -207,11 +248,21 @@ function record(records: HoldRecord[], end: HoldRecord): void {
   if (records.length < MAX_RECORDED_HOLDS) records.push(end);
 }
 
-function endRecord({ hold, held, used }: HoldEnd, result: TakeResult): HoldRecord {
+function endRecord(end: HoldEnd, result: TakeResult): HoldRecord {
+  const { hold, held, used } = end;
   const { path: rule } = held.rule;
-  if (result instanceof StorageError) return { event: 'waiting', rule, hits: hold.amount, used };
-  const isSettled = result[0]?.hold === 'settled';
-  return isSettled ? { event: 'settled', rule, hits: hold.amount, used } : { event: 'unknown', rule };
+  if (result instanceof StorageError) {
+    const event = mayRepeat(end, result) ? 'waiting' : 'lost';
+    return { event, rule, ...(hold !== undefined && { hits: hold.amount }), used };
+  }
+  const [outcome] = result;
+  if (outcome?.hold !== 'settled') return { event: 'unknown', rule };
+  return { event: 'settled', rule, hits: heldHits(end, outcome), used };
+}
+
+/** Returns the hits of the hold that an end settled. */
+function heldHits({ hold }: HoldEnd, { heldHits: found = 0 }: TakeOutcome): number {
+  return hold?.amount ?? found;
 }
 
 /** Returns the hold of a take for the token; undefined if the take does not hold. */

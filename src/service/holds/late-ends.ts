@@ -12,6 +12,14 @@ const MAX_ENDS = 10_000;
 const MAX_WORK_AFTER_PAUSE = 256;
 const PAUSE_MS = 10;
 
+/**
+ * Returns whether an end that failed may be sent again. The end of the oldest hold may not if the store possibly
+ * executed it, because it would settle another hold.
+ */
+export function mayRepeat({ hold }: HoldEnd, { unsent }: StorageError): boolean {
+  return hold !== undefined || unsent;
+}
+
 /** Receives the result of an end, or undefined if it was given up. */
 type Noted = (result: TakeResult | undefined) => void;
 
@@ -24,8 +32,8 @@ interface LateEnd {
 
 /**
  * Ends of holds that no caller waits for: settlements that could not reach the store, and holds of requests whose
- * callers are gone. Each is sent at once, and repeated until the store answers or the hold expires. Repeating one is
- * harmless, because a hold ends only once. A server that hangs delays no ends for other servers.
+ * callers are gone. Each is sent at once, and repeated until the store answers or the hold expires. Repeating one that
+ * names its hold is harmless, because a hold ends only once. A server that hangs delays no ends for other servers.
  */
 export class LateEnds {
   readonly #clock: Clock;
@@ -62,7 +70,8 @@ export class LateEnds {
       noted?.(undefined);
       return undefined;
     }
-    return { end, untilMicros: this.#clock.monotonicMicros() + end.hold.lifetimeMillis * 1000, noted };
+    const lifetimeMillis = end.hold?.lifetimeMillis ?? end.held.rule.hold?.expiresAfterMillis ?? 0;
+    return { end, untilMicros: this.#clock.monotonicMicros() + lifetimeMillis * 1000, noted };
   }
 
   #timerOf(pauseMs: number): NodeJS.Timeout {
@@ -73,6 +82,10 @@ export class LateEnds {
     this.#sent++;
     const result = await this.#send(late.end);
     this.#sent--;
+    if (result instanceof StorageError && !mayRepeat(late.end, result)) {
+      late.noted?.(undefined);
+      return;
+    }
     if (result instanceof StorageError) {
       this.#waiting.add(late);
       this.#timer ??= this.#timerOf(this.#pauses.next());

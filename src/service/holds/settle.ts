@@ -6,7 +6,8 @@ import type { TokenHold } from './hold-token.js';
 /** The end of one hold: the item for the store, and the values to report. */
 export interface HoldEnd {
   readonly item: TakeItem;
-  readonly hold: TokenHold;
+  /** Undefined if the end settles the oldest hold of its bucket. Such an end must not be sent twice. */
+  readonly hold: TokenHold | undefined;
   readonly held: HeldRule;
   /** Hits that were used; undefined if that is unknown. For a limit on concurrent requests, its slots. */
   readonly used: number | undefined;
@@ -14,7 +15,7 @@ export interface HoldEnd {
 
 /** Returns the work of an end for the store, as a number of slots or reservations. */
 export function workOf({ item, hold }: HoldEnd): number {
-  return item.rate.kind === 'concurrency' ? Math.min(hold.amount, MAX_SLOTS_PER_ITEM) : 1;
+  return item.rate.kind === 'concurrency' ? Math.min(hold?.amount ?? 1, MAX_SLOTS_PER_ITEM) : 1;
 }
 
 /**
@@ -37,4 +38,11 @@ export function holdEnd(held: HeldRule, hold: TokenHold, used: number | undefine
     settles: hold,
   };
   return { item, hold, held, used: isSlot ? amount : used };
+}
+
+/** Returns the end of a request that settles the oldest hold of the bucket of a take, whose hits are the use. */
+export function oldestEnd(held: HeldRule, { key, tagLength, hits: used }: TakeItem): HoldEnd {
+  const common = { key, tagLength, rate: held.rate, refund: false };
+  const item: TakeItem = { ...common, hits: used, enforcement: 'observe', settles: 'oldest' };
+  return { item, hold: undefined, held, used };
 }

@@ -87,11 +87,7 @@ export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDeci
   return {
     rule,
     unmatched:
-      rule !== '' || decision.ends !== undefined
-        ? undefined
-        : match.exceeded === undefined
-          ? 'entries'
-          : 'work',
+      rule !== '' || decision.onlyEnds ? undefined : match.exceeded === undefined ? 'entries' : 'work',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),

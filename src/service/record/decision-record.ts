@@ -39,8 +39,9 @@ export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | 'late
  * - `unknown`: there is no such hold.
  * - `malformed`: the entry is not a hold token.
  * - `waiting`: the store was unavailable, so weir tries again.
+ * - `lost`: the reply of the store was lost, and weir does not try again, because it could settle another hold.
  */
-export type HoldEvent = HoldEffect | 'malformed' | 'waiting';
+export type HoldEvent = HoldEffect | 'malformed' | 'waiting' | 'lost';
 
 /** Maximum number of holds per descriptor in a record. */
 export const MAX_RECORDED_HOLDS = 32;

@@ -89,9 +89,10 @@ function descriptorRecord(
   const overLimit =
     response.overallCode === CODE.OVER_LIMIT && response.statuses[at]?.code === CODE.OVER_LIMIT;
   const candidateOver = decision?.candidate?.outcome?.limited;
+  const hasToken = decision?.ends !== undefined && decision.oldestEnds.length === 0;
   return {
     entries: shownEntries(entries, secretKeys),
-    sent: entries === sent || decision?.ends !== undefined ? undefined : shownEntries(sent, secretKeys),
+    sent: entries === sent || hasToken ? undefined : shownEntries(sent, secretKeys),
     moreEntries: Math.max(0, Math.max(entries.length, sent.length) - MAX_RECORDED_ENTRIES),
     hits: hitsOf(descriptor, request),
     refund: isNegativeHits,

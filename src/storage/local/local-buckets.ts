@@ -8,6 +8,7 @@ import type {
 import type { Clock } from '../../limiter/clock.js';
 import { deniesRequest } from '../../limiter/decide.js';
 import { shareOf } from '../../limiter/failure-policy.js';
+import { correctionOf } from '../../limiter/holds/settlement.js';
 import { DerivedRates } from '../../limiter/local-rate.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { OwedLedger } from './owed-ledger.js';
@@ -151,11 +152,12 @@ export class LocalBuckets implements LocalStore {
   ): void {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as LocalTake;
-      const { limited, hold } = outcomes[i] as TakeOutcome;
+      const { limited, hold, heldHits } = outcomes[i] as TakeOutcome;
       // A limited item took nothing. Redis counts no request that was in flight without it.
       if (item.hits === 0 || limited || item.rate.kind === 'concurrency' || hold === 'unknown') continue;
       if (counted[i] === false) continue;
-      this.#ledger.note(item, (parts[i] as TakeItem).rate);
+      const correction = heldHits === undefined ? undefined : correctionOf(item.hits, heldHits);
+      this.#ledger.note({ ...item, ...correction }, (parts[i] as TakeItem).rate);
     }
     if (this.#ledger.size > 0) this.#repayment.expect();
   }

@@ -155,6 +155,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     learned: ['amount: 2', 'learned: { start: 2 }'],
     expires_after: ['amount: 2', 'amount: 2, expires_after: 11m'],
     unknown: ['amount: 2', 'amount: 2, unknown: free'],
+    pair: ['amount: 2', 'amount: 2, pair: oldest'],
   },
   learned: {
     quantile: ['start: 2', 'start: 2, quantile: 0.8'],

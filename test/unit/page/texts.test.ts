@@ -120,7 +120,7 @@ describe('limits and phases in words', () => {
       {
         unit: 'hour',
         requests_per_unit: 5,
-        hold: { from: 'first_call', expires_after: '10m', unknown: 'free' as const },
+        hold: { from: 'first_call', expires_after: '10m', unknown: 'free' as const, pair: 'token' as const },
         max_debt: 0,
       },
       '5 per hour, holds the hits of the first call, expires after 10m, frees an unknown use',
@@ -128,10 +128,11 @@ describe('limits and phases in words', () => {
     [
       {
         token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
-        hold: { amount: 5000, expires_after: '10m', unknown: 'keep' as const },
+        hold: { amount: 5000, expires_after: '10m', unknown: 'keep' as const, pair: 'oldest' as const },
         max_debt: 9000,
       },
-      '9,000 tokens, 1 more every 1s, debt up to 9,000, holds 5,000 hits, expires after 10m',
+      '9,000 tokens, 1 more every 1s, debt up to 9,000, holds 5,000 hits, expires after 10m, ' +
+        'ends settle the oldest hold',
     ],
     [
       {
@@ -141,6 +142,7 @@ describe('limits and phases in words', () => {
           learned: { quantile: 0.9, start: 1, max: 32_000 },
           expires_after: '10m',
           unknown: 'keep' as const,
+          pair: 'token' as const,
         },
         max_debt: 0,
       },

@@ -1,6 +1,13 @@
 import { MAX_UINT32 } from '../../../limiter/rate.js';
 import type { ConcurrencySpec, RateSpec } from '../../../policy/rate-spec.js';
-import { HOLD_SOURCES, type HoldSpec, type LearnedSpec, UNKNOWN_USES } from '../../../policy/rule.js';
+import {
+  HOLD_PAIRS,
+  HOLD_SOURCES,
+  type HoldSource,
+  type HoldSpec,
+  type LearnedSpec,
+  UNKNOWN_USES,
+} from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { keysOf } from '../policy-fields.js';
 import { readNanos } from './read-duration.js';
@@ -35,6 +42,15 @@ const NOT_BESIDE_CONCURRENCY = [
   'hold',
 ] as const;
 
+/** Error messages for keys of `hold` that a `concurrency` cannot have. */
+const NOT_IN_CONCURRENCY: ReadonlyMap<string, string> = new Map([
+  [
+    'pair',
+    'a limit on concurrent requests needs hold tokens, because each lost end would otherwise occupy a slot ' +
+      'permanently; remove "pair", and let Envoy send the hold token',
+  ],
+]);
+
 /** Reads a `concurrency`. Returns undefined if it has errors, all of which are reported. */
 export function readConcurrency(
   reader: FieldReader,
@@ -46,7 +62,7 @@ export function readConcurrency(
   }
   const concurrency = reader.mapping('concurrency');
   if (concurrency === undefined) return undefined;
-  concurrency.expectKeys(keysOf('concurrency'));
+  concurrency.expectKeys(keysOf('concurrency'), undefined, NOT_IN_CONCURRENCY);
   if (concurrency.field('max') === undefined) {
     concurrency.problems.error(
       concurrency.map.at,
@@ -64,7 +80,7 @@ export function readConcurrency(
   if (max === undefined || expiresAfterMillis === undefined) return undefined;
   return {
     rate: { kind: 'concurrency', max },
-    hold: { expiresAfterMillis, amount: undefined, learned: undefined, unknown: 'keep' },
+    hold: { expiresAfterMillis, amount: undefined, learned: undefined, unknown: 'keep', pair: 'token' },
   };
 }
 
@@ -94,9 +110,29 @@ export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldS
   if (amount !== undefined) checkPossible(hold, 'amount', amount, most);
   const expiresAfterMillis = readExpiry(hold, DEFAULT_HOLD_MILLIS);
   const unknown = hold.choice('unknown', UNKNOWN_USES) ?? 'keep';
+  const pair = hold.choice('pair', HOLD_PAIRS) ?? 'token';
+  if (pair === 'oldest') checkOldest(hold, from, unknown);
   const hasEstimate = amount !== undefined || from !== undefined || learned !== undefined;
   if (expiresAfterMillis === undefined || !hasEstimate) return undefined;
-  return { expiresAfterMillis, amount, learned, unknown };
+  return { expiresAfterMillis, amount, learned, unknown, pair };
+}
+
+/** Checks that the settings of a hold can be combined with `pair: oldest`. */
+function checkOldest(hold: FieldReader, from: HoldSource | undefined, unknown: HoldSpec['unknown']): void {
+  if (from !== undefined) {
+    hold.error(
+      'from',
+      '"from" cannot be combined with pair: oldest, because a start then has 0 hits; write the number of hits that ' +
+        'each request holds as "amount"',
+    );
+  }
+  if (unknown === 'free') {
+    hold.error(
+      'unknown',
+      '"unknown" cannot be free with pair: oldest, because an end always has a use; remove "unknown", or remove ' +
+        '"pair" and let Envoy send the hold token',
+    );
+  }
 }
 
 /** Reads the `learned` of a hold. Returns undefined if it is absent or has errors, all of which are reported. */

@@ -75,6 +75,18 @@ describe('a change of holds', () => {
         'unused hits are no longer given back when the request ends',
     ],
     [
+      held('amount: 2'),
+      held('amount: 2, pair: oldest'),
+      `tightens: ${HELD} 2 hits, expires after 10m becomes ${HELD} 2 hits, expires after 10m, ends settle the oldest ` +
+        'hold; a call with 0 hits now starts a request, instead of only reading the bucket',
+    ],
+    [
+      held('amount: 2, pair: oldest'),
+      held('amount: 2'),
+      `tightens: ${HELD} 2 hits, expires after 10m, ends settle the oldest hold becomes ${HELD} 2 hits, expires ` +
+        'after 10m; a call with hits and without a hold token now starts a request',
+    ],
+    [
       TEN,
       held('from: first_call'),
       `tightens: ${PLAIN} becomes ${HELD} the hits of the first call, expires after 10m; ` +

@@ -44,6 +44,14 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       'window: 100 per minute, debt up to 100, holds 5 hits, expires after 10m',
     ],
     [
+      `${WINDOW}, hold: { amount: 5, pair: oldest }`,
+      'window: 100 per minute, debt up to 100, holds 5 hits, expires after 10m, ends settle the oldest hold',
+    ],
+    [
+      `${WINDOW}, hold: { amount: 5, unknown: free, pair: token }, max_debt: 0`,
+      'window: 100 per minute, holds 5 hits, expires after 10m, frees an unknown use',
+    ],
+    [
       `${WINDOW}, algorithm: token_bucket, burst: 300, hold: { amount: 200 }`,
       'token bucket: 300 tokens, 100 every 1m, debt up to 300, holds 200 hits, expires after 10m',
     ],
@@ -193,6 +201,22 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       `${WINDOW}, hold: { amount: 101 }`,
       'hold.amount: "amount" is 101, but the limit never allows more than 100 hits, so it would deny every ' +
         'request; lower "amount" to at most 100, or raise the limit',
+    ],
+    [
+      'concurrency: { max: 4, pair: oldest }',
+      'concurrency.pair: a limit on concurrent requests needs hold tokens, because each lost end would otherwise ' +
+        'occupy a slot permanently; remove "pair", and let Envoy send the hold token',
+    ],
+    [`${BUCKET}, hold: { amount: 2, pair: newest }`, 'hold.pair: "newest" is not one of token, oldest'],
+    [
+      `${BUCKET}, hold: { from: first_call, pair: oldest }`,
+      'hold.from: "from" cannot be combined with pair: oldest, because a start then has 0 hits; write the number of ' +
+        'hits that each request holds as "amount"',
+    ],
+    [
+      `${BUCKET}, hold: { amount: 2, unknown: free, pair: oldest }`,
+      'hold.unknown: "unknown" cannot be free with pair: oldest, because an end always has a use; remove "unknown", ' +
+        'or remove "pair" and let Envoy send the hold token',
     ],
     [`${BUCKET}, hold: { amount: 2, unknown: lose }`, 'hold.unknown: "lose" is not one of keep, free'],
     [

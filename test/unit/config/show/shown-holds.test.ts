@@ -16,7 +16,7 @@ descriptors:
     candidate: { concurrency: { max: 5, expires_after: 1h30m } }
   - key: model
     rate_limits:
-      - { name: budget, unit: day, requests_per_unit: 100000, hold: { amount: 5000 }, max_debt: 0 }
+      - { name: budget, unit: day, requests_per_unit: 100000, hold: { amount: 5000, pair: oldest }, max_debt: 0 }
       - name: rate
         token_bucket: { max_tokens: 9000, fill_interval: 1s }
         hold: { from: first_call, expires_after: 30s, unknown: free }
@@ -36,7 +36,8 @@ test('weir explain shows the holds of limits', () => {
     'bucket:     1:d8:customer1:v~c%holds',
   ]);
   expect(rulesOf('model')).toEqual([
-    'rule:       model[budget]: "budget"; window: 100000 per day, holds 5000 hits, expires after 10m; phase active; ' +
+    'rule:       model[budget]: "budget"; window: 100000 per day, holds 5000 hits, expires after 10m, ends ' +
+      'settle the oldest hold; phase active; ' +
       'on store failure error',
     'bucket:     1:d5:model1:v~6:budget%86400',
     'rule:       model[rate]: "rate"; token bucket: 9000 tokens, 1 every 1s, debt up to 9000, ' +
@@ -69,12 +70,12 @@ test('/rlconfig shows limits with the fields of the policy file, and in the form
     {
       unit: 'day',
       requests_per_unit: 100_000,
-      hold: { amount: 5000, expires_after: '10m', unknown: 'keep' },
+      hold: { amount: 5000, expires_after: '10m', unknown: 'keep', pair: 'oldest' },
       max_debt: 0,
     },
     {
       token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
-      hold: { from: 'first_call', expires_after: '30s', unknown: 'free' },
+      hold: { from: 'first_call', expires_after: '30s', unknown: 'free', pair: 'token' },
       max_debt: 9000,
     },
     {
@@ -84,6 +85,7 @@ test('/rlconfig shows limits with the fields of the policy file, and in the form
         learned: { quantile: 0.9, start: 4000, max: 90_000 },
         expires_after: '10m',
         unknown: 'keep',
+        pair: 'token',
       },
       max_debt: 0,
     },

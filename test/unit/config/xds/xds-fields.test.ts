@@ -234,6 +234,7 @@ const POLICIES: readonly string[] = [
     place('concurrency: { max: 9 }'),
     place('concurrency: { max: 9, expires_after: 1m0.5s }'),
     place(`${DAY}, hold: { amount: 3, expires_after: 1h, unknown: free }`),
+    place(`${DAY}, hold: { amount: 3, pair: oldest }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),
     place(`${DAY}, hold: { learned: { start: 1 } }`),
     place(`${DAY}, hold: { learned: { quantile: 0.25, start: 2, max: 3 } }`),

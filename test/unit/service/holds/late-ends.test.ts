@@ -64,9 +64,20 @@ test('gives up an end when its hold has expired', async () => {
   expect(calls).toBe(2);
 });
 
+test('repeats an end of the oldest hold only if the store has certainly not received it', async () => {
+  const unsent = new StorageError('disconnected', 'no connection', { unsent: true });
+  const results = [unsent, unsent, FAILED, ANSWERED];
+  const late = new LateEnds(new FakeClock(), () => results.shift() as TakeResult);
+  const [result, receive] = noted();
+  const held = { rule: { hold: { expiresAfterMillis: 1000 } } } as unknown as HoldEnd['held'];
+  late.add({ ...endOf('a'), held, hold: undefined }, receive);
+  expect(await result).toBeUndefined();
+  expect(results).toEqual([ANSWERED]);
+});
+
 test('a store that hangs delays no other ends', async () => {
-  const late = new LateEnds(new FakeClock(), ({ hold }) =>
-    hold.key === 'hangs' ? new Promise(() => {}) : ANSWERED,
+  const late = new LateEnds(new FakeClock(), ({ item }) =>
+    item.key === 'hangs' ? new Promise(() => {}) : ANSWERED,
   );
   late.add(endOf('hangs'));
   const [result, receive] = noted();

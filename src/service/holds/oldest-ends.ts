@@ -1,0 +1,35 @@
+import type { HoldOrder } from '../../limiter/holds/hold.js';
+import type { Rule } from '../../policy/rule.js';
+import type { HoldRecord } from '../record/decision-record.js';
+
+/** A take of a rule, as it is planned. */
+interface PlannedCall {
+  readonly rule: Rule | undefined;
+  readonly holds?: HoldOrder | undefined;
+  readonly refund: boolean;
+}
+
+/** The takes of a descriptor. */
+interface Takes<T> {
+  takes: readonly T[];
+  candidate: T | undefined;
+  oldestEnds: readonly T[];
+  ends: readonly HoldRecord[] | undefined;
+}
+
+/** Moves the takes that end requests of rules with `pair: oldest` to `oldestEnds`. */
+export function separateEnds<T extends PlannedCall, D extends Takes<T>>(decision: D): D {
+  const { takes, candidate } = decision;
+  const isCandidateEnd = candidate !== undefined && isEnd(candidate);
+  if (!isCandidateEnd && !takes.some(isEnd)) return decision;
+  decision.oldestEnds = isCandidateEnd ? [...takes.filter(isEnd), candidate] : takes.filter(isEnd);
+  decision.takes = takes.filter((take) => !isEnd(take));
+  if (isCandidateEnd) decision.candidate = undefined;
+  decision.ends = [];
+  return decision;
+}
+
+/** A take of such a rule is a start with a hold, a refund, or an end with its use as the hits. */
+function isEnd({ rule, holds, refund }: PlannedCall): boolean {
+  return rule?.hold?.pair === 'oldest' && holds === undefined && !refund;
+}

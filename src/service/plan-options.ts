@@ -1,0 +1,19 @@
+import type { Clock } from '../limiter/clock.js';
+import type { AnswerOptions } from './answer/answer-options.js';
+import type { ControlIndex } from './controls/control-index.js';
+import type { LearnedEstimates } from './holds/learned-estimates.js';
+
+/** Options that apply to all requests of a service. */
+export interface PlanOptions {
+  readonly clock: Pick<Clock, 'wallMicros'>;
+  /** Options that apply to every answer. */
+  readonly answers: AnswerOptions;
+  /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
+  readonly maxLimits: number;
+  /** Blocks and exemptions; absent if the service has none. */
+  readonly controls?: ControlIndex;
+  /** Estimates of rules that learn them. Without them, such rules hold the hits of the first call. */
+  readonly estimates?: LearnedEstimates;
+  /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
+  readonly random?: () => number;
+}

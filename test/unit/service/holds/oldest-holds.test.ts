@@ -1,0 +1,150 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../../src/limiter/bucket-store.js';
+import { turn } from '../../../../src/runtime/turns.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../../src/service/caller.js';
+import type { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit:
+      name: tokens
+      algorithm: fixed_window
+      unit: day
+      requests_per_unit: 10000
+      hold: { amount: 4000, expires_after: 10m, pair: oldest }
+      max_debt: 1000
+  - key: listed
+    rate_limits:
+      - { name: calls, algorithm: fixed_window, unit: day, requests_per_unit: 100 }
+      - { name: tokens, unit: day, requests_per_unit: 10000, hold: { amount: 4000, pair: oldest } }
+  - key: model
+    rate_limit: { concurrency: { max: 5 } }
+`;
+
+const tenant = (hits: number, value = 'acme'): Descriptor =>
+  descriptor([`tenant=${value}`], { hitsAddend: hits });
+
+function held(decider: Decider): number {
+  return (decider.options.store as MemoryStore).holdCount;
+}
+
+/** Returns what is left in the bucket. A refund of 0 hits does not change it. */
+function left(decider: Decider, value = 'acme'): number | undefined {
+  const peek = descriptor([`tenant=${value}`], { hitsAddend: 0, isNegativeHits: true });
+  return decider.answer([peek]).statuses[0]?.limitRemaining;
+}
+
+describe('a rule with pair: oldest', () => {
+  test('holds the estimate for a call with 0 hits, and settles the oldest hold for any other', () => {
+    const decider = new Decider(POLICY);
+    const start = decider.answer([tenant(0)]);
+    expect(start).toMatchObject({
+      overallCode: CODE.OK,
+      dynamicMetadata: undefined,
+      statuses: [{ code: CODE.OK, limitRemaining: 6000, currentLimit: { name: 'tokens' } }],
+    });
+    decider.answer([tenant(0)]);
+    expect([left(decider), held(decider)]).toEqual([2000, 2]);
+    expect(decider.answer([tenant(0)]).overallCode).toBe(CODE.OVER_LIMIT);
+    const end = decider.answer([tenant(1500)]);
+    expect(end).toEqual({
+      overallCode: CODE.OK,
+      statuses: [
+        { code: CODE.OK, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
+      ],
+      responseHeadersToAdd: [],
+      requestHeadersToAdd: [],
+      rawBody: undefined,
+      dynamicMetadata: undefined,
+    } satisfies RateLimitResponse);
+    expect([left(decider), held(decider)]).toEqual([4500, 1]);
+    decider.answer([tenant(5000)]);
+    expect([left(decider), held(decider)]).toEqual([3500, 0]);
+  });
+
+  test('never denies an end, and forgives what max_debt does not cover', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([tenant(0)]);
+    decider.answer([tenant(0)]);
+    for (const used of [9000, 9000]) {
+      expect(decider.answer([tenant(used)]).overallCode).toBe(CODE.OK);
+    }
+    expect(left(decider)).toBe(0);
+    // The next day pays the debt.
+    decider.clock.advance(86_400_000_000);
+    expect(left(decider)).toBe(9000);
+  });
+
+  test('changes nothing for an end without a hold, also after the hold has expired', () => {
+    const decider = new Decider(POLICY);
+    expect(decider.answer([tenant(3000)]).overallCode).toBe(CODE.OK);
+    expect(left(decider)).toBe(10_000);
+    decider.answer([tenant(0)]);
+    decider.clock.advance(600_000_000);
+    decider.answer([tenant(1)]);
+    expect([left(decider), held(decider)]).toEqual([6000, 0]);
+    expect(decider.observer.told.filter((line) => line.includes('unmatched d '))).toEqual([]);
+  });
+
+  test('settles only holds of the same bucket', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([tenant(0)]);
+    decider.answer([tenant(1, 'other')]);
+    expect([left(decider), left(decider, 'other')]).toEqual([6000, 10_000]);
+  });
+
+  test('leaves the other limits of a list and of a request as they are', () => {
+    const decider = new Decider(POLICY);
+    const listed = (hits: number): Descriptor => descriptor(['listed=x'], { hitsAddend: hits });
+    decider.answer([listed(0)]);
+    // The end counts in the other limit of the list.
+    expect(decider.answer([listed(7)]).statuses[0]).toMatchObject({
+      currentLimit: { name: 'calls' },
+      limitRemaining: 93,
+    });
+    expect(held(decider)).toBe(0);
+    const mixed = decider.answer([tenant(0), descriptor(['model=m'])]);
+    expect(Object.keys(mixed.dynamicMetadata ?? {})).toEqual(['hold']);
+    expect(held(decider)).toBe(2);
+  });
+
+  test('gives the estimate of a call back that is reset', async () => {
+    const decider = new Decider(POLICY);
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    await decider.service.decide({ domain: 'd', descriptors: [tenant(0)], hitsAddend: 0 }, caller);
+    expect(left(decider)).toBe(6000);
+    caller.onReset?.();
+    await turn();
+    expect([left(decider), held(decider)]).toEqual([10_000, 0]);
+  });
+
+  test.each([
+    ['that has not received it gets an end again', true, 2, 9000],
+    ['whose reply was lost does not, because it would settle another hold', false, 1, 6000],
+  ])('a store %s', async (_case, unsent, calls, remaining) => {
+    const inner = new Decider(POLICY);
+    let ends = 0;
+    const store: BucketStore = {
+      take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+        if (items[0]?.settles === undefined) return inner.options.store.take(items, deadlineMicros);
+        if (++ends === 1) return new StorageError('disconnected', 'no connection', { unsent });
+        return inner.options.store.take(items, deadlineMicros);
+      },
+      close: async () => {},
+    };
+    const decider = new Decider(POLICY, { store });
+    decider.answer([tenant(0)]);
+    decider.answer([tenant(1000)]);
+    await turn();
+    expect([ends, left(decider)]).toEqual([calls, remaining]);
+  });
+});
