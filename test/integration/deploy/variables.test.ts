@@ -9,8 +9,8 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 
-/** Variables that Node.js reads, and weir does not. */
-const OF_NODE = ['NODE_ENV'];
+/** Variables that Node.js or its C library reads, and weir does not. */
+const OF_NODE = ['NODE_ENV', 'MALLOC_ARENA_MAX'];
 
 function ofDockerfile(): Record<string, string> {
   return Object.assign({}, ...parseDockerfile(read('deploy/Dockerfile')).map(environmentOf));
