@@ -95,5 +95,15 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       expect(holds.length).toBeGreaterThan(1);
       expect(holds.length * 400 + more).toBe(2000);
     });
+
+    test('does not end with a part of a hold', async () => {
+      const store = await bench.open();
+      const take = (hits: number, lifetimeMillis: number) => holdItem('one', SLOTS, { hits, lifetimeMillis });
+      await takeFrom(store, take(900, 60_000));
+      await takeFrom(store, take(200, 61_000));
+      const { holds, more } = await list(store, take(1, 1), 2);
+      const amounts = holds.map(({ amount }) => amount);
+      expect([amounts, more]).toEqual(isMemory ? [[900, 200], 0] : [[900], 200]);
+    });
   },
 );

@@ -35,8 +35,8 @@ for i = 1, #found, 2 do
     holds[#holds + 1] = last
   end
 end
--- Further slots of the last hold may be missing.
-if #found == 2 * limit and #holds < most then holds[#holds] = nil end
+-- Further slots of the hold of the last member may be missing.
+if #found == 2 * limit and last.id == sub(found[#found - 1], 1, 12) then holds[#holds] = nil end
 local lines = { call('ZCOUNT', KEYS[1], from, '+inf') }
 for i = 1, #holds do
   local hold = holds[i]
