@@ -88,9 +88,11 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.holds.size > 0;
   }
 
-  /** Returns when the hold that an item settles was taken, on the clock of its rate. -1 if this is unknown. */
+  /** Returns when the hold that an item settles was taken, on the clock of its rate. -1 if there is no such hold. */
   takenMicrosOf({ key, settles }: TakeItem): number {
-    return settles === undefined || settles === 'oldest' ? -1 : this.holds.takenMicrosOf(key, settles);
+    if (settles === undefined) return -1;
+    if (settles === 'oldest') return this.holds.oldestOf(key)?.takenMicros ?? -1;
+    return this.holds.takenMicrosOf(key, settles);
   }
 
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {

@@ -14,7 +14,7 @@ import { LocalBuckets, type LocalBucketsOptions } from '../../../../src/storage/
 import { MAX_CONCURRENT_CHARGES } from '../../../../src/storage/local/repayment.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
-import { holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
+import { holdItem, oldestItem, settlementItem } from '../../../support/limiter/hold-items.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
 
@@ -222,6 +222,19 @@ describe('local holds', () => {
     clock.advance(59_000_000);
     start(buckets, takeItem('a', minute, { hits: 30 }));
     expect(settle(buckets, taken, outcome, 0)).toBe('settled');
+    back();
+    await paid();
+    expect(left('a', minute)).toBe(70);
+  });
+
+  test('of a window that has ended correct nothing if they are settled as the oldest', async () => {
+    const { local: buckets, clock, back, paid, left } = setUp();
+    const minute = windowRate('minute', 100);
+    const taken = holdItem('a', minute, { hits: 40 });
+    start(buckets, taken);
+    clock.advance(59_000_000);
+    start(buckets, takeItem('a', minute, { hits: 30 }));
+    expect(buckets.take([local(oldestItem(taken, 10))])).toMatchObject([{ hold: 'settled', heldHits: 40 }]);
     back();
     await paid();
     expect(left('a', minute)).toBe(70);
