@@ -83,17 +83,20 @@ export class Holds {
   }
 
   /**
-   * Ends the requests of rules with `pair: oldest` that a call reports. An end that failed is tried again only if
-   * {@link mayRepeat} allows it. Returns undefined if nothing is awaited.
+   * Ends the requests of rules with `pair: oldest` that a call reports, as much work at once as for tokens. An end that
+   * failed is tried again only if {@link mayRepeat} allows it. Returns undefined if nothing is awaited.
    */
   settleOldest({ decisions, policy }: RequestContext): Promise<unknown> | undefined {
     const running: Promise<void>[] = [];
+    let work = 0;
     for (const decision of decisions) {
       if (decision.oldestEnds.length === 0) continue;
       const records: HoldRecord[] = [];
       decision.ends = records;
       for (const take of decision.oldestEnds) {
-        this.#end(policy.domain, oldestEnd(heldRule(take.rule as Rule), take), records, running);
+        const end = oldestEnd(heldRule(take.rule as Rule), take);
+        work += workOf(end);
+        this.#endOrDefer(policy.domain, end, work, records, running);
       }
     }
     return running.length === 0 ? undefined : Promise.all(running);
@@ -163,14 +166,27 @@ export class Holds {
         }
         const end = holdEnd(held, hold, used);
         work += workOf(end);
-        if (work <= MAX_WORK_AT_ONCE) this.#end(domain, end, records, running);
-        else {
-          this.#late.defer(end, this.#notingLate(domain, end));
-          record(records, { event: 'waiting', rule: held.rule.path, hits: hold.amount, used: end.used });
-        }
+        this.#endOrDefer(domain, end, work, records, running);
       }
     }
     return running;
+  }
+
+  /** Ends a hold at once, or later if the `work` of its request so far is too much, including this end. */
+  #endOrDefer(
+    domain: string,
+    end: HoldEnd,
+    work: number,
+    records: HoldRecord[],
+    running: Promise<void>[],
+  ): void {
+    if (work <= MAX_WORK_AT_ONCE) {
+      this.#end(domain, end, records, running);
+      return;
+    }
+    const { hold, held, used } = end;
+    this.#late.defer(end, this.#notingLate(domain, end));
+    record(records, { event: 'waiting', rule: held.rule.path, ...(hold && { hits: hold.amount }), used });
   }
 
   #end(domain: string, end: HoldEnd, records: HoldRecord[], running: Promise<void>[]): void {

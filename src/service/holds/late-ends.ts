@@ -5,9 +5,11 @@ import { type HoldEnd, workOf } from './settle.js';
 
 /** Maximum number of ends that are sent or wait. Further ones are lost, and their holds expire. */
 const MAX_ENDS = 10_000;
+/** Maximum number of them that were deferred and wait, so that one caller leaves room for the ends of others. */
+const MAX_DEFERRED = MAX_ENDS / 2;
 /**
- * Maximum work of the ends that are sent after a pause, see {@link workOf}, and the pause before the next ones, in
- * milliseconds. A single end may be more work.
+ * Maximum work of the ends of a queue that are sent after a pause, see {@link workOf}, and the pause before the next
+ * ones, in milliseconds. A single end may be more work.
  */
 const MAX_WORK_AFTER_PAUSE = 256;
 const PAUSE_MS = 10;
@@ -38,8 +40,9 @@ interface LateEnd {
 export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
-  /** Ends that failed or were deferred, in the order in which they are sent. */
-  readonly #waiting = new Set<LateEnd>();
+  /** Ends that failed, and ends that were deferred, each in the order in which they are sent. */
+  readonly #failed = new Set<LateEnd>();
+  readonly #deferred = new Set<LateEnd>();
   readonly #pauses = new BackOff({ initialMs: 100, maxMs: 5000 });
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -56,17 +59,21 @@ export class LateEnds {
     if (late !== undefined) void this.#try(late);
   }
 
-  /** Like {@link add}, but sends the end after those that wait, so slowly that they delay no caller. */
+  /** Like {@link add}, but sends the end after those that were deferred before, so slowly that they delay no caller. */
   defer(end: HoldEnd, noted?: Noted): void {
-    const late = this.#lateEndOf(end, noted);
+    const late = this.#lateEndOf(end, noted, this.#deferred.size < MAX_DEFERRED);
     if (late === undefined) return;
-    this.#waiting.add(late);
+    this.#deferred.add(late);
     this.#timer ??= this.#timerOf(PAUSE_MS);
   }
 
+  get #waiting(): number {
+    return this.#failed.size + this.#deferred.size;
+  }
+
   /** Returns undefined if there are too many ends. */
-  #lateEndOf(end: HoldEnd, noted: Noted | undefined): LateEnd | undefined {
-    if (this.#sent + this.#waiting.size >= MAX_ENDS) {
+  #lateEndOf(end: HoldEnd, noted: Noted | undefined, hasRoom = true): LateEnd | undefined {
+    if (!hasRoom || this.#sent + this.#waiting >= MAX_ENDS) {
       noted?.(undefined);
       return undefined;
     }
@@ -87,7 +94,7 @@ export class LateEnds {
       return;
     }
     if (result instanceof StorageError) {
-      this.#waiting.add(late);
+      this.#failed.add(late);
       this.#timer ??= this.#timerOf(this.#pauses.next());
       return;
     }
@@ -97,18 +104,23 @@ export class LateEnds {
 
   #sendWaiting(): void {
     this.#timer = undefined;
+    this.#sendFrom(this.#failed);
+    this.#sendFrom(this.#deferred);
+    if (this.#waiting > 0) this.#timer = this.#timerOf(PAUSE_MS);
+  }
+
+  #sendFrom(queue: Set<LateEnd>): void {
     const nowMicros = this.#clock.monotonicMicros();
     let work = 0;
-    for (const late of this.#waiting) {
+    for (const late of queue) {
       const isExpired = late.untilMicros <= nowMicros;
       if (!isExpired && work >= MAX_WORK_AFTER_PAUSE) break;
-      this.#waiting.delete(late);
+      queue.delete(late);
       if (isExpired) late.noted?.(undefined);
       else {
         work += workOf(late.end);
         void this.#try(late);
       }
     }
-    if (this.#waiting.size > 0) this.#timer = this.#timerOf(PAUSE_MS);
   }
 }

@@ -89,5 +89,19 @@ test('keeps a bounded number of ends', () => {
   const late = new LateEnds(new FakeClock(), () => new Promise(() => {}));
   const lost: unknown[] = [];
   for (let i = 0; i < 10_002; i++) late.add(endOf('a'), (result) => lost.push(result));
-  expect(lost).toEqual([undefined, undefined]);
+  expect(lost).toHaveLength(2);
+});
+
+test('deferred ends leave room for others, and are sent while many others fail', async () => {
+  const late = new LateEnds(new FakeClock(), ({ item }) => (item.key === 'fails' ? FAILED : ANSWERED));
+  const lost: unknown[] = [];
+  const [result, receive] = noted();
+  for (let i = 0; i < 1000; i++) late.add(endOf('fails'));
+  late.defer(endOf('a'), receive);
+  for (let i = 0; i < 5001; i++) late.defer(endOf('a'), (told) => lost.push(told));
+  expect(lost).toHaveLength(2);
+  const [other, receiveOther] = noted();
+  late.add(endOf('a'), receiveOther);
+  expect(await other).toBe(ANSWERED);
+  expect(await result).toBe(ANSWERED);
 });

@@ -10,6 +10,7 @@ import { turn } from '../../../../src/runtime/turns.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../../src/service/caller.js';
 import type { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const POLICY = `
 domain: d
@@ -26,6 +27,10 @@ descriptors:
     rate_limits:
       - { name: calls, algorithm: fixed_window, unit: day, requests_per_unit: 100 }
       - { name: tokens, unit: day, requests_per_unit: 10000, hold: { amount: 4000, pair: oldest } }
+  - key: twice
+    rate_limits:
+      - { unit: day, requests_per_unit: 10000, hold: { amount: 1, pair: oldest } }
+      - { unit: hour, requests_per_unit: 10000, hold: { amount: 1, pair: oldest } }
   - key: model
     rate_limit: { concurrency: { max: 5 } }
 `;
@@ -44,6 +49,21 @@ function left(decider: Decider, value = 'acme'): number | undefined {
 }
 
 describe('a rule with pair: oldest', () => {
+  test('settles 1,000 holds of a call at once, and the others soon after', async () => {
+    const decider = new Decider(POLICY);
+    const call = (hits: number) =>
+      decider.service.decide({
+        domain: 'd',
+        descriptors: Array.from({ length: 600 }, () => descriptor(['twice=a'], { hitsAddend: hits })),
+        hitsAddend: 0,
+      });
+    await call(0);
+    expect(held(decider)).toBe(1200);
+    expect(await call(1)).toMatchObject({ overallCode: CODE.OK });
+    expect(held(decider)).toBe(200);
+    await waitFor('the other settlements', () => held(decider) === 0);
+  });
+
   test('holds the estimate for a call with 0 hits, and settles the oldest hold for any other', () => {
     const decider = new Decider(POLICY);
     const start = decider.answer([tenant(0)]);
