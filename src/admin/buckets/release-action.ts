@@ -48,7 +48,7 @@ interface Released {
  */
 export async function releaseHolds(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
-  const { slices, calls, keyPrefix, store } = context;
+  const { slices, calls, clock, keyPrefix, store } = context;
   const found = await slices.run(findLimits(planSource(context, policy), question));
   if (typeof found === 'string') return new QuestionFailure(400, found);
   const limits = selectLimits(question, found);
@@ -64,7 +64,8 @@ export async function releaseHolds(asked: CallerQuestion, context: QuestionConte
   const hold = question.hold === undefined ? undefined : decodeHoldId(question.hold);
   const release = isDry ? countHolds : hold === undefined ? releaseAll : releaseOne;
   const results: Released[] = [];
-  for (const one of held) results.push(await release(one, context, policy.domain, hold));
+  const untilMicros = clock.monotonicMicros() + MAX_RELEASE_MICROS;
+  for (const one of held) results.push(await release(one, context, policy.domain, hold, untilMicros));
   const count = results.reduce((sum, released) => sum + released.count, 0);
   const failure = results.find((released) => released.failure !== undefined)?.failure;
   if (count === 0 && failure !== undefined) return failedChange(failure, LOOK_BUCKETS);
@@ -134,10 +135,15 @@ async function countHolds(
   return { count, isPartial: false, failure: undefined };
 }
 
-/** Ends the holds that exist now, those that expire first at the beginning. */
-async function releaseAll(held: HeldLimit, context: QuestionContext, domain: string): Promise<Released> {
+/** Ends the holds that exist now, those that expire first at the beginning, until `untilMicros`. */
+async function releaseAll(
+  held: HeldLimit,
+  context: QuestionContext,
+  domain: string,
+  _hold: undefined | Settlement,
+  untilMicros: number,
+): Promise<Released> {
   const { store, clock } = context;
-  const untilMicros = clock.monotonicMicros() + MAX_RELEASE_MICROS;
   let count = 0;
   /** Slots or reservations that existed at the beginning. Later ones expire later, so they remain. */
   let left = Number.POSITIVE_INFINITY;

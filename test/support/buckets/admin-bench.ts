@@ -42,6 +42,8 @@ export class AdminBench {
   broken: StorageError | undefined;
   /** Number of calls after which the store fails. */
   breaksAfter = Number.POSITIVE_INFINITY;
+  /** Duration of each call of the store. */
+  callMicros = 0;
   policies: Map<string, CompiledPolicy>;
 
   /** `redis`: whether answers contain Redis keys. */
@@ -51,6 +53,7 @@ export class AdminBench {
     const buckets: BucketStore = {
       take: (items) => {
         if (this.breaksAfter-- <= 0) return new StorageError('timeout', 'no answer');
+        this.clock.advance(this.callMicros);
         return this.broken ?? this.memory.take(items);
       },
       close: async () => {},

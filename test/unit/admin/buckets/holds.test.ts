@@ -16,6 +16,10 @@ descriptors:
         hold: { amount: 100, expires_after: 10m }
       - { name: calls, unit: hour, requests_per_unit: 10 }
   - { key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1s } } }
+  - key: batch
+    rate_limits:
+      - { name: one, concurrency: { max: 5000, expires_after: 1m } }
+      - { name: two, concurrency: { max: 5000, expires_after: 1m } }
 `;
 
 let bench: AdminBench;
@@ -126,6 +130,14 @@ describe('release', () => {
     const { buckets } = await release('stream=a', { all: true });
     expect(buckets).toMatchObject([{ before: { in_flight: 2500 }, now: { in_flight: 0 }, released: 2500 }]);
     expect(bench.released).toHaveLength(2500);
+  });
+
+  test('ends after four seconds, however many limits have holds', async () => {
+    for (let i = 0; i < 600; i++) bench.take('batch=a', 1);
+    bench.callMicros = 600_000;
+    const { buckets, notes } = await release('batch=a', { all: true });
+    expect(buckets).toMatchObject([{ released: 500 }, { released: 250 }]);
+    expect(notes.at(-1)).toMatch(/^Some holds remain,/);
   });
 
   test('only counts the holds in a dry run', async () => {
