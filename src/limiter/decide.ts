@@ -3,11 +3,14 @@ import { placeableHold, type SettledHold } from './holds/hold.js';
 import { correctionOf, settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
 import type { BucketOperation } from './rate-algorithm.js';
-import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
+import { RunningBucket, type TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 
 /** A refund of nothing. */
 const NO_OPERATION: BucketOperation = { hits: 0, refund: true };
+
+/** See {@link copyOf}; reused. */
+const copy = new RunningBucket();
 
 /**
  * Decides one request by the rules of BucketStore. Changes `buckets`, which are freshly loaded, and records in
@@ -44,13 +47,17 @@ export function decide(
     const hold = placeableHold(item);
     const fits = hold === undefined || snapshot.holdFits;
     let operation: BucketOperation = fits ? item : NO_OPERATION;
-    if (item.settles !== undefined) operation = settle(item, item.settles, snapshot);
+    let target = bucket;
+    if (item.settles !== undefined) {
+      operation = settle(item, item.settles, snapshot);
+      if (snapshot.hold === 'unknown') target = copyOf(bucket);
+    }
     if (isCharge(rate, operation.hits, operation.refund))
-      snapshot.forgiven = rate.charge(bucket, operation.hits, nowMicros, operation.undoMark);
-    else limited = rate.take(bucket, operation, nowMicros, countDeniedHits);
+      snapshot.forgiven = rate.charge(target, operation.hits, nowMicros, operation.undoMark);
+    else limited = rate.take(target, operation, nowMicros, countDeniedHits);
     if (!fits) limited = true;
     if (hold !== undefined && fits && (!limited || rate.kind === 'concurrency')) snapshot.hold = 'placed';
-    snapshot.record(limited, bucket);
+    snapshot.record(limited, target);
   }
   const denied = deniesRequest(items, snapshots);
   if (denied) deny(items, buckets, snapshots, tokenMicros, windowMicros, countDeniedHits);
@@ -92,6 +99,16 @@ function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): B
   if (settles !== 'oldest') return settlementOf(item, settles, takenMicros);
   const correction = { rate: item.rate, ...correctionOf(item.hits, held.amount) };
   return settlementOf(correction, held, takenMicros);
+}
+
+/**
+ * Returns a copy of a bucket for a settlement without a hold. The settlement must not even repair a state that is out
+ * of bounds, because a forged token may name a smaller limit.
+ */
+function copyOf({ unit, whole, part, surplusEndMicros }: RunningBucket): RunningBucket {
+  copy.load(unit, whole, part);
+  copy.setSurplusEnd(surplusEndMicros);
+  return copy;
 }
 
 /** Returns whether an item keeps its take when its request is denied. A request that is denied is not in flight. */

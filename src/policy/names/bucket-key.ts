@@ -207,3 +207,31 @@ export function extendedKey(base: BucketKey, parts: string): BucketKey {
   const tag = base.key.slice(0, base.tagLength);
   return { key: withDigest(tag, base.key.slice(base.tagLength)) + parts, tagLength: base.tagLength };
 }
+
+/** Length of a digest in a name, with its mark. */
+const DIGEST_UNITS = 65;
+
+/** Returns the end of the part of a name that begins at `at`; Infinity if no part begins there. */
+function partEnd(key: string, at: number): number {
+  let end = at;
+  if (key[end] === '@' || key[end] === '^') end++;
+  if (key[end] === '#' || key[end] === '*') return end + DIGEST_UNITS;
+  let units = 0;
+  for (let code = key.charCodeAt(end); code >= 48 && code <= 57; code = key.charCodeAt(++end)) {
+    units = 10 * units + code - 48;
+  }
+  return key[end] === ':' || key[end] === '*' ? end + 1 + units : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Divides the name of a bucket of a rule: returns its `tagLength`, and the parts after its entries, which are
+ * `Rule.bucketSuffix`. Undefined if the text is not such a name.
+ */
+export function divideKey(key: string): { readonly tagLength: number; readonly suffix: string } | undefined {
+  const tagLength = partEnd(key, partEnd(key, partEnd(key, 0)));
+  let end = tagLength;
+  while (end < key.length && !'~!%'.includes(key.charAt(end))) {
+    end = key[end] === '&' ? end + DIGEST_UNITS : partEnd(key, partEnd(key, end));
+  }
+  return end > key.length ? undefined : { tagLength, suffix: key.slice(end) };
+}

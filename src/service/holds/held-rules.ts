@@ -1,6 +1,6 @@
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
-import { textPart } from '../../policy/names/bucket-key.js';
+import { divideKey, textPart } from '../../policy/names/bucket-key.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { TokenHold } from './hold-token.js';
@@ -60,8 +60,14 @@ function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
 
 /**
  * Returns the rule of a hold. Undefined if the policy no longer has the rule, if the rule now has buckets of another
- * shape, or if the bucket belongs to another domain. Such a hold expires.
+ * shape, or if the bucket belongs to another domain. Such a hold expires. Also undefined if the rule has no buckets
+ * with such a name. Redis would fail the calls of other callers if the key had a value of another type, and stores
+ * cache the place of a bucket by its name alone.
  */
-export function heldRuleOf(policy: DomainPolicy, { rule, key }: TokenHold): HeldRule | undefined {
-  return key.startsWith(textPart(policy.domain)) ? heldRules(policy).get(rule) : undefined;
+export function heldRuleOf(policy: DomainPolicy, { rule, key, tagLength }: TokenHold): HeldRule | undefined {
+  if (!key.startsWith(textPart(policy.domain))) return undefined;
+  const held = heldRules(policy).get(rule);
+  const parts = divideKey(key);
+  const isNamed = parts?.tagLength === tagLength && parts.suffix === held?.rule.bucketSuffix;
+  return isNamed ? held : undefined;
 }

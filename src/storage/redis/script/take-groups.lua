@@ -31,10 +31,11 @@ end
 
 -- Takes the cost of an ask. Returns whether the item was limited.
 local function takeTokens(k, ask, i)
+  -- Without its hold, a settlement does not even limit the state to its bounds, because a forged token may name a smaller limit.
+  if ask.settles and takenAt[i] < 0 then return false end
   local w, c, outside = readTokens(k, ask)
   local what = ask.what
   fullAt[i] = max(now, w)
-  if ask.settles and takenAt[i] < 0 then return false end
   if what == 2 then
     local cost, most = ask.cost, now - ask.over
     local mark = ask.settles and takenAt[i] or ask.mark

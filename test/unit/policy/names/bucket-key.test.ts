@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { entriesKey, overrideKey, patternPart, textPart } from '../../../../src/policy/names/bucket-key.js';
+import {
+  addressPart,
+  divideKey,
+  entriesKey,
+  extendedKey,
+  overrideKey,
+  patternPart,
+  textPart,
+} from '../../../../src/policy/names/bucket-key.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -86,4 +94,37 @@ descriptors:
     const long = `8:open-api4:path#${hex(`/${'a'.repeat(200)}`)}`;
     expect(keyOf(`path=/${'a'.repeat(200)}`)).toEqual([`${long}%1`, long]);
   });
+});
+
+describe('a divided name', () => {
+  const long = 'x'.repeat(129);
+  const tag = '1:d6:tenant4:acme';
+  test.each([
+    ['', ''],
+    ['~5:daily%60', '~5:daily%60'],
+    [`${textPart(long)}${textPart(long)}%holds`, '%holds'],
+    [`2:ip${addressPart('::1', false)}~c`, '~c'],
+    [`2:ip${addressPart('::1', true)}2:ip@10*10.0.0.0/8%day/UTC`, '%day/UTC'],
+    [`4:path^4*^/v14:path${patternPart('files/*')}4:path${patternPart(long)}~2`, '~2'],
+    ['3:key6:x%60~2', ''],
+  ])('has the tag of the first entry, and what follows the entries: %s', (rest, suffix) => {
+    expect(divideKey(tag + rest)).toEqual({ tagLength: tag.length, suffix });
+  });
+
+  test('may have a digest instead of its entries', () => {
+    const given = entries('tenant=acme', ...Array.from({ length: 9 }, (_, i) => `k${i}=${'v'.repeat(120)}`));
+    const { key } = extendedKey(entriesKey('d', given), '~1%60');
+    expect(divideKey(key)).toEqual({ tagLength: tag.length, suffix: '~1%60' });
+  });
+
+  test.each([
+    '',
+    '1:d',
+    '1:d6:tenant',
+    '1:d6:tenant5:acme',
+    `${tag}1:k`,
+    `${tag}x`,
+    `${tag}&12`,
+    '@'.repeat(1000),
+  ])('is no name: %s', (text) => expect(divideKey(text)).toBeUndefined());
 });

@@ -7,7 +7,7 @@ import {
   type TakeResult,
 } from '../../../../src/limiter/bucket-store.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../../src/service/caller.js';
-import { decodeToken } from '../../../../src/service/holds/hold-token.js';
+import { decodeToken, encodeToken, type TokenHold } from '../../../../src/service/holds/hold-token.js';
 import { Decider, descriptor, headers } from '../../../support/policy/decider.js';
 
 const EXPORTS = `
@@ -232,11 +232,8 @@ describe('a token', () => {
     const decider = new Decider(EXPORTS);
     const token = tokenOf(decider.answer([acme]));
     const bytes = Buffer.from(token, 'base64url');
-    const acmeKeyLength = decodeToken(token)?.[0]?.key.length ?? 0;
-    // The flags and the length of the hash tag tell only where the hold is.
-    const places = new Set([1, ...[4, 3, 2, 1].map((before) => bytes.length - acmeKeyLength - 4 - before)]);
+    // The flags tell only where the hold is, and what happens if the use is unknown.
     for (let at = 2; at < bytes.length; at++) {
-      if (places.has(at)) continue;
       const changed = Buffer.from(bytes);
       changed[at] = (changed[at] as number) ^ 1;
       decider.answer(end(changed.toString('base64url')));
@@ -244,6 +241,54 @@ describe('a token', () => {
     }
     decider.answer(end(token));
     expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
+  test.each<[string, (own: TokenHold, other: TokenHold) => Partial<TokenHold>]>([
+    ['a bucket of another kind of limit', (_, { key, tagLength }) => ({ key, tagLength })],
+    ['a limit of another kind', (_, { rule }) => ({ rule })],
+    ['another hash tag', ({ tagLength }) => ({ tagLength: tagLength - 1 })],
+    ['a part of a bucket', ({ key }) => ({ key: key.slice(0, -1) })],
+    ['the holds of a bucket', (_, { key, tagLength }) => ({ key: `${key}%reserved`, tagLength })],
+    [
+      'a bucket whose value looks like another kind',
+      () => ({ key: '1:d4:free10:acme%holds', tagLength: '1:d4:free10:acme%holds'.length }),
+    ],
+  ])('that names %s does not reach the store', (_case, forge) => {
+    const inner = new Decider(EXPORTS);
+    const asked: TakeItem[] = [];
+    const store: BucketStore = {
+      take(items, deadlineMicros) {
+        asked.push(...items);
+        return inner.options.store.take(items, deadlineMicros);
+      },
+      close: async () => {},
+    };
+    const decider = new Decider(EXPORTS + TOKENS.slice(TOKENS.indexOf('  - key: free')), { store });
+    const [own, other] = [acme, descriptor(['free=acme'])].map(
+      (one) => decodeToken(tokenOf(decider.answer([one])))?.[0] as TokenHold,
+    ) as [TokenHold, TokenHold];
+    expect([own, other].map(({ key }) => key)).toEqual(['1:d8:customer4:acme%holds', '1:d4:free4:acme']);
+    const known = asked.length;
+    expect(decider.answer(end(encodeToken([{ ...own, ...forge(own, other) }]), 5)).overallCode).toBe(CODE.OK);
+    expect(asked.slice(known)).toEqual([]);
+    expect(decider.observer.told).toContain('d unknown token');
+    decider.answer(end(encodeToken([own])));
+    expect(asked.length).toBe(known + 1);
+  });
+
+  test('without a hold does not refill a bucket, whatever limit it names', () => {
+    const decider = new Decider(`${TOKENS}  - key: small
+    rate_limit:
+      token_bucket: { max_tokens: 1, tokens_per_fill: 1, fill_interval: 1s }
+      hold: { from: first_call }
+`);
+    const token = tokenOf(decider.answer([descriptor(['free=1'])], 100));
+    const small = decodeToken(tokenOf(decider.answer([descriptor(['small=1'])])))?.[0] as TokenHold;
+    const [hold] = decodeToken(token) as readonly [TokenHold];
+    const forged = encodeToken([{ ...hold, id: 'f'.repeat(24), rule: small.rule }]);
+    for (const used of [0, 500]) decider.answer(end(forged, used));
+    decider.clock.advance(2_000_000);
+    expect(left(decider, ['free=1'])).toBe(0);
   });
 
   test('is an ordinary entry in a domain without holds', () => {
