@@ -13,7 +13,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { askStore } from '../ask-store.js';
-import type { HoldCounts } from '../decision-observer.js';
+import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { digestOf, heldRule, heldRuleOf } from './held-rules.js';
@@ -41,6 +41,7 @@ export interface HoldsOptions {
   readonly local: LocalStore;
   readonly clock: Clock;
   readonly counts: HoldCounts;
+  readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
   readonly estimates: LearnedEstimates;
   /** Maximum time for a store call, in microseconds. */
@@ -200,13 +201,16 @@ export class Holds {
   }
 
   #note(domain: string, end: HoldEnd, result: TakeResult): void {
-    const { counts, estimates } = this.#options;
+    const { counts, estimates, observer } = this.#options;
     const { item, held, used } = end;
+    const { path } = held.rule;
     if (result instanceof StorageError) {
       if (mayRepeat(end, result)) this.#late.add(end, this.#notingLate(domain, end));
-      else counts.lost(domain, held.rule.path);
+      else counts.lost(domain, path);
     } else if (result[0]?.hold === 'settled') {
-      counts.settled(domain, held.rule.path, heldHits(end, result[0]), used);
+      counts.settled(domain, path, heldHits(end, result[0]), used);
+      const { forgiven } = result[0];
+      if (forgiven > 0) observer.counts.forgiven(domain, path, forgiven);
       // A hold token that settles nothing may be forged, so nothing is learned from its use.
       if (used !== undefined) estimates.learn(domain, held.rule, item.key, used);
     } else counts.unsettled(domain, 'unknown');

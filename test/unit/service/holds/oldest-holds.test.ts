@@ -98,6 +98,8 @@ describe('a rule with pair: oldest', () => {
     for (const used of [9000, 9000]) {
       expect(decider.answer([tenant(used)]).overallCode).toBe(CODE.OK);
     }
+    const forgiven = decider.observer.told.filter((line) => line.includes('forgiven'));
+    expect(forgiven.map((line) => line.split(' ').at(-1))).toEqual(['2000', '5000']);
     expect(left(decider)).toBe(0);
     // The next day pays the debt.
     decider.clock.advance(86_400_000_000);
