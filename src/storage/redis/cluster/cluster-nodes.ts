@@ -176,7 +176,9 @@ export class ClusterNodes {
 
   #unservedSlot(slot: number): StorageError {
     this.#options.onStaleSlots();
-    return new StorageError('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
+    return new StorageError('disconnected', `no node of the Redis Cluster serves slot ${slot}`, {
+      unsent: true,
+    });
   }
 
   get #serving(): ClusterNode[] {

@@ -37,7 +37,7 @@ export class UnknownNodes implements Shard {
   refusal(mayWait: boolean): StorageError | undefined {
     const { name, reconnectGrace, isKnown } = this.#options;
     if (isKnown() || (reconnectGrace.isActive && mayWait)) return undefined;
-    return new StorageError('disconnected', `Redis ${name} is unavailable`);
+    return new StorageError('disconnected', `Redis ${name} is unavailable`, { unsent: true });
   }
 
   /** Waits, during the grace, until the nodes are known. */
@@ -50,6 +50,7 @@ export class UnknownNodes implements Shard {
       return new StorageError(
         'overloaded',
         'too many requests are waiting for the nodes of the Redis Cluster',
+        { unsent: true },
       );
     }
     this.#waitingItems += length;

@@ -118,3 +118,13 @@ test('each probe of a node uses another slot, because a slot may be migrating', 
   expect(tags.size).toBeGreaterThan(1);
   await nodes.close();
 });
+
+test('a take from a slot that no node serves is certainly not sent', async () => {
+  const { nodes } = await setUp();
+  const master = { host: '127.0.0.1', port: 1 };
+  const ranges = [{ first: 0, last: 0, master }];
+  await nodes.apply({ from: '', epoch: 2, slots: 1, ids: new Set(['a']), ranges });
+  const partition = nodes.partitionOf(takeItem('a', HUNDRED));
+  expect(nodes.shardOf(partition)).toMatchObject({ reason: 'disconnected', unsent: true });
+  await nodes.close();
+});
