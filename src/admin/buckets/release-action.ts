@@ -1,13 +1,11 @@
 import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
-import type { Settlement } from '../../limiter/holds/hold.js';
+import { MAX_SLOTS_PER_ITEM, type Settlement } from '../../limiter/holds/hold.js';
 import { MAX_LISTED_HOLDS, storedCount } from '../../limiter/holds/hold-book.js';
-import { settlingRate } from '../../limiter/local-rate.js';
-import type { Rate } from '../../limiter/rate.js';
 import { quantity } from '../../quantity.js';
 import { turn } from '../../runtime/turns.js';
-import { digestOf } from '../../service/holds/held-rules.js';
-import { holdEnd } from '../../service/holds/settle.js';
+import { digestOf, heldRule } from '../../service/holds/held-rules.js';
+import { type HoldEnd, holdEnd, workOf } from '../../service/holds/settle.js';
 import type { BucketFound } from './bucket-calls.js';
 import { selectLimits, valuesMissing } from './bucket-changes.js';
 import { levelOf } from './bucket-level.js';
@@ -28,9 +26,9 @@ import {
 import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
 import { type HeldLimit, heldLimits, settlementOfStored } from './shown-holds.js';
 
-/** Maximum number of holds and of slots in one request to the store, which takes about a millisecond. */
+/** Maximum number of holds, and maximum {@link workOf}, of a request to the store, which takes about a millisecond. */
 const HOLDS_PER_TAKE = 64;
-const SLOTS_PER_TAKE = 1000;
+const WORK_PER_TAKE = MAX_SLOTS_PER_ITEM;
 /** Time after which `release` begins no further requests, in microseconds. The caller waits for the answer. */
 const MAX_RELEASE_MICROS = 4_000_000;
 
@@ -180,39 +178,39 @@ async function settle(
   { store, clock, counts }: QuestionContext,
   domain: string,
 ): Promise<Released> {
-  const { key, tagLength, rate } = take;
-  const held = { rule, rate: settlingRate(rate) };
+  const { key, tagLength } = take;
   const place = { key, tagLength, rule: digestOf(rule), isLocal: false, freesUnknown: true };
   let count = 0;
-  for (const part of partsOf(settlements, rate)) {
-    const items = part.map((settlement) => holdEnd(held, { ...settlement, ...place }, 0).item);
+  const ends = settlements.map((settlement) => holdEnd(heldRule(rule), { ...settlement, ...place }, 0));
+  for (const part of partsOf(ends)) {
+    const items = part.map(({ item }) => item);
     const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
     const result = await store.buckets.take(items, deadlineMicros, store);
     if (result instanceof StorageError) return { count, isPartial: false, failure: result };
     for (const [i, { hold }] of result.entries()) {
       if (hold !== 'settled') continue;
       count++;
-      counts.released(domain, rule.path, part[i]?.amount ?? 0);
+      counts.released(domain, rule.path, part[i]?.hold?.amount ?? 0);
     }
     await turn();
   }
   return { count, isPartial: false, failure: undefined };
 }
 
-/** Divides holds into parts that a store settles in a short time. */
-function partsOf(settlements: readonly Settlement[], { kind }: Rate): readonly (readonly Settlement[])[] {
-  const parts: Settlement[][] = [];
-  let part: Settlement[] = [];
-  let slots = 0;
-  for (const settlement of settlements) {
-    const more = kind === 'concurrency' ? settlement.amount : 1;
-    if (part.length === 0 || part.length === HOLDS_PER_TAKE || slots + more > SLOTS_PER_TAKE) {
+/** Divides ends of holds into parts that a store settles in a short time. */
+function partsOf(ends: readonly HoldEnd[]): readonly (readonly HoldEnd[])[] {
+  const parts: HoldEnd[][] = [];
+  let part: HoldEnd[] = [];
+  let work = 0;
+  for (const end of ends) {
+    const more = workOf(end);
+    if (part.length === 0 || part.length === HOLDS_PER_TAKE || work + more > WORK_PER_TAKE) {
       part = [];
-      slots = 0;
+      work = 0;
       parts.push(part);
     }
-    part.push(settlement);
-    slots += more;
+    part.push(end);
+    work += more;
   }
   return parts;
 }

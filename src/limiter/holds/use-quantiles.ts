@@ -176,8 +176,8 @@ export class RuleUses {
   }
 
   /**
-   * Returns the uses of a new bucket. Returns undefined if there is no place, because the oldest bucket was used since
-   * it last had to make room. Many buckets that are used once thus do not displace buckets that are used often.
+   * Adds a bucket, and returns its uses. Returns undefined if the rule has too many buckets, and the oldest one has a
+   * chance left. Many buckets that are used once thus do not displace buckets that are used often.
    */
   #newBucket(key: string): BucketUses | undefined {
     if (this.#buckets.size >= this.#maxBuckets && !this.#dropOldest()) return undefined;

@@ -1,5 +1,6 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
+import { correctionOf } from '../../limiter/holds/settlement.js';
 import type { HeldRule } from './held-rules.js';
 import type { TokenHold } from './hold-token.js';
 
@@ -32,8 +33,7 @@ export function holdEnd(held: HeldRule, hold: TokenHold, used: number | undefine
     key,
     tagLength,
     rate,
-    hits: Math.abs(final - amount),
-    refund: final <= amount,
+    ...correctionOf(final, amount),
     enforcement: 'observe',
     settles: hold,
   };

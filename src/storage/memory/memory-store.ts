@@ -19,7 +19,7 @@ export interface MemoryStoreOptions {
   readonly maxBytes: number;
   /** Whether windows count the hits of denied requests, as in envoyproxy/ratelimit. */
   readonly countDeniedHits: boolean;
-  /** Called for each hold for which there is no memory. */
+  /** Called for each hold that does not fit into the memory for holds. */
   readonly onHoldRefused?: () => void;
 }
 
@@ -88,7 +88,7 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.holds.size > 0;
   }
 
-  /** Returns when the hold that an item settles was taken, on the clock of its rate. -1 if there is no such hold. */
+  /** Returns the time at which the hold of a settlement was taken, on the clock of its rate, or -1 without a hold. */
   takenMicrosOf({ key, settles }: TakeItem): number {
     if (settles === undefined) return -1;
     if (settles === 'oldest') return this.holds.oldestOf(key)?.takenMicros ?? -1;
