@@ -4,6 +4,8 @@ import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/fram
 /** Placeholder for the tenant in a message. Each call replaces the digits with the number of its tenant. */
 export const TENANT = 'tenant-0000000';
 const DIGITS = 7;
+/** Placeholder for each character of a hold token in a message that ends a request. */
+export const TOKEN = '~';
 
 /** The frames that all calls of a connection share: HEADERS, directly followed by DATA with END_STREAM. */
 export interface CallTemplate {
@@ -15,6 +17,8 @@ export interface CallTemplate {
   readonly dataBytes: number;
   /** Positions of the last digits of the tenants, counted from the end of the frames. */
   readonly digitsFromEnd: readonly number[];
+  /** Position of the hold token, counted from the end of the frames. */
+  readonly tokenFromEnd: number;
 }
 
 /**
@@ -62,22 +66,25 @@ export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', auth
     later: call(Buffer.from([...method, ...indexed])),
     dataBytes: prefix.length + message.length,
     digitsFromEnd,
+    tokenFromEnd: data.length - data.indexOf(TOKEN),
   };
 }
 
-/** Writes a call to `output` at `start`. Returns the end of the call. */
+/** Writes a call of a tenant, or with a hold token, to `output` at `start`. Returns the end of the call. */
 export function writeCall(
   output: Buffer,
   start: number,
   template: CallTemplate,
   streamId: number,
   tenant: number,
+  token?: Uint8Array,
 ): number {
   const frames = streamId === 1 ? template.first : template.later;
   output.set(frames, start);
   const end = start + frames.length;
   output.writeUInt32BE(streamId, start + 5);
   output.writeUInt32BE(streamId, end - template.dataBytes - FRAME_HEADER_BYTES + 5);
+  if (token !== undefined) output.set(token, end - template.tokenFromEnd);
   for (let i = 0; i < template.digitsFromEnd.length; i++) {
     const last = end - (template.digitsFromEnd[i] as number);
     let rest = tenant;

@@ -31,6 +31,8 @@ export interface BenchCase {
   readonly limits: readonly Limit[];
   /** Whether the load goes to an Envoy that calls the target. */
   readonly envoy: boolean;
+  /** Whether calls end the requests of earlier calls that placed holds, in turns with calls that start requests. */
+  readonly ends: boolean;
 }
 
 const BASE: BenchCase = {
@@ -47,6 +49,7 @@ const BASE: BenchCase = {
   tls: false,
   limits: ['token bucket'],
   envoy: false,
+  ends: false,
 };
 
 function bench(name: string, changes: Partial<BenchCase> = {}): BenchCase {
@@ -76,7 +79,21 @@ export const CASES: readonly BenchCase[] = [
   bench('TLS', { tls: true }),
   bench('windows', { limits: ['token bucket', 'window', 'window, all sinks'] }),
   bench('concurrency', { limits: ['token bucket', 'concurrency'] }),
+  bench('concurrency, 1,000 tenants', {
+    generator: 'own',
+    tenants: 1000,
+    bucketKind: 'kept',
+    limits: ['token bucket', 'concurrency'],
+    ends: true,
+  }),
   bench('reservation', { bucketKind: 'slow refill', limits: ['token bucket', 'reservation'] }),
+  bench('reservation, 1,000 tenants', {
+    generator: 'own',
+    tenants: 1000,
+    bucketKind: 'kept',
+    limits: ['token bucket', 'reservation'],
+    ends: true,
+  }),
   bench('several limits, matchers', {
     bucketKind: 'slow refill',
     limits: [

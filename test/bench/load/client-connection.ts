@@ -12,6 +12,10 @@ const MAX_CALLS = 1 << 14;
 /** The first field of a RateLimitResponse must be overall_code, a varint. */
 const OVERALL_CODE_TAG = 0x08;
 const OVER_LIMIT = 2;
+/** The key and the tag of a hold token in the dynamic metadata of an answer. */
+const TOKEN_PREFIX = Buffer.from('\x0a\x04hold\x12', 'latin1');
+/** Maximum length of a message that ends a request. */
+const MAX_END_BYTES = 1024;
 
 /** Receives the events of a connection. */
 export interface CallObserver {
@@ -48,10 +52,22 @@ export class ClientConnection {
   private readonly streams = new Uint32Array(MAX_CALLS);
   private readonly starts = new Float64Array(MAX_CALLS);
   private readonly codes = new Uint8Array(MAX_CALLS);
+  private readonly endTemplateOf: ((tokenLength: number) => CallTemplate) | undefined;
+  private readonly endTemplates = new Map<number, CallTemplate>();
+  /** Hold tokens of answers. */
+  private readonly tokens: Uint8Array[] = [];
+  private endsNext = false;
   /** Number of calls without a complete answer. */
   inFlight = 0;
 
-  constructor(socket: Duplex, template: CallTemplate, observer: CallObserver) {
+  /** `endTemplateOf` creates calls that end requests; undefined if no calls end requests. */
+  constructor(
+    socket: Duplex,
+    template: CallTemplate,
+    observer: CallObserver,
+    endTemplateOf?: (tokenLength: number) => CallTemplate,
+  ) {
+    this.endTemplateOf = endTemplateOf;
     this.socket = socket;
     this.template = template;
     this.observer = observer;
@@ -77,13 +93,16 @@ export class ClientConnection {
   canCall(): boolean {
     const slot = (this.nextStream >>> 1) & (MAX_CALLS - 1);
     return (
-      this.sendWindow >= this.template.dataBytes &&
+      this.sendWindow >= Math.max(this.template.dataBytes, MAX_END_BYTES) &&
       this.inFlight < this.maxStreams &&
       this.streams[slot] === 0
     );
   }
 
-  /** Adds a call to the output. {@link flush} sends it. */
+  /**
+   * Adds a call to the output, which {@link flush} sends: the start of a request, or the end of an earlier one in each
+   * second call, if there is one.
+   */
   call(tenant: number, startMicros: number): void {
     const streamId = this.nextStream;
     this.nextStream += 2;
@@ -92,9 +111,33 @@ export class ClientConnection {
     this.starts[slot] = startMicros;
     this.codes[slot] = 0;
     this.inFlight++;
-    this.sendWindow -= this.template.dataBytes;
-    this.reserve(this.template.first.length);
-    this.written = writeCall(this.output, this.written, this.template, streamId, tenant);
+    const token = this.endsNext ? this.tokens.shift() : undefined;
+    this.endsNext = !this.endsNext;
+    const template = token === undefined ? this.template : this.endTemplate(token.length);
+    this.sendWindow -= template.dataBytes;
+    this.reserve(template.first.length);
+    this.written = writeCall(this.output, this.written, template, streamId, tenant, token);
+  }
+
+  private endTemplate(tokenLength: number): CallTemplate {
+    let template = this.endTemplates.get(tokenLength);
+    if (template === undefined) {
+      template = this.endTemplateOf?.(tokenLength) ?? this.template;
+      this.endTemplates.set(tokenLength, template);
+    }
+    return template;
+  }
+
+  /** Remembers the hold token of an answer. */
+  private readToken(bytes: Buffer, start: number, end: number): void {
+    const at = bytes.indexOf(TOKEN_PREFIX, start) + TOKEN_PREFIX.length;
+    if (at < TOKEN_PREFIX.length || at >= end) return;
+    // The length of the value is a varint of one or two bytes; then follow the tag and the length of the token.
+    const tag = (bytes[at] as number) < 0x80 ? at + 1 : at + 2;
+    const low = bytes[tag + 1] as number;
+    const from = low < 0x80 ? tag + 2 : tag + 3;
+    const length = low < 0x80 ? low : (low & 0x7f) | ((bytes[tag + 2] as number) << 7);
+    this.tokens.push(Uint8Array.prototype.slice.call(bytes, from, from + length));
   }
 
   flush(): void {
@@ -215,7 +258,10 @@ export class ClientConnection {
       this.streams[slot] !== streamId
     ) {
       this.observer.failed(`not an answer: ${bytes.toString('hex', start, end)}`);
-    } else this.codes[slot] = bytes[start + 6] as number;
+      return;
+    }
+    this.codes[slot] = bytes[start + 6] as number;
+    if (this.endTemplateOf !== undefined) this.readToken(bytes, start, end);
   }
 
   private readHeaders(bytes: Buffer, flags: number, streamId: number, start: number, end: number): void {

@@ -1,8 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { callTemplate } from './call-template.js';
+import { type CallTemplate, callTemplate } from './call-template.js';
 import { type CallObserver, ClientConnection } from './client-connection.js';
 import { type LoadResult, percentiles } from './load-result.js';
+import { endMessageOf } from './policy.js';
 
 /**
  * Options of a load generator for cases that h2load does not support: a different tenant in each request, DATA directly
@@ -24,6 +25,8 @@ export interface LoadClientOptions {
   readonly firstTenant: number;
   /** Requests per second; undefined to send the next request after each answer. */
   readonly rate: number | undefined;
+  /** Whether calls with hold tokens of earlier answers end requests, in turns with the calls of `message`. */
+  readonly ends: boolean;
 }
 
 /** Pause between checks for due calls at a fixed rate. A call is sent at most about twice this time late. */
@@ -53,11 +56,14 @@ class Load implements CallObserver {
   }
 
   async run(): Promise<LoadResult> {
-    const { host, port, tls, message, connections } = this.options;
-    const template = callTemplate(Buffer.from(message, 'base64'), tls ? 'https' : 'http', `${host}:${port}`);
+    const { host, port, tls, message, connections, ends } = this.options;
+    const templateOf = (bytes: Uint8Array): CallTemplate =>
+      callTemplate(bytes, tls ? 'https' : 'http', `${host}:${port}`);
+    const template = templateOf(Buffer.from(message, 'base64'));
+    const endTemplateOf = ends ? (length: number) => templateOf(endMessageOf(length)) : undefined;
     for (let i = 0; i < connections; i++) {
       const socket = await this.open();
-      const connection = new ClientConnection(socket, template, this);
+      const connection = new ClientConnection(socket, template, this, endTemplateOf);
       this.connections.push(connection);
       await connection.ready();
     }

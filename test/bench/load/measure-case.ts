@@ -61,13 +61,13 @@ const MIN_REQUESTS = 500;
 const ARRIVALS_SECONDS = 40;
 
 function send(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<LoadResult> {
-  const { connections, streams } = bench;
+  const { connections, streams, ends } = bench;
   const blocks = bench.limits.some((limit) => limit.includes('CIDR'));
   const message = messageOf(bench.descriptors, bench.rules, blocks ? TENANT_ADDRESS : TENANT);
   if (bench.generator === 'own') {
     const { host, port, tls } = target;
     const encoded = Buffer.from(message).toString('base64');
-    return runLoadClient({ host, port, tls, message: encoded, connections, streams, ...plan });
+    return runLoadClient({ host, port, tls, message: encoded, connections, streams, ends, ...plan });
   }
   const common = { requests: plan.requests, connections, streams, rate: plan.rate };
   if (target.envoyPort !== undefined) {

@@ -1,5 +1,5 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import { TENANT } from './call-template.js';
+import { TENANT, TOKEN } from './call-template.js';
 
 /** Kind of the buckets in a policy. */
 export type BucketKind =
@@ -27,7 +27,7 @@ export type Limit =
   | 'token bucket'
   | 'window'
   | 'window, all sinks'
-  /** Holds that expire after a second, because the load consists of starts only. */
+  /** Holds that expire after a second, because some loads consist of starts only. */
   | 'concurrency'
   | 'reservation'
   | 'two limits'
@@ -62,7 +62,7 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
   if (limit === 'concurrency')
     return `rate_limit: { name: ${name}, concurrency: { max: 4000000000, expires_after: 1s } }`;
   if (limit === 'reservation')
-    return `rate_limit: { name: ${name}, ${bucket}, hold: { amount: 1, expires_after: 1s } }`;
+    return `rate_limit: { name: ${name}, ${bucket}, max_debt: 1000, hold: { amount: 2, expires_after: 1s } }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))
     return `rate_limits: [{ name: burst, ${bucket} }, { name: daily, ${bucket} }]${candidate}`;
@@ -107,5 +107,24 @@ export function messageOf(descriptors: number, rules: number, tenant = TENANT): 
       hitsAddend: undefined,
       isNegativeHits: false,
     })),
+  });
+}
+
+/**
+ * Returns an encoded RateLimitRequest that ends a request, with a use of 1, and with {@link TOKEN} repeated as its hold
+ * token of `length` characters.
+ */
+export function endMessageOf(length: number): Uint8Array {
+  return createClientCodec().encodeRequest({
+    domain: 'bench',
+    hitsAddend: 0,
+    descriptors: [
+      {
+        entries: [{ key: 'hold', value: TOKEN.repeat(length) }],
+        limit: undefined,
+        hitsAddend: 1,
+        isNegativeHits: false,
+      },
+    ],
   });
 }
