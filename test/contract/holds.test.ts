@@ -201,6 +201,26 @@ describe.each(benches)('holds on $name', (bench) => {
     expect(sizes).toEqual([2801, 2602, 2403]);
   });
 
+  test('occupy Redis no longer than other calls, whatever the number of their slots', async () => {
+    const store = await bench.open();
+    const calls = async (items: readonly TakeItem[]): Promise<number> => {
+      const before = store.calls;
+      await Promise.all(items.map((item) => takeFrom(store, item)));
+      return store.calls - before;
+    };
+    const wide = concurrencyRate(100_000);
+    const starts = (key: string, count: number, hits: number) =>
+      Array.from({ length: count }, () => holdItem(key, wide, { hits }));
+    expect(await calls(starts('one', 100, 1))).toBe(1);
+    // Four slots count as much as one bucket, and a call has 256 buckets.
+    const hundreds = starts('hundred', 25, 100);
+    expect(await calls(hundreds)).toBe(3);
+    expect(await calls(hundreds.map((item) => settlementItem(item, {})))).toBe(3);
+    const thousands = starts('thousand', 5, 1000);
+    expect(await calls(thousands)).toBe(5);
+    expect(await calls(thousands.map((item) => settlementItem(item, {})))).toBe(5);
+  });
+
   test('are placed by takes that follow equal takes without holds in the same call', async () => {
     const store = await bench.open();
     const debt = tokenBucketRate(100, 10, 1_000_000, 100, Infinity);

@@ -67,6 +67,17 @@ export function placeableHold({ rate, hits, holds }: HoldingTake): HoldOrder | u
   return hasTooManySlots(rate, hits) ? undefined : holds;
 }
 
+/**
+ * Returns the number of slots or reservations that a store keeps or removes for an item, 0 for an item without a hold.
+ * A changed token may name more slots than a hold can have.
+ */
+export function heldCount(item: HoldingTake & { readonly settles?: SettledHold | undefined }): number {
+  const { rate, hits, settles } = item;
+  if (settles === undefined && placeableHold(item) === undefined) return 0;
+  if (settles === 'oldest' || rate.kind !== 'concurrency') return 1;
+  return Math.min(settles?.amount ?? hits, MAX_SLOTS_PER_ITEM);
+}
+
 /** Returns whether a take has more slots of a limit on concurrent requests than {@link MAX_SLOTS_PER_ITEM}. */
 export function hasTooManySlots({ kind }: HoldingTake['rate'], hits: number): boolean {
   return kind === 'concurrency' && hits > MAX_SLOTS_PER_ITEM;

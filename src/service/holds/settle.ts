@@ -1,5 +1,5 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
-import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
+import { heldCount } from '../../limiter/holds/hold.js';
 import { correctionOf } from '../../limiter/holds/settlement.js';
 import type { HeldRule } from './held-rules.js';
 import type { TokenHold } from './hold-token.js';
@@ -15,8 +15,8 @@ export interface HoldEnd {
 }
 
 /** Returns the work of an end for the store, as a number of slots or reservations. */
-export function workOf({ item, hold }: HoldEnd): number {
-  return item.rate.kind === 'concurrency' ? Math.min(hold?.amount ?? 1, MAX_SLOTS_PER_ITEM) : 1;
+export function workOf({ item }: HoldEnd): number {
+  return heldCount(item);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expectState } from '../../invariant.js';
-import type { StorageError } from '../../limiter/bucket-store.js';
+import type { StorageError, TakeItem } from '../../limiter/bucket-store.js';
 import { type LargeTake, LargeTakeQueue } from './large-take-queue.js';
 import type { TakeBatch } from './take-batch.js';
 
@@ -23,8 +23,8 @@ const CALL_COST_ITEMS = 4;
 export interface BatchOutput {
   /** Creates an empty call for a large request. */
   newBatch(take: LargeTake): TakeBatch;
-  /** Returns whether a call has space for `items` further items. */
-  hasRoomFor(batch: TakeBatch, items: number): boolean;
+  /** Returns whether a call has space for a further request. */
+  hasRoomFor(batch: TakeBatch, items: readonly TakeItem[]): boolean;
   /** Sends a call, or fails it if Redis is unavailable. */
   send(batch: TakeBatch): void;
 }
@@ -117,7 +117,7 @@ export class LargeTakeSender {
     return (
       batch.partition === partition &&
       batch.takenEpoch === takenEpoch &&
-      this.#output.hasRoomFor(batch, items.length) &&
+      this.#output.hasRoomFor(batch, items) &&
       this.#fitsInFlight(batch.itemCount, items.length) &&
       batch.accepts(items)
     );

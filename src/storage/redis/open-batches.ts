@@ -1,6 +1,7 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import type { Partition } from '../sharded/shard.js';
 import type { TakeBatch } from './take-batch.js';
+import { slotLoad } from './take-group.js';
 
 /** Maximum number of takes in one call, unless a single request has more. Each take blocks Redis for 4 to 6 µs. */
 export const MAX_TAKES_PER_CALL = 1000;
@@ -33,7 +34,7 @@ export class OpenBatches {
   find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
     const last = (takenEpoch === undefined ? this.#latest : this.#latestGiveBack)?.get(partition);
     if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
-    return this.hasRoomFor(last, items.length) && last.accepts(items) ? last : undefined;
+    return this.hasRoomFor(last, items) && last.accepts(items) ? last : undefined;
   }
 
   add(batch: TakeBatch): void {
@@ -47,9 +48,10 @@ export class OpenBatches {
     }
   }
 
-  /** Returns whether a call has space for `items` further items. */
-  hasRoomFor(batch: TakeBatch, items: number): boolean {
-    return batch.load + items <= this.#keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
+  /** Returns whether a call has space for a further request. */
+  hasRoomFor({ load, itemCount }: TakeBatch, items: readonly TakeItem[]): boolean {
+    const { length } = items;
+    return load + length + slotLoad(items) <= this.#keysPerCall && itemCount + length <= MAX_TAKES_PER_CALL;
   }
 
   /** Removes and returns all calls. No request is added to them afterwards. */

@@ -5,7 +5,7 @@ import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import { holdsKey, type RedisKeys } from './redis-key.js';
-import { holdIdOf, TakeGroup } from './take-group.js';
+import { holdIdOf, slotLoad, TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
 import { append, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
@@ -66,7 +66,7 @@ export interface BatchOptions {
  */
 export class TakeBatch implements Linked<TakeBatch> {
   itemCount = 0;
-  /** Approximate number of bucket reads in Redis. Many hits on one bucket may count as one. */
+  /** Approximate work for Redis, as a number of bucket reads. Many hits on one bucket may count as one. */
   load = 0;
   /** When the first request was added, on the clock of deadlines. */
   readonly sinceMicros: number;
@@ -193,7 +193,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     const group = new TakeGroup(items, this.countDeniedHits);
     if (items.length === 1) group.slot = this.slotOf(items[0] as TakeItem);
     this.steps = append(this.steps, group);
-    this.load += items.length;
+    this.load += items.length + slotLoad(items);
     this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
@@ -295,7 +295,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     const { last } = this.slotOf(items[0] as TakeItem);
     if (!(last instanceof TakeGroup) || last.count >= MAX_ENCODED || !last.accepts(items)) return false;
     last.addRequest(items);
-    this.load += GROUP_LOAD * items.length;
+    this.load += GROUP_LOAD * items.length + slotLoad(items);
     this.addPending(items, deadlineMicros, last, resolve);
     return true;
   }

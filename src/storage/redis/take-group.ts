@@ -1,6 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { HOLD_ID_DIGITS, type HoldId, placeableHold } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type HoldId, heldCount, placeableHold } from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { encodeNumber, haveEqualHolds } from './take-script.js';
 
@@ -9,6 +9,8 @@ const ZERO = encodeNumber(0);
 const INTEGERS_PER_ITEM = 3;
 /** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
 const INTEGERS_OF_OLDEST = 3;
+/** Cost of each further slot of a hold, relative to one bucket. Redis adds or removes each slot separately. */
+const SLOT_LOAD = 1 / 4;
 /** Stands for the id of a hold that the script finds. */
 const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 /** Reused, because groups are evaluated one after the other. */
@@ -157,6 +159,13 @@ function loadFound(bucket: RunningBucket, values: readonly number[], at: number,
 export function holdIdOf(item: TakeItem): HoldId | undefined {
   const hold = item.settles ?? placeableHold(item);
   return hold === 'oldest' ? NO_HOLD_ID : hold?.id;
+}
+
+/** Returns the load of the slots of a request after the first slot of each item. */
+export function slotLoad(items: readonly TakeItem[]): number {
+  let slots = 0;
+  for (let i = 0; i < items.length; i++) slots += Math.max(0, heldCount(items[i] as TakeItem) - 1);
+  return SLOT_LOAD * slots;
 }
 
 /** Returns whether two items are equal, except for the ids of their holds. */

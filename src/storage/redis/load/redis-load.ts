@@ -172,8 +172,8 @@ export class RedisLoad {
   }
 }
 
-function workOf({ itemCount, takeCount }: TakeBatch): number {
-  return (
-    CALL_MICROS + itemCount * (itemCount > MAX_SMALL_ITEMS * takeCount ? LARGE_ITEM_MICROS : ITEM_MICROS)
-  );
+function workOf({ itemCount, takeCount, load }: TakeBatch): number {
+  const itemMicros = itemCount > MAX_SMALL_ITEMS * takeCount ? LARGE_ITEM_MICROS : ITEM_MICROS;
+  // Items with many slots have a larger load.
+  return CALL_MICROS + Math.max(itemCount, load) * itemMicros;
 }

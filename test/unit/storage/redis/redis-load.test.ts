@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TakeItem } from '../../../../src/limiter/bucket-store.js';
+import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { RedisLoad } from '../../../../src/storage/redis/load/redis-load.js';
 import { RedisKeys } from '../../../../src/storage/redis/redis-key.js';
 import { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
+import { holdItem } from '../../../support/limiter/hold-items.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 const MS = 1000;
@@ -26,6 +28,17 @@ describe('a late reply', () => {
     expect(load.isDueToWork(narrow, 1001 * MS, 200 * MS)).toBe(false);
     // Redis has not replied for 250 ms.
     expect(load.isDueToWork(narrow, 300 * MS, 251 * MS)).toBe(false);
+  });
+
+  test('behind holds of many slots is late because of the work', () => {
+    const load = new RedisLoad();
+    const holds = new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros: 0 });
+    const rate = concurrencyRate(100_000);
+    for (let i = 0; i < 4; i++) void holds.add([holdItem('slots', rate, { hits: 1000 })], Infinity);
+    load.sent(holds, 0);
+    const narrow = batchOf(1, MS);
+    load.sent(narrow, MS);
+    expect(load.isDueToWork(narrow, 21 * MS, 20 * MS)).toBe(true);
   });
 
   test('from an almost idle Redis is late because of Redis', () => {
