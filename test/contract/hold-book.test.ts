@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@j
 import { type BucketStore, StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
+import type { Settlement } from '../../src/limiter/holds/hold.js';
 import type { HoldBook, ListedHolds } from '../../src/limiter/holds/hold-book.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { RedisHoldBook } from '../../src/storage/redis/redis-hold-book.js';
@@ -63,8 +64,16 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
         ]);
         const { amount, fullMicros } = holds[0] as (typeof holds)[number];
         expect(amount).toBe(take.hits);
-        const [settled] = await takeFrom(store, settlementItem(take, { fullMicros }));
+        const settlement = settlementItem(take, { fullMicros });
+        const settles = settlement.settles as Settlement;
+        const has = (changed: Partial<Settlement> = {}) =>
+          bookOf(store).hasHold(take, { ...settles, ...changed });
+        expect([await has(), await has({ id: 'f'.repeat(24) })]).toEqual([true, false]);
+        // Redis does not compare the other values of slots.
+        if (hasLifetime) expect(await has({ lifetimeMillis: 30_001 })).toBe(false);
+        const [settled] = await takeFrom(store, settlement);
         expect(settled?.hold).toBe('settled');
+        expect(await has()).toBe(false);
         expect(await list(store, take)).toEqual({ holds: [], more: 0 });
       }
     });
@@ -81,9 +90,12 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       };
       expect(await amounts(3)).toEqual([[1, 2, 3], 9]);
       expect(await amounts(5)).toEqual([[1, 2, 3, 4, 5], 0]);
+      const has = (take: TakeItem | undefined) =>
+        bookOf(store).hasHold(take as TakeItem, settlementItem(take as TakeItem, {}).settles as Settlement);
       bench.clock.advance(62_500_000);
       if (bench.name.includes('given the time')) return;
       expect(await amounts(1)).toEqual([[3], 9]);
+      expect([await has(takes[2]), await has(takes[0])]).toEqual([false, true]);
     });
 
     test('contains only whole holds, even of many slots', async () => {

@@ -10,7 +10,7 @@ import type { BucketFound } from './bucket-calls.js';
 import { selectLimits, valuesMissing } from './bucket-changes.js';
 import { levelOf } from './bucket-level.js';
 import { type FoundLimit, findLimits } from './found-limits.js';
-import { decodeHoldId, encodeHoldId } from './hold-id.js';
+import { decodeHoldId } from './hold-id.js';
 import type { ShownBucket } from './messages.js';
 import {
   answerTo,
@@ -35,7 +35,7 @@ const MAX_RELEASE_MICROS = 4_000_000;
 /** Result of a release in one bucket. */
 interface Released {
   readonly count: number;
-  /** Whether holds may remain, because there were too many. */
+  /** Whether holds may remain, because there were too many. In a dry run, whether `count` is only a maximum. */
   readonly isPartial: boolean;
   readonly failure: StorageError | undefined;
 }
@@ -110,27 +110,34 @@ function levelsOf(
 
 function notesOn(count: number, results: readonly Released[], isDry: boolean): readonly string[] {
   const holds = quantity(count, 'hold');
-  if (isDry) return [`${holds} would be released.`];
+  const isPartial = results.some((released) => released.isPartial);
+  if (isDry) return [`${isPartial ? `At most ${holds}` : holds} would be released.`];
   const notes = [`${holds} released.`];
   if (count > 0) notes.push('If requests of these holds still run, weir does not count them any more.');
-  if (results.some(({ isPartial }) => isPartial)) {
+  if (isPartial) {
     notes.push('Some holds remain, because there are too many for one command. Run the command again.');
   }
   return notes;
 }
 
-/** Counts the holds that a release would end, up to the number that a store lists. */
+/**
+ * Counts the holds that a release would end. The store counts slots instead of holds if there are too many for a list.
+ */
 async function countHolds(
-  held: HeldLimit,
+  { take }: HeldLimit,
   { store }: QuestionContext,
   _domain: string,
   hold: Settlement | undefined,
 ): Promise<Released> {
-  const listed = await store.holds.listHolds(held.take, MAX_LISTED_HOLDS);
+  if (hold !== undefined) {
+    const found = await store.holds.hasHold(take, hold);
+    const failure = found instanceof StorageError ? found : undefined;
+    return { count: found === true ? 1 : 0, isPartial: false, failure };
+  }
+  const listed = await store.holds.listHolds(take, MAX_LISTED_HOLDS);
   if (listed instanceof StorageError) return { count: 0, isPartial: false, failure: listed };
-  const ids = listed.holds.map((stored) => encodeHoldId(settlementOfStored(stored, held)));
-  const count = hold === undefined ? ids.length + listed.more : Number(ids.includes(encodeHoldId(hold)));
-  return { count, isPartial: false, failure: undefined };
+  const isPartial = listed.more > 0 && take.rate.kind === 'concurrency';
+  return { count: listed.holds.length + listed.more, isPartial, failure: undefined };
 }
 
 /** Ends the holds that exist now, those that expire first at the beginning, until `untilMicros`. */

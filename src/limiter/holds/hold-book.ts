@@ -1,5 +1,5 @@
 import type { StorageError, TakeItem } from '../bucket-store.js';
-import type { HoldId } from './hold.js';
+import type { HoldId, Settlement } from './hold.js';
 
 /** The bucket whose holds are listed. */
 export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate'>;
@@ -33,8 +33,10 @@ export function storedCount(holds: readonly StoredHold[], { kind }: HeldBucket['
 /** Maximum number of holds that a store lists at once, which takes about 2 ms in Redis. */
 export const MAX_LISTED_HOLDS = 250;
 
-/** Lists holds for operators, without delaying decisions. */
+/** Finds holds for operators, without delaying decisions. */
 export interface HoldBook {
   /** Lists up to `most` holds of a bucket, from 1 to {@link MAX_LISTED_HOLDS}. Never rejects. */
   listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError>;
+  /** Returns whether a settlement would end a hold of the bucket. Never rejects. */
+  hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError>;
 }

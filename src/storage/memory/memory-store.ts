@@ -1,7 +1,7 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
+import { placeableHold, type SettledHold, type Settlement } from '../../limiter/holds/hold.js';
 import type { HeldBucket, HoldBook, ListedHolds } from '../../limiter/holds/hold-book.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
@@ -113,6 +113,10 @@ export class MemoryStore implements BucketStore, HoldBook {
 
   async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds> {
     return this.holds.list(bucket, most);
+  }
+
+  async hasHold({ key }: HeldBucket, hold: Settlement): Promise<boolean> {
+    return this.holds.takenMicrosOf(key, hold) >= 0;
   }
 
   async close(): Promise<void> {}

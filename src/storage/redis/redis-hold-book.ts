@@ -1,4 +1,5 @@
 import { StorageError } from '../../limiter/bucket-store.js';
+import type { Settlement } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
   type HoldBook,
@@ -17,7 +18,7 @@ const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+)$/;
 /** Maximum bytes of such a line. */
 const LINE_BYTES = 100;
 
-/** Lists the holds in Redis. Each list is one call of a script that reads a bounded number of holds. */
+/** Finds the holds in Redis. Each call runs a script that reads a bounded number of holds. */
 export class RedisHoldBook implements HoldBook {
   readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>;
   readonly #keyPrefix: string | undefined;
@@ -30,25 +31,36 @@ export class RedisHoldBook implements HoldBook {
   }
 
   async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError> {
-    const { key, tagLength, rate } = bucket;
-    const set = rate.kind === 'concurrency' ? key : holdsKey(key);
-    const answer = await this.#redisOf(bucket).runScript({
-      script: this.#script,
-      key: redisKey({ key: set, tagLength }, this.#keyPrefix),
-      args: [String(most)],
-      textBytes: (1 + MAX_LISTED_HOLDS) * LINE_BYTES,
-    });
+    const answer = await this.#run(bucket, [String(most)], (1 + MAX_LISTED_HOLDS) * LINE_BYTES);
     if (answer instanceof StorageError) return answer;
     const [count = '', ...lines] = answer.split('\n');
     const holds = lines.flatMap((line) => readHold(line) ?? []);
-    if (!/^\d+$/.test(count) || holds.length < lines.length) {
-      return new StorageError(
-        'rejected',
-        'the script that lists holds returned an answer in an unknown format',
-      );
-    }
-    return { holds, more: Math.max(0, Number(count) - storedCount(holds, rate)) };
+    if (!/^\d+$/.test(count) || holds.length < lines.length) return unknownAnswer();
+    return { holds, more: Math.max(0, Number(count) - storedCount(holds, bucket.rate)) };
   }
+
+  async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError> {
+    const unit = bucket.rate.kind === 'concurrency' ? 0 : 1;
+    const values = [unit, hold.amount, hold.lifetimeMillis, hold.fullMicros].map(String);
+    const answer = await this.#run(bucket, ['0', hold.id, ...values], LINE_BYTES);
+    if (answer instanceof StorageError) return answer;
+    return /^[01]$/.test(answer) ? answer === '1' : unknownAnswer();
+  }
+
+  #run(bucket: HeldBucket, args: string[], textBytes: number): Promise<string | StorageError> {
+    const { key, tagLength, rate } = bucket;
+    const set = rate.kind === 'concurrency' ? key : holdsKey(key);
+    return this.#redisOf(bucket).runScript({
+      script: this.#script,
+      key: redisKey({ key: set, tagLength }, this.#keyPrefix),
+      args,
+      textBytes,
+    });
+  }
+}
+
+function unknownAnswer(): StorageError {
+  return new StorageError('rejected', 'the script that lists holds returned an answer in an unknown format');
 }
 
 function readHold(line: string): StoredHold | undefined {

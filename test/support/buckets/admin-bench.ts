@@ -1,7 +1,7 @@
 import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
 import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
@@ -69,6 +69,7 @@ export class AdminBench {
         buckets,
         holds: {
           listHolds: async (bucket, most) => this.broken ?? this.memory.listHolds(bucket, most),
+          hasHold: async (bucket, hold) => this.broken ?? this.memory.hasHold(bucket, hold),
         },
         controls: this.book,
         timeoutMicros: 1_000_000,
@@ -119,24 +120,24 @@ export class AdminBench {
     return `${status} ${error}${maybeDone ? ' [maybe done]' : ''}`;
   }
 
-  /** Takes hits as a request with this descriptor does. */
-  take(entries: string, hits: number, domain = 'd'): void {
+  /** Takes hits as a request with this descriptor does. Returns the items. */
+  take(entries: string, hits: number, domain = 'd'): readonly TakeItem[] {
     const match = (this.policies.get(domain) as CompiledPolicy).match(entriesOf(entries));
-    this.memory.take(
-      match.rules.flatMap(({ rate, hold }, i) =>
-        rate === undefined
-          ? []
-          : {
-              key: match.keys[i] as string,
-              tagLength: match.tagLength,
-              rate,
-              hits,
-              refund: false,
-              enforcement: 'enforce' as const,
-              ...(hold && { holds: { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis } }),
-            },
-      ),
+    const items = match.rules.flatMap(({ rate, hold }, i): TakeItem | [] =>
+      rate === undefined
+        ? []
+        : {
+            key: match.keys[i] as string,
+            tagLength: match.tagLength,
+            rate,
+            hits,
+            refund: false,
+            enforcement: 'enforce' as const,
+            ...(hold && { holds: { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis } }),
+          },
     );
+    this.memory.take(items);
+    return items;
   }
 }
 

@@ -1,11 +1,13 @@
--- Lists the holds of a bucket that expire first. Only reads. hold-members.lua precedes it in the script.
+-- Lists the holds of a bucket that expire first, or looks for one hold. Only reads. hold-members.lua precedes it in the script.
 --
 -- KEYS[1] the sorted set of the holds
 -- ARGV    1 '' to use the clock of this Redis, or a time in microseconds, as in take.lua
 --         2 maximum number of holds, at least 1
+--         3 to look for one hold only: its id. Then 0 for slots, or 1 for a reservation, and its hits, lifetime and full time.
 -- Reply   lines: <number of members that have not expired>
 --         then, for each hold: <id> <hits, or slots> <lifetime in milliseconds, or - for slots> <time at which the bucket would have been
 --         full> <time until it expires in microseconds>
+--         With a hold to look for: 1 if it exists, else 0.
 
 local call, byte, format = redis.call, string.byte, string.format
 -- Maximum number of members of one hold.
@@ -16,6 +18,10 @@ if not now then
   local time = redis.pcall('TIME')
   if time.err then return { err = 'NOTIME ' .. time.err } end
   now = time[1] * 1000000 + time[2]
+end
+if ARGV[3] then
+  local member = memberOf(ARGV[3], 1, 0, tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]))
+  return tonumber(call('ZSCORE', KEYS[1], member) or 0) > now - apart and '1' or '0'
 end
 local most, from = tonumber(ARGV[2]), '(' .. format('%.0f', now - apart)
 local limit = most + MAX_SLOTS

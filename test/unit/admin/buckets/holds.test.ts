@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/hold-id.js';
 import type { BucketQuestion, ShownHold } from '../../../../src/admin/buckets/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import type { HoldOrder } from '../../../../src/limiter/holds/hold.js';
 import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
 
 const POLICY = `
@@ -150,6 +151,22 @@ describe('release', () => {
     expect((await release('stream=a', { hold, dry_run: true })).buckets).toMatchObject([{ released: 1 }]);
     expect((await show('stream=a'))[0]?.now?.in_flight).toBe(4);
     expect(bench.released).toEqual([]);
+  });
+
+  test('finds each hold in a dry run, also behind the holds that a store lists', async () => {
+    for (let i = 0; i < 399; i++) bench.take('stream=a', 1);
+    const [last] = bench.take('stream=a', 1);
+    const id = encodeHoldId({ ...(last?.holds as HoldOrder), amount: 1, fullMicros: 0 });
+    const dry = await release('stream=a', { hold: id, dry_run: true });
+    expect(dry.buckets).toMatchObject([{ before: { in_flight: 400 }, released: 1 }]);
+    expect(dry.notes).toEqual(['1 hold would be released.']);
+    expect((await release('stream=a', { hold: id })).notes[0]).toBe('1 hold released.');
+    expect(await refused('stream=a', { hold: id, dry_run: true })).toMatch(/^404 /);
+    expect((await release('stream=a', { all: true, dry_run: true })).notes).toEqual([
+      'At most 399 holds would be released.',
+    ]);
+    bench.broken = new StorageError('timeout', 'no answer');
+    expect(await refused('stream=a', { hold: id, dry_run: true })).toMatch(/^503 /);
   });
 
   test('reports a hold that has ended, or belongs to another bucket', async () => {
