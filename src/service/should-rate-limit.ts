@@ -80,7 +80,8 @@ export class ShouldRateLimit {
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
-    this.#holds = new Holds({ ...options, estimates, counts: options.observer.counts.holds });
+    const { holds: counts } = options.observer.counts;
+    this.#holds = new Holds({ ...options, estimates, counts, turns: this.#turns });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 
@@ -150,7 +151,7 @@ export class ShouldRateLimit {
     }
     const bad = findBadDescriptor(request.descriptors);
     if (bad === undefined) return policy;
-    this.#settle(request, policy);
+    this.#settle(request, policy, caller);
     return this.#refuse(new Refusal('bad_request', bad.message));
   }
 
@@ -158,8 +159,8 @@ export class ShouldRateLimit {
    * Starts to settle the holds of the tokens in a request. This comes before all work that may end without a decision,
    * because Envoy sends a token only once.
    */
-  #settle(request: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
-    return policy.hasHolds ? this.#holds.settle(request, policy) : undefined;
+  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): Settlements | undefined {
+    return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 
   #contextOf(
@@ -167,7 +168,7 @@ export class ShouldRateLimit {
     policy: DomainPolicy,
     { caller, startMicros }: Arrival,
   ): RequestContext {
-    const settlements = this.#settle(request, policy);
+    const settlements = this.#settle(request, policy, caller);
     return new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
   }
 

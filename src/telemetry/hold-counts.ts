@@ -47,7 +47,7 @@ const TOKEN_KIND: LabelMeaning = {
   values: {
     unknown:
       'the hold was settled before, has expired, or never existed; also an end with `pair: oldest` without a hold',
-    malformed: 'the entry is not a hold token of weir',
+    malformed: 'the entry is not a hold token of weir, or weir was too busy to decode all of a long token',
   },
 };
 

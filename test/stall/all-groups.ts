@@ -1,6 +1,7 @@
 import { ADMINISTRATION_GROUP } from './cases/administration.js';
 import { LOG_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
+import { HOLD_GROUPS } from './cases/holds.js';
 import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
 import { CALENDAR_GROUP, DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
@@ -21,5 +22,6 @@ export const STALL_GROUPS: readonly StallGroup[] = [
   REDIS_GROUP,
   DENIED_GROUP,
   CALENDAR_GROUP,
+  ...HOLD_GROUPS,
   WORKERS_GROUP,
 ];

@@ -49,33 +49,46 @@ export function encodeToken(holds: readonly TokenHold[]): string {
   return bytes.toString('base64url');
 }
 
-/** Returns the holds of a token, or undefined if the text is not a token of weir. */
-export function decodeToken(token: string): readonly TokenHold[] | undefined {
-  if (token.length > MAX_TOKEN_CHARACTERS) return undefined;
-  const bytes = Buffer.from(token, 'base64url');
-  if (bytes.length === 0 || bytes[0] !== VERSION || bytes.toString('base64url') !== token) return undefined;
-  const holds: TokenHold[] = [];
+/**
+ * Yields the holds of a token. Yields undefined, and ends, if the text or the rest of it is not a token of weir. Long
+ * tokens are decoded in slices.
+ */
+export function* decodeToken(token: string): Generator<TokenHold | undefined, void> {
+  const bytes = token.length > MAX_TOKEN_CHARACTERS ? Buffer.of() : Buffer.from(token, 'base64url');
+  if (bytes.length < 2 || bytes[0] !== VERSION || bytes.toString('base64url') !== token) {
+    yield undefined;
+    return;
+  }
   for (let at = 1; at < bytes.length; ) {
-    if (at + HEAD_BYTES > bytes.length) return undefined;
-    const flags = bytes.readUInt8(at);
-    const fullMicros = bytes.readDoubleBE(at + HEAD_BYTES - 16);
-    const tagLength = bytes.readUInt32BE(at + HEAD_BYTES - 8);
-    const end = at + HEAD_BYTES + bytes.readUInt32BE(at + HEAD_BYTES - 4);
-    if (flags > ALL_FLAGS || end > bytes.length || !Number.isSafeInteger(fullMicros)) return undefined;
-    const key = bytes.toString('utf8', at + HEAD_BYTES, end);
-    if (fullMicros < 0 || tagLength > key.length) return undefined;
-    holds.push({
-      key,
-      tagLength,
-      rule: bytes.readUInt32BE(at + 1),
-      id: bytes.toString('hex', at + 5, at + 5 + ID_BYTES),
-      amount: bytes.readUInt32BE(at + 5 + ID_BYTES),
-      lifetimeMillis: bytes.readUInt32BE(at + 9 + ID_BYTES),
-      fullMicros,
-      isLocal: (flags & LOCAL_FLAG) !== 0,
-      freesUnknown: (flags & FREE_FLAG) !== 0,
-    });
+    const end = at + HEAD_BYTES > bytes.length ? 0 : endAt(bytes, at);
+    const hold = end === 0 || end > bytes.length ? undefined : decodeHold(bytes, at, end);
+    yield hold;
+    if (hold === undefined) return;
     at = end;
   }
-  return holds.length === 0 ? undefined : holds;
+}
+
+/** Returns the end of the hold that begins at `at`. */
+function endAt(bytes: Buffer, at: number): number {
+  return at + HEAD_BYTES + bytes.readUInt32BE(at + HEAD_BYTES - 4);
+}
+
+function decodeHold(bytes: Buffer, at: number, end: number): TokenHold | undefined {
+  const flags = bytes.readUInt8(at);
+  const fullMicros = bytes.readDoubleBE(at + HEAD_BYTES - 16);
+  const tagLength = bytes.readUInt32BE(at + HEAD_BYTES - 8);
+  if (flags > ALL_FLAGS || !Number.isSafeInteger(fullMicros)) return undefined;
+  const key = bytes.toString('utf8', at + HEAD_BYTES, end);
+  if (fullMicros < 0 || tagLength > key.length) return undefined;
+  return {
+    key,
+    tagLength,
+    rule: bytes.readUInt32BE(at + 1),
+    id: bytes.toString('hex', at + 5, at + 5 + ID_BYTES),
+    amount: bytes.readUInt32BE(at + 5 + ID_BYTES),
+    lifetimeMillis: bytes.readUInt32BE(at + 9 + ID_BYTES),
+    fullMicros,
+    isLocal: (flags & LOCAL_FLAG) !== 0,
+    freesUnknown: (flags & FREE_FLAG) !== 0,
+  };
 }

@@ -8,7 +8,6 @@ import {
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { answerOf } from '../../limiter/failure-policy.js';
-import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
@@ -16,6 +15,7 @@ import { askStore } from '../ask-store.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
+import type { TurnQueue } from '../turn-queue.js';
 import { digestOf, heldRule, heldRuleOf } from './held-rules.js';
 import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds, mayRepeat } from './late-ends.js';
@@ -24,10 +24,10 @@ import { type HoldEnd, holdEnd, oldestEnd, workOf } from './settle.js';
 import type { Settlements } from './settlements.js';
 
 /**
- * Maximum work of the settlements that one request sends at once, see {@link workOf}. The holds of one request never
- * have more slots.
+ * Maximum work of the settlements that one request sends at once, see {@link workOf}. A single one may be more work.
+ * Tokens with more holds are decoded in slices of this size.
  */
-export const MAX_WORK_AT_ONCE = MAX_SLOTS_PER_ITEM;
+export const MAX_WORK_AT_ONCE = 128;
 
 /** The use that a request reports with a token, and the results of the token. */
 interface TokenUse {
@@ -44,6 +44,8 @@ export interface HoldsOptions {
   readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
   readonly estimates: LearnedEstimates;
+  /** Decodes long tokens. */
+  readonly turns: TurnQueue;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -65,9 +67,14 @@ export class Holds {
   /**
    * Settles the holds of the tokens in a request, also if the request is refused later. Descriptors with the same token
    * are one settlement, and the hits of the first one that has its own are the use. A settlement that failed is tried
-   * again until its hold expires. Returns undefined if the request has no token.
+   * again until its hold expires. The request does not wait for settlements after the first {@link MAX_WORK_AT_ONCE}.
+   * Returns undefined if the request has no token.
    */
-  settle({ descriptors }: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
+  settle(
+    { descriptors }: RateLimitRequest,
+    policy: DomainPolicy,
+    connection: unknown,
+  ): Settlements | undefined {
     const ends = new Map<Descriptor, HoldRecord[]>();
     const uses = new Map<string, TokenUse>();
     for (const descriptor of descriptors) {
@@ -79,7 +86,9 @@ export class Holds {
       ends.set(descriptor, known === undefined ? records : (ends.get(descriptor) ?? []));
     }
     if (uses.size === 0) return undefined;
-    const running = this.#settleUses(uses, policy);
+    const running: Promise<void>[] = [];
+    const steps = this.#settleUses(uses, policy, running);
+    if (steps.next().done !== true) this.#settleRest(steps, [...uses.keys()], policy, connection);
     return { ends, done: running.length === 0 ? undefined : Promise.all(running).then(() => {}) };
   }
 
@@ -96,8 +105,8 @@ export class Holds {
       decision.ends = records;
       for (const take of decision.oldestEnds) {
         const end = oldestEnd(heldRule(take.rule as Rule), take);
+        this.#endOrDefer(policy.domain, end, work >= MAX_WORK_AT_ONCE, records, running);
         work += workOf(end);
-        this.#endOrDefer(policy.domain, end, work, records, running);
       }
     }
     return running.length === 0 ? undefined : Promise.all(running);
@@ -143,45 +152,65 @@ export class Holds {
     return entries.find(({ key }) => key === entry)?.value;
   }
 
-  /** Settles the holds of tokens. Returns a promise for each answer that the request waits for. */
-  #settleUses(uses: ReadonlyMap<string, TokenUse>, policy: DomainPolicy): readonly Promise<void>[] {
-    const { counts } = this.#options;
+  /**
+   * Settles the holds of tokens, in slices. Settlements of the first slice are sent at once, and `running` receives
+   * their answers. Later settlements are deferred.
+   */
+  *#settleUses(
+    uses: ReadonlyMap<string, TokenUse>,
+    policy: DomainPolicy,
+    running: Promise<void>[],
+  ): Generator<void, void> {
     const { domain } = policy;
-    const running: Promise<void>[] = [];
     let characters = 0;
     let work = 0;
+    let isDeferred = false;
     for (const [token, { used, records }] of uses) {
       characters += token.length;
-      const holds = characters > MAX_TOKEN_CHARACTERS ? undefined : decodeToken(token);
-      if (holds === undefined) {
-        counts.unsettled(domain, 'malformed');
-        record(records, { event: 'malformed' });
-        continue;
-      }
+      const holds = characters > MAX_TOKEN_CHARACTERS ? [undefined] : decodeToken(token);
       for (const hold of holds) {
-        const held = heldRuleOf(policy, hold);
-        if (held === undefined) {
-          counts.unsettled(domain, 'unknown');
-          record(records, { event: 'unknown' });
-          continue;
+        const held = hold && heldRuleOf(policy, hold);
+        if (hold === undefined || held === undefined) {
+          const kind = hold === undefined ? 'malformed' : 'unknown';
+          this.#options.counts.unsettled(domain, kind);
+          record(records, { event: kind });
+          work++;
+        } else {
+          const end = holdEnd(held, hold, used);
+          work += workOf(end);
+          this.#endOrDefer(domain, end, isDeferred, records, running);
         }
-        const end = holdEnd(held, hold, used);
-        work += workOf(end);
-        this.#endOrDefer(domain, end, work, records, running);
+        if (work < MAX_WORK_AT_ONCE) continue;
+        yield;
+        work = 0;
+        isDeferred = true;
       }
     }
-    return running;
   }
 
-  /** Ends a hold at once, or later if the `work` of its request so far is too much, including this end. */
+  /** Settles the holds after the first slice. Their calls must not delay the calls of other connections. */
+  #settleRest(
+    steps: Generator<void, void>,
+    tokens: readonly string[],
+    { domain }: DomainPolicy,
+    connection: unknown,
+  ): void {
+    const bytes = tokens.reduce((sum, { length }) => sum + length, 0);
+    const waiter = { connection, cancelled: () => false, deadlineMicros: Number.POSITIVE_INFINITY, bytes };
+    void this.#options.turns.run(steps, waiter).then((result) => {
+      if (result === 'full') this.#options.counts.unsettled(domain, 'malformed');
+    });
+  }
+
+  /** Ends a hold at once, or later if its request has sent enough settlements. */
   #endOrDefer(
     domain: string,
     end: HoldEnd,
-    work: number,
+    isDeferred: boolean,
     records: HoldRecord[],
     running: Promise<void>[],
   ): void {
-    if (work <= MAX_WORK_AT_ONCE) {
+    if (!isDeferred) {
       this.#end(domain, end, records, running);
       return;
     }

@@ -58,7 +58,7 @@ export function simulateCalls(options: LlmCallers): readonly SimulatedCall[] {
     }
     const token = answer.dynamicMetadata?.['hold'] as string;
     caller.token = token;
-    caller.over = Math.max(0, used - (decodeToken(token)?.[0]?.amount ?? 0));
+    caller.over = Math.max(0, used - ([...decodeToken(token)][0]?.amount ?? 0));
     caller.at += callSeconds * (0.5 + random());
     overshoot += caller.over;
     calls.push({ startedAt: at, endedAt: caller.at, used, overshoot });

@@ -25,7 +25,7 @@ test('a token contains the holds of a request', () => {
     fc.property(fc.array(hold, { minLength: 1, maxLength: 5 }), (holds) => {
       const token = encodeToken(holds);
       expect(token).toMatch(/^[\w-]+$/);
-      expectEqual(decodeToken(token), holds);
+      expectEqual([...decodeToken(token)], holds);
     }),
     runs(100),
   );
@@ -46,7 +46,7 @@ test('a token that is cut off, extended or written differently is no token', () 
     },
   ]);
   for (let length = 0; length < token.length; length++)
-    expect(decodeToken(token.slice(0, length))).toBeUndefined();
+    expect([...decodeToken(token.slice(0, length))]).toEqual([undefined]);
   for (const other of [
     `${token}A`,
     `${token}AAAA`,
@@ -58,12 +58,12 @@ test('a token that is cut off, extended or written differently is no token', () 
     '%',
     'ÿ',
   ]) {
-    expect([other, decodeToken(other)]).toEqual([other, undefined]);
+    expect([other, ...decodeToken(other)].at(-1)).toBeUndefined();
   }
 });
 
 test('a token that is too long is not decoded', () => {
-  expect(decodeToken('A'.repeat(300_000))).toBeUndefined();
+  expect([...decodeToken('A'.repeat(300_000))]).toEqual([undefined]);
 });
 
 test('ids are distinct', () => {

@@ -3,7 +3,9 @@ import { expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import { BrokenInvariant } from '../../../../src/invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
+import { turn } from '../../../../src/runtime/turns.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
+import { decodeToken, encodeToken, type TokenHold } from '../../../../src/service/holds/hold-token.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
@@ -62,7 +64,7 @@ test.each([
   expect(left(decider)).toBe(1_000_000);
 });
 
-test('a call settles 1,000 slots at once, and the others soon after', async () => {
+test('a call settles about 128 slots at once, and the others soon after', async () => {
   const decider = new Decider(POLICY);
   const ends = [1, 2, 3].map(() => descriptor([`hold=${tokenOf(decider.answer([acme], 1000))}`]));
   expect(decider.answer(ends).overallCode).toBe(CODE.OK);
@@ -77,6 +79,27 @@ test('the tokens of a call have a maximum length in total', () => {
   expect(left(decider)).toBe(999_999);
   decider.answer([end]);
   expect(left(decider)).toBe(1_000_000);
+});
+
+test('a long token is settled in slices, and its call does not wait for all of them', async () => {
+  const decider = new Decider(POLICY);
+  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
+  const forged = Array.from({ length: 2500 }, (_, n) => ({ ...hold, id: n.toString(16).padStart(24, '0') }));
+  const settling = (): number => decider.observer.told.filter((line) => line === 'd unknown token').length;
+  decider.answer([descriptor([`hold=${encodeToken([...forged, hold])}`])]);
+  expect(settling()).toBe(128);
+  await waitFor('the other settlements', () => left(decider) === 1_000_000);
+  expect(settling()).toBe(2500);
+});
+
+test('the rest of a long token expires if the queue is full', async () => {
+  const decider = new Decider(POLICY, { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) });
+  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
+  decider.answer([descriptor([`hold=${encodeToken(Array.from({ length: 200 }, () => hold))}`])]);
+  await turn();
+  const tokens = decider.observer.told.filter((line) => line.endsWith(' token'));
+  expect(new Set(tokens)).toEqual(new Set(['d unknown token', 'd malformed token']));
+  expect(tokens).toHaveLength(128);
 });
 
 /** A store that fails as told, before or after it has taken. */
