@@ -8,11 +8,12 @@ const MAX_ENDS = 10_000;
 /** Maximum number of them that were deferred and wait, so that one caller leaves room for the ends of others. */
 const MAX_DEFERRED = MAX_ENDS / 2;
 /**
- * Maximum work of the ends of a queue that are sent after a pause, see {@link workOf}, and the pause before the next
- * ones, in milliseconds. A single end may be more work.
+ * Maximum work of the ends of a queue that are sent after a pause, see {@link workOf}. A single end may be more work.
  */
 const MAX_WORK_AFTER_PAUSE = 256;
-const PAUSE_MS = 10;
+/** Pauses between deferred ends, and between ends that failed, in milliseconds. */
+const DEFERRED_PAUSE_MS = 10;
+const FAILED_PAUSES = { initialMs: 100, maxMs: 5000 };
 
 /**
  * Returns whether an end that failed may be sent again. The end of the oldest hold may not if the store possibly
@@ -32,6 +33,18 @@ interface LateEnd {
   readonly noted: Noted | undefined;
 }
 
+/** Ends that wait, in the order in which they are sent. */
+class LateQueue {
+  readonly ends = new Set<LateEnd>();
+  /** Returns the milliseconds until the next ends are sent. */
+  readonly pause: () => number;
+  timer: NodeJS.Timeout | undefined;
+
+  constructor(pause: () => number) {
+    this.pause = pause;
+  }
+}
+
 /**
  * Ends of holds that no caller waits for: settlements that could not reach the store, and holds of requests whose
  * callers are gone. Each is sent at once, and repeated until the store answers or the hold expires. Repeating one that
@@ -40,12 +53,11 @@ interface LateEnd {
 export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
-  /** Ends that failed, and ends that were deferred, each in the order in which they are sent. */
-  readonly #failed = new Set<LateEnd>();
-  readonly #deferred = new Set<LateEnd>();
-  readonly #pauses = new BackOff({ initialMs: 100, maxMs: 5000 });
+  readonly #pauses = new BackOff(FAILED_PAUSES);
+  readonly #failed = new LateQueue(() => this.#pauses.next());
+  readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
+  #isFailing = false;
   #sent = 0;
-  #timer: NodeJS.Timeout | undefined;
 
   /** `send` sends an end to its store. */
   constructor(clock: Clock, send: (end: HoldEnd) => TakeResult | Promise<TakeResult>) {
@@ -61,28 +73,19 @@ export class LateEnds {
 
   /** Like {@link add}, but sends the end after those that were deferred before, so slowly that they delay no caller. */
   defer(end: HoldEnd, noted?: Noted): void {
-    const late = this.#lateEndOf(end, noted, this.#deferred.size < MAX_DEFERRED);
-    if (late === undefined) return;
-    this.#deferred.add(late);
-    this.#timer ??= this.#timerOf(PAUSE_MS);
-  }
-
-  get #waiting(): number {
-    return this.#failed.size + this.#deferred.size;
+    const late = this.#lateEndOf(end, noted, this.#deferred.ends.size < MAX_DEFERRED);
+    if (late !== undefined) this.#wait(this.#deferred, late);
   }
 
   /** Returns undefined if there are too many ends. */
   #lateEndOf(end: HoldEnd, noted: Noted | undefined, hasRoom = true): LateEnd | undefined {
-    if (!hasRoom || this.#sent + this.#waiting >= MAX_ENDS) {
+    const waiting = this.#failed.ends.size + this.#deferred.ends.size;
+    if (!hasRoom || this.#sent + waiting >= MAX_ENDS) {
       noted?.(undefined);
       return undefined;
     }
     const lifetimeMillis = end.hold?.lifetimeMillis ?? end.held.rule.hold?.expiresAfterMillis ?? 0;
     return { end, untilMicros: this.#clock.monotonicMicros() + lifetimeMillis * 1000, noted };
-  }
-
-  #timerOf(pauseMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#sendWaiting(), pauseMs).unref();
   }
 
   async #try(late: LateEnd): Promise<void> {
@@ -94,28 +97,44 @@ export class LateEnds {
       return;
     }
     if (result instanceof StorageError) {
-      this.#failed.add(late);
-      this.#timer ??= this.#timerOf(this.#pauses.next());
+      this.#isFailing = true;
+      this.#wait(this.#failed, late);
       return;
     }
-    this.#pauses.reset();
+    if (this.#isFailing) this.#endLongPause();
     late.noted?.(result);
   }
 
-  #sendWaiting(): void {
-    this.#timer = undefined;
-    this.#sendFrom(this.#failed);
-    this.#sendFrom(this.#deferred);
-    if (this.#waiting > 0) this.#timer = this.#timerOf(PAUSE_MS);
+  #wait(queue: LateQueue, late: LateEnd): void {
+    queue.ends.add(late);
+    this.#sendAfterPause(queue);
   }
 
-  #sendFrom(queue: Set<LateEnd>): void {
+  #sendAfterPause(queue: LateQueue): void {
+    if (queue.ends.size === 0) return;
+    queue.timer ??= setTimeout(() => {
+      queue.timer = undefined;
+      this.#sendFrom(queue.ends);
+      this.#sendAfterPause(queue);
+    }, queue.pause()).unref();
+  }
+
+  /** Shortens the pause of the ends that failed, after an end that did not. */
+  #endLongPause(): void {
+    this.#isFailing = false;
+    this.#pauses.reset();
+    clearTimeout(this.#failed.timer);
+    this.#failed.timer = undefined;
+    this.#sendAfterPause(this.#failed);
+  }
+
+  #sendFrom(ends: Set<LateEnd>): void {
     const nowMicros = this.#clock.monotonicMicros();
     let work = 0;
-    for (const late of queue) {
+    for (const late of ends) {
       const isExpired = late.untilMicros <= nowMicros;
       if (!isExpired && work >= MAX_WORK_AFTER_PAUSE) break;
-      queue.delete(late);
+      ends.delete(late);
       if (isExpired) late.noted?.(undefined);
       else {
         work += workOf(late.end);

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { LateEnds } from '../../../../src/service/holds/late-ends.js';
@@ -90,6 +90,28 @@ test('keeps a bounded number of ends', () => {
   const lost: unknown[] = [];
   for (let i = 0; i < 10_002; i++) late.add(endOf('a'), (result) => lost.push(result));
   expect(lost).toHaveLength(2);
+});
+
+test('many ends that fail are repeated after growing pauses', async () => {
+  jest.useFakeTimers();
+  try {
+    let calls = 0;
+    let answer: TakeResult = FAILED;
+    const late = new LateEnds(new FakeClock(), () => {
+      calls++;
+      return answer;
+    });
+    let answered = 0;
+    for (let i = 0; i < 1000; i++) late.add(endOf('a'), () => answered++);
+    // After 100, 300, 700 and 1,500 ms.
+    await jest.advanceTimersByTimeAsync(3000);
+    expect(calls).toBe(1000 + 4 * 256);
+    answer = ANSWERED;
+    await jest.advanceTimersByTimeAsync(2000);
+    expect(answered).toBe(1000);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test('deferred ends leave room for others, and are sent while many others fail', async () => {
