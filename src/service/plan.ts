@@ -81,9 +81,9 @@ export class Decision {
     this.ends = ends;
   }
 
-  /** Whether the descriptor ends holds and meets no limits. */
+  /** Whether the descriptor ends holds and meets no limits, blocks or exemptions. */
   get onlyEnds(): boolean {
-    return this.ends !== undefined && this.takes.length === 0;
+    return this.ends !== undefined && this.takes.length === 0 && this.control === undefined;
   }
 }
 
@@ -179,7 +179,8 @@ export class RequestContext {
   }
 }
 
-function takeOfRule(
+/** Returns the take of the rule at `index` of a match. */
+export function takeOfRule(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,

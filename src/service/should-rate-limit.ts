@@ -127,7 +127,7 @@ export class ShouldRateLimit {
     const planned = plan(context, steps);
     this.#inlineSteps.spend(stepsSpent(steps));
     if (planned instanceof SlicedPlan) return this.#planInSlices(planned);
-    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    if (planned instanceof BadRequest) return this.#refusePlanned(context, planned);
     return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
@@ -163,6 +163,11 @@ export class ShouldRateLimit {
     return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 
+  #refusePlanned(context: RequestContext, { message }: BadRequest): Refusal {
+    this.#holds.settlePlanned(context);
+    return this.#refuse(new Refusal('bad_request', message));
+  }
+
   #contextOf(
     request: RateLimitRequest,
     policy: DomainPolicy,
@@ -182,6 +187,7 @@ export class ShouldRateLimit {
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
+      this.#holds.settlePlanned(context);
       return this.#answerAbandoned(planned, request.domain, () => hasOverride(request), context, request);
     }
     return this.#takePlanned({ slicedPlan, planned }, deadline);
@@ -226,10 +232,13 @@ export class ShouldRateLimit {
   #takePlanned({ slicedPlan, planned }: Prepared, deadline: CallerDeadline): Reply | Promise<Reply> {
     const { clock } = this.#options;
     const { context, exceededKeyOfAllowed } = slicedPlan;
-    if (planned instanceof Throttled) return this.#undecided.throttled(context, planned);
+    if (planned instanceof Throttled) {
+      this.#holds.settlePlanned(context);
+      return this.#undecided.throttled(context, planned);
+    }
     if (exceededKeyOfAllowed !== undefined)
       this.#observation.matchExceeded(context.policy.domain, exceededKeyOfAllowed, false);
-    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    if (planned instanceof BadRequest) return this.#refusePlanned(context, planned);
     context.wallMicros = clock.wallMicros();
     return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), deadline));
   }

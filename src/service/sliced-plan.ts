@@ -5,7 +5,7 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
-import { settlementDecision } from './holds/settlement-decision.js';
+import { planEnds, settlementDecision } from './holds/settlement-decision.js';
 import { applyReplacesAndQuotas, Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
@@ -195,22 +195,18 @@ function decisionOf(
   work: MatchWork,
 ): Decision | undefined {
   if (control === EXCEEDED) return undefined;
-  if (control !== undefined) {
-    context.blocked ||= control.kind === 'block';
-    const overridden = descriptor.limit !== undefined && match.entries.length > 0;
-    return new Decision(match, NO_TAKES, undefined, false, control, overridden);
-  }
-  if (context.blocked) return new Decision(match, NO_TAKES, undefined, false);
+  context.blocked ||= control?.kind === 'block';
+  if (control !== undefined || context.blocked) return planEnds(context, descriptor, match, control);
   return match.exceeded === undefined ? planDescriptor(context, descriptor, match, work) : undefined;
 }
 
 function finishPlan(context: RequestContext): RequestContext {
+  applyReplacesAndQuotas(context);
   if (context.blocked) dropTakes(context.decisions);
-  else applyReplacesAndQuotas(context);
   return context;
 }
 
-/** Removes all takes of a request that a block denies, so that the request neither asks the store nor takes tokens. */
+/** Removes all takes of a request that a block denies, but not the ends of earlier requests. */
 function dropTakes(decisions: readonly Decision[]): void {
   for (const decision of decisions) {
     decision.takes = NO_TAKES;
@@ -221,7 +217,10 @@ function dropTakes(decisions: readonly Decision[]): void {
 /** Returns false if the request matches too many limits. */
 function addDecision(context: RequestContext, decision: Decision): boolean {
   context.limits += decision.takes.length + decision.oldestEnds.length;
-  if (context.limits > context.options.maxLimits && !context.blocked) return false;
+  if (context.limits > context.options.maxLimits) {
+    if (!context.blocked) return false;
+    decision.oldestEnds = NO_TAKES;
+  }
   context.decisions.push(decision);
   return true;
 }

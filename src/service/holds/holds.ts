@@ -13,7 +13,7 @@ import type { Rule } from '../../policy/rule.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { askStore } from '../ask-store.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
-import type { PlannedTake, RequestContext } from '../plan.js';
+import { applyReplacesAndQuotas, type PlannedTake, type RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import type { TurnQueue } from '../turn-queue.js';
 import { digestOf, heldRule, heldRuleOf } from './held-rules.js';
@@ -110,6 +110,13 @@ export class Holds {
       }
     }
     return running.length === 0 ? undefined : Promise.all(running);
+  }
+
+  /** Settles the ends of requests that a call reports, as far as it is planned, if no limits decide the call. */
+  settlePlanned(context: RequestContext): void {
+    if (!context.policy.hasHolds) return;
+    applyReplacesAndQuotas(context);
+    void this.settleOldest(context);
   }
 
   /**

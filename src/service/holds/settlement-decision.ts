@@ -1,6 +1,8 @@
 import type { Descriptor } from '../../codec/messages.js';
+import type { LiveControl } from '../../limiter/control.js';
 import type { Match } from '../../policy/policy.js';
-import { Decision, NO_TAKES, type RequestContext } from '../plan.js';
+import { Decision, NO_TAKES, type RequestContext, takeOfRule } from '../plan.js';
+import { separateEnds } from './oldest-ends.js';
 
 const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
   rules: [],
@@ -28,4 +30,21 @@ export function settlementDecision(
   const shown = entries.map((one) => (one.key === entry ? { key: entry, value: '[hold token]' } : one));
   const match = { ...NO_MATCH, phase, onStoreFailure, entries: shown };
   return new Decision(match, NO_TAKES, undefined, false, undefined, false, ends);
+}
+
+/** Plans a descriptor whose limits do not apply. It still ends the holds of rules with `pair: oldest`. */
+export function planEnds(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  control: LiveControl | undefined,
+): Decision {
+  const overridden = descriptor.limit !== undefined && match.entries.length > 0;
+  const decision = new Decision(match, NO_TAKES, undefined, false, control, overridden);
+  if (!context.policy.hasHolds || overridden) return decision;
+  decision.takes = match.rules.flatMap(({ hold }, index) =>
+    hold?.pair === 'oldest' ? [takeOfRule(context, descriptor, match, index)] : [],
+  );
+  separateEnds(decision).takes = NO_TAKES;
+  return decision;
 }

@@ -1,5 +1,5 @@
-/* Tokens in calls that are refused, or whose limits are not decided. */
-import { expect, test } from '@jest/globals';
+/* Ends of requests in calls that are refused, or whose limits are not decided. */
+import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import { BrokenInvariant } from '../../../../src/invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
@@ -11,6 +11,7 @@ import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
+import { control } from '../../../support/policy/controls.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
@@ -100,6 +101,59 @@ test('the rest of a long token expires if the queue is full', async () => {
   const tokens = decider.observer.told.filter((line) => line.endsWith(' token'));
   expect(new Set(tokens)).toEqual(new Set(['d unknown token', 'd malformed token']));
   expect(tokens).toHaveLength(128);
+});
+
+describe('a call with an end of a rule with pair: oldest', () => {
+  const OLDEST = `${POLICY}  - key: oldest
+    rate_limit: { unit: day, requests_per_unit: 100, hold: { amount: 40, pair: oldest } }
+`;
+  const oldest = (hits: number): Descriptor => descriptor(['oldest=acme'], { hitsAddend: hits });
+  const holds = (decider: Decider): number => (decider.options.store as MemoryStore).holdCount;
+  const started = (options?: DeciderOptions): Decider => {
+    const decider = new Decider(OLDEST, options);
+    decider.answer([oldest(0)]);
+    expect(holds(decider)).toBe(1);
+    return decider;
+  };
+
+  test.each([
+    ['blocked', 'block', 'oldest=acme'],
+    ['blocked because of another descriptor', 'block', 'other=x'],
+    ['exempt', 'allow', 'oldest=acme'],
+  ] as const)('settles the hold if it is %s', (_case, kind, entry) => {
+    for (const order of [0, 1]) {
+      const decider = started();
+      const set = [control(kind, [entry])];
+      decider.controls.apply({ isReset: false, set, ended: [], granted: [] });
+      const descriptors = [oldest(10), descriptor(['other=x'])];
+      const answer = decider.answer(order === 0 ? descriptors : descriptors.reverse());
+      expect(answer.overallCode).toBe(kind === 'block' ? CODE.OVER_LIMIT : CODE.OK);
+      expect(decider.observer.told).toContain(`d controlled ${kind}`);
+      expect(holds(decider)).toBe(0);
+    }
+  });
+
+  test('settles the hold if it has too many limits', () => {
+    const decider = started({ maxLimits: 1 });
+    expect(decider.ask([oldest(10), acme])).toBeInstanceOf(Refusal);
+    expect(holds(decider)).toBe(0);
+  });
+
+  test('settles the hold if another descriptor exceeds the work budget', async () => {
+    const decider = started();
+    const costly = descriptor([`path=${'ac'.repeat(20_000)}`]);
+    decider.reload(`${OLDEST}  - key: path
+    value_regex: '.*a.{400}b'
+    rate_limit: { unit: hour, requests_per_unit: 100 }
+`);
+    const answer = await decider.service.decide({
+      domain: 'd',
+      descriptors: [oldest(10), costly],
+      hitsAddend: 0,
+    });
+    expect(answer).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+    expect(holds(decider)).toBe(0);
+  });
 });
 
 /** A store that fails as told, before or after it has taken. */
