@@ -10,7 +10,7 @@ const INTEGERS_PER_ITEM = 3;
 /** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
 const INTEGERS_OF_OLDEST = 3;
 /** Cost of each further slot of a hold, relative to one bucket. Redis adds or removes each slot separately. */
-const SLOT_LOAD = 1 / 4;
+const SLOT_LOAD = 1 / 2;
 /** Stands for the id of a hold that the script finds. */
 const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 /** Reused, because groups are evaluated one after the other. */
