@@ -207,7 +207,11 @@ export function takeOfRule(
     refund: descriptor.isNegativeHits,
     holds:
       hold !== undefined && (starts || hold.pair === 'token')
-        ? { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis }
+        ? {
+            id: newHoldId(),
+            lifetimeMillis: hold.expiresAfterMillis,
+            freesUnknown: hold.unknown === 'free',
+          }
         : undefined,
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,

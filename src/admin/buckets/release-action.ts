@@ -186,7 +186,13 @@ async function settle(
   domain: string,
 ): Promise<Released> {
   const { key, tagLength } = take;
-  const place = { key, tagLength, rule: digestOf(rule), isLocal: false, freesUnknown: true };
+  const place = {
+    key,
+    tagLength,
+    rule: digestOf(rule),
+    isLocal: false,
+    freesUnknown: rule.hold?.unknown === 'free',
+  };
   let count = 0;
   const ends = settlements.map((settlement) => holdEnd(heldRule(rule), { ...settlement, ...place }, 0));
   for (const part of partsOf(ends)) {

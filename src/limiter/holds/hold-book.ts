@@ -2,7 +2,7 @@ import type { StorageError, TakeItem } from '../bucket-store.js';
 import type { HoldId, Settlement } from './hold.js';
 
 /** The bucket whose holds are listed. */
-export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate'>;
+export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate' | 'holds'>;
 
 /** A hold that exists. */
 export interface StoredHold {

@@ -19,6 +19,11 @@ export interface HoldOrder {
   readonly id: HoldId;
   /** Time after which the hold expires, in milliseconds, from 1 to 2^32-1. */
   readonly lifetimeMillis: number;
+  /**
+   * Whether a reservation that expires gives its hits back, as if it was settled with a use of 0 at that time. Stores
+   * keep such holds in a separate set, so that a reload does not change this for existing holds.
+   */
+  readonly freesUnknown?: boolean;
 }
 
 /**
@@ -59,6 +64,13 @@ interface HoldingTake {
   readonly holds?: HoldOrder | undefined;
 }
 
+/** The properties of an item that decide whether its holds free their hits. */
+interface FreeingItem {
+  readonly rate: { readonly kind: string };
+  readonly holds?: HoldOrder | undefined;
+  readonly settles?: SettledHold | undefined;
+}
+
 /**
  * Returns the hold that a take places if its request is allowed. A peek places none, nor does a take of too many slots.
  */
@@ -76,6 +88,13 @@ export function heldCount(item: HoldingTake & { readonly settles?: SettledHold |
   if (settles === undefined && placeableHold(item) === undefined) return 0;
   if (settles === 'oldest' || rate.kind !== 'concurrency') return 1;
   return Math.min(settles?.amount ?? hits, MAX_SLOTS_PER_ITEM);
+}
+
+/** Returns whether the holds of an item give their hits back when they expire. */
+export function freesExpired({ rate, holds, settles }: FreeingItem): boolean {
+  const hold = settles ?? holds;
+  if (hold === undefined || hold === 'oldest' || rate.kind === 'concurrency') return false;
+  return hold.freesUnknown === true;
 }
 
 /** Returns whether a take has more slots of a limit on concurrent requests than {@link MAX_SLOTS_PER_ITEM}. */

@@ -327,9 +327,8 @@ function tokenHold(
   isLocal: boolean,
 ): TokenHold | undefined {
   if (holds === undefined || rule === undefined) return undefined;
-  const { id, lifetimeMillis } = holds;
+  const { id, lifetimeMillis, freesUnknown = false } = holds;
   const fullMicros = outcome?.fullMicros ?? 0;
-  const freesUnknown = rule.hold?.unknown === 'free';
   return {
     key,
     tagLength,

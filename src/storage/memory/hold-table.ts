@@ -1,4 +1,5 @@
 import { expectState } from '../../invariant.js';
+import type { TakeItem } from '../../limiter/bucket-store.js';
 import {
   type HeldHits,
   type HoldOrder,
@@ -24,17 +25,32 @@ const SET_BYTES = 288;
 /** Maximum number of expired holds that one turn removes, which takes about 1 ms. */
 const MAX_EXPIRED_PER_TURN = 1000;
 
+/** A bucket that gets the hits of its expired holds back, with the rate of the latest hold. */
+export type FreedBucket = Pick<TakeItem, 'key' | 'rate'>;
+
+/** A hold that has expired, and the bucket that gets its hits back. */
+interface ExpiredHold {
+  readonly bucket: FreedBucket;
+  readonly hold: OldestHold;
+  readonly endMicros: number;
+}
+
+/** Gives the hits of a hold back to its bucket. The hold ended `sinceMicros` ago. */
+type OnExpired = (bucket: FreedBucket, hold: OldestHold, sinceMicros: number) => void;
+
 /** The holds of one bucket. */
 interface HoldSet {
   readonly key: string;
   /** Index in the list of sets, which the holds of the set contain. */
   readonly number: number;
   count: number;
+  /** Undefined if expired holds keep their hits. */
+  bucket: FreedBucket | undefined;
   /** One queue for each lifetime. There are several only after the policy has changed the lifetime. */
   readonly queues: HoldQueue[];
 }
 
-/** The hold of a bucket that expires first. */
+/** A hold of a bucket, and when it was taken. */
 export interface OldestHold extends HeldHits {
   /** When it was taken, on the clock of its rate. */
   readonly takenMicros: number;
@@ -50,6 +66,7 @@ export interface OldestHold extends HeldHits {
 export class HoldTable {
   readonly #maxBytes: number;
   readonly #monotonicMicros: () => number;
+  readonly #onExpired: OnExpired;
   readonly #records = new HoldRecords();
   readonly #index = new KeyIndex<HoldId>(this.#records);
   readonly #heap = new ExpiryHeap(this.#records);
@@ -63,9 +80,10 @@ export class HoldTable {
   #setBytes = 0;
   #isExpiring = false;
 
-  constructor(maxBytes: number, monotonicMicros: () => number) {
+  constructor(maxBytes: number, monotonicMicros: () => number, onExpired: OnExpired = () => {}) {
     this.#maxBytes = maxBytes;
     this.#monotonicMicros = monotonicMicros;
+    this.#onExpired = onExpired;
   }
 
   get size(): number {
@@ -77,17 +95,32 @@ export class HoldTable {
     return this.#setBytes + HOLD_BYTES * this.size;
   }
 
-  /** Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} in each turn of the event loop. */
-  expire(nowMicros: number): void {
-    if (this.#isExpiring) return;
-    for (let removed = 0; removed < MAX_EXPIRED_PER_TURN; removed++) {
-      if (this.#heap.size === 0 || this.#heap.topKey() > nowMicros) return;
-      this.#drop(this.#heap.top());
+  /**
+   * Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} in each turn of the event loop. `isLate`:
+   * other takes may have been decided since they expired.
+   */
+  expire(nowMicros: number, isLate = false): void {
+    if (this.#isExpiring || this.#heap.size === 0 || this.#heap.topKey() > nowMicros) return;
+    const freed: ExpiredHold[] = [];
+    let removed = 0;
+    for (; removed < MAX_EXPIRED_PER_TURN; removed++) {
+      const endMicros = this.#heap.size === 0 ? Infinity : this.#heap.topKey();
+      if (endMicros > nowMicros) break;
+      const slot = this.#heap.top();
+      const { bucket } = this.#setOf(slot);
+      if (bucket !== undefined) freed.push({ bucket, hold: this.#holdAt(slot), endMicros });
+      this.#drop(slot);
     }
+    const isPart = removed === MAX_EXPIRED_PER_TURN;
+    for (const { bucket, hold, endMicros } of freed) {
+      // If others are left, takes may be decided before they are removed. Then each hold ends now.
+      this.#onExpired(bucket, hold, isLate || isPart ? 0 : nowMicros - endMicros);
+    }
+    if (!isPart) return;
     this.#isExpiring = true;
     setImmediate(() => {
       this.#isExpiring = false;
-      this.expire(this.#monotonicMicros());
+      this.expire(this.#monotonicMicros(), true);
     });
   }
 
@@ -135,6 +168,13 @@ export class HoldTable {
     }
   }
 
+  /** Gives the hits of the holds of a set back to a bucket when they expire. */
+  refundTo(key: string, bucket: FreedBucket): void {
+    const set = this.#find(key);
+    if (set !== undefined && set.bucket?.rate !== bucket.rate)
+      set.bucket = { key: bucket.key, rate: bucket.rate };
+  }
+
   /** Returns when a hold was taken; -1 if there is no hold with all values of `settles`. */
   takenMicrosOf(key: string, settles: Settlement, nowMicros = this.#monotonicMicros()): number {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
@@ -146,9 +186,7 @@ export class HoldTable {
   /** Returns when the oldest hold of a bucket was taken, and its hits. Undefined if the bucket has no holds. */
   oldestOf(key: string, nowMicros = this.#monotonicMicros()): OldestHold | undefined {
     const slot = this.#oldestSlot(key, nowMicros);
-    if (slot < 0) return undefined;
-    const amount = this.#records.amountOf(slot);
-    return { takenMicros: this.#takenMicrosAt(slot), amount, fullMicros: this.#records.fullMicrosOf(slot) };
+    return slot < 0 ? undefined : this.#holdAt(slot);
   }
 
   /** Removes the oldest hold of a bucket. */
@@ -215,7 +253,7 @@ export class HoldTable {
 
   #createSet(key: string): HoldSet {
     const number = this.#freeNumbers.pop() ?? this.#setsByNumber.length;
-    const set: HoldSet = { key, number, count: 0, queues: [] };
+    const set: HoldSet = { key, number, count: 0, bucket: undefined, queues: [] };
     this.#setsByNumber[number] = set;
     this.#sets.set(key, set);
     this.#lastKey = key;
@@ -236,6 +274,11 @@ export class HoldTable {
     const queue = new HoldQueue(this.#records, lifetimeMillis);
     queues.push(queue);
     return queue;
+  }
+
+  #holdAt(slot: Slot): OldestHold {
+    const amount = this.#records.amountOf(slot);
+    return { takenMicros: this.#takenMicrosAt(slot), amount, fullMicros: this.#records.fullMicrosOf(slot) };
   }
 
   #takenMicrosAt(slot: Slot): number {

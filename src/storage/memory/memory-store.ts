@@ -1,12 +1,13 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { placeableHold, type SettledHold, type Settlement } from '../../limiter/holds/hold.js';
+import { freesExpired, placeableHold, type SettledHold, type Settlement } from '../../limiter/holds/hold.js';
 import type { HeldBucket, HoldBook, ListedHolds } from '../../limiter/holds/hold-book.js';
+import { settlementOf } from '../../limiter/holds/settlement.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
-import { HoldTable } from './hold-table.js';
+import { type FreedBucket, HoldTable, type OldestHold } from './hold-table.js';
 import type { Slot } from './record-arena.js';
 
 /** Settings of {@link MemoryStore}. */
@@ -51,13 +52,18 @@ export class MemoryStore implements BucketStore, HoldBook {
   /** For large requests, the buckets without a slot, by key. */
   private readonly seenNew = new Map<string, RunningBucket>();
   private readonly findings: TakeSnapshot[] = [];
+  private readonly givenBack = new RunningBucket();
 
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
     this.countDeniedHits = options.countDeniedHits;
     this.onHoldRefused = options.onHoldRefused;
     const { clock, maxBuckets, maxBytes } = options;
-    const holds = new HoldTable(maxBytes * HOLDS_SHARE, () => clock.monotonicMicros());
+    const holds = new HoldTable(
+      maxBytes * HOLDS_SHARE,
+      () => clock.monotonicMicros(),
+      (bucket, hold, sinceMicros) => this.giveBack(bucket, hold, sinceMicros),
+    );
     this.holds = holds;
     this.table = new BucketTable({ clock, maxBuckets, maxBytes, otherBytes: () => holds.bytes });
   }
@@ -89,10 +95,11 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   /** Returns the time at which the hold of a settlement was taken, on the clock of its rate, or -1 without a hold. */
-  takenMicrosOf({ key, settles }: TakeItem): number {
+  takenMicrosOf(item: TakeItem): number {
+    const { key, settles } = item;
     if (settles === undefined) return -1;
     if (settles === 'oldest') return this.holds.oldestOf(key)?.takenMicros ?? -1;
-    return this.holds.takenMicrosOf(key, settles);
+    return this.holds.takenMicrosOf(holdsKey(item), settles);
   }
 
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
@@ -112,11 +119,11 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds> {
-    return this.holds.list(bucket, most);
+    return this.holds.list({ ...bucket, key: holdsKey(bucket) }, most);
   }
 
-  async hasHold({ key }: HeldBucket, hold: Settlement): Promise<boolean> {
-    return this.holds.takenMicrosOf(key, hold) >= 0;
+  async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean> {
+    return this.holds.takenMicrosOf(holdsKey(bucket), hold) >= 0;
   }
 
   async close(): Promise<void> {}
@@ -137,7 +144,9 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   /** Returns the bytes for the hold of an item; -1 if it does not fit in addition to `reserved` bytes. */
-  private bytesForHold({ key, rate, hits }: TakeItem, reserved: number): number {
+  private bytesForHold(item: TakeItem, reserved: number): number {
+    const { rate, hits } = item;
+    const key = holdsKey(item);
     const slots = slotsOf(rate, hits);
     if (this.holds.hasRoomFor(key, slots, reserved)) return this.holds.bytesOf(key, slots);
     this.refusedHolds++;
@@ -145,19 +154,34 @@ export class MemoryStore implements BucketStore, HoldBook {
     return -1;
   }
 
-  private keepHold(
-    { key, rate, hits, holds, settles }: TakeItem,
-    outcome: TakeOutcome,
-    nowMicros: number,
-    tokenMicros: number,
-  ): void {
+  private keepHold(item: TakeItem, outcome: TakeOutcome, nowMicros: number, tokenMicros: number): void {
+    const { key, rate, hits, holds, settles } = item;
     if (outcome.hold === 'placed' && holds !== undefined) {
+      const set = holdsKey(item);
       const slots = slotsOf(rate, hits);
-      this.holds.add(key, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots, tokenMicros);
+      this.holds.add(set, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots, tokenMicros);
+      if (set !== key) this.holds.refundTo(set, item);
     }
     if (outcome.hold !== 'settled' || settles === undefined) return;
     if (settles === 'oldest') this.holds.settleOldest(key, tokenMicros);
     else this.holds.settle(settles, slotsOf(rate, settles.amount));
+  }
+
+  /** Settles a hold with a use of 0 at the time at which it expired. `sinceMicros` have passed since. */
+  private giveBack({ key, rate }: FreedBucket, hold: OldestHold, sinceMicros: number): void {
+    const bucket = this.givenBack;
+    const slot = this.table.read(key, bucket, 0);
+    if (slot < 0) return;
+    const tokenMicros = this.clock.monotonicMicros();
+    const windowMicros = rate.byWallClock ? this.clock.wallMicros() : 0;
+    const { amount, fullMicros, takenMicros } = hold;
+    // The bucket keeps all tokens that have refilled since then.
+    const held = { amount, fullMicros: fullMicros + sinceMicros };
+    const refund = settlementOf({ rate, hits: amount, refund: true }, held, takenMicros);
+    rate.take(bucket, refund, rate.nowOf(tokenMicros, windowMicros), this.countDeniedHits);
+    if (!bucket.dirty) return;
+    rate.toStoredForm(bucket, windowMicros);
+    this.table.write(key, bucket, 0, tokenMicros, slot);
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
@@ -181,7 +205,7 @@ export class MemoryStore implements BucketStore, HoldBook {
       } else slots[i] = -1;
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
-      if (settles !== undefined) this.findHold(key, settles, tokenMicros, finding);
+      if (settles !== undefined) this.findHold(holdsKey(item), settles, tokenMicros, finding);
       if (placeableHold(item) === undefined) continue;
       const bytes = this.bytesForHold(item, reserved);
       finding.holdFits = bytes >= 0;
@@ -218,6 +242,11 @@ export class MemoryStore implements BucketStore, HoldBook {
     for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
     return undefined;
   }
+}
+
+/** Returns the name of the set of an item's holds. Holds that free their hits have a separate set. */
+function holdsKey(item: HeldBucket & Pick<TakeItem, 'settles'>): string {
+  return freesExpired(item) ? `${item.key}%freed` : item.key;
 }
 
 /** Returns the number of holds that are stored for a hold of `hits`. */

@@ -1,5 +1,5 @@
 import { StorageError } from '../../limiter/bucket-store.js';
-import type { Settlement } from '../../limiter/holds/hold.js';
+import { freesExpired, type Settlement } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
   type HoldBook,
@@ -49,7 +49,7 @@ export class RedisHoldBook implements HoldBook {
 
   #run(bucket: HeldBucket, args: string[], textBytes: number): Promise<string | StorageError> {
     const { key, tagLength, rate } = bucket;
-    const set = rate.kind === 'concurrency' ? key : holdsKey(key);
+    const set = rate.kind === 'concurrency' ? key : holdsKey(key, freesExpired(bucket));
     return this.#redisOf(bucket).runScript({
       script: this.#script,
       key: redisKey({ key: set, tagLength }, this.#keyPrefix),

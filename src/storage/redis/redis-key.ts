@@ -24,9 +24,12 @@ export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): s
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-/** Returns the name of the reservations of a bucket, in the slot of the bucket. No bucket has such a name. */
-export function holdsKey(key: string): string {
-  return `${key}%reserved`;
+/**
+ * Returns the name of the reservations of a bucket, in the slot of the bucket. No bucket has such a name. `frees`:
+ * those that give their hits back when they expire.
+ */
+export function holdsKey(key: string, frees = false): string {
+  return `${key}${frees ? '%freed' : '%reserved'}`;
 }
 
 /** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 20 MB. */

@@ -1,5 +1,6 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import { freesExpired } from '../../limiter/holds/hold.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
@@ -332,7 +333,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Returns the set of holds of a bucket. The bucket of a limit on concurrent requests is such a set. */
   private holdSlotOf(item: TakeItem): BucketSlot {
     const { key, tagLength, rate } = item;
-    return this.slotOf(rate.kind === 'concurrency' ? item : { key: holdsKey(key), tagLength, rate });
+    if (rate.kind === 'concurrency') return this.slotOf(item);
+    return this.slotOf({ key: holdsKey(key, freesExpired(item)), tagLength, rate });
   }
 
   private slotOf(item: Pick<TakeItem, 'key' | 'tagLength' | 'rate'>): BucketSlot {

@@ -1,6 +1,12 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { HOLD_ID_DIGITS, type HoldId, heldCount, placeableHold } from '../../limiter/holds/hold.js';
+import {
+  freesExpired,
+  HOLD_ID_DIGITS,
+  type HoldId,
+  heldCount,
+  placeableHold,
+} from '../../limiter/holds/hold.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { encodeNumber, haveEqualHolds } from './take-script.js';
 
@@ -155,9 +161,12 @@ function loadFound(bucket: RunningBucket, values: readonly number[], at: number,
   bucket.load(unit, whole, part);
 }
 
-/** Returns the id of the hold that an item places or settles; undefined if it has no hold. */
+/**
+ * Returns the id of the hold that an item places or settles; undefined if it has no hold. A peek also names the set of
+ * its rule if the script must first free expired holds of this set.
+ */
 export function holdIdOf(item: TakeItem): HoldId | undefined {
-  const hold = item.settles ?? placeableHold(item);
+  const hold = item.settles ?? (freesExpired(item) ? item.holds : placeableHold(item));
   return hold === 'oldest' ? NO_HOLD_ID : hold?.id;
 }
 

@@ -1,7 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
-import { placeableHold } from '../../limiter/holds/hold.js';
+import { freesExpired, placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge, type Rate, type TimedRate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
@@ -19,7 +19,7 @@ export type RunItem = TakeItem & { readonly rate: TimedRate };
 export function mayRun(item: TakeItem): item is RunItem {
   const { rate, hits, refund } = item;
   if (refund || isCharge(rate, hits, refund) || rate.kind === 'concurrency') return false;
-  if (placeableHold(item) !== undefined) return false;
+  if (placeableHold(item) !== undefined || freesExpired(item)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
-import { hasTooManySlots, placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
+import { freesExpired, hasTooManySlots, placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
@@ -69,6 +69,7 @@ const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 const HOLD_FOLLOWS = 40;
 const SETTLEMENT_FOLLOWS = 80;
+const FREED_FOLLOWS = 160;
 
 /** Distinct arguments in a batch. They are those of the first item that has them. */
 interface TakeArguments {
@@ -144,7 +145,8 @@ export class TakeArgumentTable {
       (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) +
       (calendar === undefined ? 0 : CALENDAR_FOLLOWS) +
       (holds === undefined && settles !== 'oldest' ? 0 : HOLD_FOLLOWS) +
-      (settles === undefined || settles === 'oldest' ? 0 : SETTLEMENT_FOLLOWS);
+      (settles === undefined || settles === 'oldest' ? 0 : SETTLEMENT_FOLLOWS) +
+      (freesExpired(item) ? FREED_FOLLOWS : 0);
     const what = kindOf(item);
     args.push(String(what + following), ENFORCEMENT[enforcement]);
     if (rate.kind === 'concurrency') {
@@ -174,6 +176,11 @@ export class TakeArgumentTable {
       const { lifetimeMillis, amount, fullMicros } = settles;
       args.push(String(lifetimeMillis), String(amount), String(fullMicros));
       args.push(String(settlementOf(item, settles, 0).fullMicros ?? 0));
+    }
+    if (freesExpired(item)) {
+      const isBucket = rate.kind === 'token_bucket';
+      args.push(String(isBucket ? costWhole(rate, 1) : 0), String(isBucket ? costCarry(rate, 1) : 0));
+      args.push(String(maxChargedHits(rate)), String(maxSurplusOf(rate)));
     }
     if (what >= UNDO) args.push(String(maxSurplusOf(rate)));
     if (what === UNDO && settles === undefined) args.push(String(undoMark));
@@ -218,7 +225,11 @@ function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): 
 
 /** Returns whether the holds and settlements of two items are equal, except for their ids. */
 export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
-  return one.holds?.lifetimeMillis === other.holds?.lifetimeMillis && settlesSame(one.settles, other.settles);
+  return (
+    one.holds?.lifetimeMillis === other.holds?.lifetimeMillis &&
+    freesExpired(one) === freesExpired(other) &&
+    settlesSame(one.settles, other.settles)
+  );
 }
 
 /** Returns whether two settlements differ at most in the ids of their holds. */

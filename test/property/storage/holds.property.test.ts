@@ -37,10 +37,16 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
     tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity),
     tokenBucketRate(0xffff_fffe, 0xfff0_fff1, 86_399_999_999, 0xf000_0001, Infinity),
   ],
+  // Rates of holds that give their hits back when they expire.
+  'bucket freed': [tokenBucketRate(100, 10, 1_000_000, 100, Infinity)],
+  'thirds freed': [tokenBucketRate(30, 3, 1_000_000, 10, Infinity)],
+  'slow freed': [tokenBucketRate(50, 1, 10_000_000, 0, Infinity)],
+  'window freed': [windowRate('minute', 100, { allOrNothing: true })],
 };
 /** Factor of the hits of a rate. */
 const FACTORS: Readonly<Record<string, number>> = { huge: 71_582_789 };
 const NAMES = Object.keys(RATES);
+const isFreed = (name: string) => name.endsWith('freed');
 const LIFETIMES_MS = [1, 2000, 30_000, 400_000];
 
 interface AskedItem {
@@ -74,7 +80,7 @@ const step = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('end' as const),
-    name: fc.constantFrom(...NAMES.filter((name) => name !== 'slots')),
+    name: fc.constantFrom(...NAMES.filter((name) => name !== 'slots' && !isFreed(name))),
     used: fc.oneof(fc.integer({ min: 1, max: 120 }), fc.constant(Number.MAX_SAFE_INTEGER)),
     rate: fc.nat(),
   }),
@@ -108,9 +114,10 @@ function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
       refund: false,
       enforcement,
     };
-    return slots === 0
+    const freesUnknown = isFreed(name);
+    return slots === 0 && !freesUnknown
       ? { ...base, hits: 0 }
-      : { ...base, hits: slots, holds: { id: newHoldId(), lifetimeMillis: lifetime } };
+      : { ...base, hits: slots, holds: { id: newHoldId(), lifetimeMillis: lifetime, freesUnknown } };
   });
 }
 

@@ -13,6 +13,8 @@ interface ModelHold {
   readonly fullMicros: number;
   readonly takenMicros: number;
   readonly endMicros: number;
+  /** The take, for a hold that gives its hits back when it expires. */
+  readonly frees: TakeItem | undefined;
 }
 
 /**
@@ -27,6 +29,7 @@ export class HoldModel {
   /** Decides a request, and compares the result with the outcomes of a store. */
   check(items: readonly TakeItem[], found: readonly TakeOutcome[], nowMicros: number): void {
     for (const { key } of items) this.#levels.delete(`${key} slots`);
+    this.#freeExpired(nowMicros);
     const before = new Map(this.#levels);
     const settled = items.map(({ key, settles }) => settles && this.#find(settles, key, nowMicros));
     const limited = items.map((item, i) => this.#apply(item, nowMicros) ?? (found[i] as TakeOutcome).limited);
@@ -37,11 +40,14 @@ export class HoldModel {
     if (denied) this.#levels = before;
     const effects = items.map(({ key, rate, hits, holds, settles }, i) => {
       if (settles !== undefined) return settled[i] === undefined ? 'unknown' : 'settled';
-      if (holds === undefined || denied || (limited[i] && rate.kind !== 'concurrency')) return undefined;
+      if (holds === undefined || hits === 0 || denied || (limited[i] && rate.kind !== 'concurrency'))
+        return undefined;
       const { id, lifetimeMillis } = holds;
       const { fullMicros = 0 } = found[i] as TakeOutcome;
       const endMicros = nowMicros + 1000 * lifetimeMillis;
-      this.#holds.set(id, { id, key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros, endMicros });
+      const frees = holds.freesUnknown === true ? (items[i] as TakeItem) : undefined;
+      const values = { id, key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros };
+      this.#holds.set(id, { ...values, endMicros, frees });
       return 'placed';
     });
     for (const hold of settled) if (hold !== undefined) this.#holds.delete(hold.id);
@@ -54,11 +60,22 @@ export class HoldModel {
     );
   }
 
+  /** Settles the holds that give their hits back with a use of 0, at the time at which each of them has expired. */
+  #freeExpired(nowMicros: number): void {
+    const expired = [...this.#holds.values()].filter((one) => one.frees && one.endMicros <= nowMicros);
+    for (const hold of expired.sort((one, other) => one.endMicros - other.endMicros)) {
+      const { id, hits: amount, lifetimeMillis, fullMicros, endMicros, frees } = hold;
+      const settles = { id, amount, lifetimeMillis, fullMicros, freesUnknown: true };
+      this.#apply({ ...(frees as TakeItem), refund: true, settles }, endMicros, hold);
+      this.#holds.delete(id);
+    }
+  }
+
   /** Applies an item. Returns whether it is limited; undefined if the model does not cover its rate. */
-  #apply(item: TakeItem, nowMicros: number): boolean | undefined {
+  #apply(item: TakeItem, nowMicros: number, expired?: ModelHold): boolean | undefined {
     const { key, rate, settles } = item;
     let { hits, refund } = item;
-    const hold = settles === undefined ? undefined : this.#find(settles, key, nowMicros);
+    const hold = settles === undefined ? undefined : (expired ?? this.#find(settles, key, nowMicros));
     if (rate.kind === 'concurrency') {
       let inFlight = 0;
       for (const one of this.#holds.values())

@@ -157,6 +157,38 @@ local function deny(ks, items)
   end
 end
 
+-- Makes the changes of a request to a bucket final.
+local function keepChanges(k, ask)
+  -- Rounding alone is not stored.
+  if not dirty[k] then return end
+  foldDebt(k, ask)
+  unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
+  changed[k], moved = true, true
+  -- A surplus also restores what a smaller limit had cut off, so the levels end.
+  if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
+end
+
+-- Gives back holds of a set that have expired, as if each was settled with a use of 0 when it expired, before any other take. If not
+-- all of them fit into one call, each is settled now, and the bucket gets less back.
+local function freeExpired(k, h, ask)
+  if freed[h] then return end
+  freed[h] = true
+  local found, late = removeForRefund(h)
+  local refund = ask.freed
+  refund.start, refund.nextEnds = ask.start, ask.nextEnds
+  begin(k)
+  for i = 1, #found, 2 do
+    local held, lifetime, full = reservationOf(found[i])
+    if held then
+      local ends = tonumber(found[i + 1])
+      takenAt[1] = ends - lifetime * 1000
+      correct(refund, held, full + (late and 0 or now - apart - ends))
+      apply(k, refund, 1)
+    end
+  end
+  keepChanges(k, refund)
+end
+
 -- Decides one request. Returns whether it is denied.
 local function decide(ks, items)
   local enforceLimited, quotaItems, quotaLimited = false, 0, 0
@@ -175,17 +207,7 @@ local function decide(ks, items)
   end
   local denied = enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited)
   if denied then deny(ks, items) end
-  for i = 1, #ks do
-    local k = ks[i]
-    -- Rounding alone is not stored.
-    if dirty[k] then
-      foldDebt(k, items[i])
-      unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
-      changed[k], moved = true, true
-      -- A surplus also restores what a smaller limit had cut off, so the levels end.
-      if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
-    end
-  end
+  for i = 1, #ks do keepChanges(ks[i], items[i]) end
   return denied
 end
 
@@ -194,8 +216,12 @@ local function placeHolds(ks, items, sets, id)
   for i = 1, #ks do
     local ask = items[i]
     if sets[i] then
-      if not ask.settles and (ask.unit == 0 or not limitedAt[i]) then
+      if not ask.settles and ask.what ~= 1 and (ask.unit == 0 or not limitedAt[i]) then
         place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i])
+        -- Expired holds are kept until the bucket is full or the window ends.
+        if ask.freed then
+          lastEnds[sets[i]] = max(lastEnds[sets[i]], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit)
+        end
       end
       id = id + 24
     end
@@ -267,6 +293,7 @@ local function group(ks, items, count, sets, id, idLength)
     elseif not unit[k] then
       load(k, ask)
     end
+    if ask.freed then freeExpired(k, sets[i], ask) end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
   end

@@ -1,7 +1,9 @@
 -- Second part of the script, after hold-members.lua. The header of take.lua describes the whole script.
 
--- Maximum number of expired holds that a take removes from a set. A set of 100,000 would take 40 ms.
+-- Maximum number of expired holds that a take removes from a set, or gives back. A set of 100,000 would take 40 ms.
 local MAX_REMOVED = 200
+-- The sets whose expired holds this call has given back, and the number of these holds. Such holds are not removed otherwise.
+local freed, freedCount = {}, 0
 -- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
 local slots = {}
 
@@ -39,7 +41,7 @@ local function place(h, id, unit, held, lifetime, full)
   elseif ends > lastEnds[h] then
     lastEnds[h] = ends
   end
-  if byte(steps, id + 23) == 48 then removeExpired(h) end
+  if byte(steps, id + 23) == 48 and not freed[h] then removeExpired(h) end
   if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
   for slot = 0, unit == 0 and held - 1 or 0 do
     local size = #list
@@ -88,6 +90,26 @@ local function settle(h, id, unit, held, lifetime, full)
     removed = removed + 1
   end
   return taken, removed
+end
+
+-- First member of a set whose expired holds did not all fit into one call, so that others may still be in the set.
+local LATE = 'late'
+
+-- Removes the first expired holds of a set. Returns each member, followed by its score, and whether takes from the bucket may have been
+-- decided, or will be, before other holds of the set that have expired are given back.
+local function removeForRefund(h)
+  local key, most = KEYS[h], max(2, MAX_REMOVED - freedCount)
+  local found = call('ZRANGEBYSCORE', key, '-inf', expiredText, 'WITHSCORES', 'LIMIT', 0, most)
+  local count, late = #found / 2, found[1] == LATE
+  freedCount = freedCount + count
+  if count < most then
+    if count > 0 then call('ZREMRANGEBYRANK', key, 0, count - 1) end
+  else
+    -- The set keeps its expiry time, because it never becomes empty.
+    if not late then call('ZADD', key, 0, LATE) end
+    call('ZREMRANGEBYRANK', key, 1, late and count - 1 or count)
+  end
+  return found, late or count == most
 end
 
 -- Removes the hold of a set that expires first. Returns when it was taken, its hits, and the time at which the bucket would have been full

@@ -9,12 +9,12 @@ if not isPlain then
   local argument = 5
   while argument <= #ARGV do
     local what = tonumber(ARGV[argument])
-    local kind, flags = what % 10, floor(what / 10)
+    local kind, flags, frees = what % 10, floor(what / 10) % 16, what >= 160
     askAt[#askAt + 1] = argument
     hasBuckets = hasBuckets or ARGV[argument + 2] ~= '0'
     isFast = isFast and flags % 4 < 2
     argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 2 or 0)
-      + (kind > 3 and 1 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
+      + (frees and 4 or 0) + (kind > 3 and 1 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
   end
 end
 
@@ -165,7 +165,7 @@ while argument <= #ARGV do
   }
   asks[#asks + 1] = ask
   argument = at + 7
-  local flags = floor(what / 10)
+  local flags = floor(what / 10) % 16
   ask.debt, ask.debtCarry = ask.fill, ask.fillCarry
   if flags % 2 == 1 then
     ask.debt, ask.debtCarry = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
@@ -182,6 +182,14 @@ while argument <= #ARGV do
   if flags >= 8 then
     ask.full, ask.fullAfter = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
     argument = argument + 2
+  end
+  if what >= 160 then
+    ask.hasHold, ask.freed = true, {
+      what = 2, settles = true, owing = ask.owing, unit = ask.unit, fill = ask.fill, fillCarry = ask.fillCarry,
+      debt = ask.debt, debtCarry = ask.debtCarry, lifetime = 0, held = tonumber(ARGV[argument + 2]), over = tonumber(ARGV[argument + 3]),
+      hitCost = tonumber(ARGV[argument]), hitCarry = tonumber(ARGV[argument + 1]),
+    }
+    argument = argument + 4
   end
   ask.over = 0
   if ask.what > 3 then

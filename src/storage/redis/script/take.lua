@@ -22,7 +22,8 @@
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
 --              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus,
 --                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar
---                          follows, plus 40 if a hold follows, plus 80 if a settlement follows.
+--                          follows, plus 40 if a hold follows, plus 80 if a settlement follows. Plus 160 if expired holds of the
+--                          set are first given back (freeExpired); a peek then also names the set and a hold.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
 --                          Limit on concurrent requests: 0.
@@ -39,6 +40,8 @@
 --              hits        its hits
 --              full        time at which the bucket would have been full without the hold; 0 for a window
 --              fullAfter   time at which it would have been full if only the use had been taken; 0 for a window
+--            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), the maximum number of hits
+--                        that change the bucket, and its maximum surplus
 --            over, for `what` 4 to 6: the maximum surplus, in whole microseconds, or in hits of a window
 --            mark, for `what` 4 without a settlement: TakeOutcome.undoMark
 --            calendar, 5 numbers: the boundaries of four successive windows; the second window contains the caller's estimated time
