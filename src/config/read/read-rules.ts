@@ -202,7 +202,19 @@ function readList(
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
+  checkEnds(reader, rules);
   return rules;
+}
+
+/** Checks that the ends of requests free all slots that their starts took. Ends with `pair: oldest` have no token. */
+function checkEnds(reader: FieldReader, rules: readonly RuleSpec[]): void {
+  if (!rules.some(({ rate }) => rate?.kind === 'concurrency')) return;
+  if (!rules.some(({ hold }) => hold?.pair === 'oldest')) return;
+  reader.error(
+    'rate_limits',
+    'pair: oldest cannot be combined with "concurrency" in one list, because its ends free no slots; remove one of ' +
+      'the two limits, or remove "pair"',
+  );
 }
 
 /**

@@ -18,6 +18,8 @@ const DEFAULT_HOLD_MILLIS = 600_000;
 
 /** Default `quantile` of `learned`. */
 const DEFAULT_QUANTILE = 0.9;
+/** Maximum `quantile`. For larger ones, weir remembers too few buckets to keep one of them from deciding for all. */
+const MAX_QUANTILE = 0.99;
 
 /** Keys of `hold` that each define the estimate. */
 const ESTIMATES = ['amount', 'from', 'learned'] as const;
@@ -164,8 +166,11 @@ function readQuantile(learned: FieldReader): number | undefined {
   const key = 'quantile';
   if (learned.field(key) === undefined) return DEFAULT_QUANTILE;
   const quantile = learned.number(key, 0, 1, 'such as 0.9');
-  if (quantile !== 0 && quantile !== 1) return quantile;
-  learned.error(key, `"quantile" is ${quantile}; write a number between 0 and 1, such as 0.9`);
+  if (quantile === undefined || (quantile > 0 && quantile <= MAX_QUANTILE)) return quantile;
+  learned.error(
+    key,
+    `"quantile" is ${quantile}; write a number above 0, and at most ${MAX_QUANTILE}, such as 0.9`,
+  );
   return undefined;
 }
 

@@ -166,9 +166,9 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       'hold.learned.max: "max" is 101, but the limit never allows more than 100 hits, so it would deny every ' +
         'request; lower "max" to at most 100, or raise the limit',
     ],
-    ...[0, 1].map((quantile): [string, string] => [
+    ...[0, 0.991, 1].map((quantile): [string, string] => [
       `${BUCKET}, hold: { learned: { quantile: ${quantile}, start: 1 } }`,
-      `hold.learned.quantile: "quantile" is ${quantile}; write a number between 0 and 1, such as 0.9`,
+      `hold.learned.quantile: "quantile" is ${quantile}; write a number above 0, and at most 0.99, such as 0.9`,
     ]),
     [
       `${BUCKET}, hold: { learned: { quantile: 90, start: 1 } }`,
@@ -280,6 +280,19 @@ test.each(['concurrency', 'hold'])('%s belongs in "rate_limit"', (key) => {
   expect(problems.errors.map(({ message }) => message)).toEqual([
     `unknown key "${key}"; it belongs in "rate_limit"`,
   ]);
+});
+
+test('a list cannot contain concurrency next to pair: oldest', () => {
+  const oldest = `{ ${WINDOW}, hold: { amount: 5, pair: oldest } }`;
+  const slots = '{ name: parallel, concurrency: { max: 4 } }';
+  const messages = (limits: string): readonly string[] =>
+    parse(inFile(`rate_limits: [${limits}]`)).problems.errors.map(formatProblem);
+  expect(messages(`${slots}, ${oldest}`)).toEqual([
+    expect.stringMatching(
+      /^policy\.yaml:\d+:\d+: descriptors\[0\]\.rate_limits: pair: oldest cannot be combined with "concurrency" /,
+    ),
+  ]);
+  expect(messages(`${slots}, ${oldest.replace(', pair: oldest', '')}`)).toEqual([]);
 });
 
 test('an empty hold is ignored with a warning', () => {
