@@ -24,7 +24,8 @@ export interface TakeOutcome {
   readonly undoMark?: number | undefined;
   /**
    * The used amount, for metrics: hits counted in the window after this item was applied, including those above the
-   * limit, or the tokens missing from a bucket. {@link remaining} alone does not determine it.
+   * limit, or the tokens missing from a bucket. {@link remaining} alone does not determine it. For a settlement of
+   * slots, both are 0, because a store need not count the slots in use for it.
    */
   readonly used: number;
   /** Hits of a charge beyond `max_debt`, which are forgiven. */

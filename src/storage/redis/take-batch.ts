@@ -6,9 +6,9 @@ import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import { holdsKey, type RedisKeys } from './redis-key.js';
-import { holdIdOf, slotLoad, TakeGroup } from './take-group.js';
+import { slotLoad, TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
-import { append, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
+import { append, encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;
@@ -202,9 +202,9 @@ export class TakeBatch implements Linked<TakeBatch> {
       const slot = this.slotOf(item);
       setLastStep(slot, group);
       const index = this.arguments.indexOf(item);
-      const id = holdIdOf(item);
-      if (id === undefined) group.addItem(slot.index, index);
-      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, id);
+      const hold = encodeHold(item);
+      if (hold === undefined) group.addItem(slot.index, index);
+      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, hold);
       if ((i + 1) % ITEMS_PER_SLICE === 0) {
         yield;
         if (!this.hasPending) return;
@@ -252,7 +252,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       const { step, items } = take;
       if (!step.started) at = step.start(values, at, nowMicros);
       const result =
-        step instanceof TakeGroup ? step.next(nowMicros) : [step.next(items[0] as RunItem, nowMicros)];
+        step instanceof TakeGroup ? step.next(items, nowMicros) : [step.next(items[0] as RunItem, nowMicros)];
       if (take.resolve !== undefined) this.settle(take, result);
     }
   }

@@ -1,32 +1,25 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import {
-  freesExpired,
-  HOLD_ID_DIGITS,
-  type HoldId,
-  heldCount,
-  placeableHold,
-} from '../../limiter/holds/hold.js';
+import { heldCount } from '../../limiter/holds/hold.js';
+import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
-import { encodeNumber, haveEqualHolds } from './take-script.js';
+import { encodeHold, encodeNumber, haveEqualHolds } from './take-script.js';
 
 const ZERO = encodeNumber(0);
-/** Integers in the reply for each item. */
-const INTEGERS_PER_ITEM = 3;
+/** Integers in the reply for the state of a token bucket or a window. A limit on concurrent requests has one. */
+const INTEGERS_PER_STATE = 3;
 /** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
 const INTEGERS_OF_OLDEST = 3;
 /** Cost of each further slot of a hold, relative to one bucket. Redis adds or removes each slot separately. */
 const SLOT_LOAD = 1 / 2;
-/** Stands for the id of a hold that the script finds. */
-const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 /** Reused, because groups are evaluated one after the other. */
 const findings: TakeSnapshot[] = [];
 
 /**
  * Equal requests with several items, or with one item that no {@link TakeRun} accepts. Only the ids of their holds may
- * differ. No other take uses their buckets between them. They are one step with a count for the script, which replies
- * with the states that the first request found. From these states, {@link next} decides each request again with the
- * same arithmetic.
+ * differ, and for settlements `fullMicros`. No other take uses their buckets between them. They are one step with a
+ * count for the script, which replies with the states that the first request found. From these states, {@link next}
+ * decides each request again with the same arithmetic.
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];
@@ -34,8 +27,8 @@ export class TakeGroup {
   encodedItems = '';
   itemCount = 0;
   count = 1;
-  /** Ids of the holds of all requests. */
-  ids = '';
+  /** The holds of all requests, see {@link encodeHold}. */
+  holds = '';
   /** The bucket of a group with one item, and the number of steps that use it. */
   slot: { readonly steps: number } | undefined;
   /** Whether another equal request can join, because no later take uses the group's buckets. */
@@ -60,25 +53,25 @@ export class TakeGroup {
     this.itemCount++;
   }
 
-  /** Adds the next item, with a hold in the set with the index `holds`. */
-  addHoldItem(key: number, ask: number, holds: number, id: HoldId): void {
+  /** Adds the next item, with an encoded hold in the set with the index `set`. */
+  addHoldItem(key: number, ask: number, set: number, hold: string): void {
     this.addItem(key, ask);
-    this.encodedItems += encodeNumber(holds);
-    this.ids += id;
+    this.encodedItems += encodeNumber(set);
+    this.holds += hold;
   }
 
   /** Adds another request, which {@link accepts} allows. */
   addRequest(items: readonly TakeItem[]): void {
     this.count++;
     for (let i = 0; i < items.length; i++) {
-      this.ids += holdIdOf(items[i] as TakeItem) ?? '';
+      this.holds += encodeHold(items[i] as TakeItem) ?? '';
     }
   }
 
   /** The step for take.lua. The count is 0 if no other step of the call uses the bucket of the only item. */
   get encoded(): string {
     const count = this.count === 1 && this.slot?.steps === 1 ? 0 : this.count;
-    return ZERO + encodeNumber(this.itemCount) + encodeNumber(count) + this.encodedItems + this.ids;
+    return ZERO + encodeNumber(this.itemCount) + encodeNumber(count) + this.encodedItems + this.holds;
   }
 
   /** Returns whether a request has the same items as the requests of the group. */
@@ -91,12 +84,14 @@ export class TakeGroup {
 
   /** Number of integers in the reply. */
   get replyLength(): number {
+    let states = 0;
     let settlements = 0;
     for (let i = 0; i < this.items.length; i++) {
-      const settles = this.items[i]?.settles;
+      const { rate, settles } = this.items[i] as TakeItem;
+      states += integersOf(rate);
       if (settles !== undefined) settlements += settles === 'oldest' ? INTEGERS_OF_OLDEST : 1;
     }
-    return INTEGERS_PER_ITEM * this.items.length + settlements * this.count;
+    return states + settlements * this.count;
   }
 
   /** Reads the reply to this group, starting at `at`. Returns the index after it. */
@@ -106,15 +101,16 @@ export class TakeGroup {
     const byKey = items.length === 1 ? undefined : new Map<string, RunningBucket>();
     let from = at;
     for (let i = 0; i < items.length; i++) {
-      const { key } = items[i] as TakeItem;
+      const { key, rate } = items[i] as TakeItem;
       let bucket = byKey?.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
-        loadFound(bucket, values, from, nowMicros);
+        if (rate.kind === 'concurrency') bucket.load(0, 0, values[from] as number);
+        else loadFound(bucket, values, from, nowMicros);
         byKey?.set(key, bucket);
       }
       buckets.push(bucket);
-      from += INTEGERS_PER_ITEM;
+      from += integersOf(rate);
     }
     const end = at + this.replyLength;
     if (end > from) this.settlements = values.slice(from, end);
@@ -125,9 +121,9 @@ export class TakeGroup {
     return this.settlements[this.settled++] as number;
   }
 
-  /** Returns the outcomes of the next request of the group. */
-  next(nowMicros: number): TakeOutcome[] {
-    const { items, buckets } = this;
+  /** Returns the outcomes of the next request of the group; `items` are the request's own items. */
+  next(items: readonly TakeItem[], nowMicros: number): TakeOutcome[] {
+    const { buckets } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
     for (let i = 0; i < items.length; i++) {
       const { settles } = items[i] as TakeItem;
@@ -148,6 +144,10 @@ export class TakeGroup {
   }
 }
 
+function integersOf({ kind }: Rate): number {
+  return kind === 'concurrency' ? 1 : INTEGERS_PER_STATE;
+}
+
 /** Loads the state that was found at `nowMicros` from `values`, starting at `at`; see take.lua. */
 function loadFound(bucket: RunningBucket, values: readonly number[], at: number, nowMicros: number): void {
   const unit = values[at] as number;
@@ -161,15 +161,6 @@ function loadFound(bucket: RunningBucket, values: readonly number[], at: number,
   bucket.load(unit, whole, part);
 }
 
-/**
- * Returns the id of the hold that an item places or settles; undefined if it has no hold. A peek also names the set of
- * its rule if the script must first free expired holds of this set.
- */
-export function holdIdOf(item: TakeItem): HoldId | undefined {
-  const hold = item.settles ?? (freesExpired(item) ? item.holds : placeableHold(item));
-  return hold === 'oldest' ? NO_HOLD_ID : hold?.id;
-}
-
 /** Returns the load of the slots of a request after the first slot of each item. */
 export function slotLoad(items: readonly TakeItem[]): number {
   let slots = 0;
@@ -177,7 +168,7 @@ export function slotLoad(items: readonly TakeItem[]): number {
   return SLOT_LOAD * slots;
 }
 
-/** Returns whether two items are equal, except for the ids of their holds. */
+/** Returns whether two items are equal, except for what {@link encodeHold} encodes. */
 function isEqual(one: TakeItem, other: TakeItem): boolean {
   return (
     one.key === other.key &&

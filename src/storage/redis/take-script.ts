@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
-import { freesExpired, hasTooManySlots, placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
+import {
+  freesExpired,
+  HOLD_ID_DIGITS,
+  hasTooManySlots,
+  placeableHold,
+  type SettledHold,
+} from '../../limiter/holds/hold.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
@@ -173,9 +179,9 @@ export class TakeArgumentTable {
     if (holds !== undefined) args.push(String(holds.lifetimeMillis), String(hits));
     if (settles === 'oldest') args.push(String(hits), String(maxChargedHits(rate)));
     else if (settles !== undefined) {
-      const { lifetimeMillis, amount, fullMicros } = settles;
-      args.push(String(lifetimeMillis), String(amount), String(fullMicros));
-      args.push(String(settlementOf(item, settles, 0).fullMicros ?? 0));
+      const { lifetimeMillis, amount } = settles;
+      const useLasts = settlementOf(item, { amount, fullMicros: 0 }, 0).fullMicros ?? 0;
+      args.push(String(lifetimeMillis), String(amount), String(useLasts));
     }
     if (freesExpired(item)) {
       const isBucket = rate.kind === 'token_bucket';
@@ -223,7 +229,7 @@ function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): 
   );
 }
 
-/** Returns whether the holds and settlements of two items are equal, except for their ids. */
+/** Returns whether the holds and settlements of two items are equal, except for what {@link encodeHold} encodes. */
 export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
   return (
     one.holds?.lifetimeMillis === other.holds?.lifetimeMillis &&
@@ -232,12 +238,30 @@ export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
   );
 }
 
-/** Returns whether two settlements differ at most in the ids of their holds. */
 function settlesSame(one: SettledHold | undefined, other: SettledHold | undefined): boolean {
   if (one === other) return true;
   if (one === undefined || other === undefined || one === 'oldest' || other === 'oldest') return false;
-  const { lifetimeMillis, amount, fullMicros } = one;
-  return (
-    lifetimeMillis === other.lifetimeMillis && amount === other.amount && fullMicros === other.fullMicros
-  );
+  return one.lifetimeMillis === other.lifetimeMillis && one.amount === other.amount;
+}
+
+/** Stands for the id of a hold that the script finds. */
+const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
+
+/**
+ * Encodes the hold that an item places or settles for a step, see take.lua: its id, and `fullMicros` for the
+ * settlement of a reservation. Returns undefined if the item has no hold. A peek also names the set of its rule if the
+ * script must first free expired holds of this set.
+ */
+export function encodeHold(item: TakeItem): string | undefined {
+  const { settles } = item;
+  if (settles === undefined) return (freesExpired(item) ? item.holds : placeableHold(item))?.id;
+  if (settles === 'oldest') return NO_HOLD_ID;
+  return item.rate.kind === 'concurrency' ? settles.id : settles.id + encodeTime(settles.fullMicros);
+}
+
+/** Encodes a number from 0 to 2^53-1 as nine characters, like {@link encodeNumber}. */
+function encodeTime(micros: number): string {
+  const base = MAX_ENCODED + 1;
+  const high = Math.floor(micros / base);
+  return encodeNumber(Math.floor(high / base)) + encodeNumber(high % base) + encodeNumber(micros % base);
 }

@@ -6,9 +6,10 @@
 -- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed,
 -- `nowOwes` whether a debt must stay unchanged, and `nowEnds` when a surplus expires. For each item, `limitedAt` is whether it was limited,
 -- and `fullAt` is the time at which the bucket would have been full without it. For a settlement, `takenAt` is the time at which the hold
--- was taken, and `removed` is the number of slots that it gave back.
+-- was taken, and `removed` is the number of slots that it gave back. `fullAfter` is the time at which the bucket would have been full if
+-- the take had been only the use.
 local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
-local fullAt, takenAt, removed = {}, {}, {}
+local fullAt, takenAt, removed, fullAfter = {}, {}, {}, {}
 -- Whether the request changed anything that must be stored.
 local moved
 
@@ -39,7 +40,7 @@ local function takeTokens(k, ask, i)
   if what == 2 then
     local cost, most = ask.cost, now - ask.over
     local mark = ask.settles and takenAt[i] or ask.mark
-    local from = ask.settles and ask.fullAfter or mark
+    local from = ask.settles and fullAfter[i] or mark
     if mark then
       -- An undo has no effect if a smaller limit or the maximum debt has cut the state off, because the rest may include other
       -- callers' takes.
@@ -86,7 +87,7 @@ local function correct(ask, held, full)
     ask.cost = hits
   else
     ask.cost, ask.costCarry = costOf(ask, hits)
-    if used <= held then ask.fullAfter = full + costOf(ask, used) end
+    if used <= held then fullAfter[1] = full + costOf(ask, used) end
   end
 end
 
@@ -223,7 +224,7 @@ local function placeHolds(ks, items, sets, id)
           lastEnds[sets[i]] = max(lastEnds[sets[i]], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit)
         end
       end
-      id = id + 24
+      id = id + ask.idLength
     end
     if ask.unit == 0 then slots[ks[i]] = part[ks[i]] end
   end
@@ -241,11 +242,13 @@ local function settleHolds(items, sets, id)
       reply[filled + 1], reply[filled + 2], reply[filled + 3] = taken, held, full
       filled = filled + 3
     elseif ask.settles then
-      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, ask.full)
+      local full = ask.idLength > 24 and fullTimeAt(id) or 0
+      fullAfter[i] = full + ask.useLasts
+      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full)
       filled, settles = filled + 1, true
       reply[filled] = takenAt[i]
     end
-    if sets[i] then id = id + 24 end
+    if sets[i] then id = id + ask.idLength end
   end
   return settles
 end
@@ -290,12 +293,14 @@ local function group(ks, items, count, sets, id, idLength)
     local k, ask = ks[i], items[i]
     if ask.unit == 0 then
       unit[k], whole[k], part[k] = 0, 0, countSlots(k)
-    elseif not unit[k] then
-      load(k, ask)
+      filled = filled + 1
+      reply[filled] = part[k]
+    else
+      if not unit[k] then load(k, ask) end
+      if ask.freed then freeExpired(k, sets[i], ask) end
+      reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
+      filled = filled + 3
     end
-    if ask.freed then freeExpired(k, sets[i], ask) end
-    reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
-    filled = filled + 3
   end
   local left = count
   if count > 1 and idLength == 0 then
@@ -348,7 +353,7 @@ while at <= #steps do
       ks[item], items[item], at = (a * 64 + b) * 64 + c - ZEROS, asks[(d * 64 + e) * 64 + f - ZEROS], at + 6
       if items[item].hasHold then
         a, b, c = byte(steps, at, at + 2)
-        sets[item], idLength, at = (a * 64 + b) * 64 + c - ZEROS, idLength + 24, at + 3
+        sets[item], idLength, at = (a * 64 + b) * 64 + c - ZEROS, idLength + items[item].idLength, at + 3
       end
     end
     group(ks, items, count, sets, at, idLength)

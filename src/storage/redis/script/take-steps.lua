@@ -13,7 +13,7 @@ if not isPlain then
     askAt[#askAt + 1] = argument
     hasBuckets = hasBuckets or ARGV[argument + 2] ~= '0'
     isFast = isFast and flags % 4 < 2
-    argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 2 or 0)
+    argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 1 or 0)
       + (frees and 4 or 0) + (kind > 3 and 1 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
   end
 end
@@ -29,9 +29,49 @@ end
 
 local reply, filled, at = { now }, 1, 1
 
--- Fast path: decides the leading steps that are takes on a bucket that no other step uses, and the starts and ends of concurrent requests.
+-- Fast path: decides the leading steps that are takes or settlements on a bucket that no other step uses, and the starts and ends of
+-- concurrent requests.
 -- Most calls contain only such steps. The tables and functions of the general code cost more than the decision of one step.
 local asked, size, fill, fillCarry, cost, costCarry, what, enforces, lifetime, held
+-- Whether a settlement or a take with a hold is decided here; for settlements, `debt` and `useLasts` as in the arguments.
+local settles, isFastGroup, owing, debt, debtCarry, useLasts
+
+-- Settles a hold in a token bucket that no other step uses. Returns the state found, and the time at which the hold was taken, as in the
+-- reply; nothing if the general code must decide.
+local function settleAlone(k, value, set, id)
+  local w, c, ends = now, 0, nil
+  if value then
+    local a, b, q = match(value, '^t1:(%d+):(%d+):(%d+)$')
+    ends, c = tonumber(a), tonumber(b)
+    if tonumber(q) ~= size or c >= size then return end
+    if ends < now then c = 0 else w = ends end
+  end
+  local lowest = now + debt
+  if w > lowest or (w == lowest and c > debtCarry) then return end
+  local found, carry, full = w, c, fullTimeAt(id)
+  local taken = settle(set, id, size, held, lifetime, full)
+  if taken < 0 then return found, carry, taken end
+  if what == '83' or what == '93' then
+    w, c = w + cost, c + costCarry
+    if c >= size then w, c = w + 1, c - size end
+    if w > lowest or (w == lowest and c > debtCarry) then w, c = lowest, debtCarry end
+  else
+    local back, depth = cost + min(0, full + useLasts - now), w + now - taken
+    -- See takeTokens about a debt that the maximum has cut off.
+    local isCutOff = owing and (depth > lowest or (depth == lowest and c + 1 > debtCarry))
+    if isCutOff or back * size + costCarry <= 0 or (w == now and c == 0) then return found, carry, taken end
+    w, c = w - back, c - costCarry
+    if c < 0 then w, c = w - 1, c + size end
+    if w < now then w, c = now, 0 end
+  end
+  if w > now or c > 0 then
+    store(k, size == 1 and format(WHOLE_TOKENS, w) or 't' .. format(STATE, w, c, size), w, ends)
+  elseif value then
+    call('DEL', KEYS[k])
+  end
+  return found, carry, taken
+end
+
 while isFast and at <= #steps do
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n, count = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
@@ -47,27 +87,34 @@ while isFast and at <= #steps do
     size, fill, fillCarry = tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
     cost, costCarry = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6])
     enforces = ARGV[first + 1] == '0' or ARGV[first + 1] == '2'
-    if what == '50' then first = first + 2 end
-    lifetime, held = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8])
+    settles = what == '84' or what == '94' or size > 0 and (what == '83' or what == '93')
+    isFastGroup = size >= 0 and (settles or what == '40' or what == '50')
+    owing, debt, debtCarry = what == '94' or what == '93', fill, fillCarry
+    if owing then debt, debtCarry = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8]) end
+    if owing or what == '50' then first = first + 2 end
+    lifetime, held, useLasts = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8]), tonumber(ARGV[first + 9])
   end
   local many = max(count, 1)
   if isGroup then
-    if size < 0 or what ~= '40' and what ~= '50' and (what ~= '84' or size ~= 0) then break end
+    if not isFastGroup or settles and size > 0 and count > 0 then break end
     a, b, c = byte(steps, at + 15, at + 17)
     set, ids = (a * 64 + b) * 64 + c - ZEROS, at + 18
-    after = ids + 24 * many
+    after = ids + (settles and size > 0 and 33 or 24) * many
   elseif what ~= '0' then
     break
   end
   -- Stop at a bucket that another step may use.
   if size ~= 0 and count > 0 and (at > 1 or after <= #steps) then break end
   local found, carry, passed
-  if size > 0 then
+  if isGroup and settles and size > 0 then
+    found, carry, passed = settleAlone(k, values[k], set, ids)
+  elseif size > 0 then
     found, carry, passed = takeAlone(k, values[k], many, size, fill, fillCarry, cost, costCarry)
   elseif size < 0 and apart == 0 and count == 0 then
     found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
   elseif size == 0 then
-    found = countSlots(k)
+    -- The end of a request does not need the number of slots.
+    found = settles and 0 or countSlots(k)
   end
   if not found then break end
   if not isGroup then
@@ -78,6 +125,9 @@ while isFast and at <= #steps do
     end
     reply[filled + 1], reply[filled + 2] = found, carry
     filled = filled + (carry and 2 or 1)
+  elseif size > 0 and settles then
+    reply[filled + 1], reply[filled + 2], reply[filled + 3], reply[filled + 4] = size, found, carry, passed
+    filled = filled + 4
   elseif size > 0 then
     found, carry = now + found, carry or 0
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = size, found, carry
@@ -87,19 +137,19 @@ while isFast and at <= #steps do
       place(set, ids + 24 * earlier, size, held, lifetime, full)
     end
   else
-    reply[filled + 1], reply[filled + 2], reply[filled + 3] = 0, 0, found
-    filled = filled + 3
+    filled = filled + 1
+    reply[filled] = found
     for id = ids, after - 1, 24 do
-      if what == '84' then
+      if settles then
         filled = filled + 1
         reply[filled], passed = settle(set, id, 0, held, lifetime)
-        found = max(0, found - passed)
+        if slots[k] then slots[k] = max(0, slots[k] - passed) end
       elseif not enforces or found + held <= fill then
         place(set, id, 0, held, lifetime)
         found = found + held
+        slots[k] = found
       end
     end
-    slots[k] = found
   end
   at = after
 end
@@ -180,8 +230,8 @@ while argument <= #ARGV do
     argument = argument + 2
   end
   if flags >= 8 then
-    ask.full, ask.fullAfter = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
-    argument = argument + 2
+    ask.useLasts = tonumber(ARGV[argument])
+    argument = argument + 1
   end
   if what >= 160 then
     ask.hasHold, ask.freed = true, {
@@ -191,6 +241,7 @@ while argument <= #ARGV do
     }
     argument = argument + 4
   end
+  ask.idLength = flags >= 8 and ask.unit ~= 0 and 33 or 24
   ask.over = 0
   if ask.what > 3 then
     ask.over = tonumber(ARGV[argument])

@@ -17,8 +17,9 @@
 --                              bucket that no other step uses.
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item, and the key of the
 --                              set of holds if the item has a hold or a settlement. Then for each request, and for each of these items:
---                              the 24 hexadecimal digits of the hold. A count of 0 means one request with one item, on a bucket that no
---                              other step uses.
+--                              the 24 hexadecimal digits of the hold. For the settlement of a reservation, the time at which the bucket
+--                              would have been full without the hold follows (0 for a window): 9 characters, base 64 as above. A count of
+--                              0 means one request with one item, on a bucket that no other step uses.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
 --              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus,
 --                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar
@@ -38,8 +39,7 @@
 --            settlement:
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
---              full        time at which the bucket would have been full without the hold; 0 for a window
---              fullAfter   time at which it would have been full if only the use had been taken; 0 for a window
+--              useLasts    time in which the use refills, in whole microseconds; 0 for a window
 --            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), the maximum number of hits
 --                        that change the bucket, and its maximum surplus
 --            over, for `what` 4 to 6: the maximum surplus, in whole microseconds, or in hits of a window
@@ -52,9 +52,9 @@
 --         a run of one request: the state found, or -1 - state if the request was limited
 --         a longer run: the number of requests that were not limited, which are the first ones, and the state that the first one found
 --         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
---         bucket is full, and carry; or unit, start and count; or 0, 0 and the slots in use. Then for each request, and for each of its
---         settlements: the time at which the hold was taken (0 for a limit on concurrent requests), or -1 if there is no such hold. For
---         `what` 6, the hits of the hold and its `full` follow.
+--         bucket is full, and carry; or unit, start and count. For a limit on concurrent requests, one number: the slots in use, or 0 for a
+--         settlement. Then for each request, and for each of its settlements: the time at which the hold was taken (0 for a limit on
+--         concurrent requests), or -1 if there is no such hold. For `what` 6, the hits of the hold and its `full` follow.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
 --         reply is PAST_FULL - state, and the caller computes whether the request was limited.
