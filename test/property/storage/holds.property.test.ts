@@ -32,11 +32,10 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   unpaid: [tokenBucketRate(50, 50, 1_000_000, 0, Infinity)],
   window: [windowRate('minute', 100, { allOrNothing: true })],
   owing: [windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity })],
-  // The cost of its hits needs more than 53 bits.
-  huge: [
-    tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity),
-    tokenBucketRate(0xffff_fffe, 0xfff0_fff1, 86_399_999_999, 0xf000_0001, Infinity),
-  ],
+  // The cost of their hits needs more than 53 bits. They are not two rates of one bucket: Redis keeps the debt that a
+  // smaller maximum cuts off (take-levels.lua), and memory does not.
+  huge: [tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity)],
+  'huge owing': [tokenBucketRate(0xffff_fffe, 0xfff0_fff1, 86_399_999_999, 0xf000_0001, Infinity)],
   // Rates of holds that give their hits back when they expire.
   'bucket freed': [tokenBucketRate(100, 10, 1_000_000, 100, Infinity)],
   'thirds freed': [tokenBucketRate(30, 3, 1_000_000, 10, Infinity)],
@@ -44,7 +43,7 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   'window freed': [windowRate('minute', 100, { allOrNothing: true })],
 };
 /** Factor of the hits of a rate. */
-const FACTORS: Readonly<Record<string, number>> = { huge: 71_582_789 };
+const FACTORS: Readonly<Record<string, number>> = { huge: 71_582_789, 'huge owing': 71_582_789 };
 const NAMES = Object.keys(RATES);
 const isFreed = (name: string) => name.endsWith('freed');
 const LIFETIMES_MS = [1, 2000, 30_000, 400_000];
