@@ -39,6 +39,8 @@ class LateQueue {
   /** Returns the milliseconds until the next ends are sent. */
   readonly pause: () => number;
   timer: NodeJS.Timeout | undefined;
+  /** Milliseconds of the latest pause. */
+  pauseMs = 0;
 
   constructor(pause: () => number) {
     this.pause = pause;
@@ -56,7 +58,6 @@ export class LateEnds {
   readonly #pauses = new BackOff(FAILED_PAUSES);
   readonly #failed = new LateQueue(() => this.#pauses.next());
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
-  #isFailing = false;
   #sent = 0;
 
   /** `send` sends an end to its store. */
@@ -97,11 +98,10 @@ export class LateEnds {
       return;
     }
     if (result instanceof StorageError) {
-      this.#isFailing = true;
       this.#wait(this.#failed, late);
       return;
     }
-    if (this.#isFailing) this.#endLongPause();
+    this.#endLongPause();
     late.noted?.(result);
   }
 
@@ -111,21 +111,23 @@ export class LateEnds {
   }
 
   #sendAfterPause(queue: LateQueue): void {
-    if (queue.ends.size === 0) return;
-    queue.timer ??= setTimeout(() => {
+    if (queue.ends.size === 0 || queue.timer !== undefined) return;
+    queue.pauseMs = queue.pause();
+    queue.timer = setTimeout(() => {
       queue.timer = undefined;
       this.#sendFrom(queue.ends);
       this.#sendAfterPause(queue);
-    }, queue.pause()).unref();
+    }, queue.pauseMs).unref();
   }
 
-  /** Shortens the pause of the ends that failed, after an end that did not. */
+  /** Shortens the pause of the ends that failed, after an end that did not. A short pause is not begun again. */
   #endLongPause(): void {
-    this.#isFailing = false;
+    const queue = this.#failed;
     this.#pauses.reset();
-    clearTimeout(this.#failed.timer);
-    this.#failed.timer = undefined;
-    this.#sendAfterPause(this.#failed);
+    if (queue.timer === undefined || queue.pauseMs <= FAILED_PAUSES.initialMs) return;
+    clearTimeout(queue.timer);
+    queue.timer = undefined;
+    this.#sendAfterPause(queue);
   }
 
   #sendFrom(ends: Set<LateEnd>): void {

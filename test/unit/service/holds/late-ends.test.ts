@@ -114,6 +114,43 @@ test('many ends that fail are repeated after growing pauses', async () => {
   }
 });
 
+test('many ends that wait are sent soon after the store answers again', async () => {
+  jest.useFakeTimers();
+  try {
+    let answer: TakeResult = FAILED;
+    const late = new LateEnds(new FakeClock(), () => answer);
+    let answered = 0;
+    for (let i = 0; i < 5000; i++) late.add(endOf('a'), () => answered++);
+    await jest.advanceTimersByTimeAsync(1000);
+    answer = ANSWERED;
+    // A pause of at most 800 ms, and 20 pauses of 100 ms.
+    await jest.advanceTimersByTimeAsync(3000);
+    expect(answered).toBe(5000);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('ends that fail are repeated while other ends succeed', async () => {
+  jest.useFakeTimers();
+  try {
+    let calls = 0;
+    const late = new LateEnds(new FakeClock(), ({ item }) => {
+      if (item.key !== 'waits') return item.key === 'fails' ? FAILED : ANSWERED;
+      return calls++ === 0 ? FAILED : ANSWERED;
+    });
+    late.add(endOf('waits'));
+    for (let i = 0; i < 20; i++) {
+      late.add(endOf('fails'));
+      late.add(endOf('succeeds'));
+      await jest.advanceTimersByTimeAsync(50);
+    }
+    expect(calls).toBe(2);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('deferred ends leave room for others, and are sent while many others fail', async () => {
   const late = new LateEnds(new FakeClock(), ({ item }) => (item.key === 'fails' ? FAILED : ANSWERED));
   const lost: unknown[] = [];
