@@ -99,6 +99,17 @@ describe.each([memoryBench(), ...redisBenches()])(
       expect((await takeFrom(store, settlementItem(freed, {})))[0]?.hold).toBe('unknown');
     });
 
+    test('are given back before the settlement of another hold reports the bucket', async () => {
+      const store = await bench.open();
+      const kept = holdItem('a', WINDOW, { hits: 100 });
+      const freed = freedItem('a', WINDOW, 100, 600_000);
+      await takeFrom(store, kept, freedItem('a', WINDOW, 300), freed);
+      bench.clock.advance(22 * SECOND);
+      const found = await takeFrom(store, settlementItem(kept, {}, 10), settlementItem(freed, {}, 20));
+      expect(found.map(({ remaining }) => remaining)).toEqual([890, 970]);
+      expect(await left(store, 'a', WINDOW)).toBe(970);
+    });
+
     test('are settled only once, also if they have expired', async () => {
       const store = await bench.open();
       const items = [freedItem('a', WINDOW, 100), freedItem('a', WINDOW, 100), freedItem('b', BUCKET, 100)];
@@ -168,6 +179,18 @@ describe.each(redisBenches().filter(({ clockOf }) => clockOf === 'auto'))(
         expect(bucketMillis).toBeGreaterThan(1000 * (seconds - 5));
         expect(await bench.redis.pttl(setOf(key))).toBeGreaterThanOrEqual(bucketMillis - 1000);
       }
+    });
+
+    test('stay in their key until the bucket is full after a charge', async () => {
+      const store = await bench.openWith({});
+      const rate = tokenBucketRate(1000, 1, SECOND, 5000, Infinity);
+      const charged = freedItem('a', rate, 10);
+      await takeFrom(store, freedItem('a', rate, 500));
+      const [outcome] = await takeFrom(store, charged);
+      await takeFrom(store, settlementItem(charged, outcome ?? {}, 3000));
+      const bucketMillis = await bench.redis.pttl(redisKey({ key: 'a', tagLength: 1 }));
+      expect(bucketMillis).toBeGreaterThan(3_400_000);
+      expect(await bench.redis.pttl(setOf('a'))).toBeGreaterThanOrEqual(bucketMillis - 1000);
     });
 
     test('are given back in parts, and never more than they still cost', async () => {

@@ -220,9 +220,10 @@ local function placeHolds(ks, items, sets, id)
       if not ask.settles and ask.what ~= 1 and (ask.unit == 0 or not limitedAt[i]) then
         place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i])
         -- Expired holds are kept until the bucket is full or the window ends.
-        if ask.freed then
-          lastEnds[sets[i]] = max(lastEnds[sets[i]], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit)
-        end
+        if ask.freed then keepUntil(sets[i], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit) end
+      elseif ask.freed and ask.unit > 0 and ask.what == 3 and takenAt[i] >= 0 then
+        -- A charge makes the bucket full later.
+        keepUntil(sets[i], whole[ks[i]])
       end
       id = id + ask.idLength
     end
@@ -293,14 +294,20 @@ local function group(ks, items, count, sets, id, idLength)
     local k, ask = ks[i], items[i]
     if ask.unit == 0 then
       unit[k], whole[k], part[k] = 0, 0, countSlots(k)
-      filled = filled + 1
-      reply[filled] = part[k]
     else
       if not unit[k] then load(k, ask) end
       if ask.freed then freeExpired(k, sets[i], ask) end
-      reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
-      filled = filled + 3
     end
+  end
+  -- Several items may use one bucket, and any of them may have given holds back.
+  for i = 1, #ks do
+    local k = ks[i]
+    if items[i].unit ~= 0 then
+      reply[filled + 1], reply[filled + 2] = unit[k], whole[k]
+      filled = filled + 2
+    end
+    filled = filled + 1
+    reply[filled] = part[k]
   end
   local left = count
   if count > 1 and idLength == 0 then

@@ -49,6 +49,11 @@ local function place(h, id, unit, held, lifetime, full)
   end
 end
 
+-- Keeps a set at least until a time; storeHolds() extends its expiry time.
+local function keepUntil(h, ends)
+  added[h], lastEnds[h] = added[h] or {}, max(lastEnds[h] or 0, ends)
+end
+
 -- Maximum number of values in a command. More values could overflow the Lua stack.
 local CHUNK = 1000
 
