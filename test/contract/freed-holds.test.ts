@@ -110,6 +110,16 @@ describe.each([memoryBench(), ...redisBenches()])(
       expect(await left(store, 'a', WINDOW)).toBe(970);
     });
 
+    test('are given back by a refund of nothing, with which bucket commands look', async () => {
+      const store = await bench.open();
+      await takeFrom(store, freedItem('a', WINDOW, 300));
+      bench.clock.advance(22 * SECOND);
+      const look = { ...freedItem('a', WINDOW, 0), refund: true };
+      expect((await takeFrom(store, look))[0]).toMatchObject({ remaining: 1000 });
+      bench.clock.advance(22 * SECOND);
+      expect(await left(store, 'a', WINDOW)).toBe(1000);
+    });
+
     test('are settled only once, also if they have expired', async () => {
       const store = await bench.open();
       const items = [freedItem('a', WINDOW, 100), freedItem('a', WINDOW, 100), freedItem('b', BUCKET, 100)];

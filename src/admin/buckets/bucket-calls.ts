@@ -56,9 +56,9 @@ export class BucketCalls {
   }
 
   async #ask({ take, hits, over }: BucketCall): Promise<BucketFound | StorageError> {
-    const { key, tagLength, rate } = take;
-    // A refund of 0 is a peek that no cache answers and that cannot be denied.
-    const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe' };
+    const { key, tagLength, rate, holds } = take;
+    // A refund of 0 is a peek that no cache answers and that cannot be denied. Expired holds are given back first.
+    const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
     if (hits === 0) return this.#take([look]);
     let denied = 0;
     if (countsPastLimit(rate) && hits < Number.MAX_SAFE_INTEGER) {

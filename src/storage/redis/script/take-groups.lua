@@ -217,7 +217,7 @@ local function placeHolds(ks, items, sets, id)
   for i = 1, #ks do
     local ask = items[i]
     if sets[i] then
-      if not ask.settles and ask.what ~= 1 and (ask.unit == 0 or not limitedAt[i]) then
+      if not ask.settles and ask.held and (ask.unit == 0 or not limitedAt[i]) then
         place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i])
         -- Expired holds are kept until the bucket is full or the window ends.
         if ask.freed then keepUntil(sets[i], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit) end
