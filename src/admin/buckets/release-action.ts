@@ -1,11 +1,11 @@
 import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
-import { MAX_SLOTS_PER_ITEM, type Settlement } from '../../limiter/holds/hold.js';
+import { heldCount, MAX_SLOTS_PER_ITEM, type Settlement } from '../../limiter/holds/hold.js';
 import { MAX_LISTED_HOLDS, storedCount } from '../../limiter/holds/hold-book.js';
 import { quantity } from '../../quantity.js';
 import { turn } from '../../runtime/turns.js';
-import { digestOf, heldRule } from '../../service/holds/held-rules.js';
-import { type HoldEnd, holdEnd, workOf } from '../../service/holds/settle.js';
+import { heldRule } from '../../service/holds/held-rules.js';
+import { type HoldEnd, holdEnd } from '../../service/holds/settle.js';
 import type { BucketFound } from './bucket-calls.js';
 import { selectLimits, valuesMissing } from './bucket-changes.js';
 import { levelOf } from './bucket-level.js';
@@ -26,7 +26,7 @@ import {
 import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
 import { type HeldLimit, heldLimits, settlementOfStored } from './shown-holds.js';
 
-/** Maximum number of holds, and maximum {@link workOf}, of a request to the store, which takes about a millisecond. */
+/** Maximum number of holds, and maximum {@link heldCount}, of a request to the store. It takes about a millisecond. */
 const HOLDS_PER_TAKE = 64;
 const WORK_PER_TAKE = MAX_SLOTS_PER_ITEM;
 /** Time after which `release` begins no further requests, in microseconds. The caller waits for the answer. */
@@ -186,15 +186,16 @@ async function settle(
   domain: string,
 ): Promise<Released> {
   const { key, tagLength } = take;
+  const held = heldRule(rule);
   const place = {
     key,
     tagLength,
-    rule: digestOf(rule),
+    rule: held.digest,
     isLocal: false,
     freesUnknown: rule.hold?.unknown === 'free',
   };
   let count = 0;
-  const ends = settlements.map((settlement) => holdEnd(heldRule(rule), { ...settlement, ...place }, 0));
+  const ends = settlements.map((settlement) => holdEnd(held, { ...settlement, ...place }, 0));
   for (const part of partsOf(ends)) {
     const items = part.map(({ item }) => item);
     const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
@@ -216,7 +217,7 @@ function partsOf(ends: readonly HoldEnd[]): readonly (readonly HoldEnd[])[] {
   let part: HoldEnd[] = [];
   let work = 0;
   for (const end of ends) {
-    const more = workOf(end);
+    const more = heldCount(end.item);
     if (part.length === 0 || part.length === HOLDS_PER_TAKE || work + more > WORK_PER_TAKE) {
       part = [];
       work = 0;

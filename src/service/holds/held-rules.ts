@@ -5,25 +5,24 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { TokenHold } from './hold-token.js';
 
-/** A rule whose takes hold, and its rate for settlements. */
+/** A rule whose takes hold, its digest for hold tokens, and its rate for settlements. */
 export interface HeldRule {
   readonly rule: Rule;
+  readonly digest: number;
   readonly rate: Rate;
 }
 
-/** The rules with holds of each policy, by {@link digestOf}; freed together with the policy. */
+/** The rules with holds of each policy, by {@link HeldRule.digest}; freed together with the policy. */
 const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
 
-const digests = new WeakMap<object, number>();
-
-/** Rules with their rates for settlements. */
+/** The values of each rule; freed together with the rule. */
 const settling = new WeakMap<Rule, HeldRule>();
 
-/** Returns a rule with its rate for settlements. */
+/** Returns a rule with its digest and its rate for settlements. */
 export function heldRule(rule: Rule): HeldRule {
   let held = settling.get(rule);
   if (held === undefined) {
-    held = { rule, rate: settlingRate(rule.rate as Rate) };
+    held = { rule, digest: digestOf(rule), rate: settlingRate(rule.rate as Rate) };
     settling.set(rule, held);
   }
   return held;
@@ -32,16 +31,7 @@ export function heldRule(rule: Rule): HeldRule {
 /**
  * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
  */
-export function digestOf(rule: Pick<Rule, 'path' | 'bucketSuffix'>): number {
-  let digest = digests.get(rule);
-  if (digest === undefined) {
-    digest = computeDigest(rule);
-    digests.set(rule, digest);
-  }
-  return digest;
-}
-
-function computeDigest({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
+export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
   const text = `${path} ${bucketSuffix}`;
   let hash = 0x811c_9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
@@ -51,8 +41,8 @@ function computeDigest({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix
 function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
   let rules = rulesOf.get(policy);
   if (rules === undefined) {
-    const held = policy.rules.filter(({ hold }) => hold !== undefined);
-    rules = new Map(held.map((rule) => [digestOf(rule), heldRule(rule)]));
+    const held = policy.rules.filter(({ hold }) => hold !== undefined).map(heldRule);
+    rules = new Map(held.map((rule) => [rule.digest, rule]));
     rulesOf.set(policy, rules);
   }
   return rules;

@@ -8,6 +8,7 @@ import {
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { answerOf } from '../../limiter/failure-policy.js';
+import { heldCount } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
@@ -16,15 +17,15 @@ import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import { applyReplacesAndQuotas, type PlannedTake, type RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import type { TurnQueue } from '../turn-queue.js';
-import { digestOf, heldRule, heldRuleOf } from './held-rules.js';
+import { heldRule, heldRuleOf } from './held-rules.js';
 import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds, mayRepeat } from './late-ends.js';
 import type { LearnedEstimates } from './learned-estimates.js';
-import { type HoldEnd, holdEnd, oldestEnd, workOf } from './settle.js';
+import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
 import type { Settlements } from './settlements.js';
 
 /**
- * Maximum work of the settlements that one request sends at once, see {@link workOf}. A single one may be more work.
+ * Maximum work of the settlements that one request sends at once, see {@link heldCount}. A single one may be more work.
  * Tokens with more holds are decoded in slices of this size.
  */
 export const MAX_WORK_AT_ONCE = 128;
@@ -106,7 +107,7 @@ export class Holds {
       for (const take of decision.oldestEnds) {
         const end = oldestEnd(heldRule(take.rule as Rule), take);
         this.#endOrDefer(policy.domain, end, work >= MAX_WORK_AT_ONCE, records, running);
-        work += workOf(end);
+        work += heldCount(end.item);
       }
     }
     return running.length === 0 ? undefined : Promise.all(running);
@@ -184,7 +185,7 @@ export class Holds {
           work++;
         } else {
           const end = holdEnd(held, hold, used);
-          work += workOf(end);
+          work += heldCount(end.item);
           this.#endOrDefer(domain, end, isDeferred, records, running);
         }
         if (work < MAX_WORK_AT_ONCE) continue;
@@ -336,7 +337,7 @@ function tokenHold(
     lifetimeMillis,
     amount: hits,
     fullMicros,
-    rule: digestOf(rule),
+    rule: heldRule(rule).digest,
     isLocal,
     freesUnknown,
   };

@@ -1,14 +1,16 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { heldCount } from '../../limiter/holds/hold.js';
 import { BackOff } from '../../runtime/back-off.js';
-import { type HoldEnd, workOf } from './settle.js';
+import type { HoldEnd } from './settle.js';
 
 /** Maximum number of ends that are sent or wait. Further ones are lost, and their holds expire. */
 const MAX_ENDS = 10_000;
 /** Maximum number of them that were deferred and wait, so that one caller leaves room for the ends of others. */
 const MAX_DEFERRED = MAX_ENDS / 2;
 /**
- * Maximum work of the ends of a queue that are sent after a pause, see {@link workOf}. A single end may be more work.
+ * Maximum work of the ends of a queue that are sent after a pause, see {@link heldCount}. A single end may be more
+ * work.
  */
 const MAX_WORK_AFTER_PAUSE = 256;
 /** Pauses between deferred ends, and between ends that failed, in milliseconds. */
@@ -139,7 +141,7 @@ export class LateEnds {
       ends.delete(late);
       if (isExpired) late.noted?.(undefined);
       else {
-        work += workOf(late.end);
+        work += heldCount(late.end.item);
         void this.#try(late);
       }
     }

@@ -1,5 +1,4 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
-import { heldCount } from '../../limiter/holds/hold.js';
 import { correctionOf } from '../../limiter/holds/settlement.js';
 import type { HeldRule } from './held-rules.js';
 import type { TokenHold } from './hold-token.js';
@@ -12,11 +11,6 @@ export interface HoldEnd {
   readonly held: HeldRule;
   /** Hits that were used; undefined if that is unknown. For a limit on concurrent requests, its slots. */
   readonly used: number | undefined;
-}
-
-/** Returns the work of an end for the store, as a number of slots or reservations. */
-export function workOf({ item }: HoldEnd): number {
-  return heldCount(item);
 }
 
 /**

@@ -117,11 +117,11 @@ local function removeForRefund(h)
   return found, late or count == most
 end
 
--- Returns the time that follows the digits of an id: 9 digits to the base 64.
+-- Returns the time that follows the digits of an id, as three numbers.
 local function fullTimeAt(id)
   local a, b, c, d, e, f, g, h, i = byte(steps, id + 24, id + 32)
-  local high, low = ((a * 64 + b) * 64 + c) * 64 + d, (((e * 64 + f) * 64 + g) * 64 + h) * 64 + i
-  return (high - 12782640) * 1073741824 + low - 818089008
+  local high, middle, low = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
+  return (high * 262144 + middle) * 262144 + low
 end
 
 -- Removes the hold of a set that expires first. Returns when it was taken, its hits, and the time at which the bucket would have been full

@@ -54,7 +54,8 @@
 --         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
 --         bucket is full, and carry; or unit, start and count. For a limit on concurrent requests, one number: the slots in use, or 0 for a
 --         settlement. Then for each request, and for each of its settlements: the time at which the hold was taken (0 for a limit on
---         concurrent requests), or -1 if there is no such hold. For `what` 6, the hits of the hold and its `full` follow.
+--         concurrent requests), or -1 if there is no such hold. For `what` 6, two numbers follow: the hits of the hold, and the time at
+--         which the bucket would have been full without it.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
 --         reply is PAST_FULL - state, and the caller computes whether the request was limited.
