@@ -192,10 +192,22 @@ export function withToken(
   return metadata === undefined ? { [key]: token } : { ...metadata, [key]: token };
 }
 
-/** Adds `decision`, if there is one, to `metadata` as its last member; undefined if both are undefined. */
+/**
+ * Adds `decision`, if there is one, to `metadata` as its last member, with the time of the decision; undefined if both
+ * are undefined.
+ */
 export function withDecision(
   metadata: JsonObject | undefined,
   decision: JsonObject | undefined,
+  wallMicros: number,
 ): JsonObject | undefined {
-  return decision === undefined ? metadata : Object.assign(metadata ?? {}, { decision });
+  if (decision === undefined) return metadata;
+  return Object.assign(metadata ?? {}, { decision: { ...decision, decided_at: timeText(wallMicros) } });
+}
+
+/** Formats a time as in RFC 3339, in UTC, with microseconds. */
+function timeText(wallMicros: number): string {
+  const millis = Math.floor(wallMicros / 1000);
+  const micros = Math.floor(wallMicros) - millis * 1000;
+  return `${new Date(millis).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
 }

@@ -36,6 +36,7 @@ describe('decision_metadata', () => {
         phase: 'active',
         shadow_mode: false,
         would_be_throttled: false,
+        decided_at: '2023-11-14T22:13:20.000000Z',
       },
     });
     decider.answer([chats]);
@@ -89,6 +90,12 @@ describe('decision_metadata', () => {
     expect(decisionOf(on(''), chats)).toBeUndefined();
     expect(decisionOf(on('', environment), chats)).toMatchObject({ rule: 'tenant/group=chats' });
     expect(decisionOf(on('decision_metadata: false', environment), chats)).toBeUndefined();
+  });
+
+  test('tells when the request was decided, with microseconds', () => {
+    const decider = on('decision_metadata: true');
+    decider.clock.advance(1_234_567);
+    expect(decisionOf(decider, chats)).toMatchObject({ decided_at: '2023-11-14T22:13:21.234567Z' });
   });
 
   test('can be combined with RESPONSE_DYNAMIC_METADATA', () => {

@@ -299,7 +299,7 @@ describe('an exemption', () => {
     const exempted = { control: { kind: 'allow', id: 'a1' } };
     const asked = [descriptor(['tenant=acme'])];
     expect(decider.answer(asked).dynamicMetadata).toEqual({
-      decision: { code: 'OK', domain: 'd', ...exempted },
+      decision: { code: 'OK', domain: 'd', ...exempted, decided_at: '2023-11-14T22:13:20.000000Z' },
     });
     expect(decider.answer([...asked, descriptor(['tenant=b'])]).dynamicMetadata).toMatchObject({
       decision: { rule: 'tenant', ...exempted },
