@@ -69,6 +69,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     ? readList(reader, base, place.file, replaced)
     : readSingle(reader, base, place.file, replaced);
   const candidate = readNodeCandidate(reader, base, place.file, { limits, isList });
+  checkEnds(reader, limits, candidate);
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIgnoredFields(reader, {
@@ -202,18 +203,27 @@ function readList(
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
-  checkEnds(reader, rules);
   return rules;
 }
 
-/** Checks that the ends of requests free all slots that their starts took. Ends with `pair: oldest` have no token. */
-function checkEnds(reader: FieldReader, rules: readonly RuleSpec[]): void {
-  if (!rules.some(({ rate }) => rate?.kind === 'concurrency')) return;
-  if (!rules.some(({ hold }) => hold?.pair === 'oldest')) return;
+/**
+ * Checks that the ends of requests free all slots that their starts took, also those of a candidate. Ends with
+ * `pair: oldest` have no token.
+ */
+function checkEnds(reader: FieldReader, limits: readonly RuleSpec[], candidate: RuleSpec | undefined): void {
+  const isList = losesSlots(limits);
+  if (!isList && (candidate === undefined || !losesSlots([...limits, candidate]))) return;
   reader.error(
-    'rate_limits',
-    'pair: oldest cannot be combined with "concurrency" in one list, because its ends free no slots; remove one of ' +
-      'the two limits, or remove "pair"',
+    isList ? 'rate_limits' : 'candidate',
+    'pair: oldest cannot be combined with "concurrency" in one descriptor, because its ends free no slots; remove ' +
+      'one of the two limits, or remove "pair"',
+  );
+}
+
+function losesSlots(rules: readonly RuleSpec[]): boolean {
+  return (
+    rules.some(({ rate }) => rate?.kind === 'concurrency') &&
+    rules.some(({ hold }) => hold?.pair === 'oldest')
   );
 }
 

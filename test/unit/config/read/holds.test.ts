@@ -282,17 +282,30 @@ test.each(['concurrency', 'hold'])('%s belongs in "rate_limit"', (key) => {
   ]);
 });
 
-test('a list cannot contain concurrency next to pair: oldest', () => {
+test('a descriptor cannot have concurrency next to pair: oldest, neither in a list nor as a candidate', () => {
   const oldest = `{ ${WINDOW}, hold: { amount: 5, pair: oldest } }`;
+  const token = oldest.replace(', pair: oldest', '');
   const slots = '{ name: parallel, concurrency: { max: 4 } }';
   const messages = (limits: string): readonly string[] =>
-    parse(inFile(`rate_limits: [${limits}]`)).problems.errors.map(formatProblem);
-  expect(messages(`${slots}, ${oldest}`)).toEqual([
+    parse(inFile(limits)).problems.errors.map(formatProblem);
+  const refused = (key: string): unknown => [
     expect.stringMatching(
-      /^policy\.yaml:\d+:\d+: descriptors\[0\]\.rate_limits: pair: oldest cannot be combined with "concurrency" /,
+      new RegExp(
+        `^policy\\.yaml:\\d+:\\d+: descriptors\\[0\\]\\.${key}: pair: oldest cannot be combined with "concurrency" `,
+      ),
     ),
-  ]);
-  expect(messages(`${slots}, ${oldest.replace(', pair: oldest', '')}`)).toEqual([]);
+  ];
+  expect(messages(`rate_limits: [${slots}, ${oldest}]`)).toEqual(refused('rate_limits'));
+  expect(messages(`rate_limits: [${slots}, ${token}]`)).toEqual([]);
+  expect(messages(`rate_limit: ${oldest}\n    candidate: ${slots}`)).toEqual(refused('candidate'));
+  expect(messages(`rate_limit: ${slots}\n    candidate: ${oldest}`)).toEqual(refused('candidate'));
+  expect(messages(`rate_limits: [${slots}, ${token}]\n    candidate: ${oldest}`)).toEqual(
+    refused('candidate'),
+  );
+  expect(messages(`rate_limits: [${slots}, ${oldest}]\n    candidate: ${token}`)).toEqual(
+    refused('rate_limits'),
+  );
+  expect(messages(`rate_limit: ${slots}\n    candidate: ${token}`)).toEqual([]);
 });
 
 test('an empty hold is ignored with a warning', () => {
