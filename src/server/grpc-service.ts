@@ -99,8 +99,8 @@ export interface GrpcService {
   /** The buckets with the most hits and denials; undefined if TOP_BUCKETS is 0. */
   readonly top: TopBuckets | undefined;
   /**
-   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls. Resolves when no call is left.
-   * `why` is logged. `drainHttp` finishes calls that did not arrive over gRPC.
+   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls and ends of holds. Resolves when
+   * none are left. `why` is logged. `drainHttp` finishes calls that did not arrive over gRPC.
    */
   drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
 }
@@ -220,7 +220,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     decide: decideForHttp(service, clock, instrumentation),
     administer: openBucketAdmin(options, store, controls, metrics),
     top,
-    drain: (why, drainHttp) => drain(grpc, serving, options, why, drainHttp),
+    drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),
   };
 }
 
@@ -335,10 +335,17 @@ async function listen(
   return name(port);
 }
 
+/** The parts of a {@link GrpcService} that drain. */
+interface Draining {
+  readonly grpc: GrpcServer;
+  readonly service: FirstReadGate;
+  readonly serving: Serving;
+  readonly store: Pick<Store, 'timeoutMicros'>;
+}
+
 async function drain(
-  grpc: GrpcServer,
-  serving: Serving,
-  { settings, log }: GrpcServiceOptions,
+  { grpc, service, serving, store }: Draining,
+  { settings, clock, log }: GrpcServiceOptions,
   why: string,
   drainHttp: (graceMs: number) => Promise<void>,
 ): Promise<void> {
@@ -347,5 +354,13 @@ async function drain(
   log.info({ why, delayMs, graceMs }, 'draining');
   serving.update({ draining: true });
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  const untilMicros = clock.monotonicMicros() + settings.shutdownGrace;
   await Promise.all([grpc.drain(graceMs), drainHttp(graceMs)]);
+  // The calls that this cut off have just released their holds, and their ends need one more call of the store.
+  const leftMicros = Math.max(store.timeoutMicros, untilMicros - clock.monotonicMicros());
+  const lostEnds = await service.drainHolds(timerMs(leftMicros));
+  if (lostEnds > 0) log.warn({ lostEnds }, LOST_ENDS);
 }
+
+const LOST_ENDS =
+  'The store did not answer within SHUTDOWN_GRACE, so ends of holds are lost. Their holds expire.';

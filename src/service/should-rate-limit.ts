@@ -115,6 +115,11 @@ export class ShouldRateLimit {
     return this.#decide(request, this.#startMicros(), caller);
   }
 
+  /** Waits for ends of holds that no request waits for, see {@link LateEnds.drain}. */
+  drainHolds(graceMs: number): Promise<number> {
+    return this.#holds.drain(graceMs);
+  }
+
   #startMicros(): number {
     return this.#isSynchronous && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
   }

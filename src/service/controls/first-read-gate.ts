@@ -62,6 +62,11 @@ export class FirstReadGate {
     );
   }
 
+  /** Waits for ends of holds, like {@link ShouldRateLimit.drainHolds}. */
+  drainHolds(graceMs: number): Promise<number> {
+    return this.#service.drainHolds(graceMs);
+  }
+
   async #decideAfterRead<Answer>(
     bytes: number,
     caller: Caller,

@@ -154,6 +154,11 @@ export class Holds {
     }
   }
 
+  /** Waits for ends that no request waits for, see {@link LateEnds.drain}. */
+  drain(graceMs: number): Promise<number> {
+    return this.#late.drain(graceMs);
+  }
+
   /** Returns the token of a descriptor. */
   #tokenOf({ entries }: Descriptor): string | undefined {
     const { entry } = this.#options.answers.holdNames;

@@ -2,6 +2,7 @@ import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { heldCount } from '../../limiter/holds/hold.js';
 import { BackOff } from '../../runtime/back-off.js';
+import { IdleWait } from '../../runtime/idle-wait.js';
 import type { HoldEnd } from './settle.js';
 
 /** Maximum number of ends that are sent or wait. Further ones are lost, and their holds expire. */
@@ -60,6 +61,7 @@ export class LateEnds {
   readonly #pauses = new BackOff(FAILED_PAUSES);
   readonly #failed = new LateQueue(() => this.#pauses.next());
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
+  readonly #idle = new IdleWait(() => this.#count === 0);
   #sent = 0;
 
   /** `send` sends an end to its store. */
@@ -80,10 +82,29 @@ export class LateEnds {
     if (late !== undefined) this.#wait(this.#deferred, late);
   }
 
+  /**
+   * Waits until no ends are left, for at most `graceMs`. Further ones are lost. Returns the number of lost ends. Call
+   * it once, when no more ends follow.
+   */
+  async drain(graceMs: number): Promise<number> {
+    this.#endLongPause();
+    await this.#idle.wait(graceMs);
+    const lost = this.#count;
+    for (const { ends } of [this.#failed, this.#deferred]) {
+      for (const { noted } of ends) noted?.(undefined);
+      ends.clear();
+    }
+    return lost;
+  }
+
+  /** Number of ends that are sent or wait. */
+  get #count(): number {
+    return this.#sent + this.#failed.ends.size + this.#deferred.ends.size;
+  }
+
   /** Returns undefined if there are too many ends. */
   #lateEndOf(end: HoldEnd, noted: Noted | undefined, hasRoom = true): LateEnd | undefined {
-    const waiting = this.#failed.ends.size + this.#deferred.ends.size;
-    if (!hasRoom || this.#sent + waiting >= MAX_ENDS) {
+    if (!hasRoom || this.#count >= MAX_ENDS) {
       noted?.(undefined);
       return undefined;
     }
@@ -95,16 +116,16 @@ export class LateEnds {
     this.#sent++;
     const result = await this.#send(late.end);
     this.#sent--;
-    if (result instanceof StorageError && !mayRepeat(late.end, result)) {
-      late.noted?.(undefined);
-      return;
-    }
-    if (result instanceof StorageError) {
+    if (result instanceof StorageError && mayRepeat(late.end, result)) {
       this.#wait(this.#failed, late);
       return;
     }
-    this.#endLongPause();
-    late.noted?.(result);
+    if (result instanceof StorageError) late.noted?.(undefined);
+    else {
+      this.#endLongPause();
+      late.noted?.(result);
+    }
+    this.#idle.check();
   }
 
   #wait(queue: LateQueue, late: LateEnd): void {
@@ -145,5 +166,6 @@ export class LateEnds {
         void this.#try(late);
       }
     }
+    this.#idle.check();
   }
 }

@@ -1,4 +1,4 @@
-import { expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { LateEnds } from '../../../../src/service/holds/late-ends.js';
@@ -163,4 +163,38 @@ test('deferred ends leave room for others, and are sent while many others fail',
   late.add(endOf('a'), receiveOther);
   expect(await other).toBe(ANSWERED);
   expect(await result).toBe(ANSWERED);
+});
+
+describe('a drain', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  test('waits until all ends are sent, also after a long pause', async () => {
+    let answer: TakeResult = FAILED;
+    const late = new LateEnds(new FakeClock(), () => answer);
+    const results: unknown[] = [];
+    for (let i = 0; i < 300; i++) late.add(endOf('a'), (result) => results.push(result));
+    for (let i = 0; i < 300; i++) late.defer(endOf('b'), (result) => results.push(result));
+    await jest.advanceTimersByTimeAsync(10_000);
+    answer = ANSWERED;
+    const drained = late.drain(60_000);
+    await jest.advanceTimersByTimeAsync(500);
+    expect(results).toEqual(Array.from({ length: 600 }, () => ANSWERED));
+    expect(await drained).toBe(0);
+  });
+
+  test('gives up the ends that remain after its time, and counts them', async () => {
+    const hangs = new Promise<TakeResult>(() => {});
+    const late = new LateEnds(new FakeClock(), ({ item }) => (item.key === 'hangs' ? hangs : FAILED));
+    const results: unknown[] = [];
+    for (const key of ['fails', 'hangs']) late.add(endOf(key), (result) => results.push(result));
+    const drained = late.drain(1000);
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(await drained).toBe(2);
+    expect(results).toEqual([undefined]);
+  });
 });
