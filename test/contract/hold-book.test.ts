@@ -59,6 +59,7 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
             amount: 7,
             lifetimeMillis: hasLifetime ? lifetimeMillis : undefined,
             fullMicros: outcome?.fullMicros ?? 0,
+            freesUnknown: false,
             remainingMicros: 20_000_000,
           },
         ]);
@@ -96,6 +97,31 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       if (bench.name.includes('given the time')) return;
       expect(await amounts(1)).toEqual([[3], 9]);
       expect([await has(takes[2]), await has(takes[0])]).toEqual([false, true]);
+    });
+
+    test('contains holds that free their hits, and others', async () => {
+      const store = await bench.open();
+      const takes = [3, 1, 2, 4].map((minutes) => {
+        const { holds, ...take } = holdItem('one', HOUR, { hits: minutes, lifetimeMillis: minutes * 60_000 });
+        return { ...take, holds: { id: '', lifetimeMillis: 0, ...holds, freesUnknown: minutes < 3 } };
+      });
+      for (const take of takes) await takeFrom(store, take);
+      const found = async (most: number) => {
+        const { holds, more } = await list(store, takes[0] as TakeItem, most);
+        return [holds.map(({ amount, freesUnknown }) => [amount, freesUnknown]), more];
+      };
+      const all = [
+        [1, true],
+        [2, true],
+        [3, false],
+        [4, false],
+      ];
+      expect(await found(9)).toEqual([all, 0]);
+      expect(await found(3)).toEqual([all.slice(0, 3), 1]);
+      for (const take of takes) {
+        const settlement = settlementItem(take, {}).settles as Settlement;
+        expect(await bookOf(store).hasHold(take, settlement)).toBe(true);
+      }
     });
 
     test('contains only whole holds, even of many slots', async () => {

@@ -4,7 +4,7 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
 import { shown } from '../../shown-text.js';
-import { decodeHoldId } from './hold-id.js';
+import { decodeHoldId } from './holds/hold-id.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 
 /** Maximum number of entries of a question. Operators do not need more. */

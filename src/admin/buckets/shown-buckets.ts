@@ -6,9 +6,9 @@ import { redisKey } from '../../storage/redis/redis-key.js';
 import type { BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
 import type { FoundLimit } from './found-limits.js';
+import { shownHolds } from './holds/shown-holds.js';
 import type { ShownBucket } from './messages.js';
 import type { QuestionContext } from './question-context.js';
-import { shownHolds } from './shown-holds.js';
 
 /**
  * Returns a limit for an answer, with the level of its bucket. `keyPrefix` is the prefix of Redis keys, or undefined if

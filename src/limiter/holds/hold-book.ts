@@ -2,7 +2,7 @@ import type { StorageError, TakeItem } from '../bucket-store.js';
 import type { HoldId, Settlement } from './hold.js';
 
 /** The bucket whose holds are listed. */
-export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate' | 'holds'>;
+export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate'>;
 
 /** A hold that exists. */
 export interface StoredHold {
@@ -13,6 +13,8 @@ export interface StoredHold {
   readonly lifetimeMillis: number | undefined;
   /** See `Settlement`. */
   readonly fullMicros: number;
+  /** See `HoldOrder`. */
+  readonly freesUnknown: boolean;
   /** Time until the hold expires. */
   readonly remainingMicros: number;
 }
@@ -25,6 +27,19 @@ export interface ListedHolds {
   readonly more: number;
 }
 
+/** Merges the lists of the sets of a bucket, and returns its first `most` holds. */
+export function mergedHolds(
+  sets: readonly ListedHolds[],
+  { rate }: Pick<HeldBucket, 'rate'>,
+  most: number,
+): ListedHolds {
+  const all = sets
+    .flatMap(({ holds }) => holds)
+    .sort((one, other) => one.remainingMicros - other.remainingMicros);
+  const notListed = storedCount(all.slice(most), rate);
+  return { holds: all.slice(0, most), more: sets.reduce((sum, { more }) => sum + more, notListed) };
+}
+
 /** Returns the number of reservations or slots of holds, which stores keep one by one. */
 export function storedCount(holds: readonly StoredHold[], { kind }: HeldBucket['rate']): number {
   return kind === 'concurrency' ? holds.reduce((sum, { amount }) => sum + amount, 0) : holds.length;
@@ -35,8 +50,11 @@ export const MAX_LISTED_HOLDS = 250;
 
 /** Finds holds for operators, without delaying decisions. */
 export interface HoldBook {
-  /** Lists up to `most` holds of a bucket, from 1 to {@link MAX_LISTED_HOLDS}. Never rejects. */
+  /**
+   * Lists up to `most` holds of a bucket, from 1 to {@link MAX_LISTED_HOLDS}, whether or not they free their hits.
+   * Never rejects.
+   */
   listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError>;
-  /** Returns whether a settlement would end a hold of the bucket. Never rejects. */
+  /** Returns whether the bucket has a hold with these values, except `freesUnknown`. Never rejects. */
   hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError>;
 }

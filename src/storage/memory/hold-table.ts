@@ -208,19 +208,25 @@ export class HoldTable {
    * Lists up to `most` holds of a bucket that expire first. The number of other holds includes those that have expired,
    * and that {@link expire} has not removed yet.
    */
-  list({ key, rate }: HeldBucket, most: number): ListedHolds {
+  list({ key, rate }: Pick<HeldBucket, 'key' | 'rate'>, most: number): ListedHolds {
     const nowMicros = this.#monotonicMicros();
     this.expire(nowMicros);
     // Removes the expired holds from the queues.
     this.#oldestSlot(key, nowMicros);
     const set = this.#sets.get(key);
-    const found = set?.queues.flatMap((queue) => this.#listQueue(queue, most, nowMicros)) ?? [];
+    const frees = set?.bucket !== undefined;
+    const found = set?.queues.flatMap((queue) => this.#listQueue(queue, frees, most, nowMicros)) ?? [];
     const holds = found.sort((one, other) => one.remainingMicros - other.remainingMicros).slice(0, most);
     return { holds, more: (set?.count ?? 0) - storedCount(holds, rate) };
   }
 
   /** Lists the first holds of a queue, with a bound on the number of slots. */
-  #listQueue({ first, lifetimeMillis }: HoldQueue, most: number, nowMicros: number): StoredHold[] {
+  #listQueue(
+    { first, lifetimeMillis }: HoldQueue,
+    freesUnknown: boolean,
+    most: number,
+    nowMicros: number,
+  ): StoredHold[] {
     const holds: StoredHold[] = [];
     let slot = first;
     for (
@@ -235,6 +241,7 @@ export class HoldTable {
           amount,
           lifetimeMillis,
           fullMicros: this.#records.fullMicrosOf(slot),
+          freesUnknown,
           remainingMicros: this.#heap.keyOf(slot) - nowMicros,
         });
       }

@@ -2,7 +2,12 @@ import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-st
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
 import { freesExpired, placeableHold, type SettledHold, type Settlement } from '../../limiter/holds/hold.js';
-import type { HeldBucket, HoldBook, ListedHolds } from '../../limiter/holds/hold-book.js';
+import {
+  type HeldBucket,
+  type HoldBook,
+  type ListedHolds,
+  mergedHolds,
+} from '../../limiter/holds/hold-book.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
@@ -119,11 +124,13 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds> {
-    return this.holds.list({ ...bucket, key: holdsKey(bucket) }, most);
+    const { rate } = bucket;
+    const sets = allHoldsKeys(bucket).map((key) => this.holds.list({ key, rate }, most));
+    return mergedHolds(sets, bucket, most);
   }
 
   async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean> {
-    return this.holds.takenMicrosOf(holdsKey(bucket), hold) >= 0;
+    return allHoldsKeys(bucket).some((key) => this.holds.takenMicrosOf(key, hold) >= 0);
   }
 
   async close(): Promise<void> {}
@@ -245,8 +252,17 @@ export class MemoryStore implements BucketStore, HoldBook {
 }
 
 /** Returns the name of the set of an item's holds. Holds that free their hits have a separate set. */
-function holdsKey(item: HeldBucket & Pick<TakeItem, 'settles'>): string {
-  return freesExpired(item) ? `${item.key}%freed` : item.key;
+function holdsKey(item: TakeItem): string {
+  return freesExpired(item) ? freedKey(item.key) : item.key;
+}
+
+/** Returns the names of all sets of holds of a bucket. */
+function allHoldsKeys({ key, rate }: HeldBucket): readonly string[] {
+  return rate.kind === 'concurrency' ? [key] : [key, freedKey(key)];
+}
+
+function freedKey(key: string): string {
+  return `${key}%freed`;
 }
 
 /** Returns the number of holds that are stored for a hold of `hits`. */

@@ -1,10 +1,11 @@
 import { StorageError } from '../../limiter/bucket-store.js';
-import { freesExpired, type Settlement } from '../../limiter/holds/hold.js';
+import type { Settlement } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
   type HoldBook,
   type ListedHolds,
   MAX_LISTED_HOLDS,
+  mergedHolds,
   type StoredHold,
   storedCount,
 } from '../../limiter/holds/hold-book.js';
@@ -31,25 +32,44 @@ export class RedisHoldBook implements HoldBook {
   }
 
   async listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError> {
-    const answer = await this.#run(bucket, [String(most)], (1 + MAX_LISTED_HOLDS) * LINE_BYTES);
-    if (answer instanceof StorageError) return answer;
-    const [count = '', ...lines] = answer.split('\n');
-    const holds = lines.flatMap((line) => readHold(line) ?? []);
-    if (!/^\d+$/.test(count) || holds.length < lines.length) return unknownAnswer();
-    return { holds, more: Math.max(0, Number(count) - storedCount(holds, bucket.rate)) };
+    const sets: ListedHolds[] = [];
+    for (const frees of setsOf(bucket)) {
+      const listed = await this.#listSet(bucket, frees, most);
+      if (listed instanceof StorageError) return listed;
+      sets.push(listed);
+    }
+    return mergedHolds(sets, bucket, most);
   }
 
   async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError> {
     const unit = bucket.rate.kind === 'concurrency' ? 0 : 1;
     const values = [unit, hold.amount, hold.lifetimeMillis, hold.fullMicros].map(String);
-    const answer = await this.#run(bucket, ['0', hold.id, ...values], LINE_BYTES);
-    if (answer instanceof StorageError) return answer;
-    return /^[01]$/.test(answer) ? answer === '1' : unknownAnswer();
+    for (const frees of setsOf(bucket)) {
+      const answer = await this.#run(bucket, frees, ['0', hold.id, ...values], LINE_BYTES);
+      if (answer instanceof StorageError) return answer;
+      if (!/^[01]$/.test(answer)) return unknownAnswer();
+      if (answer === '1') return true;
+    }
+    return false;
   }
 
-  #run(bucket: HeldBucket, args: string[], textBytes: number): Promise<string | StorageError> {
+  async #listSet(bucket: HeldBucket, frees: boolean, most: number): Promise<ListedHolds | StorageError> {
+    const answer = await this.#run(bucket, frees, [String(most)], (1 + MAX_LISTED_HOLDS) * LINE_BYTES);
+    if (answer instanceof StorageError) return answer;
+    const [count = '', ...lines] = answer.split('\n');
+    const holds = lines.flatMap((line) => readHold(line, frees) ?? []);
+    if (!/^\d+$/.test(count) || holds.length < lines.length) return unknownAnswer();
+    return { holds, more: Math.max(0, Number(count) - storedCount(holds, bucket.rate)) };
+  }
+
+  #run(
+    bucket: HeldBucket,
+    frees: boolean,
+    args: string[],
+    textBytes: number,
+  ): Promise<string | StorageError> {
     const { key, tagLength, rate } = bucket;
-    const set = rate.kind === 'concurrency' ? key : holdsKey(key, freesExpired(bucket));
+    const set = rate.kind === 'concurrency' ? key : holdsKey(key, frees);
     return this.#redisOf(bucket).runScript({
       script: this.#script,
       key: redisKey({ key: set, tagLength }, this.#keyPrefix),
@@ -59,11 +79,16 @@ export class RedisHoldBook implements HoldBook {
   }
 }
 
+/** Returns whether the holds of each set of a bucket free their hits. */
+function setsOf({ rate }: HeldBucket): readonly boolean[] {
+  return rate.kind === 'concurrency' ? [false] : [false, true];
+}
+
 function unknownAnswer(): StorageError {
   return new StorageError('rejected', 'the script that lists holds returned an answer in an unknown format');
 }
 
-function readHold(line: string): StoredHold | undefined {
+function readHold(line: string, freesUnknown: boolean): StoredHold | undefined {
   const [, id, amount, lifetime, fullMicros, remainingMicros] = HOLD.exec(line) ?? [];
   if (id === undefined) return undefined;
   return {
@@ -71,6 +96,7 @@ function readHold(line: string): StoredHold | undefined {
     amount: Number(amount),
     lifetimeMillis: lifetime === '-' ? undefined : Number(lifetime),
     fullMicros: Number(fullMicros),
+    freesUnknown,
     remainingMicros: Number(remainingMicros),
   };
 }

@@ -133,7 +133,13 @@ export class AdminBench {
             hits,
             refund: false,
             enforcement: 'enforce' as const,
-            ...(hold && { holds: { id: newHoldId(), lifetimeMillis: hold.expiresAfterMillis } }),
+            ...(hold && {
+              holds: {
+                id: newHoldId(),
+                lifetimeMillis: hold.expiresAfterMillis,
+                freesUnknown: hold.unknown === 'free',
+              },
+            }),
           },
     );
     this.memory.take(items);

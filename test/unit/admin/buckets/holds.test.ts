@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/hold-id.js';
+import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/holds/hold-id.js';
 import type { BucketQuestion, ShownHold } from '../../../../src/admin/buckets/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
 import type { HoldOrder } from '../../../../src/limiter/holds/hold.js';
-import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
+import { AdminBench, entriesOf, policiesOf } from '../../../support/buckets/admin-bench.js';
 
 const POLICY = `
 domain: d
@@ -16,6 +16,8 @@ descriptors:
         token_bucket: { max_tokens: 100000, tokens_per_fill: 1, fill_interval: 1m }
         hold: { amount: 100, expires_after: 10m }
       - { name: calls, unit: hour, requests_per_unit: 10 }
+  - key: free
+    rate_limit: { unit: hour, requests_per_unit: 100, hold: { amount: 10, expires_after: 10m, unknown: free } }
   - { key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1s } } }
   - key: batch
     rate_limits:
@@ -177,6 +179,24 @@ describe('release', () => {
     expect(await refused('stream=b', { hold, dry_run: true })).toMatch(gone);
     await release('stream=a', { hold });
     expect(await refused('stream=a', { hold })).toMatch(gone);
+  });
+
+  test('finds holds that started before a reload changed what happens to an unknown use', async () => {
+    for (let i = 0; i < 3; i++) bench.take('free=a', 10);
+    bench.policies = policiesOf(POLICY.replace('unknown: free', 'unknown: keep'));
+    bench.clock.advance(1);
+    bench.take('free=a', 20);
+    const [before] = await show('free=a');
+    expect(before?.holds?.list.map(({ amount }) => amount)).toEqual([10, 10, 10, 20]);
+    const hold = idOf(before?.holds?.list);
+    expect((await release('free=a', { hold, dry_run: true })).buckets).toMatchObject([{ released: 1 }]);
+    expect((await release('free=a', { hold })).buckets).toMatchObject([{ now: { left: 60 }, released: 1 }]);
+    expect((await release('free=a', { all: true, dry_run: true })).notes).toEqual([
+      '3 holds would be released.',
+    ]);
+    expect((await release('free=a', { all: true })).buckets).toMatchObject([
+      { now: { left: 100 }, released: 3 },
+    ]);
   });
 
   test('refuses limits without holds, and unknown buckets', async () => {

@@ -1,12 +1,12 @@
-import { StorageError } from '../../limiter/bucket-store.js';
-import type { Settlement } from '../../limiter/holds/hold.js';
-import type { StoredHold } from '../../limiter/holds/hold-book.js';
-import type { Rule } from '../../policy/rule.js';
-import type { PlannedTake } from '../../service/plan.js';
-import type { FoundLimit } from './found-limits.js';
+import { StorageError } from '../../../limiter/bucket-store.js';
+import type { Settlement } from '../../../limiter/holds/hold.js';
+import type { StoredHold } from '../../../limiter/holds/hold-book.js';
+import type { Rule } from '../../../policy/rule.js';
+import type { PlannedTake } from '../../../service/plan.js';
+import type { FoundLimit } from '../found-limits.js';
+import type { ShownHold, ShownHolds } from '../messages.js';
+import type { QuestionContext } from '../question-context.js';
 import { encodeHoldId } from './hold-id.js';
-import type { ShownHold, ShownHolds } from './messages.js';
-import type { QuestionContext } from './question-context.js';
 
 /** Maximum number of holds of a bucket that an answer lists. Further ones are counted. */
 export const MAX_HOLDS_SHOWN = 100;
@@ -38,10 +38,10 @@ export function heldLimits(limits: readonly FoundLimit[]): readonly HeldLimit[] 
  * not compare it. The lifetime in the rule then applies.
  */
 export function settlementOfStored(
-  { id, amount, fullMicros, lifetimeMillis }: StoredHold,
+  { id, amount, fullMicros, lifetimeMillis, freesUnknown }: StoredHold,
   { lifetimeMillis: ofRule }: Pick<HeldLimit, 'lifetimeMillis'>,
 ): Settlement {
-  return { id, amount, fullMicros, lifetimeMillis: lifetimeMillis ?? ofRule };
+  return { id, amount, fullMicros, lifetimeMillis: lifetimeMillis ?? ofRule, freesUnknown };
 }
 
 function shownHold(hold: StoredHold, held: HeldLimit): ShownHold {

@@ -1,4 +1,4 @@
-import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type Settlement } from '../../../limiter/holds/hold.js';
 
 const VERSION = 1;
 const ID_BYTES = HOLD_ID_DIGITS / 2;

@@ -1,0 +1,175 @@
+import { StorageError } from '../../../limiter/bucket-store.js';
+import { heldCount, MAX_SLOTS_PER_ITEM, type Settlement } from '../../../limiter/holds/hold.js';
+import { MAX_LISTED_HOLDS, storedCount } from '../../../limiter/holds/hold-book.js';
+import { quantity } from '../../../quantity.js';
+import { turn } from '../../../runtime/turns.js';
+import { heldRule } from '../../../service/holds/held-rules.js';
+import { type HoldEnd, holdEnd } from '../../../service/holds/settle.js';
+import type { ShownBucket } from '../messages.js';
+import { changeFailed, LOOK_BUCKETS, type QuestionContext } from '../question-context.js';
+import { type HeldLimit, settlementOfStored } from './shown-holds.js';
+
+/** Maximum number of holds, and maximum {@link heldCount}, of a request to the store. It takes about a millisecond. */
+const HOLDS_PER_TAKE = 64;
+const WORK_PER_TAKE = MAX_SLOTS_PER_ITEM;
+/** Time after which a release begins no further requests, in microseconds. The caller waits for the answer. */
+const MAX_RELEASE_MICROS = 4_000_000;
+
+/** Result of a release in one bucket. */
+export interface Released {
+  readonly count: number;
+  /** Whether holds may remain, because there were too many. In a dry run, whether `count` is only a maximum. */
+  readonly isPartial: boolean;
+  readonly failure: StorageError | undefined;
+}
+
+/**
+ * Ends one hold, or without `hold` all holds of buckets, with a use of 0. In a dry run, only counts them. Returns a
+ * result for each bucket.
+ */
+export async function releaseFrom(
+  held: readonly HeldLimit[],
+  { hold, isDry }: { readonly hold: Settlement | undefined; readonly isDry: boolean },
+  context: QuestionContext,
+  domain: string,
+): Promise<readonly Released[]> {
+  const release = isDry ? countHolds : hold === undefined ? releaseAll : releaseOne;
+  const untilMicros = context.clock.monotonicMicros() + MAX_RELEASE_MICROS;
+  const results: Released[] = [];
+  for (const one of held) results.push(await release(one, context, domain, hold, untilMicros));
+  return results;
+}
+
+/** Returns the number of holds that a release ended. */
+export function releasedCount(results: readonly Released[]): number {
+  return results.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Returns the fields of an answer for a release in one bucket. */
+export function shownRelease({ count, failure }: Released): Pick<ShownBucket, 'released' | 'note'> {
+  const note = failure && `The release failed: ${changeFailed(failure, LOOK_BUCKETS)}.`;
+  return { released: count, ...(note !== undefined && { note }) };
+}
+
+/** Returns sentences about a release. */
+export function releaseNotes(results: readonly Released[], isDry: boolean): readonly string[] {
+  const count = releasedCount(results);
+  const holds = quantity(count, 'hold');
+  const isPartial = results.some((released) => released.isPartial);
+  if (isDry) return [`${isPartial ? `At most ${holds}` : holds} would be released.`];
+  const notes = [`${holds} released.`];
+  if (count > 0) notes.push('If requests of these holds still run, weir does not count them any more.');
+  if (isPartial) {
+    notes.push('Some holds remain, because there are too many for one command. Run the command again.');
+  }
+  return notes;
+}
+
+/**
+ * Counts the holds that a release would end. The store counts slots instead of holds if there are too many for a list.
+ */
+async function countHolds(
+  { take }: HeldLimit,
+  { store }: QuestionContext,
+  _domain: string,
+  hold: Settlement | undefined,
+): Promise<Released> {
+  if (hold !== undefined) {
+    const found = await store.holds.hasHold(take, hold);
+    const failure = found instanceof StorageError ? found : undefined;
+    return { count: found === true ? 1 : 0, isPartial: false, failure };
+  }
+  const listed = await store.holds.listHolds(take, MAX_LISTED_HOLDS);
+  if (listed instanceof StorageError) return { count: 0, isPartial: false, failure: listed };
+  const isPartial = listed.more > 0 && take.rate.kind === 'concurrency';
+  return { count: listed.holds.length + listed.more, isPartial, failure: undefined };
+}
+
+/** Ends the holds that exist now, those that expire first at the beginning, until `untilMicros`. */
+async function releaseAll(
+  held: HeldLimit,
+  context: QuestionContext,
+  domain: string,
+  _hold: undefined | Settlement,
+  untilMicros: number,
+): Promise<Released> {
+  const { store, clock } = context;
+  let count = 0;
+  /** Slots or reservations that existed at the beginning. Later ones expire later, so they remain. */
+  let left = Number.POSITIVE_INFINITY;
+  while (left > 0) {
+    const listed = await store.holds.listHolds(held.take, MAX_LISTED_HOLDS);
+    if (listed instanceof StorageError) return { count, isPartial: false, failure: listed };
+    const slots = storedCount(listed.holds, held.take.rate);
+    left = Math.min(left, slots + listed.more);
+    const settlements = listed.holds.map((hold) => settlementOfStored(hold, held));
+    const { count: ended, failure } = await settle(held, settlements, context, domain);
+    count += ended;
+    if (failure !== undefined) return { count, isPartial: false, failure };
+    left -= slots;
+    // Other processes may have ended all of them in the meantime.
+    const isOver = clock.monotonicMicros() >= untilMicros;
+    if (left > 0 && (ended === 0 || isOver)) return { count, isPartial: true, failure };
+  }
+  return { count, isPartial: false, failure: undefined };
+}
+
+function releaseOne(
+  held: HeldLimit,
+  context: QuestionContext,
+  domain: string,
+  hold: Settlement | undefined,
+): Promise<Released> {
+  if (hold === undefined) return settle(held, [], context, domain);
+  // The ID of a hold does not name its set.
+  const sets = held.take.rate.kind === 'concurrency' ? [false] : [false, true];
+  const settlements = sets.map((freesUnknown) => ({ ...hold, freesUnknown }));
+  return settle(held, settlements, context, domain);
+}
+
+/** Settles holds with a use of 0, until the store fails. */
+async function settle(
+  { take, rule }: HeldLimit,
+  settlements: readonly Settlement[],
+  { store, clock, counts }: QuestionContext,
+  domain: string,
+): Promise<Released> {
+  const { key, tagLength } = take;
+  const held = heldRule(rule);
+  const place = { key, tagLength, rule: held.digest, isLocal: false };
+  let count = 0;
+  const ends = settlements.map(({ freesUnknown = false, ...values }) =>
+    holdEnd(held, { ...values, ...place, freesUnknown }, 0),
+  );
+  for (const part of partsOf(ends)) {
+    const items = part.map(({ item }) => item);
+    const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
+    const result = await store.buckets.take(items, deadlineMicros, store);
+    if (result instanceof StorageError) return { count, isPartial: false, failure: result };
+    for (const [i, { hold }] of result.entries()) {
+      if (hold !== 'settled') continue;
+      count++;
+      counts.released(domain, rule.path, part[i]?.hold?.amount ?? 0);
+    }
+    await turn();
+  }
+  return { count, isPartial: false, failure: undefined };
+}
+
+/** Divides ends of holds into parts that a store settles in a short time. */
+function partsOf(ends: readonly HoldEnd[]): readonly (readonly HoldEnd[])[] {
+  const parts: HoldEnd[][] = [];
+  let part: HoldEnd[] = [];
+  let work = 0;
+  for (const end of ends) {
+    const more = heldCount(end.item);
+    if (part.length === 0 || part.length === HOLDS_PER_TAKE || work + more > WORK_PER_TAKE) {
+      part = [];
+      work = 0;
+      parts.push(part);
+    }
+    part.push(end);
+    work += more;
+  }
+  return parts;
+}
