@@ -5,6 +5,8 @@ import { quantity } from '../../quantity.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
 import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
+import { releasedCount, releaseFrom, releaseNotes, shownRelease } from './holds/released-holds.js';
+import { heldLimits } from './holds/shown-holds.js';
 import type { BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
 import {
   answerTo,
@@ -30,7 +32,10 @@ interface Change {
   readonly call: BucketCall;
 }
 
-/** Runs `reset` and `grant`: gives tokens back to every known bucket, each in one atomic step. */
+/**
+ * Runs `reset` and `grant`: gives tokens back to every known bucket, each in one atomic step. A reset then ends all
+ * holds of the buckets, so that no end of an earlier request changes them again.
+ */
 export async function changeBuckets(
   asked: CallerQuestion,
   context: QuestionContext,
@@ -44,6 +49,7 @@ export async function changeBuckets(
   const isDry = question.dry_run === true;
   const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
   const notes = [...found.notes];
+  const held = question.action === 'reset' ? heldLimits(changes.map(({ limit }) => limit)) : [];
   if (found.limits.some(({ rate }) => rate.kind === 'concurrency')) {
     notes.push(
       'Concurrency limits are not changed, because they count requests in flight. To end holds, use release.',
@@ -57,10 +63,13 @@ export async function changeBuckets(
   }
   const failed = (error: StorageError): string =>
     isDry ? notAsked(error) : sentence(changeFailed(error, LOOK_BUCKETS));
+  const results = await releaseFrom(held, { hold: undefined, isDry }, context, policy.domain);
+  if (releasedCount(results) > 0) notes.push(...releaseNotes(results, isDry));
   const steps = mapped(changes, (change, i): ShownBucket => {
     const answer = answers[i] as BucketFound | StorageError;
     const there = answer instanceof StorageError ? { note: failed(answer) } : levels(change, answer, isDry);
-    return shownLimit(change.limit, keyPrefix, there);
+    const released = results[held.findIndex(({ limit }) => limit === change.limit)];
+    return shownLimit(change.limit, keyPrefix, { ...(released && shownRelease(released)), ...there });
   });
   const buckets = await slices.run(steps);
   notes.push(...notesOn(question, changes, buckets));

@@ -112,7 +112,7 @@ export interface ShownBucket {
   readonly before?: BucketLevel;
   /** Holds of the bucket, for `show`. Only a limit with holds has them. */
   readonly holds?: ShownHolds;
-  /** Number of holds that `release` ended; for a dry run, the number that it would end. */
+  /** Number of holds that `release` or `reset` ended; for a dry run, the number that it would end. */
   readonly released?: number;
   /** Sentence with the reason for a missing {@link now}, or with further information. */
   readonly note?: string;

@@ -11,7 +11,7 @@ optional if the server has only one domain. API keys are never shown.
   show       show all limits that the descriptor matches: tokens or hits remaining, debt, time until the next token
              and until the bucket is full, the 100 holds that expire first, blocks and exemptions, and the Redis
              key. For a subset of the entries, show the limits that could match
-  reset      refill the buckets and clear their debt
+  reset      refill the buckets, clear their debt, and end their reservations
   grant      add --tokens <n>, up to the capacity; with --over, also above the capacity
   release    end one hold (--hold) or all holds (--all): free the slots of a concurrency limit, and give back all
              reserved tokens or hits, regardless of "unknown" in the policy. The requests may still run, but weir

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/holds/hold-id.js';
 import type { BucketQuestion, ShownHold } from '../../../../src/admin/buckets/messages.js';
-import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import { StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
 import type { HoldOrder } from '../../../../src/limiter/holds/hold.js';
 import { AdminBench, entriesOf, policiesOf } from '../../../support/buckets/admin-bench.js';
+import { settlementItem } from '../../../support/limiter/hold-items.js';
 
 const POLICY = `
 domain: d
@@ -215,5 +216,52 @@ describe('release', () => {
     bench.broken = undefined;
     bench.breaksAfter = 1;
     expect(await refused('stream=a', { all: true })).toMatch(/^503 the store failed .*\[maybe done\]$/);
+  });
+});
+
+describe('reset', () => {
+  const reset = (entries: string, more: Partial<BucketQuestion> = {}) =>
+    bench.ask({ action: 'reset', entries: entriesOf(entries), ...more });
+
+  test.each(['llm=a', 'free=a'])(
+    'ends all reservations of %s, which change the bucket no more',
+    async (entries) => {
+      const items = [bench.take(entries, 3), bench.take(entries, 3)].map(
+        (taken) => taken.findLast(({ holds }) => holds !== undefined) as TakeItem,
+      );
+      const reserved = async () =>
+        (await show(entries)).find(({ holds, algorithm }) => holds && algorithm !== 'concurrency');
+      const held = (await reserved())?.holds?.list.map(({ id }) => decodeHoldId(id)) ?? [];
+      const settlements = items.map((item, i) =>
+        settlementItem(item, held.find((hold) => hold?.id === item.holds?.id) ?? {}, 1 + 4 * i),
+      );
+      const [bucket] = (await reset(entries)).buckets;
+      const [before, now] = [bucket?.before?.left ?? 0, bucket?.now?.left ?? 0];
+      expect([bucket?.released, now - before]).toEqual([2, 6]);
+      bench.take(entries, 2);
+      const found = await reserved();
+      const effects = settlements.flatMap((settlement) => bench.memory.take([settlement]));
+      expect(effects.map(({ hold }) => hold)).toEqual(['unknown', 'unknown']);
+      expect((await reserved())?.now).toEqual(found?.now);
+    },
+  );
+
+  test('leaves the slots of a concurrency limit', async () => {
+    bench.take('llm=a', 2);
+    const { buckets, notes } = await reset('llm=a');
+    expect(buckets.map(({ name, released }) => [name, released])).toEqual([
+      ['tokens', 1],
+      ['calls', undefined],
+    ]);
+    expect(notes).toContain('1 hold released.');
+    expect((await show('llm=a'))[0]?.now?.in_flight).toBe(2);
+  });
+
+  test('in a dry run only counts the reservations', async () => {
+    bench.take('free=a', 10);
+    const { buckets, notes } = await reset('free=a', { dry_run: true });
+    expect(buckets).toMatchObject([{ before: { left: 90 }, now: { left: 100 }, released: 1 }]);
+    expect(notes).toEqual(['1 hold would be released.']);
+    expect((await show('free=a'))[0]?.holds?.list).toHaveLength(1);
   });
 });
