@@ -142,6 +142,24 @@ export function* expandPathsInSteps(
   return [...found.values()];
 }
 
+/**
+ * Tells whether the policies of all places are a few regular files with at most `maxBytes` together. Looks at only a
+ * few files, and returns false if it cannot.
+ */
+export function areSmall(places: readonly PolicyPlace[], maxBytes: number): boolean {
+  const errors: ConfigProblem[] = [];
+  const listing = expandPathsInSteps(places, errors).next();
+  if (listing.done !== true || errors.length > 0) return false;
+  try {
+    const found = listing.value.map(({ file }) => statSync(file));
+    return (
+      found.every((stats) => stats.isFile()) && found.reduce((bytes, { size }) => bytes + size, 0) <= maxBytes
+    );
+  } catch {
+    return false;
+  }
+}
+
 function problemAt(file: string, message: string): ConfigProblem {
   return { file, ...WHOLE_FILE, path: '', message };
 }

@@ -1,15 +1,27 @@
 import { FilePolicyProvider } from '../../config/files/file-policy-provider.js';
-import { isRefusedAtStart, type LoadedPolicies } from '../../config/files/load-policies.js';
+import {
+  isRefusedAtStart,
+  type LoadedPolicies,
+  type LoadOptions,
+  loadPolicies,
+} from '../../config/files/load-policies.js';
+import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
+import { CALENDARS } from '../../limiter/calendar.js';
+import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
+import { runInTurns } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { ConfigWarnings } from './config-warnings.js';
 import { logProblems, logReload } from './policy-log.js';
+
+/** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */
+const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 
 /**
  * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if no domain is
@@ -26,8 +38,10 @@ export async function openPolicies(
     return openXdsPolicies(settings, log, stopping);
   }
   const places = [policyPlace(settings)];
-  const loader = new ThreadPolicyLoader(places, loadOptions(settings));
-  const initial = await firstLoad(loader, stopping);
+  const options = loadOptions(settings);
+  const loader = new ThreadPolicyLoader(places, options);
+  const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
+  const initial = await (isSmall ? loadHere(places, options) : loadInThread(loader, stopping));
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
@@ -43,11 +57,18 @@ export async function openPolicies(
   return provider;
 }
 
+/** Loads small policies in this thread, which serves no callers yet. */
+async function loadHere(places: readonly PolicyPlace[], options: LoadOptions): Promise<LoadedPolicies> {
+  const loaded = loadPolicies(places, options);
+  await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
+  return loaded;
+}
+
 /**
- * Loads the policies for the first time. Rejects with {@link StartStopped} if `stopping` aborts the load, or with
- * {@link StartError} if the load fails.
+ * Loads the policies in a separate thread for the first time. Rejects with {@link StartStopped} if `stopping` aborts
+ * the load, or with {@link StartError} if the load fails.
  */
-async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
+async function loadInThread(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
   const stop = (): void => loader.close();
   stopping.addEventListener('abort', stop);
   try {

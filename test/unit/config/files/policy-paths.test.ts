@@ -3,6 +3,7 @@ import { dirname, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import {
+  areSmall,
   expandPaths,
   expandPathsInSteps,
   type RuntimeLayout,
@@ -218,4 +219,26 @@ test('a layout with too many entries is not listed completely', () => {
   expect(() => runToCompletion(walkLayout(layout(), 3))).toThrow(
     'the directory contains more than 3 files and directories; specify the directory that contains the policies',
   );
+});
+
+test('policies are small if they are few regular files with at most the given bytes together', () => {
+  const place = dir.join('root/config');
+  dir.write('root/config/a.yaml', 'domain: a\n');
+  dir.write('root/config/b.yaml', 'domain: b\n');
+  dir.write('root/config/not-a-policy', 'x'.repeat(100));
+  for (const places of [[place], [dir.join('root/config/a.yaml'), dir.join('root/config/b.yaml')]]) {
+    expect(areSmall(places, 20)).toBe(true);
+    expect(areSmall(places, 19)).toBe(false);
+  }
+  expect(areSmall([layout()], 20)).toBe(false);
+  expect(areSmall([layout()], 120)).toBe(true);
+  expect(areSmall(['/dev/null'], 100)).toBe(false);
+  expect(areSmall([place, dir.join('missing')], 100)).toBe(false);
+  symlinkSync('missing', dir.join('root/config/c.yaml'));
+  expect(areSmall([place], 100)).toBe(false);
+});
+
+test('policies in many files are not small', () => {
+  for (let i = 0; i < 100; i++) dir.write(`root/config/${i}.yaml`, '');
+  expect(areSmall([dir.join('root/config')], 100)).toBe(false);
 });
