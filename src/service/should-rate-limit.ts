@@ -278,8 +278,9 @@ export class ShouldRateLimit {
     // Settlements come first, so that the limits of the same request find what they give back.
     const done = context.settlements?.done;
     const oldest = context.policy.hasHolds ? this.#holds.settleOldest(context) : undefined;
-    if (done === undefined && oldest === undefined) return this.#takeLimits(context, storeDeadlineMicros);
-    return Promise.all([done, oldest]).then(() => this.#takeLimits(context, storeDeadlineMicros));
+    const settled = oldest === undefined ? done : Promise.all([done, oldest]);
+    if (settled === undefined) return this.#takeLimits(context, storeDeadlineMicros);
+    return settled.then(() => this.#takeLimits(context, storeDeadlineMicros));
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {

@@ -1,6 +1,6 @@
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
-import { divideKey, textPart } from '../../policy/names/bucket-key.js';
+import { textPart } from '../../policy/names/bucket-key.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import type { TokenHold } from './hold-token.js';
@@ -8,12 +8,18 @@ import type { TokenHold } from './hold-token.js';
 /** A rule whose takes hold, its digest for hold tokens, and its rate for settlements. */
 export interface HeldRule {
   readonly rule: Rule;
-  readonly digest: number;
+  readonly digest: string;
   readonly rate: Rate;
 }
 
-/** The rules with holds of each policy, by {@link HeldRule.digest}; freed together with the policy. */
-const rulesOf = new WeakMap<DomainPolicy, ReadonlyMap<number, HeldRule>>();
+/** The rules with holds of a policy, by {@link HeldRule.digest}, and the start of the names of its buckets. */
+interface HeldRules {
+  readonly namePart: string;
+  readonly rules: ReadonlyMap<string, HeldRule>;
+}
+
+/** Freed together with the policy. */
+const rulesOf = new WeakMap<DomainPolicy, HeldRules>();
 
 /** The values of each rule; freed together with the rule. */
 const settling = new WeakMap<Rule, HeldRule>();
@@ -28,24 +34,27 @@ export function heldRule(rule: Rule): HeldRule {
   return held;
 }
 
+/** Number of digits to base 36 of a number with 32 bits. */
+const DIGEST_DIGITS = 7;
+
 /**
  * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
  */
-export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): number {
+export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): string {
   const text = `${path} ${bucketSuffix}`;
   let hash = 0x811c_9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
-  return hash >>> 0;
+  return (hash >>> 0).toString(36).padStart(DIGEST_DIGITS, '0');
 }
 
-function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
-  let rules = rulesOf.get(policy);
-  if (rules === undefined) {
+function heldRules(policy: DomainPolicy): HeldRules {
+  let known = rulesOf.get(policy);
+  if (known === undefined) {
     const held = policy.rules.filter(({ hold }) => hold !== undefined).map(heldRule);
-    rules = new Map(held.map((rule) => [rule.digest, rule]));
-    rulesOf.set(policy, rules);
+    known = { namePart: textPart(policy.domain), rules: new Map(held.map((rule) => [rule.digest, rule])) };
+    rulesOf.set(policy, known);
   }
-  return rules;
+  return known;
 }
 
 /**
@@ -54,10 +63,8 @@ function heldRules(policy: DomainPolicy): ReadonlyMap<number, HeldRule> {
  * with such a name. Redis would fail the calls of other callers if the key had a value of another type, and stores
  * cache the place of a bucket by its name alone.
  */
-export function heldRuleOf(policy: DomainPolicy, { rule, key, tagLength }: TokenHold): HeldRule | undefined {
-  if (!key.startsWith(textPart(policy.domain))) return undefined;
-  const held = heldRules(policy).get(rule);
-  const parts = divideKey(key);
-  const isNamed = parts?.tagLength === tagLength && parts.suffix === held?.rule.bucketSuffix;
-  return isNamed ? held : undefined;
+export function heldRuleOf(policy: DomainPolicy, { rule, key, suffix }: TokenHold): HeldRule | undefined {
+  const { namePart, rules } = heldRules(policy);
+  const held = rules.get(rule);
+  return held?.rule.bucketSuffix === suffix && key.startsWith(namePart) ? held : undefined;
 }

@@ -1,4 +1,5 @@
-import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
+import type { Settlement } from '../../limiter/holds/hold.js';
+import { divideKey } from '../../policy/names/bucket-key.js';
 
 /**
  * A hold in a token. The token names the bucket to settle, and repeats the values that the store has, so that the
@@ -9,44 +10,49 @@ export interface TokenHold extends Settlement {
   /** Name and tag of the bucket; see TakeItem. */
   readonly key: string;
   readonly tagLength: number;
-  /** Digest of the rule that placed it; see `HeldRules`. */
-  readonly rule: number;
+  /** The end of its name; see `Rule.bucketSuffix`. */
+  readonly suffix: string;
+  /** Digest of the rule that placed it; see `HeldRule`. */
+  readonly rule: string;
   /** Whether the local buckets of a process hold it, because the store was unavailable. */
   readonly isLocal: boolean;
   /** Whether its hits are given back if the use is unknown. A reload does not change this for existing holds. */
   readonly freesUnknown: boolean;
 }
 
-const VERSION = 1;
 const LOCAL_FLAG = 1;
 const FREE_FLAG = 2;
-const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG;
-const ID_BYTES = HOLD_ID_DIGITS / 2;
-/** Bytes of a hold before the name of its bucket: flags, rule, id, hits, lifetime, time, tag length, name length. */
-const HEAD_BYTES = 1 + 4 + ID_BYTES + 4 + 4 + 8 + 4 + 4;
+/** The name of the bucket is in base64url. */
+const ENCODED_FLAG = 4;
+
+/** A hold, see {@link encodeToken}. */
+const HOLD =
+  /([0-7])([\da-f]{24})([\da-z]{7})(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,15})\.([\w:.~%@/#!&^*-]+)(?:,(?=.)|$)/y;
+/** Names with other characters are encoded, so that a token needs no quotes in JSON, headers and commands. */
+const PLAIN_NAME = /^[\w:.~%@/#!&^*-]*$/;
+const MAX_UINT32 = 0xffff_ffff;
+
 /**
  * Maximum length of the tokens of a request that are decoded. The names of a thousand buckets of a usual policy fit.
  */
 export const MAX_TOKEN_CHARACTERS = 262_144;
+/** Length of tokens whose parts are copied, because ends of holds may wait for the store for a long time. */
+const LONG_TOKEN = 1024;
 
-/** Encodes the holds of one request as a text of URL-safe characters (RFC 4648 section 5). */
+/**
+ * Encodes the holds of one request, separated by commas. A hold is a digit with its flags, its id, the digest of its
+ * rule, and separated by dots its hits, its lifetime, `fullMicros` and the name of its bucket.
+ */
 export function encodeToken(holds: readonly TokenHold[]): string {
-  let size = 1;
-  for (const { key } of holds) size += HEAD_BYTES + Buffer.byteLength(key);
-  const bytes = Buffer.allocUnsafe(size);
-  let at = bytes.writeUInt8(VERSION, 0);
-  for (const hold of holds) {
-    at = bytes.writeUInt8((hold.isLocal ? LOCAL_FLAG : 0) | (hold.freesUnknown ? FREE_FLAG : 0), at);
-    at = bytes.writeUInt32BE(hold.rule, at);
-    at += bytes.write(hold.id, at, 'hex');
-    at = bytes.writeUInt32BE(hold.amount, at);
-    at = bytes.writeUInt32BE(hold.lifetimeMillis, at);
-    at = bytes.writeDoubleBE(hold.fullMicros, at);
-    at = bytes.writeUInt32BE(hold.tagLength, at);
-    const nameLength = bytes.write(hold.key, at + 4);
-    at = bytes.writeUInt32BE(nameLength, at) + nameLength;
+  let token = '';
+  for (const { key, id, rule, amount, lifetimeMillis, fullMicros, isLocal, freesUnknown } of holds) {
+    const isPlain = PLAIN_NAME.test(key);
+    const flags = (isLocal ? LOCAL_FLAG : 0) + (freesUnknown ? FREE_FLAG : 0) + (isPlain ? 0 : ENCODED_FLAG);
+    const name = isPlain ? key : Buffer.from(key).toString('base64url');
+    const comma = token === '' ? '' : ',';
+    token += `${comma}${flags}${id}${rule}${amount}.${lifetimeMillis}.${fullMicros}.${name}`;
   }
-  return bytes.toString('base64url');
+  return token;
 }
 
 /**
@@ -54,39 +60,41 @@ export function encodeToken(holds: readonly TokenHold[]): string {
  * tokens are decoded in slices.
  */
 export function* decodeToken(token: string): Generator<TokenHold | undefined, void> {
-  const bytes = token.length > MAX_TOKEN_CHARACTERS ? Buffer.of() : Buffer.from(token, 'base64url');
-  if (bytes.length < 2 || bytes[0] !== VERSION || bytes.toString('base64url') !== token) {
-    yield undefined;
-    return;
-  }
-  for (let at = 1; at < bytes.length; ) {
-    const end = at + HEAD_BYTES > bytes.length ? 0 : endAt(bytes, at);
-    const hold = end === 0 || end > bytes.length ? undefined : decodeHold(bytes, at, end);
+  let at = 0;
+  do {
+    HOLD.lastIndex = at;
+    const found = token.length > MAX_TOKEN_CHARACTERS ? null : HOLD.exec(token);
+    at = HOLD.lastIndex;
+    const hold =
+      found === null ? undefined : decodeHold(token.length > LONG_TOKEN ? found.map(copyOf) : found);
     yield hold;
     if (hold === undefined) return;
-    at = end;
-  }
+  } while (at < token.length);
 }
 
-/** Returns the end of the hold that begins at `at`. */
-function endAt(bytes: Buffer, at: number): number {
-  return at + HEAD_BYTES + bytes.readUInt32BE(at + HEAD_BYTES - 4);
+/** Returns a copy of a part of a token, which does not keep the rest in memory. */
+function copyOf(part: string): string {
+  return Buffer.from(part, 'latin1').toString('latin1');
 }
 
-function decodeHold(bytes: Buffer, at: number, end: number): TokenHold | undefined {
-  const flags = bytes.readUInt8(at);
-  const fullMicros = bytes.readDoubleBE(at + HEAD_BYTES - 16);
-  const tagLength = bytes.readUInt32BE(at + HEAD_BYTES - 8);
-  if (flags > ALL_FLAGS || !Number.isSafeInteger(fullMicros)) return undefined;
-  const key = bytes.toString('utf8', at + HEAD_BYTES, end);
-  if (fullMicros < 0 || tagLength > key.length) return undefined;
+function decodeHold(found: readonly string[]): TokenHold | undefined {
+  const flags = Number(found[1]);
+  const amount = Number(found[4]);
+  const lifetimeMillis = Number(found[5]);
+  const fullMicros = Number(found[6]);
+  const name = found[7] as string;
+  const key = (flags & ENCODED_FLAG) === 0 ? name : Buffer.from(name, 'base64url').toString();
+  const parts = divideKey(key);
+  if (parts === undefined || amount > MAX_UINT32 || lifetimeMillis > MAX_UINT32) return undefined;
+  if (fullMicros > Number.MAX_SAFE_INTEGER) return undefined;
   return {
     key,
-    tagLength,
-    rule: bytes.readUInt32BE(at + 1),
-    id: bytes.toString('hex', at + 5, at + 5 + ID_BYTES),
-    amount: bytes.readUInt32BE(at + 5 + ID_BYTES),
-    lifetimeMillis: bytes.readUInt32BE(at + 9 + ID_BYTES),
+    tagLength: parts.tagLength,
+    suffix: parts.suffix,
+    rule: found[3] as string,
+    id: found[2] as string,
+    amount,
+    lifetimeMillis,
     fullMicros,
     isLocal: (flags & LOCAL_FLAG) !== 0,
     freesUnknown: (flags & FREE_FLAG) !== 0,

@@ -3,10 +3,10 @@ import {
   type BucketStore,
   type LocalStore,
   StorageError,
-  type TakeOutcome,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { Entry } from '../../limiter/entry.js';
 import { answerOf } from '../../limiter/failure-policy.js';
 import { heldCount } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
@@ -32,7 +32,7 @@ export const MAX_WORK_AT_ONCE = 128;
 
 /** The use that a request reports with a token, and the results of the token. */
 interface TokenUse {
-  readonly used: number | undefined;
+  used: number | undefined;
   readonly records: HoldRecord[];
 }
 
@@ -76,21 +76,23 @@ export class Holds {
     policy: DomainPolicy,
     connection: unknown,
   ): Settlements | undefined {
-    const ends = new Map<Descriptor, HoldRecord[]>();
+    const ends: HoldRecord[][] = [];
     const uses = new Map<string, TokenUse>();
-    for (const descriptor of descriptors) {
+    for (let i = 0; i < descriptors.length; i++) {
+      const descriptor = descriptors[i] as Descriptor;
       const token = this.#tokenOf(descriptor);
       if (token === undefined) continue;
+      const records: HoldRecord[] = [];
+      ends[i] = records;
       const known = uses.get(token);
-      const records = known?.records ?? [];
-      uses.set(token, { used: known?.used ?? descriptor.hitsAddend, records });
-      ends.set(descriptor, known === undefined ? records : (ends.get(descriptor) ?? []));
+      if (known === undefined) uses.set(token, { used: descriptor.hitsAddend, records });
+      else known.used ??= descriptor.hitsAddend;
     }
     if (uses.size === 0) return undefined;
     const running: Promise<void>[] = [];
     const steps = this.#settleUses(uses, policy, running);
     if (steps.next().done !== true) this.#settleRest(steps, [...uses.keys()], policy, connection);
-    return { ends, done: running.length === 0 ? undefined : Promise.all(running).then(() => {}) };
+    return { ends, done: allOf(running) };
   }
 
   /**
@@ -110,7 +112,7 @@ export class Holds {
         work += heldCount(end.item);
       }
     }
-    return running.length === 0 ? undefined : Promise.all(running);
+    return allOf(running);
   }
 
   /** Settles the ends of requests that a call reports, as far as it is planned, if no limits decide the call. */
@@ -162,7 +164,11 @@ export class Holds {
   /** Returns the token of a descriptor. */
   #tokenOf({ entries }: Descriptor): string | undefined {
     const { entry } = this.#options.answers.holdNames;
-    return entries.find(({ key }) => key === entry)?.value;
+    for (let i = 0; i < entries.length; i++) {
+      const { key, value } = entries[i] as Entry;
+      if (key === entry) return value;
+    }
+    return undefined;
   }
 
   /**
@@ -228,56 +234,68 @@ export class Holds {
       return;
     }
     const { hold, held, used } = end;
-    this.#late.defer(end, this.#notingLate(domain, end));
-    record(records, { event: 'waiting', rule: held.rule.path, ...(hold && { hits: hold.amount }), used });
+    this.#late.defer(end, this.#countingLost(domain, end));
+    record(records, { event: 'waiting', rule: held.rule.path, ...hitsOf(hold), used });
   }
 
   #end(domain: string, end: HoldEnd, records: HoldRecord[], running: Promise<void>[]): void {
     const result = this.#send(end);
-    const note = (known: TakeResult): void => {
-      this.#note(domain, end, known);
-      record(records, endRecord(end, known));
-    };
-    if (result instanceof Promise) running.push(result.then(note));
-    else note(result);
+    if (result instanceof Promise)
+      running.push(result.then((late) => this.#note(domain, end, late, records)));
+    else this.#note(domain, end, result, records);
   }
 
-  #note(domain: string, end: HoldEnd, result: TakeResult): void {
+  /** Counts the result of an end, and adds it to `records`. */
+  #note(domain: string, end: HoldEnd, result: TakeResult, records?: HoldRecord[]): void {
     const { counts, estimates, observer } = this.#options;
-    const { item, held, used } = end;
-    const { path } = held.rule;
+    const { item, hold, held, used } = end;
+    const { path: rule } = held.rule;
     if (result instanceof StorageError) {
-      if (mayRepeat(end, result)) this.#late.add(end, this.#notingLate(domain, end));
-      else counts.lost(domain, path);
-    } else if (result[0]?.hold === 'settled') {
-      counts.settled(domain, path, heldHits(end, result[0]), used);
-      const { forgiven } = result[0];
-      if (forgiven > 0) observer.counts.forgiven(domain, path, forgiven);
-      // A hold token that settles nothing may be forged, so nothing is learned from its use.
-      if (used !== undefined) estimates.learn(domain, held.rule, item.key, used);
-    } else counts.unsettled(domain, 'unknown');
+      const isLost = !mayRepeat(end, result);
+      if (isLost) counts.lost(domain, rule);
+      else this.#late.add(end, this.#countingLost(domain, end));
+      record(records, { event: isLost ? 'lost' : 'waiting', rule, ...hitsOf(hold), used });
+      return;
+    }
+    const [outcome] = result;
+    if (outcome?.hold !== 'settled') {
+      counts.unsettled(domain, 'unknown');
+      record(records, { event: 'unknown', rule });
+      return;
+    }
+    const { forgiven, heldHits = 0 } = outcome;
+    const hits = hold?.amount ?? heldHits;
+    counts.settled(domain, rule, hits, used);
+    if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
+    // A hold token that settles nothing may be forged, so nothing is learned from its use.
+    if (used !== undefined) estimates.learn(domain, held.rule, item.key, used);
+    record(records, { event: 'settled', rule, hits, used });
   }
 
-  /** Returns the function that counts the result of a settlement that no request waits for. */
-  #notingLate(domain: string, end: HoldEnd): (result: TakeResult | undefined) => void {
+  /** Returns a function that counts an end that no request waits for if it is lost, or notes its result. */
+  #countingLost(
+    domain: string,
+    end: HoldEnd,
+    note = (result: TakeResult) => this.#note(domain, end, result),
+  ): (result: TakeResult | undefined) => void {
     return (result) => {
       if (result === undefined) this.#options.counts.lost(domain, end.held.rule.path);
-      else this.#note(domain, end, result);
+      else note(result);
     };
   }
 
   /** Gives back the holds of a request whose caller is gone. */
   #release(policy: DomainPolicy, holds: readonly TokenHold[]): void {
-    const { counts } = this.#options;
+    const { domain } = policy;
     for (const hold of holds) {
       const held = heldRuleOf(policy, hold);
       if (held === undefined) continue;
-      this.#late.add(holdEnd(held, hold, 0), (result) => {
-        if (result === undefined) counts.lost(policy.domain, held.rule.path);
-        else if (!(result instanceof StorageError) && result[0]?.hold === 'settled') {
-          counts.released(policy.domain, held.rule.path, hold.amount);
-        }
-      });
+      const end = holdEnd(held, hold, 0);
+      const note = (result: TakeResult): void => {
+        if (result instanceof StorageError || result[0]?.hold !== 'settled') return;
+        this.#options.counts.released(domain, held.rule.path, hold.amount);
+      };
+      this.#late.add(end, this.#countingLost(domain, end, note));
     }
   }
 
@@ -306,25 +324,17 @@ export class Holds {
 }
 
 /** Records the result of a token for a hold. */
-function record(records: HoldRecord[], end: HoldRecord): void {
-  if (records.length < MAX_RECORDED_HOLDS) records.push(end);
+function record(records: HoldRecord[] | undefined, end: HoldRecord): void {
+  if (records !== undefined && records.length < MAX_RECORDED_HOLDS) records.push(end);
 }
 
-function endRecord(end: HoldEnd, result: TakeResult): HoldRecord {
-  const { hold, held, used } = end;
-  const { path: rule } = held.rule;
-  if (result instanceof StorageError) {
-    const event = mayRepeat(end, result) ? 'waiting' : 'lost';
-    return { event, rule, ...(hold !== undefined && { hits: hold.amount }), used };
-  }
-  const [outcome] = result;
-  if (outcome?.hold !== 'settled') return { event: 'unknown', rule };
-  return { event: 'settled', rule, hits: heldHits(end, outcome), used };
+function hitsOf(hold: TokenHold | undefined): Pick<HoldRecord, 'hits'> {
+  return hold === undefined ? {} : { hits: hold.amount };
 }
 
-/** Returns the hits of the hold that an end settled. */
-function heldHits({ hold }: HoldEnd, { heldHits: found = 0 }: TakeOutcome): number {
-  return hold?.amount ?? found;
+/** Resolves when all promises have resolved. Undefined without promises; most requests have one. */
+function allOf(running: readonly Promise<void>[]): Promise<unknown> | undefined {
+  return running.length > 1 ? Promise.all(running) : running[0];
 }
 
 /** Returns the hold of a take for the token; undefined if the take does not hold. */
@@ -338,6 +348,7 @@ function tokenHold(
   return {
     key,
     tagLength,
+    suffix: rule.bucketSuffix,
     id,
     lifetimeMillis,
     amount: hits,

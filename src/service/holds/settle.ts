@@ -23,14 +23,8 @@ export function holdEnd(held: HeldRule, hold: TokenHold, used: number | undefine
   const isSlot = rate.kind === 'concurrency';
   const kept = freesUnknown ? 0 : amount;
   const final = isSlot ? 0 : (used ?? kept);
-  const item: TakeItem = {
-    key,
-    tagLength,
-    rate,
-    ...correctionOf(final, amount),
-    enforcement: 'observe',
-    settles: hold,
-  };
+  const { hits, refund } = correctionOf(final, amount);
+  const item: TakeItem = { key, tagLength, rate, hits, refund, enforcement: 'observe', settles: hold };
   return { item, hold, held, used: isSlot ? amount : used };
 }
 

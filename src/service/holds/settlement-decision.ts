@@ -14,14 +14,14 @@ const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
 };
 
 /**
- * Returns the decision of a descriptor with a token: it meets no limits. Undefined if the descriptor has none. Only
- * domains with holds have tokens.
+ * Returns the decision of the next descriptor if it has a token: it meets no limits. Undefined if the descriptor has
+ * none. Only domains with holds have tokens.
  */
 export function settlementDecision(
-  { policy, options, settlements }: RequestContext,
+  { policy, options, settlements, decisions }: RequestContext,
   descriptor: Descriptor,
 ): Decision | undefined {
-  const ends = settlements?.ends.get(descriptor);
+  const ends = settlements?.ends[decisions.length];
   if (ends === undefined) return undefined;
   const { entries } = descriptor;
   const { entry } = options.answers.holdNames;

@@ -1,13 +1,12 @@
-import type { Descriptor } from '../../codec/messages.js';
 import type { HoldRecord } from '../record/decision-record.js';
 
 /** The settlements of the tokens in one request. */
 export interface Settlements {
   /**
-   * The descriptors with a token, and the results of the token for logs and traces. If several descriptors have the
-   * same token, the first one has its results.
+   * The results of the token for logs and traces, by the index of its descriptor. If several descriptors have the same
+   * token, the first one has its results. Undefined for descriptors without a token.
    */
-  readonly ends: ReadonlyMap<Descriptor, readonly HoldRecord[]>;
+  readonly ends: readonly (readonly HoldRecord[] | undefined)[];
   /** Resolves when stores have answered or failed. Undefined if nothing is awaited. */
-  readonly done: Promise<void> | undefined;
+  readonly done: Promise<unknown> | undefined;
 }

@@ -20,6 +20,7 @@ function forgedToken(): string {
     Array.from({ length: HOLDS }, (_, n) => ({
       key: `${tag}${suffix}`,
       tagLength: tag.length,
+      suffix,
       id: n.toString(16).padStart(24, '0'),
       lifetimeMillis: 60_000,
       amount: 1,

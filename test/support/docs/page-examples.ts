@@ -93,7 +93,7 @@ export function commandsOf(page: string, block: readonly string[], from: number)
 }
 
 /** Matches the token of a hold in an answer, as the second group. */
-const HOLD_TOKEN = /("hold": ?")([\w-]{40,})(")/g;
+const HOLD_TOKEN = /("hold": ?")([\w:.~%@/#!&^*,-]{40,})(")/g;
 
 /**
  * Values that differ in each run in spite of the fixed clock, and values that the fixed clock cannot measure: the text

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { entriesKey, extendedKey } from '../../../../src/policy/names/bucket-key.js';
+import { digestOf } from '../../../../src/service/holds/held-rules.js';
 import { newHoldId } from '../../../../src/service/holds/hold-ids.js';
 import { decodeToken, encodeToken, type TokenHold } from '../../../../src/service/holds/hold-token.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
@@ -7,59 +9,87 @@ import { runs } from '../../../support/assert/runs.js';
 
 const UINT32 = fc.integer({ min: 0, max: 0xffff_ffff });
 
+const TEXT = fc.string({ unit: 'binary' });
+
 const hold: fc.Arbitrary<TokenHold> = fc
   .record({
-    key: fc.string({ unit: 'binary' }),
+    domain: TEXT,
+    value: TEXT,
+    suffix: fc.constantFrom('', '%holds', '~5:daily%60', '~2', '~c'),
     id: fc.constant('').map(newHoldId),
     amount: UINT32,
     lifetimeMillis: UINT32,
     fullMicros: fc.nat(Number.MAX_SAFE_INTEGER),
-    rule: UINT32,
+    rule: fc.string({ minLength: 1, maxLength: 20 }).map((path) => digestOf({ path, bucketSuffix: '' })),
     isLocal: fc.boolean(),
     freesUnknown: fc.boolean(),
   })
-  .map((fields) => ({ ...fields, tagLength: Math.floor(fields.key.length / 2) }));
+  .map(({ domain, value, suffix, ...fields }) => {
+    const base = entriesKey(domain, [{ key: 'tenant', value }]);
+    return { ...fields, ...extendedKey(base, suffix), suffix };
+  });
 
 test('a token contains the holds of a request', () => {
   fc.assert(
     fc.property(fc.array(hold, { minLength: 1, maxLength: 5 }), (holds) => {
       const token = encodeToken(holds);
-      expect(token).toMatch(/^[\w-]+$/);
+      expect(token).toMatch(/^[\w:.~%@/#!&^*,-]+$/);
       expectEqual([...decodeToken(token)], holds);
     }),
     runs(100),
   );
 });
 
+const TAG = '1:d1:k1:v';
+const PLAIN: TokenHold = {
+  key: `${TAG}%holds`,
+  tagLength: TAG.length,
+  suffix: '%holds',
+  id: '0123456789abcdef01234567',
+  amount: 1,
+  lifetimeMillis: 60_000,
+  fullMicros: 0,
+  rule: '0zik0zj',
+  isLocal: false,
+  freesUnknown: false,
+};
+
+test('a token shows the values of its holds', () => {
+  const token = encodeToken([PLAIN]);
+  expect(token).toBe('00123456789abcdef012345670zik0zj1.60000.0.1:d1:k1:v%holds');
+  const other = { ...PLAIN, isLocal: true, amount: 5, key: '1:d1:k1:é%holds' };
+  expect(encodeToken([PLAIN, other])).toBe(
+    `${token},50123456789abcdef012345670zik0zj5.60000.0.MTpkMTprMTrDqSVob2xkcw`,
+  );
+});
+
 test('a token that is cut off, extended or written differently is no token', () => {
-  const token = encodeToken([
-    {
-      key: '1:d1:k1:v',
-      tagLength: 9,
-      id: newHoldId(),
-      amount: 1,
-      lifetimeMillis: 1,
-      fullMicros: 0,
-      rule: 1,
-      isLocal: false,
-      freesUnknown: false,
-    },
-  ]);
-  for (let length = 0; length < token.length; length++)
+  const token = encodeToken([PLAIN]);
+  // The name of the bucket may have any end.
+  for (let length = 0; length < token.length - '%holds'.length; length++)
     expect([...decodeToken(token.slice(0, length))]).toEqual([undefined]);
-  for (const other of [
-    `${token}A`,
-    `${token}AAAA`,
+  const others = [
+    `${token},`,
+    `${token} `,
+    `${token}é`,
     ` ${token}`,
-    `${token}=`,
     `A${token}`,
+    `,${token}`,
     '',
     'hold',
     '%',
     'ÿ',
-  ]) {
-    expect([other, ...decodeToken(other)].at(-1)).toBeUndefined();
-  }
+  ];
+  const { id } = PLAIN;
+  others.push(
+    `8${token.slice(1)}`,
+    token.replace(id, id.toUpperCase()),
+    token.replace(id, `0x${id.slice(2)}`),
+  );
+  const tooLarge = ['4294967296.60000.0.', '1.4294967296.0.', `1.60000.${2 ** 53}.`];
+  for (const values of ['01.60000.0.', '1.60000..', '-1.60000.0.', ...tooLarge])
+    others.push(token.replace('1.60000.0.', values));
+  for (const other of others) expect([other, ...decodeToken(other)].at(-1)).toBeUndefined();
 });
 
 test('a token that is too long is not decoded', () => {

@@ -231,12 +231,10 @@ describe('a token', () => {
   test('with another id, bucket or number of hits settles nothing', () => {
     const decider = new Decider(EXPORTS);
     const token = tokenOf(decider.answer([acme]));
-    const bytes = Buffer.from(token, 'base64url');
     // The flags tell only where the hold is, and what happens if the use is unknown.
-    for (let at = 2; at < bytes.length; at++) {
-      const changed = Buffer.from(bytes);
-      changed[at] = (changed[at] as number) ^ 1;
-      decider.answer(end(changed.toString('base64url')));
+    for (let at = 1; at < token.length; at++) {
+      const digit = token[at] === '1' ? '2' : '1';
+      decider.answer(end(token.slice(0, at) + digit + token.slice(at + 1)));
       expect([at, left(decider, ['customer=acme'])]).toEqual([at, 1]);
     }
     decider.answer(end(token));
@@ -244,15 +242,11 @@ describe('a token', () => {
   });
 
   test.each<[string, (own: TokenHold, other: TokenHold) => Partial<TokenHold>]>([
-    ['a bucket of another kind of limit', (_, { key, tagLength }) => ({ key, tagLength })],
+    ['a bucket of another kind of limit', (_, { key }) => ({ key })],
     ['a limit of another kind', (_, { rule }) => ({ rule })],
-    ['another hash tag', ({ tagLength }) => ({ tagLength: tagLength - 1 })],
     ['a part of a bucket', ({ key }) => ({ key: key.slice(0, -1) })],
-    ['the holds of a bucket', (_, { key, tagLength }) => ({ key: `${key}%reserved`, tagLength })],
-    [
-      'a bucket whose value looks like another kind',
-      () => ({ key: '1:d4:free10:acme%holds', tagLength: '1:d4:free10:acme%holds'.length }),
-    ],
+    ['the holds of a bucket', (_, { key }) => ({ key: `${key}%reserved` })],
+    ['a bucket whose value looks like another kind', () => ({ key: '1:d4:free10:acme%holds' })],
   ])('that names %s does not reach the store', (_case, forge) => {
     const inner = new Decider(EXPORTS);
     const asked: TakeItem[] = [];

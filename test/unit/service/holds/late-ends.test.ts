@@ -12,11 +12,12 @@ function endOf(key: string): HoldEnd {
   const hold = {
     key,
     tagLength: 1,
+    suffix: '',
     id: '0'.repeat(24),
     amount: 1,
     lifetimeMillis: 1000,
     fullMicros: 0,
-    rule: 1,
+    rule: '0000001',
     isLocal: false,
     freesUnknown: false,
   };
