@@ -29,6 +29,7 @@ const tier = (name) => ({
 export default {
   projects: TIERS.map(tier),
   ...(counts !== undefined && { reporters: ['default', ['<rootDir>/.ci/jest-reporter.cjs', { counts }]] }),
+  testSequencer: '<rootDir>/.ci/jest-sequencer.cjs',
   coverageProvider: 'v8',
   testTimeout: 30_000,
 };

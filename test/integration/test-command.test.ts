@@ -1,6 +1,6 @@
 /* Tests `npm test` itself: it runs the named tests, builds what is not built, and ends completely on a signal. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -172,6 +172,13 @@ test('npx jest runs the tests of the manual without npm test', async () => {
 test('the sources have the same digest on every Node.js', async () => {
   const digest = await askScript('prepare.mjs', 'ci.sourceDigest()');
   expect(digest).toBe(readFileSync(join(repositoryRoot, 'build/.sources'), 'utf8'));
+});
+
+test('the test files that start first exist', async () => {
+  const first = JSON.parse(
+    await askScript('jest-sequencer.cjs', 'JSON.stringify(ci.default.FIRST)'),
+  ) as string[];
+  expect(first.filter((file) => !existsSync(join(repositoryRoot, 'build/test', file)))).toEqual([]);
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
