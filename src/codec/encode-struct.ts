@@ -29,17 +29,19 @@ export function maxStructBytes(member: unknown): number {
     for (const item of member) bytes += maxStructBytes(item);
     return bytes;
   }
-  for (const [key, value] of Object.entries(member)) {
-    bytes += key.length * MAX_BYTES_PER_UNIT + maxStructBytes(value);
+  const members = member as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(members)) {
+    bytes += key.length * MAX_BYTES_PER_UNIT + maxStructBytes(members[key]);
   }
   return bytes;
 }
 
 /** Writes a JSON object as a Struct, without a tag. Omits members that have no JSON value (undefined, functions). */
 export function writeStruct(writer: WireWriter, object: Readonly<Record<string, unknown>>): void {
-  const members = Object.entries(object);
-  for (let index = members.length - 1; index >= 0; index--) {
-    const [key, value] = members[index] as [string, unknown];
+  const keys = Object.keys(object);
+  for (let index = keys.length - 1; index >= 0; index--) {
+    const key = keys[index] as string;
+    const value = object[key];
     if (!hasValue(value)) continue;
     const memberEnd = writer.mark;
     writeValue(writer, value);

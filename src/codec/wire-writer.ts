@@ -4,6 +4,9 @@ const SLAB_BYTES = 65_536;
 export const MAX_BYTES_PER_UNIT = 3;
 /** Maximum number of cached strings. Strings of 128 bytes or more are not cached. */
 const MAX_CACHED_TEXTS = 4096;
+/** Minimum length of strings that are encoded by a TextEncoder, which is faster for them. */
+const LONG_TEXT_UNITS = 64;
+const encoder = new TextEncoder();
 const TWO_POW_14 = 0x4000;
 const TWO_POW_21 = 0x20_0000;
 const TWO_POW_28 = 0x1000_0000;
@@ -89,6 +92,17 @@ export class WireWriter {
     if (length === 0) return;
     const slab = this.#slab;
     let at = this.#at;
+    if (length >= LONG_TEXT_UNITS) {
+      // Exactly ASCII text takes one byte for each unit.
+      if (encoder.encodeInto(text, slab.subarray(at - length, at)).read !== length)
+        this.bytesField(tag, Buffer.from(text));
+      else {
+        this.#at -= length;
+        this.varint(length);
+        this.byte(tag);
+      }
+      return;
+    }
     for (let index = length - 1; index >= 0; index--) {
       const unit = text.charCodeAt(index);
       if (unit >= 0x80) {
