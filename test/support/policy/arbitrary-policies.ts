@@ -80,14 +80,20 @@ const matched = fc.constantFrom<object>(
   { value_regex: '[xy]+', share_threshold: true },
 );
 
-const rules = fc.oneof(
-  fc.constant({}),
-  limit.map((one) => ({ rate_limit: one })),
-  fc.constant({ rate_limit: { unlimited: true } }),
-  fc.tuple(limit, rate).map(([one, other]) => ({ rate_limit: one, candidate: { ...other, name: 'next' } })),
-  list.map((limits) => ({ rate_limits: limits })),
-  fc.tuple(list, rate).map(([limits, other]) => ({ rate_limits: limits, candidate: other })),
-);
+/** Returns whether ends with `pair: oldest` would leave the slots of a concurrency limit taken. */
+const isInvalid = (limits: string): boolean =>
+  limits.includes('"oldest"') && limits.includes('"concurrency"');
+
+const rules = fc
+  .oneof(
+    fc.constant({}),
+    limit.map((one) => ({ rate_limit: one })),
+    fc.constant({ rate_limit: { unlimited: true } }),
+    fc.tuple(limit, rate).map(([one, other]) => ({ rate_limit: one, candidate: { ...other, name: 'next' } })),
+    list.map((limits) => ({ rate_limits: limits })),
+    fc.tuple(list, rate).map(([limits, other]) => ({ rate_limits: limits, candidate: other })),
+  )
+  .filter((limits) => !isInvalid(JSON.stringify(limits)));
 const options = fc.record(
   {
     detailed_metric: fc.boolean(),
