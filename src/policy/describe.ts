@@ -27,17 +27,23 @@ export function describeRate(rate: Rate | undefined): string {
 }
 
 /**
- * Formats a limit with its holds: `concurrency: 10 requests, expires after 1m`, or `window: 100 per minute, debt up to
- * 100, holds 5 hits, expires after 10m`.
+ * Formats a limit with its holds: `concurrency: 10 requests, expires after 1m, retry after 5s`, or `window: 100 per
+ * minute, debt up to 100, holds 5 hits, expires after 10m`.
  */
 export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): string {
   const limit = describeRate(rate);
   if (hold === undefined) return limit;
   const expiry = `expires after ${describeMicros(hold.expiresAfterMillis * 1000)}`;
-  if (rate?.kind === 'concurrency') return `${limit}, ${expiry}`;
+  const retry = retryAfterText(hold);
+  if (rate?.kind === 'concurrency') return `${limit}, ${expiry}${retry && `, retry after ${retry}`}`;
   const freed = hold.unknown === 'free' ? ', frees an unknown use' : '';
   const paired = hold.pair === 'oldest' ? ', ends settle the oldest hold' : '';
   return `${limit}, holds ${describeEstimate(hold)}, ${expiry}${freed}${paired}`;
+}
+
+/** Formats `retry_after`; '' without one. */
+export function retryAfterText({ retryAfterSeconds }: HoldSpec): string {
+  return retryAfterSeconds === undefined ? '' : describeMicros(retryAfterSeconds * 1_000_000);
 }
 
 /** Formats an estimate: `5 hits`, or `the 0.9 quantile of uses (first 4000 hits, at most 32000)`. */

@@ -73,7 +73,7 @@ export interface LearnedSpec {
   readonly max: number;
 }
 
-/** Settings of the holds of a limit (`hold`, and `expires_after` of `concurrency`). */
+/** Settings of the holds of a limit (`hold` and `concurrency`). */
 export interface HoldSpec {
   /** Time after which a hold without an end expires, in milliseconds (`expires_after`). */
   readonly expiresAfterMillis: number;
@@ -90,6 +90,8 @@ export interface HoldSpec {
    * case, a call with 0 hits starts a request, and any other call is an end.
    */
   readonly pair: (typeof HOLD_PAIRS)[number];
+  /** Seconds after which callers that a concurrency limit denies should retry (`retry_after`); undefined if unknown. */
+  readonly retryAfterSeconds: number | undefined;
 }
 
 /**

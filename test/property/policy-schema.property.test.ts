@@ -77,7 +77,7 @@ const rateFields = {
   calendar: fc.constantFrom('Europe/Berlin', 'UTC', 'nowhere'),
   algorithm: fc.constantFrom('fixed_window', 'token_bucket', 'leaky'),
   burst: whole,
-  concurrency: fc.record({ max: whole, expires_after: expiry }, optional),
+  concurrency: fc.record({ max: whole, expires_after: expiry, retry_after: expiry }, optional),
   hold: fc.record(
     {
       amount: whole,

@@ -30,12 +30,13 @@ export function isSameLimit(one: Limit | undefined, other: Limit | undefined): b
 
 function isSameHold(one: HoldSpec | undefined, other: HoldSpec | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
-  const { expiresAfterMillis, unknown, pair } = one;
+  const { expiresAfterMillis, unknown, pair, retryAfterSeconds } = one;
   return (
     other.expiresAfterMillis === expiresAfterMillis &&
     isSameEstimate(one, other) &&
     other.unknown === unknown &&
-    other.pair === pair
+    other.pair === pair &&
+    other.retryAfterSeconds === retryAfterSeconds
   );
 }
 

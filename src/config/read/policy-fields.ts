@@ -138,7 +138,7 @@ export const POLICY_FIELDS = {
   },
   candidate: { name: 'text', ...RATE_FIELDS },
   token_bucket: { max_tokens: 'kept_count', tokens_per_fill: 'wrapped_count', fill_interval: 'duration' },
-  concurrency: { max: 'kept_count', expires_after: 'duration' },
+  concurrency: { max: 'kept_count', expires_after: 'duration', retry_after: 'duration' },
   hold: {
     amount: 'count',
     from: 'text',

@@ -1,6 +1,6 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { TimedRate } from '../../limiter/rate.js';
-import { describeMicros, headerFamilies } from '../../policy/describe.js';
+import { describeMicros, headerFamilies, retryAfterText } from '../../policy/describe.js';
 import {
   type DeniedResponse,
   type HeaderFamilies,
@@ -65,7 +65,8 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
 
 function limitJson({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): unknown {
   if (rate === undefined) return { unlimited: true };
-  if (rate.kind === 'concurrency') return { concurrency: { max: rate.max, ...expiryJson(hold) } };
+  if (rate.kind === 'concurrency')
+    return { concurrency: { max: rate.max, ...expiryJson(hold), ...retryJson(hold) } };
   const debt = hold === undefined ? debtJson(rate) : { hold: holdJson(hold), max_debt: rate.maxDebt };
   if (rate.kind === 'window') {
     return {
@@ -102,6 +103,10 @@ function estimateJson({ amount, learned }: HoldSpec): object {
 
 function expiryJson(hold: HoldSpec | undefined): object {
   return hold === undefined ? {} : { expires_after: describeMicros(hold.expiresAfterMillis * 1000) };
+}
+
+function retryJson(hold: HoldSpec | undefined): object {
+  return hold?.retryAfterSeconds === undefined ? {} : { retry_after: retryAfterText(hold) };
 }
 
 /** Returns the current phase, and the start times of scheduled phases. */

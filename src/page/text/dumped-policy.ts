@@ -21,7 +21,11 @@ export interface DumpedLimit {
     readonly fill_interval: string;
   };
   readonly max_debt?: number;
-  readonly concurrency?: { readonly max: number; readonly expires_after: string };
+  readonly concurrency?: {
+    readonly max: number;
+    readonly expires_after: string;
+    readonly retry_after?: string;
+  };
   readonly hold?: {
     /** Absent with `learned`, and with `from`: a request holds the hits of its first call. */
     readonly amount?: number;

@@ -9,8 +9,9 @@ import { shortUtcText } from './times.js';
 export function limitWords(limit: DumpedLimit): string {
   if (limit.unlimited === true) return 'unlimited';
   if (limit.concurrency !== undefined) {
-    const { max, expires_after: expiry } = limit.concurrency;
-    return `${countText(max)} concurrent ${max === 1 ? 'request' : 'requests'}, expires after ${expiry}`;
+    const { max, expires_after: expiry, retry_after: retry } = limit.concurrency;
+    const waits = retry === undefined ? '' : `, retry after ${retry}`;
+    return `${countText(max)} concurrent ${max === 1 ? 'request' : 'requests'}, expires after ${expiry}${waits}`;
   }
   return `${timedLimitWords(limit)}${holdWords(limit.hold)}`;
 }

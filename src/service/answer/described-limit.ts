@@ -63,11 +63,16 @@ export function resetSeconds(take: DecidedTake): number | undefined {
   return hasReset(take) ? Math.ceil(resetMicros(take) / MICROS_PER_SECOND) : undefined;
 }
 
-/**
- * Returns the whole seconds to wait after a denial, at least 1, or undefined if the time is unknown. This is the value
- * of `retry-after`, unless the request can never pass.
- */
-export function retryAfterSeconds(take: DecidedTake): number | undefined {
+/** Returns the whole seconds until a denied request passes, at least 1, or undefined if the time is unknown. */
+export function deniedResetSeconds(take: DecidedTake): number | undefined {
   const seconds = resetSeconds(take);
   return seconds === undefined ? undefined : Math.max(1, seconds);
+}
+
+/**
+ * Returns the whole seconds to wait after a denial, or undefined if the time is unknown. This is the value of
+ * `retry-after`, unless the request can never pass. A concurrency limit may set it, because its reset is unknown.
+ */
+export function retryAfterSeconds(take: DecidedTake): number | undefined {
+  return deniedResetSeconds(take) ?? take.rule?.hold?.retryAfterSeconds;
 }

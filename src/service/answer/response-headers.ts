@@ -1,7 +1,12 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
-import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
+import {
+  type DescribedLimit,
+  deniedResetSeconds,
+  resetSeconds,
+  retryAfterSeconds,
+} from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
 import { draft03Limit, familiesOf, quotaFields, wantsQuotaFields } from './quota-policy.js';
 
@@ -90,7 +95,7 @@ export function headersToAdd(
       { key: 'ratelimit-limit', value: draft03Limit(described, domainFamilies, upstream) },
       { key: 'ratelimit-remaining', value: String(take.outcome.remaining) },
     );
-    const reset = denied ? retryAfterSeconds(take) : resetSeconds(take);
+    const reset = denied ? deniedResetSeconds(take) : resetSeconds(take);
     if (reset !== undefined) headers.push({ key: 'ratelimit-reset', value: String(reset) });
   }
   if (listsQuotas) {

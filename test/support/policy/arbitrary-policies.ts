@@ -32,7 +32,7 @@ const rate = fc.oneof(
     { unit: 'minute', requests_per_unit: 6, algorithm: 'token_bucket', burst: 9 },
     { token_bucket: { max_tokens: 3, tokens_per_fill: 7, fill_interval: '1s' }, allow_debt: true },
     { concurrency: { max: 5 } },
-    { concurrency: { max: 2, expires_after: '90s' } },
+    { concurrency: { max: 2, expires_after: '90s', retry_after: '3s' } },
     { unit: 'minute', requests_per_unit: 6, hold: { amount: 2, pair: 'oldest' } },
     { unit: 'day', requests_per_unit: 9, hold: { from: 'first_call' }, max_debt: 3 },
     { unit: 'day', requests_per_unit: 9, hold: { learned: { quantile: 0.5, start: 2, max: 4 } } },

@@ -148,6 +148,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
   concurrency: {
     max: ['max: 5', 'max: 6'],
     expires_after: ['max: 5', 'max: 5, expires_after: 61s'],
+    retry_after: ['max: 5', 'max: 5, retry_after: 5s'],
   },
   hold: {
     amount: ['amount: 2', 'amount: 3'],

@@ -117,6 +117,10 @@ describe('limits and phases in words', () => {
     [{ unit: 'hour', requests_per_unit: 5 }, '5 per hour'],
     [{ concurrency: { max: 1000, expires_after: '1m' } }, '1,000 concurrent requests, expires after 1m'],
     [
+      { concurrency: { max: 1, expires_after: '1m', retry_after: '5s' } },
+      '1 concurrent request, expires after 1m, retry after 5s',
+    ],
+    [
       {
         unit: 'hour',
         requests_per_unit: 5,

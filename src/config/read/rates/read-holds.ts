@@ -28,6 +28,7 @@ const ESTIMATES = ['amount', 'from', 'learned'] as const;
 const MAX_EXPIRY_HOURS = 168;
 
 const NANOS_PER_MILLI = 1_000_000n;
+const NANOS_PER_SECOND = 1e9;
 
 /** Keys that define another rate, each of which excludes `concurrency`. */
 const OTHER_RATES: readonly string[] = ['token_bucket', 'unit', 'requests_per_unit'];
@@ -79,10 +80,18 @@ export function readConcurrency(
     'or write requests_per_unit: 0 to deny every request',
   );
   const expiresAfterMillis = readExpiry(concurrency, DEFAULT_SLOT_MILLIS);
+  const retryAfterSeconds = readRetryAfter(concurrency);
   if (max === undefined || expiresAfterMillis === undefined) return undefined;
   return {
     rate: { kind: 'concurrency', max },
-    hold: { expiresAfterMillis, amount: undefined, learned: undefined, unknown: 'keep', pair: 'token' },
+    hold: {
+      expiresAfterMillis,
+      amount: undefined,
+      learned: undefined,
+      unknown: 'keep',
+      pair: 'token',
+      retryAfterSeconds,
+    },
   };
 }
 
@@ -116,7 +125,7 @@ export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldS
   if (pair === 'oldest') checkOldest(hold, from, unknown);
   const hasEstimate = amount !== undefined || from !== undefined || learned !== undefined;
   if (expiresAfterMillis === undefined || !hasEstimate) return undefined;
-  return { expiresAfterMillis, amount, learned, unknown, pair };
+  return { expiresAfterMillis, amount, learned, unknown, pair, retryAfterSeconds: undefined };
 }
 
 /** Checks that the settings of a hold can be combined with `pair: oldest`. */
@@ -210,5 +219,20 @@ function readExpiry(reader: FieldReader, defaultMillis: number): number | undefi
   } else {
     return Number(nanos / NANOS_PER_MILLI);
   }
+  return undefined;
+}
+
+/** Reads `retry_after`. Returns seconds, or undefined if it is absent or invalid. */
+function readRetryAfter(reader: FieldReader): number | undefined {
+  const key = 'retry_after';
+  if (reader.field(key) === undefined) return undefined;
+  const nanos = readNanos(reader, key, MAX_EXPIRY_HOURS);
+  if (nanos === undefined) return undefined;
+  const seconds = Number(nanos) / NANOS_PER_SECOND;
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_EXPIRY_HOURS * 3600) return seconds;
+  reader.error(
+    key,
+    `the time is not a whole number of seconds from 1s to ${MAX_EXPIRY_HOURS}h; write such a time, for example 5s`,
+  );
   return undefined;
 }

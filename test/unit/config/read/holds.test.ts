@@ -24,6 +24,10 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     ['concurrency: { max: 10 }', 'concurrency: 10 requests, expires after 1m'],
     ['concurrency: { max: 1, expires_after: 1ms }', 'concurrency: 1 request, expires after 1ms'],
     [
+      'concurrency: { max: 9, retry_after: 1m30s }',
+      'concurrency: 9 requests, expires after 1m, retry after 90s',
+    ],
+    [
       'concurrency: { max: 4294967295, expires_after: 168h }',
       'concurrency: 4294967295 requests, expires after 168h',
     ],
@@ -86,7 +90,7 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     ],
     [
       'concurrency: { max: 4, limit: 5 }',
-      'concurrency.limit: unknown key "limit"; the keys allowed here are max, expires_after',
+      'concurrency.limit: unknown key "limit"; the keys allowed here are max, expires_after, retry_after',
     ],
     [
       'concurrency: { max: 4, expires_after: 60 }',
@@ -202,6 +206,11 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       'hold.amount: "amount" is 101, but the limit never allows more than 100 hits, so it would deny every ' +
         'request; lower "amount" to at most 100, or raise the limit',
     ],
+    ...['0s', '1500ms', '169h'].map((time): [string, string] => [
+      `concurrency: { max: 4, retry_after: ${time} }`,
+      'concurrency.retry_after: the time is not a whole number of seconds from 1s to 168h; write such a time, for ' +
+        'example 5s',
+    ]),
     [
       'concurrency: { max: 4, pair: oldest }',
       'concurrency.pair: a limit on concurrent requests needs hold tokens, because each lost end would otherwise ' +

@@ -233,6 +233,7 @@ const POLICIES: readonly string[] = [
     place('token_bucket: { max_tokens: 9, fill_interval: 100ms }'),
     place('concurrency: { max: 9 }'),
     place('concurrency: { max: 9, expires_after: 1m0.5s }'),
+    place('concurrency: { max: 9, retry_after: 1m5s }'),
     place(`${DAY}, hold: { amount: 3, expires_after: 1h, unknown: free }`),
     place(`${DAY}, hold: { amount: 3, pair: oldest }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),

@@ -75,6 +75,19 @@ describe('a limit on concurrent requests', () => {
     expect(decider.answer([descriptor(['customer=other'])]).overallCode).toBe(CODE.OK);
   });
 
+  test('tells denied callers to retry after a constant time, and reports no reset, with retry_after', () => {
+    const policy = EXPORTS.replace('expires_after: 60s', 'expires_after: 60s, retry_after: 2m');
+    const decider = new Decider(policy, { answers: { decisionMetadata: true } });
+    expect(Object.keys(headers(decider.answer([acme], 2)))).not.toContain('retry-after');
+    const denied = decider.answer([acme]);
+    expect(headers(denied)).toMatchObject({ 'retry-after': '120', ratelimit: '"exports";r=0' });
+    for (const name of ['x-ratelimit-reset', 'ratelimit-reset']) {
+      expect(Object.keys(headers(denied))).not.toContain(name);
+    }
+    expect(denied.statuses[0]?.durationUntilResetSeconds).toBeUndefined();
+    expect(denied.dynamicMetadata?.['decision']).toMatchObject({ retry_after: 120 });
+  });
+
   test('frees the slot of a request that ends, once', () => {
     const decider = new Decider(EXPORTS);
     const token = tokenOf(decider.answer([acme]));
