@@ -188,6 +188,11 @@ export class Holds {
       characters += token.length;
       const holds = characters > MAX_TOKEN_CHARACTERS ? [undefined] : decodeToken(token);
       for (const hold of holds) {
+        if (work >= MAX_WORK_AT_ONCE) {
+          yield;
+          work = 0;
+          isDeferred = true;
+        }
         const held = hold && heldRuleOf(policy, hold);
         if (hold === undefined || held === undefined) {
           const kind = hold === undefined ? 'malformed' : 'unknown';
@@ -199,10 +204,6 @@ export class Holds {
           work += heldCount(end.item);
           this.#endOrDefer(domain, end, isDeferred, records, running);
         }
-        if (work < MAX_WORK_AT_ONCE) continue;
-        yield;
-        work = 0;
-        isDeferred = true;
       }
     }
   }

@@ -103,6 +103,16 @@ test('the rest of a long token expires if the queue is full', async () => {
   expect(tokens).toHaveLength(128);
 });
 
+test('a token whose holds are all settled at once needs no room in the queue', async () => {
+  const decider = new Decider(POLICY, { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) });
+  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
+  decider.answer([descriptor([`hold=${encodeToken(Array.from({ length: 128 }, () => hold))}`])]);
+  await turn();
+  const tokens = decider.observer.told.filter((line) => line.endsWith(' token'));
+  expect(new Set(tokens)).toEqual(new Set(['d unknown token']));
+  expect(tokens).toHaveLength(127);
+});
+
 describe('a call with an end of a rule with pair: oldest', () => {
   const OLDEST = `${POLICY}  - key: oldest
     rate_limit: { unit: day, requests_per_unit: 100, hold: { amount: 40, pair: oldest } }
