@@ -19,7 +19,7 @@ import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.j
 import type { TurnQueue } from '../turn-queue.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
 import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
-import { LateEnds, mayRepeat } from './late-ends.js';
+import { LateEnds, mayRepeat, type Noted } from './late-ends.js';
 import type { LearnedEstimates } from './learned-estimates.js';
 import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
 import type { Settlements } from './settlements.js';
@@ -246,21 +246,25 @@ export class Holds {
     else this.#note(domain, end, result, records);
   }
 
-  /** Counts the result of an end, and adds it to `records`. */
-  #note(domain: string, end: HoldEnd, result: TakeResult, records?: HoldRecord[]): void {
+  /**
+   * Counts the result of an end, and adds it to `records`. `mayHaveRun`: the store may have executed an earlier attempt
+   * without an answer.
+   */
+  #note(domain: string, end: HoldEnd, result: TakeResult, records?: HoldRecord[], mayHaveRun = false): void {
     const { counts, estimates, observer } = this.#options;
     const { item, hold, held, used } = end;
     const { path: rule } = held.rule;
     if (result instanceof StorageError) {
       const isLost = !mayRepeat(end, result);
       if (isLost) counts.lost(domain, rule);
-      else this.#late.add(end, this.#countingLost(domain, end));
+      else this.#late.add(end, this.#countingLost(domain, end), result);
       record(records, { event: isLost ? 'lost' : 'waiting', rule, ...hitsOf(hold), used });
       return;
     }
     const [outcome] = result;
     if (outcome?.hold !== 'settled') {
-      counts.unsettled(domain, 'unknown');
+      if (mayHaveRun && hold !== undefined) counts.settled(domain, rule, hold.amount, used);
+      else counts.unsettled(domain, 'unknown');
       record(records, { event: 'unknown', rule });
       return;
     }
@@ -277,11 +281,12 @@ export class Holds {
   #countingLost(
     domain: string,
     end: HoldEnd,
-    note = (result: TakeResult) => this.#note(domain, end, result),
-  ): (result: TakeResult | undefined) => void {
-    return (result) => {
+    note = (result: TakeResult, mayHaveRun: boolean) =>
+      this.#note(domain, end, result, undefined, mayHaveRun),
+  ): Noted {
+    return (result, mayHaveRun) => {
       if (result === undefined) this.#options.counts.lost(domain, end.held.rule.path);
-      else note(result);
+      else note(result, mayHaveRun);
     };
   }
 
@@ -292,8 +297,8 @@ export class Holds {
       const held = heldRuleOf(policy, hold);
       if (held === undefined) continue;
       const end = holdEnd(held, hold, 0);
-      const note = (result: TakeResult): void => {
-        if (result instanceof StorageError || result[0]?.hold !== 'settled') return;
+      const note = (result: TakeResult, mayHaveRun: boolean): void => {
+        if (result instanceof StorageError || (!mayHaveRun && result[0]?.hold !== 'settled')) return;
         this.#options.counts.released(domain, held.rule.path, hold.amount);
       };
       this.#late.add(end, this.#countingLost(domain, end, note));

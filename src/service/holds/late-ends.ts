@@ -26,14 +26,18 @@ export function mayRepeat({ hold }: HoldEnd, { unsent }: StorageError): boolean 
   return hold !== undefined || unsent;
 }
 
-/** Receives the result of an end, or undefined if it was given up. */
-type Noted = (result: TakeResult | undefined) => void;
+/**
+ * Receives the result of an end, or undefined if it was given up. `mayHaveRun`: the store may have executed an earlier
+ * attempt that it did not answer. Then it finds no hold.
+ */
+export type Noted = (result: TakeResult | undefined, mayHaveRun: boolean) => void;
 
 interface LateEnd {
   readonly end: HoldEnd;
   /** Time at which its hold has expired at the latest, in microseconds of the monotonic clock. */
   readonly untilMicros: number;
   readonly noted: Noted | undefined;
+  mayHaveRun: boolean;
 }
 
 /** Ends that wait, in the order in which they are sent. */
@@ -70,10 +74,12 @@ export class LateEnds {
     this.#send = send;
   }
 
-  /** Sends an end, and repeats it if it fails. */
-  add(end: HoldEnd, noted?: Noted): void {
+  /** Sends an end, and repeats it if it fails. `failure`: the error of an earlier attempt. */
+  add(end: HoldEnd, noted?: Noted, failure?: StorageError): void {
     const late = this.#lateEndOf(end, noted);
-    if (late !== undefined) void this.#try(late);
+    if (late === undefined) return;
+    late.mayHaveRun = failure?.unsent === false;
+    void this.#try(late);
   }
 
   /** Like {@link add}, but sends the end after those that were deferred before, so slowly that they delay no caller. */
@@ -91,7 +97,7 @@ export class LateEnds {
     await this.#idle.wait(graceMs);
     const lost = this.#count;
     for (const { ends } of [this.#failed, this.#deferred]) {
-      for (const { noted } of ends) noted?.(undefined);
+      for (const { noted, mayHaveRun } of ends) noted?.(undefined, mayHaveRun);
       ends.clear();
     }
     return lost;
@@ -105,11 +111,12 @@ export class LateEnds {
   /** Returns undefined if there are too many ends. */
   #lateEndOf(end: HoldEnd, noted: Noted | undefined, hasRoom = true): LateEnd | undefined {
     if (!hasRoom || this.#count >= MAX_ENDS) {
-      noted?.(undefined);
+      noted?.(undefined, false);
       return undefined;
     }
     const lifetimeMillis = end.hold?.lifetimeMillis ?? end.held.rule.hold?.expiresAfterMillis ?? 0;
-    return { end, untilMicros: this.#clock.monotonicMicros() + lifetimeMillis * 1000, noted };
+    const untilMicros = this.#clock.monotonicMicros() + lifetimeMillis * 1000;
+    return { end, untilMicros, noted, mayHaveRun: false };
   }
 
   async #try(late: LateEnd): Promise<void> {
@@ -117,13 +124,15 @@ export class LateEnds {
     const result = await this.#send(late.end);
     this.#sent--;
     if (result instanceof StorageError && mayRepeat(late.end, result)) {
+      late.mayHaveRun ||= !result.unsent;
       this.#wait(this.#failed, late);
       return;
     }
-    if (result instanceof StorageError) late.noted?.(undefined);
+    const { noted, mayHaveRun } = late;
+    if (result instanceof StorageError) noted?.(undefined, mayHaveRun);
     else {
       this.#endLongPause();
-      late.noted?.(result);
+      noted?.(result, mayHaveRun);
     }
     this.#idle.check();
   }
@@ -160,7 +169,7 @@ export class LateEnds {
       const isExpired = late.untilMicros <= nowMicros;
       if (!isExpired && work >= MAX_WORK_AFTER_PAUSE) break;
       ends.delete(late);
-      if (isExpired) late.noted?.(undefined);
+      if (isExpired) late.noted?.(undefined, late.mayHaveRun);
       else {
         work += heldCount(late.end.item);
         void this.#try(late);

@@ -1,7 +1,9 @@
 /* Counts of holds, as the metrics receive them. */
 import { beforeEach, expect, test } from '@jest/globals';
 import type { RateLimitResponse } from '../../../../src/codec/messages.js';
+import { type BucketStore, StorageError } from '../../../../src/limiter/bucket-store.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const POLICY = `
 domain: d
@@ -69,4 +71,24 @@ test('the hold of a candidate counts when it is placed and when it is settled', 
   const settled = counted(() => decider.answer([descriptor([`hold=${token}`])]));
   expect(placed).toEqual(['d tried placed 1', 'd tried placed 1']);
   expect(settled).toEqual(['d tried settled 1 used 1', 'd tried settled 1 used 1']);
+});
+
+test('an end that the store executes without an answer counts as settled when it is repeated', async () => {
+  const { store } = decider.options;
+  let isSilent = false;
+  const lossy: BucketStore = {
+    take: (items, deadlineMicros) => {
+      const result = store.take(items, deadlineMicros);
+      return isSilent ? new StorageError('timeout', 'no answer in time') : result;
+    },
+    close: async () => {},
+  };
+  decider = new Decider(POLICY, { store: lossy });
+  const token = start('llm=a');
+  isSilent = true;
+  expect(counted(() => decider.answer([descriptor([`hold=${token}`], { hitsAddend: 25 })]))).toEqual([]);
+  isSilent = false;
+  const told = () => decider.observer.told.filter((one) => /settled|token$/.test(one));
+  await waitFor('the repeated ends', () => told().length === 2);
+  expect(told()).toEqual(['d llm[streams] settled 1 used 1', 'd llm[tokens] settled 10 used 25']);
 });
