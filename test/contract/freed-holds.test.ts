@@ -38,10 +38,16 @@ describe.each([memoryBench(), ...redisBenches()])(
     afterEach(() => bench.reset());
     afterAll(() => bench.stop());
 
-    test('give what has not refilled back to a token bucket when they expire', async () => {
+    /** Returns a store with two holds: 300 hits, which expire after 20 seconds, and 500 hits. */
+    async function openWithHolds(rate: TakeItem['rate']): Promise<BucketStore> {
       const store = await bench.open();
-      await takeFrom(store, freedItem('a', BUCKET, 300));
-      await takeFrom(store, freedItem('a', BUCKET, 500, 600_000));
+      await takeFrom(store, freedItem('a', rate, 300));
+      await takeFrom(store, freedItem('a', rate, 500, 600_000));
+      return store;
+    }
+
+    test('give what has not refilled back to a token bucket when they expire', async () => {
+      const store = await openWithHolds(BUCKET);
       bench.clock.advance(19 * SECOND);
       expect(await left(store, 'a', BUCKET)).toBe(219);
       // The first 20 or 21 tokens had refilled when the hold expired; the store may wait a second for other clocks.
@@ -60,17 +66,13 @@ describe.each([memoryBench(), ...redisBenches()])(
     });
 
     test('leave an idle bucket what it has refilled since', async () => {
-      const store = await bench.open();
-      await takeFrom(store, freedItem('a', BUCKET, 300));
-      await takeFrom(store, freedItem('a', BUCKET, 500, 600_000));
+      const store = await openWithHolds(BUCKET);
       bench.clock.advance(121 * SECOND);
       expect([600, 601]).toContain(await left(store, 'a', BUCKET));
     });
 
     test('give everything back to a window when they expire, unless it has ended', async () => {
-      const store = await bench.open();
-      await takeFrom(store, freedItem('a', WINDOW, 300));
-      await takeFrom(store, freedItem('a', WINDOW, 500, 600_000));
+      const store = await openWithHolds(WINDOW);
       bench.clock.advance(22 * SECOND);
       expect(await left(store, 'a', WINDOW)).toBe(500);
       await takeFrom(store, freedItem('a', WINDOW, 400, 3600_000));
@@ -201,6 +203,22 @@ describe.each(redisBenches().filter(({ clockOf }) => clockOf === 'auto'))(
       const bucketMillis = await bench.redis.pttl(redisKey({ key: 'a', tagLength: 1 }));
       expect(bucketMillis).toBeGreaterThan(3_400_000);
       expect(await bench.redis.pttl(setOf('a'))).toBeGreaterThanOrEqual(bucketMillis - 1000);
+    });
+
+    test.each([
+      ['equal starts', 1],
+      ['starts of two kinds in turns', 2],
+    ])('are given back as fast as calls with many %s place others', async (_name, kinds) => {
+      const store = await bench.open();
+      const rate = windowRate('hour', 10_000, { allOrNothing: true, minChargeHits: Infinity });
+      const sizes: number[] = [];
+      for (let round = 0; round < 5; round++) {
+        const starts = Array.from({ length: 900 }, (_, i) => freedItem('a', rate, 1 + (i % kinds), 1000));
+        await Promise.all(starts.map((start) => takeFrom(store, start)));
+        sizes.push(await bench.redis.zcard(setOf('a')));
+        bench.clock.advance(3 * SECOND);
+      }
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(901);
     });
 
     test('are given back in parts, and never more than they still cost', async () => {

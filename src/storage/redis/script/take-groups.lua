@@ -171,10 +171,9 @@ end
 
 -- Gives back holds of a set that have expired, as if each was settled with a use of 0 when it expired, before any other take. If not
 -- all of them fit into one call, each is settled now, and the bucket gets less back.
-local function freeExpired(k, h, ask)
-  if freed[h] then return end
-  freed[h] = true
-  local found, late = removeForRefund(h)
+local function freeExpired(k, h, ask, requests)
+  if isPart[h] == false then return end
+  local found, late = removeForRefund(h, requests)
   local refund = ask.freed
   refund.start, refund.nextEnds = ask.start, ask.nextEnds
   begin(k)
@@ -296,7 +295,7 @@ local function group(ks, items, count, sets, id, idLength)
       unit[k], whole[k], part[k] = 0, 0, countSlots(k)
     else
       if not unit[k] then load(k, ask) end
-      if ask.freed then freeExpired(k, sets[i], ask) end
+      if ask.freed then freeExpired(k, sets[i], ask, count) end
     end
   end
   -- Several items may use one bucket, and any of them may have given holds back.

@@ -2,8 +2,10 @@
 
 -- Maximum number of expired holds that a take removes from a set, or gives back. A set of 100,000 would take 40 ms.
 local MAX_REMOVED = 200
--- The sets whose expired holds this call has given back, and the number of these holds. Such holds are not removed otherwise.
-local freed, freedCount = {}, 0
+-- For each set whose expired holds this call has given back: whether others may be left. Such holds are not removed otherwise.
+local isPart = {}
+-- Number of holds that this call has given back.
+local freedCount = 0
 -- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
 local slots = {}
 
@@ -41,7 +43,7 @@ local function place(h, id, unit, held, lifetime, full)
   elseif ends > lastEnds[h] then
     lastEnds[h] = ends
   end
-  if byte(steps, id + 23) == 48 and not freed[h] then removeExpired(h) end
+  if byte(steps, id + 23) == 48 and isPart[h] == nil then removeExpired(h) end
   if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
   for slot = 0, unit == 0 and held - 1 or 0 do
     local size = #list
@@ -100,13 +102,14 @@ end
 -- First member of a set whose expired holds did not all fit into one call, so that others may still be in the set.
 local LATE = 'late'
 
--- Removes the first expired holds of a set. Returns each member, followed by its score, and whether takes from the bucket may have been
--- decided, or will be, before other holds of the set that have expired are given back.
-local function removeForRefund(h)
-  local key, most = KEYS[h], max(2, MAX_REMOVED - freedCount)
+-- Removes the first expired holds of a set, before `requests` requests that may place as many. Returns each member, followed by its score,
+-- and whether takes from the bucket may have been decided, or will be, before other holds of the set that have expired are given back.
+local function removeForRefund(h, requests)
+  -- As many as the requests place, so that holds never expire faster than they are given back.
+  local key, most = KEYS[h], requests + (isPart[h] and 1 or max(1, MAX_REMOVED - freedCount - 1))
   local found = call('ZRANGEBYSCORE', key, '-inf', expiredText, 'WITHSCORES', 'LIMIT', 0, most)
   local count, late = #found / 2, found[1] == LATE
-  freedCount = freedCount + count
+  freedCount, isPart[h] = freedCount + count, count == most
   if count < most then
     if count > 0 then call('ZREMRANGEBYRANK', key, 0, count - 1) end
   else
