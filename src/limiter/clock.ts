@@ -10,6 +10,11 @@ export interface Clock {
   monotonicMicros(): number;
   /** Microseconds since 1970-01-01T00:00:00Z. May step in either direction. */
   wallMicros(): number;
+  /**
+   * Returns the wall clock with a resolution of microseconds. It takes twice as long as {@link wallMicros}, and is
+   * absent if that has the same resolution.
+   */
+  exactWallMicros?(): number;
 }
 
 /** Maximum delay of a Node.js timer, in milliseconds (24.8 days). Node.js replaces a longer delay with 1 ms. */
@@ -20,9 +25,17 @@ export function timerMs(micros: number): number {
   return Math.min(micros / 1000, MAX_TIMER_MS);
 }
 
+/** With a greater difference between the wall clock and the time since the start, the wall clock was stepped. */
+const MAX_CLOCK_DIFFERENCE_MICROS = 2000;
+
 /** The clocks of the operating system. */
 export const systemClock: Clock = {
   monotonicMicros: () => Math.floor(performance.now() * 1000),
   // Date.now() follows steps of the wall clock; performance.timeOrigin does not.
   wallMicros: () => Date.now() * 1000,
+  exactWallMicros: () => {
+    const wall = Date.now() * 1000;
+    const exact = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+    return Math.abs(exact - wall) < MAX_CLOCK_DIFFERENCE_MICROS ? exact : wall;
+  },
 };

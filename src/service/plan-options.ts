@@ -5,7 +5,7 @@ import type { LearnedEstimates } from './holds/learned-estimates.js';
 
 /** Options that apply to all requests of a service. */
 export interface PlanOptions {
-  readonly clock: Pick<Clock, 'wallMicros'>;
+  readonly clock: Pick<Clock, 'wallMicros' | 'exactWallMicros'>;
   /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
   /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */

@@ -78,11 +78,7 @@ export function answer(context: RequestContext): RateLimitResponse {
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: upstreamHeaders,
     rawBody: body?.body,
-    dynamicMetadata: withToken(
-      withDecision(metadata, decision, context.wallMicros),
-      context.token,
-      metadataKey,
-    ),
+    dynamicMetadata: withToken(withDecision(metadata, decision, context), context.token, metadataKey),
   };
 }
 

@@ -199,10 +199,11 @@ export function withToken(
 export function withDecision(
   metadata: JsonObject | undefined,
   decision: JsonObject | undefined,
-  wallMicros: number,
+  { wallMicros, options: { clock } }: Pick<RequestContext, 'wallMicros' | 'options'>,
 ): JsonObject | undefined {
   if (decision === undefined) return metadata;
-  return Object.assign(metadata ?? {}, { decision: { ...decision, decided_at: timeText(wallMicros) } });
+  const decidedAt = timeText(clock.exactWallMicros?.() ?? wallMicros);
+  return Object.assign(metadata ?? {}, { decision: { ...decision, decided_at: decidedAt } });
 }
 
 /** Formats a time as in RFC 3339, in UTC, with microseconds. */

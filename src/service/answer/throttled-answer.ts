@@ -123,7 +123,7 @@ export function throttledAnswer(
     dynamicMetadata: withDecision(
       metadata,
       addsDecision ? decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) : undefined,
-      wallMicros,
+      context,
     ),
   };
 }

@@ -78,6 +78,6 @@ export function blockedAnswer(context: RequestContext, nowMicros: number): RateL
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: upstreamHeaders,
     rawBody: body?.body,
-    dynamicMetadata: withDecision(metadata, decision, wallMicros),
+    dynamicMetadata: withDecision(metadata, decision, context),
   };
 }

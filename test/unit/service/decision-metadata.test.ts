@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
+import { systemClock } from '../../../src/limiter/clock.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
@@ -96,6 +97,12 @@ describe('decision_metadata', () => {
     const decider = on('decision_metadata: true');
     decider.clock.advance(1_234_567);
     expect(decisionOf(decider, chats)).toMatchObject({ decided_at: '2023-11-14T22:13:21.234567Z' });
+  });
+
+  test('the system clock has microseconds', () => {
+    const micros = Array.from({ length: 100 }, () => systemClock.exactWallMicros?.() ?? 0);
+    expect(micros.some((micro) => micro % 1000 !== 0)).toBe(true);
+    expect(Math.abs((micros.at(-1) ?? 0) - systemClock.wallMicros())).toBeLessThan(1_000_000);
   });
 
   test('can be combined with RESPONSE_DYNAMIC_METADATA', () => {
