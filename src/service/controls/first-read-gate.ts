@@ -1,5 +1,5 @@
 import type { RateLimitRequest } from '../../codec/messages.js';
-import { StorageError } from '../../limiter/bucket-store.js';
+import { type BucketStore, StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { turn, withTimeout } from '../../runtime/turns.js';
@@ -23,7 +23,7 @@ const CALL_BYTES = 500;
 export class FirstReadGate {
   readonly #firstRead: AwaitedRead;
   readonly #service: ShouldRateLimit;
-  /** Decides by the failure policies, because the store is never available to it. */
+  /** Decides by the failure policies. Only ends of holds that it repeats after the first read reach the store. */
   readonly #withoutStore: ShouldRateLimit;
   readonly #options: ShouldRateLimitOptions;
   readonly #waiting: WaitingRequests;
@@ -35,8 +35,12 @@ export class FirstReadGate {
     this.#options = options;
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#service = new ShouldRateLimit(options);
-    const error = new StorageError('timeout', 'blocks and exemptions were not read from Redis in time');
-    const store = { take: () => error, close: async () => {} };
+    const message = 'blocks and exemptions were not read from Redis in time';
+    const error = new StorageError('timeout', message, { unsent: true });
+    const store: BucketStore = {
+      take: (...take) => (firstRead.awaited === undefined ? options.store.take(...take) : error),
+      close: async () => {},
+    };
     this.#withoutStore = new ShouldRateLimit({ ...options, store });
   }
 
@@ -63,8 +67,10 @@ export class FirstReadGate {
   }
 
   /** Waits for ends of holds, like {@link ShouldRateLimit.drainHolds}. */
-  drainHolds(graceMs: number): Promise<number> {
-    return this.#service.drainHolds(graceMs);
+  async drainHolds(graceMs: number): Promise<number> {
+    const services = [this.#service, this.#withoutStore];
+    const lost = await Promise.all(services.map((service) => service.drainHolds(graceMs)));
+    return lost.reduce((sum, count) => sum + count, 0);
   }
 
   async #decideAfterRead<Answer>(

@@ -4,14 +4,19 @@ import { CODE } from '../../../../src/codec/messages.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import { DECISIONS_PER_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
 import { Refusal } from '../../../../src/service/refusal.js';
+import type { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { control } from '../../../support/controls/controls.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const POLICY = `
 domain: d
 descriptors:
   - { key: error, rate_limit: { unit: hour, requests_per_unit: 9 } }
   - { key: allow, rate_limit: { on_store_failure: allow, unit: hour, requests_per_unit: 9 } }
+  - { key: slot, rate_limit: { concurrency: { max: 1 } } }
+  - key: oldest
+    rate_limit: { on_store_failure: allow, unit: hour, requests_per_unit: 9, hold: { amount: 1, pair: oldest } }
   - { key: deny, rate_limit: { on_store_failure: deny, unit: hour, requests_per_unit: 9 } }
 `;
 
@@ -31,8 +36,8 @@ function gated() {
     firstRead.awaited = undefined;
     resolve();
   };
-  const ask = async (key: string, patienceMicros = Infinity): Promise<number | Refusal> => {
-    const descriptors = [descriptor([`${key}=x`])];
+  const ask = async (key: string, patienceMicros = Infinity, value = 'x'): Promise<number | Refusal> => {
+    const descriptors = [descriptor([`${key}=${value}`])];
     const message = codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
     const deadlineMicros = decider.clock.monotonicMicros() + patienceMicros;
     const answered = gate.handle(message, { ...CALLER_WITHOUT_DEADLINE, deadlineMicros });
@@ -61,6 +66,20 @@ describe('before the first read of controls', () => {
     const answers = await Promise.all(['error', 'allow', 'deny'].map((key) => ask(key, 10_000)));
     expect(answers).toEqual([expect.any(Refusal), CODE.OK, CODE.OVER_LIMIT]);
     expect(decider.observer.told.filter((told) => told === 'store timeout')).toHaveLength(3);
+  });
+
+  test('ends of holds reach the store after the read', async () => {
+    const { decider, end, ask } = gated();
+    const held = () => (decider.options.store as MemoryStore).holdCount;
+    const [started] = ['slot', 'oldest'].map((key) =>
+      decider.answer([descriptor([`${key}=x`], { hitsAddend: key === 'slot' ? 1 : 0 })]),
+    );
+    expect(held()).toBe(2);
+    await ask('hold', 10_000, String(started?.dynamicMetadata?.['hold']));
+    await ask('oldest', 10_000);
+    expect(held()).toBe(2);
+    end();
+    await waitFor('the ends', () => held() === 0);
   });
 
   test('calls that have waited are decided a few in each turn of the event loop', async () => {
