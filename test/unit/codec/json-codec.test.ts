@@ -96,6 +96,8 @@ describe('a request in protobuf JSON', () => {
     '{"other":1}',
     '{"domain":5}',
     '{"domain":"\\ud800"}',
+    '{"domain":"\\u006`"}',
+    '{"domain":"\\u006g"}',
     '{"hitsAddend":-1}',
     '{"hitsAddend":4294967296}',
     '{"hitsAddend":1.5}',

@@ -87,6 +87,13 @@ describe('a request to both', () => {
     expect(await take(refund, tokens)).toMatchObject([{ used: 2 }, { limited: true }]);
     expect(await take(refund, minute)).toMatchObject([{ used: 1 }, { limited: false }]);
   });
+
+  test.each([true, false])('applies a refund once (denied hits count: %s)', async (countDeniedHits) => {
+    open(countDeniedHits);
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    await take(takeItem('s', PER_SECOND, { refund: true }), minute);
+    expect(perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 0 })])).toMatchObject([{ used: 1 }]);
+  });
 });
 
 describe.each([true, false])('a candidate (windows count denied hits: %s)', (countDeniedHits) => {
