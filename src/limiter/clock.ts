@@ -11,8 +11,8 @@ export interface Clock {
   /** Microseconds since 1970-01-01T00:00:00Z. May step in either direction. */
   wallMicros(): number;
   /**
-   * Returns the wall clock with a resolution of microseconds. It takes twice as long as {@link wallMicros}, and is
-   * absent if that has the same resolution.
+   * Returns the time of the latest call of {@link monotonicMicros} on the wall clock, with microseconds: the time at
+   * which buckets in memory decided the latest request. Absent if {@link wallMicros} has microseconds.
    */
   exactWallMicros?(): number;
 }
@@ -25,17 +25,25 @@ export function timerMs(micros: number): number {
   return Math.min(micros / 1000, MAX_TIMER_MS);
 }
 
-/** With a greater difference between the wall clock and the time since the start, the wall clock was stepped. */
-const MAX_CLOCK_DIFFERENCE_MICROS = 2000;
+/**
+ * With a greater difference between the wall clock and the time since the start, the wall clock was stepped. NTP steps
+ * a clock by at least 128 ms.
+ */
+const MAX_CLOCK_DIFFERENCE_MICROS = 100_000;
+
+let latestMicros = 0;
 
 /** The clocks of the operating system. */
 export const systemClock: Clock = {
-  monotonicMicros: () => Math.floor(performance.now() * 1000),
+  monotonicMicros: () => {
+    latestMicros = Math.floor(performance.now() * 1000);
+    return latestMicros;
+  },
   // Date.now() follows steps of the wall clock; performance.timeOrigin does not.
   wallMicros: () => Date.now() * 1000,
   exactWallMicros: () => {
     const wall = Date.now() * 1000;
-    const exact = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+    const exact = Math.floor(performance.timeOrigin * 1000) + latestMicros;
     return Math.abs(exact - wall) < MAX_CLOCK_DIFFERENCE_MICROS ? exact : wall;
   },
 };
