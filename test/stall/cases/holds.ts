@@ -1,4 +1,4 @@
-/* Calls with hold tokens of the maximum length. The holds are forged, but weir has to ask the store for them. */
+/* Calls with long hold tokens. The holds are forged, but weir has to ask the store for them. */
 import { digestOf } from '../../../src/service/holds/held-rules.js';
 import { encodeToken } from '../../../src/service/holds/hold-token.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
@@ -10,7 +10,7 @@ descriptors: [{ key: v, rate_limit: { concurrency: { max: 1000000 } } }]
 `,
 };
 
-/** Holds in a token of about 250,000 characters. */
+/** Holds in a token of about 180,000 characters. */
 const HOLDS = 2900;
 
 function forgedToken(): string {
