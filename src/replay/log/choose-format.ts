@@ -1,0 +1,77 @@
+import { BUILT_IN_FORMATS } from './built-in-formats.js';
+import { parseObject } from './lines/json-lines.js';
+import { ABSENT, LineFields } from './lines/line-fields.js';
+import { lineReader } from './lines/line-reader.js';
+import { TimeReader } from './lines/time-reader.js';
+import { DECIDED_AT, type LogFormat, START_TIME } from './log-format.js';
+
+/** Lines at the beginning of a file that choose its format. */
+export const SAMPLE_LINES = 200;
+/** Share of the sample that a format must fit. */
+const LEAST_FIT = 0.5;
+/** Share of the members of a JSON format that a line must have. */
+const LEAST_MEMBERS = 0.5;
+
+/**
+ * Returns the format that most of some lines have: one of `formats`, or else a built-in one. If the lines fit several
+ * JSON formats, it is the one that knows most of their members. The lines have one character for each byte.
+ */
+export function chooseFormat(
+  lines: readonly string[],
+  formats: readonly LogFormat[],
+  onlyThese: boolean,
+): LogFormat | undefined {
+  const fitting = formats.filter((format) => fits(lines, format));
+  if (fitting.length === 0 && !onlyThese) return BUILT_IN_FORMATS.find((format) => fits(lines, format));
+  const [first = ''] = lines;
+  const known = ({ syntax }: LogFormat): number =>
+    syntax.kind === 'json' ? knownMembers(first, syntax.members) : 0;
+  return fitting.toSorted((one, other) => known(other) - known(one))[0];
+}
+
+/** Returns whether most lines have a format. */
+function fits(lines: readonly string[], format: LogFormat): boolean {
+  const operators = [START_TIME, DECIDED_AT, ...format.operators];
+  const read = lineReader(format, operators);
+  const fields = new LineFields(operators.length);
+  const times = new TimeReader();
+  const { syntax } = format;
+  const members = syntax.kind === 'json' ? syntax.members : [];
+  let skipped = 0;
+  const fitting = lines.filter((line) => {
+    const fault = read(line, fields);
+    if (fault === 'skipped') skipped++;
+    if (fault !== undefined) return false;
+    if (members.length > 0 && knownMembers(line, members) < LEAST_MEMBERS * members.length) return false;
+    if (fields.from[1] !== ABSENT) return true;
+    const time = fields.text(0, line) ?? '';
+    return times.read(time, 0, time.length);
+  }).length;
+  return fitting > 0 && fitting >= LEAST_FIT * (lines.length - skipped);
+}
+
+/** Returns how many members a line has, even with the value null. */
+function knownMembers(line: string, members: readonly { readonly path: readonly string[] }[]): number {
+  const parsed = parseObject(line);
+  if (typeof parsed === 'string') return 0;
+  return members.filter(
+    ({ path }) => Object.hasOwn(parsed, path[0] ?? '') || Object.hasOwn(parsed, path.join('.')),
+  ).length;
+}
+
+/** Describes lines of an unknown format, for a message. */
+export function describeLines(lines: readonly string[]): string {
+  const parsed = parseObject(lines[0] ?? '');
+  if (typeof parsed === 'string') return 'the lines are not JSON';
+  const names = Object.keys(parsed).map((name) => `"${name.slice(0, 40)}"`);
+  const more = names.length > 12 ? `, and ${names.length - 12} more` : '';
+  return `the lines are JSON with the members ${names.slice(0, 12).join(', ')}${more}`;
+}
+
+/** Returns the sample of a file. `atEnd`: `bytes` is the whole file. */
+export function sampleOf(bytes: Buffer, atEnd: boolean): readonly string[] {
+  const lines = bytes.toString('latin1').split('\n', SAMPLE_LINES + 1);
+  // The last line may be cut.
+  if (lines.length > SAMPLE_LINES || !atEnd) lines.pop();
+  return lines.map((line) => line.replace(/^\xef\xbb\xbf|\r$/g, '')).filter((line) => line !== '');
+}

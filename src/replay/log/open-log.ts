@@ -1,0 +1,103 @@
+import { isAscii } from 'node:buffer';
+import { on } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { assetPath } from '../../assets.js';
+import { threadError } from '../../working-directory.js';
+import type { Columns } from './columns.js';
+import type { LineValues, LogFormat } from './log-format.js';
+import { LogError, type LoggedBatch, type LoggedRequest, type LogOptions } from './logged-request.js';
+import type { PackedBatch } from './read/request-reader.js';
+
+const THREAD = 'src/replay/log/reading-thread.js';
+
+/** A message of the thread that reads. */
+export type ThreadMessage =
+  | { readonly formats: readonly LogFormat[] }
+  | { readonly batch: PackedBatch }
+  | { readonly fault: string }
+  | { readonly end: true };
+
+/** A log whose formats are known. A thread reads it, some batches ahead. */
+export class OpenLog {
+  /** The formats of the files, each once. */
+  readonly formats: readonly LogFormat[];
+  readonly #thread: Worker;
+  readonly #messages: AsyncIterator<ThreadMessage>;
+
+  /** Use {@link openLog}. */
+  constructor(thread: Worker, messages: AsyncIterator<ThreadMessage>, formats: readonly LogFormat[]) {
+    this.#thread = thread;
+    this.#messages = messages;
+    this.formats = formats;
+  }
+
+  /**
+   * Reads the requests, with the values of `columns`. The last batch has the totals of the whole log. Call it once.
+   * Throws {@link LogError}.
+   */
+  async *requests({ operators }: Columns): AsyncGenerator<LoggedBatch> {
+    this.#thread.postMessage(operators);
+    try {
+      for (;;) {
+        const message = await nextMessage(this.#messages);
+        if (!('batch' in message)) return;
+        this.#thread.postMessage('next');
+        yield unpack(message.batch, operators.length);
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** Stops reading. */
+  async close(): Promise<void> {
+    await this.#thread.terminate();
+  }
+}
+
+/** Opens a log, and chooses the format of each file by its first lines. Throws {@link LogError}. */
+export async function openLog(options: LogOptions): Promise<OpenLog> {
+  const thread = new Worker(assetPath(THREAD), { name: 'log', workerData: options });
+  const messages = messagesOf(thread);
+  try {
+    const first = await nextMessage(messages);
+    return new OpenLog(thread, messages, 'formats' in first ? first.formats : []);
+  } catch (error) {
+    await thread.terminate();
+    throw error;
+  }
+}
+
+async function* messagesOf(thread: Worker): AsyncGenerator<ThreadMessage> {
+  for await (const [message] of on(thread, 'message', { close: ['exit'] })) yield message as ThreadMessage;
+}
+
+async function nextMessage(messages: AsyncIterator<ThreadMessage>): Promise<ThreadMessage> {
+  const next = await messages.next().catch((error: Error) => {
+    throw threadError(error);
+  });
+  if (next.done === true) throw new Error('the thread that reads the log exited');
+  if ('fault' in next.value) throw new LogError(next.value.fault);
+  return next.value;
+}
+
+/** Returns the requests of a batch as objects. */
+function unpack({ count, times, bytes, totals }: PackedBatch, columns: number): LoggedBatch {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const pieces = buffer.toString(isAscii(buffer) ? 'latin1' : 'utf8').split('\0');
+  const requests = new Array<LoggedRequest>(count);
+  let at = 0;
+  for (let i = 0; i < count; i++) {
+    const values: LineValues = [];
+    for (let j = 0; j < columns; j++) {
+      const piece = pieces[at++] as string;
+      values.push(piece === '' ? undefined : piece === '\u0001' ? '' : piece);
+    }
+    requests[i] = {
+      startMicros: times[2 * i] as number,
+      precisionMicros: times[2 * i + 1] as number,
+      values,
+    };
+  }
+  return { requests, totals };
+}
