@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { TakeOutcome } from '../limiter/bucket-store.js';
 import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
@@ -80,7 +80,7 @@ export interface ReferenceCounts {
   counted(
     stat: string,
     fromCaller: boolean,
-    take: TakeItem,
+    take: PlannedTake,
     outcome: TakeOutcome | undefined,
     shadowed: boolean,
   ): void;

@@ -1,0 +1,91 @@
+import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
+import { createWireCodec } from '../../codec/wire-codec.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { HoldNames } from '../../service/answer/answer-options.js';
+import type { Refusal } from '../../service/refusal.js';
+import { ShouldRateLimit } from '../../service/should-rate-limit.js';
+import { MemoryStore } from '../../storage/memory/memory-store.js';
+import { LimitCollector } from './limit-collector.js';
+import type { ReplayClock } from './replay-clock.js';
+import type { MetLimit } from './verdict.js';
+
+/** Maximum number of buckets of a policy, and their maximum estimated bytes. */
+const MAX_BUCKETS = 4_000_000;
+const MAX_BYTES = 1024 ** 3;
+/** The step of a sequence with evenly distributed values from 0 to 1: the fraction of the golden ratio. */
+const GOLDEN_STEP = 0.618033988749895;
+
+/** Options of a {@link Decider}. */
+export interface DeciderOptions {
+  readonly clock: ReplayClock;
+  readonly holdNames: HoldNames;
+}
+
+/** Decides requests with a policy as a server does, with its own buckets in memory, at the time of a clock. */
+export class Decider {
+  readonly #collector = new LimitCollector();
+  readonly #service: ShouldRateLimit;
+  readonly #store: MemoryStore;
+  #share = 0;
+
+  constructor(policySet: PolicySet, { clock, holdNames }: DeciderOptions) {
+    this.#store = new MemoryStore({
+      clock,
+      maxBuckets: MAX_BUCKETS,
+      maxBytes: MAX_BYTES,
+      countDeniedHits: true,
+    });
+    this.#service = new ShouldRateLimit({
+      codec: createWireCodec(),
+      clock,
+      store: this.#store,
+      local: this.#store,
+      policies: () => policySet,
+      observer: this.#collector,
+      storeTimeoutMicros: Number.POSITIVE_INFINITY,
+      maxDescriptors: MAX_UINT32,
+      maxLimits: MAX_UINT32,
+      random: this.#nextShare,
+      answers: {
+        shadowMode: false,
+        quotaMode: false,
+        dynamicMetadata: false,
+        decisionMetadata: false,
+        limitHeaders: undefined,
+        limitRequestHeaders: undefined,
+        holdNames,
+        envoyAdds: { xRateLimit: false, retryAfter: false },
+      },
+    });
+  }
+
+  /** Decides a request. The limits that it meets are added to {@link takeMetLimits}. */
+  decide(request: RateLimitRequest): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    this.#collector.domain = request.domain;
+    return this.#service.decide(request);
+  }
+
+  /** Returns the limits that requests met since the last call. */
+  takeMetLimits(): readonly MetLimit[] {
+    const { met } = this.#collector;
+    this.#collector.met = [];
+    return met;
+  }
+
+  /** Number of buckets that were dropped because there were too many. */
+  get evictions(): number {
+    return this.#store.evictions;
+  }
+
+  /** Number of hits beyond a maximum debt, which the rules forgave. */
+  get forgivenHits(): number {
+    return this.#collector.forgiven;
+  }
+
+  /** Returns numbers that are below a percentage in exactly that share of the cases, so that replays are repeatable. */
+  readonly #nextShare = (): number => {
+    this.#share = (this.#share + GOLDEN_STEP) % 1;
+    return this.#share;
+  };
+}

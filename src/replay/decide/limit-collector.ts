@@ -1,0 +1,61 @@
+import type { DecisionCounts, DecisionObserver, DecisionWarnings } from '../../service/decision-observer.js';
+import { MetLimit } from './verdict.js';
+
+const NO_SERIES: number[] = [];
+const nothing = (): void => {};
+
+/** Collects the limits that requests meet, and ignores what only metrics and logs of a server need. */
+export class LimitCollector implements DecisionObserver {
+  /** The limits of the latest requests, in the order of their descriptors. The owner replaces the list. */
+  met: MetLimit[] = [];
+  /** Number of hits beyond a maximum debt, which the rules forgave. */
+  forgiven = 0;
+  /** Domain of the current request. */
+  domain = '';
+  /** Number of limits of the current descriptor that were counted, and for which `decided` was not called yet. */
+  #undecided = 0;
+
+  readonly counts: DecisionCounts = {
+    decided: (_domain, _label, denied, wouldBeThrottled) => {
+      const limit = this.met[this.met.length - this.#undecided];
+      if (this.#undecided === 0 || limit === undefined) return;
+      this.#undecided--;
+      limit.denied = denied;
+      limit.wouldBeThrottled = wouldBeThrottled;
+    },
+    reference: {
+      counted: (_stat, _fromCaller, take, outcome) => {
+        if (outcome === undefined) return;
+        const { key, label, rate, hits, refund, ruleEnforcement } = take;
+        const isEnforced = ruleEnforcement !== 'observe' && ruleEnforcement !== 'candidate';
+        this.met.push(
+          new MetLimit({ key, domain: this.domain, label, rate, hits, refund, outcome, isEnforced }),
+        );
+        this.#undecided++;
+      },
+      globalShadow: nothing,
+      failed: nothing,
+    },
+    forgiven: (_domain, _rule, hits) => {
+      this.forgiven += hits;
+    },
+    controlled: nothing,
+    candidate: nothing,
+    unmatched: () => NO_SERIES,
+    unknownDomain: () => NO_SERIES,
+    matchExceeded: nothing,
+    requestGivenUp: nothing,
+    storeError: nothing,
+    storeFailed: nothing,
+    holds: { placed: nothing, settled: nothing, released: nothing, unsettled: nothing, lost: nothing },
+  };
+  readonly warnings: DecisionWarnings = {
+    unlimited: { unmatched: nothing, unknownDomain: nothing },
+    charges: { asked: nothing },
+    neverPasses: nothing,
+    matchExceeded: nothing,
+    givenUp: nothing,
+    logsDecisions: () => false,
+    logDecision: nothing,
+  };
+}

@@ -1,0 +1,131 @@
+import {
+  CODE,
+  type Descriptor,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../../codec/messages.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { type Due, DueHeap } from '../../runtime/due-heap.js';
+import type { HoldNames } from '../../service/answer/answer-options.js';
+import { Refusal } from '../../service/refusal.js';
+import type { LoggedDescriptor } from '../envoy/rate-limit.js';
+import type { RequestCalls } from '../envoy/route-table.js';
+import { Decider } from './decider.js';
+import { ReplayClock } from './replay-clock.js';
+import { TrackedBuckets } from './tracked-buckets.js';
+import { RequestVerdict } from './verdict.js';
+
+/** When a logged request was decided, and when it ended, in microseconds since 1970. */
+export interface RequestTimes {
+  /** The request was decided from {@link startMicros} up to, but not including, {@link endMicros}. */
+  readonly startMicros: number;
+  readonly endMicros: number;
+  /** When its stream was done. */
+  readonly doneMicros: number;
+}
+
+/** The answer to a call. */
+export type CallAnswer = RateLimitResponse | Refusal;
+
+/** Yields answers that are not there yet, and gets them. Nearly all answers are there at once. */
+export type Deciding<Result> = Generator<Promise<CallAnswer>, Result, CallAnswer>;
+
+/** A call that Envoy makes when a stream is done. */
+interface EndCall extends Due {
+  readonly request: RateLimitRequest;
+}
+
+/** Decides the requests of a log with one policy. Requests must come in the order of their start. */
+export class PolicyReplay {
+  readonly buckets = new TrackedBuckets();
+  /** Number of calls that a server would have refused, by its message. */
+  readonly refused = new Map<string, number>();
+  readonly #clock = new ReplayClock();
+  readonly #decider: Decider;
+  readonly #holdNames: HoldNames;
+  readonly #ends = new DueHeap<EndCall>();
+
+  constructor(policySet: PolicySet, holdNames: HoldNames) {
+    this.#decider = new Decider(policySet, { clock: this.#clock, holdNames });
+    this.#holdNames = holdNames;
+  }
+
+  /** Number of buckets that were dropped because there were too many. */
+  get evictions(): number {
+    return this.#decider.evictions;
+  }
+
+  /**
+   * Decides a request. `wasDenied`: whether the log says that it was denied. The log does not tell how a request would
+   * have ended that is denied only now, so such a request has no calls at its end.
+   */
+  *decide(calls: readonly RequestCalls[], times: RequestTimes, wasDenied: boolean): Deciding<RequestVerdict> {
+    while ((this.#ends.first?.dueAt ?? Number.POSITIVE_INFINITY) <= times.startMicros) yield* this.#end();
+    this.#clock.advance(times.startMicros);
+    const verdict = new RequestVerdict();
+    for (const { domain, start, end } of calls) {
+      let answer: RateLimitResponse | undefined;
+      if (start.length > 0) {
+        answer = yield* this.#answerTo({ domain, descriptors: start, hitsAddend: 0 });
+        verdict.denied = answer?.overallCode === CODE.OVER_LIMIT;
+        this.#track(verdict, times);
+      }
+      if (!verdict.denied || wasDenied) this.#endLater(domain, end, times.doneMicros, answer);
+      // Envoy makes no call for the filters after one that denied the request.
+      if (verdict.denied) break;
+    }
+    return verdict;
+  }
+
+  *#answerTo(request: RateLimitRequest): Deciding<RateLimitResponse | undefined> {
+    const answered = this.#decider.decide(request);
+    const answer = answered instanceof Promise ? yield answered : answered;
+    if (!(answer instanceof Refusal)) return answer;
+    this.refused.set(answer.message, (this.refused.get(answer.message) ?? 0) + 1);
+    return undefined;
+  }
+
+  #track(verdict: RequestVerdict, { startMicros, endMicros }: RequestTimes): void {
+    const met = this.#decider.takeMetLimits();
+    const buckets = met.map((limit) => this.buckets.of(limit));
+    for (const [at, limit] of met.entries()) {
+      limit.bucket = buckets[at];
+      limit.request = verdict;
+      verdict.limits.push(limit);
+    }
+    for (const [at, limit] of met.entries())
+      buckets[at]?.record(limit, !verdict.denied, startMicros, endMicros);
+  }
+
+  #endLater(
+    domain: string,
+    end: readonly LoggedDescriptor[],
+    dueAt: number,
+    answer: RateLimitResponse | undefined,
+  ): void {
+    const token = answer?.dynamicMetadata?.[this.#holdNames.metadataKey];
+    const descriptors = end.flatMap((descriptor) => withToken(descriptor, token) ?? []);
+    if (descriptors.length === 0) return;
+    this.#ends.add({ request: { domain, descriptors, hitsAddend: 0 }, dueAt, heapIndex: -1 });
+  }
+
+  /** Makes the earliest call of those at the end of requests. */
+  *#end(): Deciding<void> {
+    const { first } = this.#ends;
+    if (first === undefined) return;
+    this.#ends.remove(first);
+    this.#clock.advance(first.dueAt);
+    yield* this.#answerTo(first.request);
+    this.#decider.takeMetLimits();
+  }
+}
+
+/** Returns the descriptor with the hold token in its place. Without a token, Envoy does not send such a descriptor. */
+function withToken({ holdEntry, ...descriptor }: LoggedDescriptor, token: unknown): Descriptor | undefined {
+  if (holdEntry === undefined) return descriptor;
+  if (typeof token !== 'string') return undefined;
+  const entries = descriptor.entries.map((entry, index) =>
+    index === holdEntry ? { key: entry.key, value: token } : entry,
+  );
+  return { ...descriptor, entries };
+}

@@ -1,0 +1,185 @@
+import type { Rate } from '../../limiter/rate.js';
+import { DenialRun } from '../tally/denial-run.js';
+import { OpenVerdicts } from './open-verdicts.js';
+import type { LimitBucket, MetLimit } from './verdict.js';
+
+/** A take whose time may be the same as that of later ones. */
+interface RecentTake {
+  readonly limit: MetLimit;
+  readonly endMicros: number;
+  /** Whether the hits were taken from the bucket. */
+  readonly isTaken: boolean;
+  /** The fewest tokens or hits that the bucket may have held before the take. */
+  least: number;
+}
+
+/** Maximum number of takes of one bucket that are compared with each other because their order is unknown. */
+const MAX_COMPARED = 256;
+
+const NO_REFILL = { less: 0, more: 0 };
+
+/**
+ * The uncertainty of one bucket, because the times in the log are not exact, and the use that its callers would have
+ * had without a limit.
+ *
+ * The store decides each request at its earliest time. A token bucket then differs from the real one by the refill in
+ * the time that is unknown, and by the takes whose order is unknown. If this changes a verdict, the real bucket holds
+ * less than the hits of that request afterwards, in either case. So the difference ({@link #more}, {@link #fewer})
+ * stays below those hits, until the bucket is full again.
+ */
+export class TrackedBucket implements LimitBucket {
+  readonly domain: string;
+  readonly label: string;
+  readonly rate: Rate;
+  /** The highest number of tokens or hits that requests wanted at once, without a limit. */
+  peakUse = 0;
+  wasDenied = false;
+  readonly denialRun = new DenialRun();
+  #use = 0;
+  #usedAtMicros = 0;
+  #more = 0;
+  #fewer = 0;
+  /** When the bucket of the store is full, or its window ends. */
+  #settledAtMicros = 0;
+  /** Hits counted in a window that may belong to the next one. */
+  #nearEnd = 0;
+  /** Takes that may have happened after the next one. */
+  #recent: RecentTake[] = [];
+  /** The verdicts that are open since the real bucket was known last. */
+  #open: OpenVerdicts | undefined;
+  #hits: number | undefined;
+  /** Whether takes had different hits. The number of denials then depends on their order. */
+  #hasMixedHits = false;
+
+  constructor({ domain, label, rate }: MetLimit) {
+    this.domain = domain;
+    this.label = label;
+    this.rate = rate;
+  }
+
+  /**
+   * Records a take between `startMicros` and `endMicros`, and determines whether its verdict is open. `isAllowed`:
+   * whether the request was allowed.
+   */
+  record(limit: MetLimit, isAllowed: boolean, startMicros: number, endMicros: number): void {
+    const { rate, refund, hits, outcome } = limit;
+    if (refund) return;
+    this.#forgetBefore(startMicros);
+    this.#hits ??= hits;
+    if (hits !== this.#hits && !this.#hasMixedHits) {
+      this.#hasMixedHits = true;
+      this.#open?.widen(Number.POSITIVE_INFINITY);
+    }
+    const isTaken = isAllowed && !outcome.limited;
+    if (rate.kind === 'token_bucket')
+      this.#recordTokens(limit, isTaken, rate.p / rate.q, startMicros, endMicros);
+    else if (rate.kind === 'window') this.#recordWindow(limit, isTaken, startMicros, endMicros);
+    else this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
+    this.wasDenied ||= limit.denied;
+    limit.wantedCapacity = this.#use;
+    if (this.#use > this.peakUse) this.peakUse = this.#use;
+  }
+
+  openVerdicts(): OpenVerdicts {
+    if (this.#open === undefined) {
+      this.#open = new OpenVerdicts();
+      if (this.#hasMixedHits) this.#open.widen(Number.POSITIVE_INFINITY);
+    }
+    return this.#open;
+  }
+
+  /** Says that no verdict will be added to the open ones. */
+  closeVerdicts(): void {
+    this.#open?.close();
+    this.#open = undefined;
+  }
+
+  disturb({ hits, outcome, request }: MetLimit): void {
+    this.openVerdicts().widen(Number.POSITIVE_INFINITY);
+    if (request?.denied === true || outcome.limited) this.#fewer += hits;
+    else this.#more += hits;
+  }
+
+  #recordTokens(
+    limit: MetLimit,
+    isTaken: boolean,
+    tokenMicros: number,
+    startMicros: number,
+    endMicros: number,
+  ): void {
+    const { hits, outcome, rate } = limit;
+    const { limited, remaining, waitMicros } = outcome;
+    this.#use = Math.max(0, this.#use - (startMicros - this.#usedAtMicros) / tokenMicros) + hits;
+    this.#usedAtMicros = startMicros;
+    const capacity = rate.reportedLimit;
+    if (hits > capacity) return;
+    // A bucket that was full for some time is full, even if earlier takes happened later.
+    const refilled = Math.max(0, startMicros - this.#settledAtMicros) / tokenMicros;
+    const unknown = (endMicros - startMicros) / tokenMicros;
+    this.#fewer = Math.max(0, this.#fewer - refilled);
+    // The time until the hits or the next token fit gives the fraction of a token.
+    const next = limited ? hits : remaining + 1;
+    const left = waitMicros === 0 ? remaining : next - waitMicros / tokenMicros;
+    this.#settledAtMicros = startMicros + (capacity - left) * tokenMicros;
+    const before = isTaken ? left + hits : left;
+    this.#more = Math.min(this.#more, Math.max(0, capacity - before));
+    // When both buckets are full, their difference is lost, and later verdicts may differ again.
+    if (before >= capacity) this.#open?.widenBy(1);
+    this.#judge(limit, isTaken, endMicros, before, { less: Math.max(0, unknown - refilled), more: unknown });
+  }
+
+  #recordWindow(limit: MetLimit, isTaken: boolean, startMicros: number, endMicros: number): void {
+    const { hits, outcome, rate } = limit;
+    if (startMicros >= this.#settledAtMicros) {
+      this.#use = 0;
+      this.#more = 0;
+      this.#fewer = this.#nearEnd;
+      this.#nearEnd = 0;
+      this.#settledAtMicros = startMicros + outcome.waitMicros;
+    }
+    this.#use += hits;
+    const isCounted = isTaken || rate.countsDenied(true);
+    const before = rate.reportedLimit - outcome.used + (isCounted ? hits : 0);
+    this.#judge(limit, isCounted, endMicros, before);
+    if (endMicros <= this.#settledAtMicros) return;
+    this.#nearEnd += hits;
+    if (outcome.limited) limit.markOpen();
+    this.#open?.widen(Number.POSITIVE_INFINITY);
+  }
+
+  /** Compares what a bucket held before a take with its hits. `refill`: how much less or more may have refilled. */
+  #judge(limit: MetLimit, isTaken: boolean, endMicros: number, before: number, refill = NO_REFILL): void {
+    const { hits, outcome, rate } = limit;
+    let least = before - this.#fewer - refill.less;
+    let most = before + this.#more + refill.more;
+    const byTime = outcome.limited ? most >= hits : least < hits;
+    for (const recent of this.#recent) {
+      if (recent.isTaken) most += recent.limit.hits;
+      else least -= recent.limit.hits;
+    }
+    const isOpen = outcome.limited ? most >= hits : least < hits;
+    if (this.#more === 0 && this.#fewer === 0 && this.#recent.length === 0) this.closeVerdicts();
+    if (isOpen) limit.markOpen();
+    if (byTime) this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / hits));
+    const after = isTaken ? before - hits : before;
+    // Takes of the same size leave the same in each order.
+    let largest = byTime ? hits : 0;
+    for (const recent of this.#recent) {
+      recent.least -= hits;
+      if (!recent.limit.outcome.limited && recent.least < recent.limit.hits) recent.limit.markOpen();
+      else if (!isOpen) continue;
+      if (recent.limit.hits !== hits) largest = Math.max(largest, hits, recent.limit.hits);
+    }
+    this.#recent.push({ limit, endMicros, isTaken, least });
+    if (largest === 0 || rate.countsDenied(true)) return;
+    this.#more = Math.max(this.#more, largest - after);
+    this.#fewer = Math.max(this.#fewer, after);
+  }
+
+  #forgetBefore(startMicros: number): void {
+    const recent = this.#recent;
+    if (recent.length === 0) return;
+    if ((recent.at(-1) as RecentTake).endMicros <= startMicros) recent.length = 0;
+    else this.#recent = recent.slice(-MAX_COMPARED).filter(({ endMicros }) => endMicros > startMicros);
+  }
+}

@@ -1,0 +1,136 @@
+import type { PolicySet } from '../policy/policy-set.js';
+import type { HoldNames } from '../service/answer/answer-options.js';
+import { type Deciding, PolicyReplay, type RequestTimes } from './decide/policy-replay.js';
+import { type RequestVerdict, Verdict } from './decide/verdict.js';
+import type { RequestCalls } from './envoy/route-table.js';
+import type { Columns } from './log/columns.js';
+import type { LineValues } from './log/log-format.js';
+import type { LoggedRequest } from './log/logged-request.js';
+import { Tally } from './tally/tally.js';
+
+/** Options of a {@link Replay}. */
+export interface ReplayOptions {
+  readonly after: PolicySet;
+  /** The policy to compare with. Without it, the log tells which requests were denied before. */
+  readonly before: PolicySet | undefined;
+  /** Returns the calls that Envoy makes for a request. */
+  readonly callsOf: (values: LineValues) => readonly RequestCalls[];
+  /** Gets the operators whose values the replay needs. */
+  readonly columns: Columns;
+  /** Key of the descriptor entry whose values are the groups of callers. */
+  readonly by: string | undefined;
+  readonly holdNames: HoldNames;
+  /** Requests in this time from the first one are decided and not counted, in microseconds. */
+  readonly warmMicros: number;
+  /** Called with the final verdict of each request, in the order of their start. */
+  readonly onVerdict?: (after: RequestVerdict) => void;
+}
+
+/** A decided request, whose verdict later requests may make uncertain. */
+interface Decided {
+  readonly times: RequestTimes;
+  readonly before: Verdict;
+  readonly after: RequestVerdict;
+  readonly by: string | undefined;
+}
+
+/** Response flag of requests that the rate limit service denied. */
+const RATE_LIMITED = 'RL';
+const TOO_MANY_REQUESTS = '429';
+
+/** Decides the requests of a log with one or two policies, and counts the decisions. */
+export class Replay {
+  readonly tally = new Tally();
+  readonly after: PolicyReplay;
+  readonly before: PolicyReplay | undefined;
+  /** Times of the first and the last request that were counted, in microseconds since 1970. */
+  firstMicros: number | undefined;
+  lastMicros = 0;
+  readonly #options: ReplayOptions;
+  readonly #flags: number;
+  readonly #status: number;
+  readonly #duration: number;
+  /** Requests whose verdict is not final, in the order of their start. */
+  #unsettled: Decided[] = [];
+  #warmUntilMicros: number | undefined;
+
+  constructor(options: ReplayOptions) {
+    const { after, before, holdNames, columns } = options;
+    this.#options = options;
+    this.after = new PolicyReplay(after, holdNames);
+    this.before = before === undefined ? undefined : new PolicyReplay(before, holdNames);
+    this.#flags = columns.indexOf('RESPONSE_FLAGS');
+    this.#status = columns.indexOf('RESPONSE_CODE');
+    this.#duration = columns.indexOf('DURATION');
+  }
+
+  /** Decides requests. They must come in the order of their start. */
+  async add(requests: readonly LoggedRequest[]): Promise<void> {
+    const deciding = this.#decide(requests);
+    for (let step = deciding.next(); step.done !== true; ) step = deciding.next(await step.value);
+  }
+
+  *#decide(requests: readonly LoggedRequest[]): Deciding<void> {
+    for (const { startMicros, precisionMicros, values } of requests) {
+      const durationMillis = Number(values[this.#duration] ?? 0);
+      const times = {
+        startMicros,
+        endMicros: startMicros + precisionMicros,
+        // An invalid duration counts as unknown.
+        doneMicros: startMicros + (durationMillis >= 0 ? durationMillis * 1000 : 0),
+      };
+      const calls = this.#options.callsOf(values);
+      const logged = new Verdict();
+      logged.denied = this.#wasDenied(values);
+      const before =
+        this.before === undefined ? logged : yield* this.before.decide(calls, times, logged.denied);
+      const after = yield* this.after.decide(calls, times, logged.denied);
+      this.#settle(startMicros);
+      this.#unsettled.push({ times, before, after, by: this.#groupOf(calls) });
+    }
+  }
+
+  #wasDenied(values: LineValues): boolean {
+    const flags = values[this.#flags];
+    if (flags === undefined) return values[this.#status] === TOO_MANY_REQUESTS;
+    return flags === RATE_LIMITED || flags.split(',').includes(RATE_LIMITED);
+  }
+
+  #groupOf(calls: readonly RequestCalls[]): string | undefined {
+    const { by } = this.#options;
+    if (by === undefined) return undefined;
+    for (const { start } of calls)
+      for (const { entries } of start) for (const { key, value } of entries) if (key === by) return value;
+    return undefined;
+  }
+
+  /** Counts the requests that no request from `startMicros` on can make uncertain. */
+  #settle(startMicros: number): void {
+    const unsettled = this.#unsettled;
+    let count = 0;
+    while (count < unsettled.length && (unsettled[count] as Decided).times.endMicros <= startMicros) count++;
+    if (count === 0) return;
+    for (let at = 0; at < count; at++) this.#count(unsettled[at] as Decided);
+    unsettled.splice(0, count);
+  }
+
+  #count({ times: { startMicros }, before, after, by }: Decided): void {
+    after.settle();
+    before.settle();
+    this.#options.onVerdict?.(after);
+    this.#warmUntilMicros ??= startMicros + this.#options.warmMicros;
+    if (startMicros >= this.#warmUntilMicros) {
+      this.firstMicros ??= startMicros;
+      if (startMicros > this.lastMicros) this.lastMicros = startMicros;
+      this.tally.add(startMicros, before, after, by);
+    }
+    for (const limit of after.limits) limit.open?.settle();
+    if (after.limits.every(({ open }) => open !== after.open)) after.open?.settle();
+  }
+
+  /** Counts the remaining requests after the last one. */
+  finish(): void {
+    this.#settle(Number.POSITIVE_INFINITY);
+    for (const bucket of this.after.buckets.all()) bucket.closeVerdicts();
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The result of a replay, as `weir replay --json` prints it (deploy/replay-report.schema.json). Times are RFC 3339 in
+ * UTC, and durations are in seconds.
+ */
+export interface ReplayReport {
+  readonly report: 1;
+  /** Why the report does not cover the whole log, as a clause: `the replay was interrupted`; absent if it does. */
+  readonly partial?: string;
+  readonly log: LogSummary;
+  /** The policies that were compared: `before` is the other policy, or what the log says. */
+  readonly before: { readonly kind: 'policy' | 'log'; readonly name: string };
+  readonly after: { readonly name: string };
+  /** All requests that a limit of either policy applies to. */
+  readonly total: TotalReport;
+  /** The rules, with those first that newly deny most requests. */
+  readonly rules: readonly RuleReport[];
+  /** The groups of `--by`, with those first that lose most requests. */
+  readonly groups?: GroupsReport;
+  readonly timeline: Timeline;
+  /** Sentences about the accuracy of the numbers. */
+  readonly notes: readonly string[];
+}
+
+/** A number that times of the log determine only up to an interval. */
+export interface Interval {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** The decisions about some requests before and after the change. */
+export interface Affected {
+  readonly requests: number;
+  readonly deniedBefore: number;
+  readonly deniedAfter: Interval;
+  readonly newlyDenied: Interval;
+  readonly newlyAllowed: Interval;
+  /** When a request was newly denied for the first time. */
+  readonly firstDenied?: string;
+  /** The longest time, in seconds, in which each request of one caller was denied after the change. */
+  readonly longestDeniedSeconds: number;
+  /** The most requests in one second. */
+  readonly peakPerSecond: number;
+}
+
+/** Decisions on all requests. */
+export interface TotalReport extends Affected {
+  /** Number of requests of which the times in the log do not tell whether they are denied. */
+  readonly uncertain: number;
+}
+
+export interface LogSummary {
+  readonly files: readonly string[];
+  readonly format: string;
+  readonly lines: number;
+  readonly requests: number;
+  /** Requests that no limit of either policy applies to. */
+  readonly unlimited: number;
+  readonly first?: string;
+  readonly last?: string;
+  /** Unreadable lines by reason, with an example each. */
+  readonly unreadable: readonly UnreadableLines[];
+  /** Requests that came later than the window allows, and were decided on arrival. */
+  readonly late: number;
+  /** Share of the requests in the log, if it is a sample. */
+  readonly sample?: number;
+}
+
+/** Lines that cannot be read for the same reason. */
+export interface UnreadableLines {
+  readonly reason: string;
+  readonly lines: number;
+  readonly example: string;
+}
+
+export interface RuleReport extends Affected {
+  readonly domain: string;
+  /** `Rule.path`. */
+  readonly rule: string;
+  /** The limit in words: `100 per minute`. */
+  readonly limit: string;
+  /** Requests over the limit that phase, shadow mode or percentage allowed. */
+  readonly wouldBeThrottled: number;
+  /** Number of callers, each with its own count of requests. */
+  readonly callers: number;
+  /** Number of callers with at least one denial. */
+  readonly deniedCallers: number;
+  /**
+   * The capacity that would have denied none, a thousandth and a hundredth of the requests, with the rule's refill.
+   * Absent if the log cannot tell, for example because it is a sample.
+   */
+  readonly capacity?: { readonly none: number; readonly thousandth: number; readonly hundredth: number };
+  /** Callers by the largest share of the limit that they needed at any time, in ascending order. */
+  readonly use: readonly UseStep[];
+}
+
+/** Number of callers whose largest use is at most `upTo` times the limit, and above the previous step. */
+export interface UseStep {
+  /** Absent for the last step: no upper bound. */
+  readonly upTo?: number;
+  readonly callers: number;
+}
+
+export interface GroupReport extends Affected {
+  readonly value: string;
+  /** Indexes of the steps in {@link Timeline} in which requests were newly denied, in ascending order. */
+  readonly deniedSteps: readonly number[];
+}
+
+export interface GroupsReport {
+  /** The entry key of `--by`. */
+  readonly by: string;
+  readonly count: number;
+  /** Number of groups that would lose requests. */
+  readonly affected: Interval;
+  readonly shown: readonly GroupReport[];
+}
+
+/** Requests over time, in steps of equal length. Denials are the most that the log allows. */
+export interface Timeline {
+  readonly start: string;
+  readonly stepSeconds: number;
+  readonly requests: readonly number[];
+  readonly deniedBefore: readonly number[];
+  readonly deniedAfter: readonly number[];
+}

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import type { PolicySet } from '../policy/policy-set.js';
+import { quantity } from '../quantity.js';
+import type { HoldNames } from '../service/answer/answer-options.js';
+import { type ConfiguredCalls, callsInLog } from './calls-in-log.js';
+import type { MissingValue } from './envoy/log-fields.js';
+import type { Columns } from './log/columns.js';
+import { LogError, type ReadTotals } from './log/logged-request.js';
+import type { OpenLog } from './log/open-log.js';
+import type { Incompleteness } from './log/sampling/sampling.js';
+import { Replay } from './replay.js';
+import { shareText } from './report/numbers.js';
+import type { ReplayReport } from './report/report.js';
+import { timeText } from './tally/time-text.js';
+
+/** A policy with the name that reports give it. */
+export interface NamedPolicy {
+  readonly name: string;
+  readonly policySet: PolicySet;
+}
+
+/** Input of {@link runReplay}. */
+export interface ReplayInput {
+  readonly log: OpenLog;
+  readonly paths: readonly string[];
+  readonly columns: Columns;
+  /** Undefined for a log that contains descriptors. */
+  readonly envoy: ConfiguredCalls | undefined;
+  readonly after: NamedPolicy;
+  readonly before: NamedPolicy | undefined;
+  readonly by: string | undefined;
+  /** Number of groups in the report, in addition to {@link namedGroups}. */
+  readonly shownGroups: number;
+  readonly namedGroups: ReadonlySet<string>;
+  readonly warmMicros: number;
+  readonly holdNames: HoldNames;
+  /** Called after each batch. */
+  readonly onProgress: (totals: ReadTotals) => void;
+  /** Ends the replay early, with a partial report. */
+  readonly interrupt: AbortSignal;
+}
+
+/** Decides the requests of a log, and returns the report; or a message if the log cannot be replayed. */
+export async function runReplay(input: ReplayInput): Promise<ReplayReport | string> {
+  const { log, columns, envoy, after, before, by, warmMicros, holdNames, interrupt } = input;
+  const calls = callsInLog(log.formats, columns, envoy);
+  if (typeof calls === 'string') return calls;
+  const replay = new Replay({
+    after: after.policySet,
+    before: before?.policySet,
+    callsOf: calls.callsOf,
+    columns,
+    by,
+    holdNames,
+    warmMicros,
+  });
+  let totals: ReadTotals | undefined;
+  let partial: string | undefined;
+  try {
+    const batches = log.requests(columns);
+    const interrupted = once(interrupt, 'abort').then(() => undefined);
+    for (;;) {
+      const batch = interrupt.aborted ? undefined : await Promise.race([batches.next(), interrupted]);
+      if (batch === undefined) partial = 'the replay was interrupted';
+      if (batch === undefined || batch.done === true) break;
+      await replay.add(batch.value.requests);
+      ({ totals } = batch.value);
+      input.onProgress(totals);
+    }
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    if (totals === undefined || totals.requests === 0) return error.message;
+    partial = error.message;
+  } finally {
+    await log.close();
+  }
+  replay.finish();
+  if (totals === undefined || replay.firstMicros === undefined) return 'no request of the log was counted';
+  return reportOf(input, replay, totals, partial, calls.missing);
+}
+
+function reportOf(
+  { paths, log, after, before, by, shownGroups, namedGroups }: ReplayInput,
+  replay: Replay,
+  totals: ReadTotals,
+  partial: string | undefined,
+  missing: readonly MissingValue[],
+): ReplayReport {
+  const { tally, firstMicros = 0, lastMicros } = replay;
+  const { incomplete } = totals;
+  const knowsCapacity = incomplete.length === 0 && partial === undefined;
+  const shares = incomplete.flatMap(({ share }) => share ?? []);
+  const sample = shares.length === 0 ? undefined : Math.min(...shares);
+  return {
+    report: 1,
+    ...(partial !== undefined && { partial }),
+    log: {
+      files: paths,
+      format: log.formats.map(({ title }) => title).join(', '),
+      lines: totals.lines,
+      requests: totals.requests,
+      unlimited: tally.unlimited,
+      first: timeText(firstMicros),
+      last: timeText(lastMicros),
+      unreadable: totals.unreadable,
+      late: totals.late,
+      ...(sample !== undefined && { sample }),
+    },
+    before: before === undefined ? { kind: 'log', name: 'the log' } : { kind: 'policy', name: before.name },
+    after: { name: after.name },
+    total: tally.total(),
+    rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
+    ...(by !== undefined && { groups: tally.groups(by, shownGroups, namedGroups) }),
+    timeline: tally.timeline(),
+    notes: notesOf(replay, before !== undefined, incomplete, missing),
+  };
+}
+
+/** Returns what a reader must know to judge the numbers. */
+function notesOf(
+  replay: Replay,
+  comparesPolicies: boolean,
+  incomplete: readonly Incompleteness[],
+  missing: readonly MissingValue[],
+): string[] {
+  const notes = [
+    'The report assumes that callers do not react: a denied request is not sent again, and a retry in the log is ' +
+      'still sent.',
+  ];
+  const { tally, after } = replay;
+  const { uncertain } = tally;
+  if (uncertain > 0)
+    notes.push(
+      `The times in the log leave ${shareText(uncertain / tally.requests)} of the decisions open. Numbers such as ` +
+        '3–5 are the least and the most that are possible.',
+    );
+  for (const { reason } of incomplete)
+    notes.push(
+      `The log does not contain all requests, because ${reason}. So the replay may deny too few requests, and does ` +
+        'not tell which capacity would suffice.',
+    );
+  if (!comparesPolicies)
+    notes.push(
+      'Requests that the log says were denied count as denied before. Their durations and sizes are those of denials.',
+    );
+  for (const { member, users } of missing)
+    notes.push(`The log lacks ${member}, which may change some descriptors (${users.join(', ')}).`);
+  for (const [message, calls] of after.refused)
+    notes.push(`weir would refuse ${quantity(calls, 'call')} as invalid: ${message}.`);
+  if (after.evictions > 0)
+    notes.push(`There were too many buckets, so ${quantity(after.evictions, 'bucket')} began again as full.`);
+  if (after.buckets.isFull)
+    notes.push('There were too many buckets to say for all of them whether their decisions are certain.');
+  if (!tally.hasAllGroups) notes.push('There were too many groups, so the later ones are missing.');
+  return notes;
+}

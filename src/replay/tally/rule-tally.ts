@@ -1,0 +1,83 @@
+import type { Rate } from '../../limiter/rate.js';
+import { describeRate } from '../../policy/describe.js';
+import type { TrackedBucket } from '../decide/tracked-bucket.js';
+import type { MetLimit, Verdict } from '../decide/verdict.js';
+import type { RuleReport, UseStep } from '../report/report.js';
+import { AffectedCount } from './affected-count.js';
+import { QuantileSketch } from './quantile-sketch.js';
+
+/** Ends of the steps of {@link RuleReport.use}, as shares of the limit. */
+const USE_STEPS = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10];
+
+/** Counts the requests that met one rule. */
+export class RuleTally {
+  readonly domain: string;
+  readonly label: string;
+  readonly #rate: Rate;
+  readonly #affected = new AffectedCount();
+  readonly #wanted = new QuantileSketch();
+  #wouldBeThrottled = 0;
+  #peakUse = 0;
+  #callers = 0;
+  #deniedCallers = 0;
+  /** Callers by {@link USE_STEPS}, and those above. */
+  readonly #use: number[] = [...USE_STEPS, Number.POSITIVE_INFINITY].map(() => 0);
+
+  constructor({ domain, label, rate }: MetLimit) {
+    this.domain = domain;
+    this.label = label;
+    this.#rate = rate;
+  }
+
+  /** The highest number of requests that may be newly denied. */
+  get mostNewlyDenied(): number {
+    return this.#affected.newlyDenied.most;
+  }
+
+  get longestDeniedMicros(): number {
+    return this.#affected.longestDeniedMicros;
+  }
+
+  add(startMicros: number, before: Verdict, request: Verdict, limit: MetLimit): void {
+    if (limit.wouldBeThrottled) this.#wouldBeThrottled++;
+    this.#affected.add({ startMicros, before, after: limit, request }, limit.bucket?.denialRun);
+    if (limit.wantedCapacity > 0) this.#wanted.add(limit.wantedCapacity);
+  }
+
+  /** Adds a bucket of this rule, after the last request. */
+  addCaller({ peakUse, wasDenied, rate }: TrackedBucket): void {
+    this.#callers++;
+    if (wasDenied) this.#deniedCallers++;
+    if (peakUse === 0) return;
+    if (peakUse > this.#peakUse) this.#peakUse = peakUse;
+    const share = peakUse / rate.reportedLimit;
+    const at = USE_STEPS.findIndex((upTo) => share <= upTo);
+    const step = at < 0 ? USE_STEPS.length : at;
+    this.#use[step] = (this.#use[step] ?? 0) + 1;
+  }
+
+  /** `knowsCapacity`: whether the log is complete enough to tell which capacity the callers would have needed. */
+  report(knowsCapacity: boolean): RuleReport {
+    const steps = this.#use.map((callers, at): UseStep => {
+      const upTo = USE_STEPS[at];
+      return upTo === undefined ? { callers } : { upTo, callers };
+    });
+    return {
+      ...this.#affected.report(),
+      domain: this.domain,
+      rule: this.label,
+      limit: describeRate(this.#rate),
+      wouldBeThrottled: this.#wouldBeThrottled,
+      callers: this.#callers,
+      deniedCallers: this.#deniedCallers,
+      ...(knowsCapacity && this.#peakUse > 0 && { capacity: this.#capacity() }),
+      use: steps,
+    };
+  }
+
+  #capacity(): NonNullable<RuleReport['capacity']> {
+    const none = Math.ceil(this.#peakUse - 1e-6);
+    const exceededBy = (share: number): number => Math.min(none, Math.ceil(this.#wanted.exceededBy(share)));
+    return { none, thousandth: exceededBy(0.001), hundredth: exceededBy(0.01) };
+  }
+}

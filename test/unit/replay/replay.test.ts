@@ -1,0 +1,177 @@
+import { describe, expect, test } from '@jest/globals';
+import { Columns } from '../../../src/replay/log/columns.js';
+import { Replay, type ReplayOptions } from '../../../src/replay/replay.js';
+import { setOf } from '../../support/policy/policies.js';
+
+const START_MICROS = Date.parse('2026-11-20T09:00:00Z') * 1000;
+
+interface Logged {
+  readonly seconds: number;
+  readonly tenant: string;
+  readonly hits?: number;
+  readonly code?: number;
+  readonly duration?: number;
+}
+
+const bucket = (max: number, more = '') => `domain: shop
+descriptors:
+  - key: tenant
+    ${more}rate_limit: { token_bucket: { max_tokens: ${max}, fill_interval: 10s } }
+`;
+
+/** Replays requests whose times have milliseconds. */
+async function replayed(
+  options: { readonly after: string; readonly before?: string; readonly warmMicros?: number },
+  requests: readonly Logged[],
+  more: Partial<ReplayOptions> = {},
+): Promise<Replay> {
+  const columns = new Columns();
+  const [tenant, code, duration] = ['REQ(x-tenant)', 'RESPONSE_CODE', 'DURATION'].map((operator) =>
+    columns.indexOf(operator),
+  ) as [number, number, number];
+  const hitsAt = columns.indexOf('HITS');
+  const replay = new Replay({
+    after: setOf(options.after),
+    before: options.before === undefined ? undefined : setOf(options.before),
+    callsOf: (values) => [
+      {
+        domain: 'shop',
+        start: [
+          {
+            entries: [{ key: 'tenant', value: values[tenant] ?? '' }],
+            limit: undefined,
+            hitsAddend: Number(values[hitsAt]),
+            isNegativeHits: false,
+          },
+        ],
+        end: [],
+      },
+    ],
+    columns,
+    by: 'tenant',
+    holdNames: { metadataKey: 'hold', entry: 'hold' },
+    warmMicros: options.warmMicros ?? 0,
+    ...more,
+  });
+  const rows = requests.map((request) => {
+    const values = columns.operators.map((): string | undefined => undefined);
+    values[tenant] = request.tenant;
+    values[code] = String(request.code ?? 200);
+    values[duration] = String(request.duration ?? 1);
+    values[hitsAt] = String(request.hits ?? 1);
+    return { startMicros: START_MICROS + request.seconds * 1e6, precisionMicros: 1000, values };
+  });
+  await replay.add(rows);
+  replay.finish();
+  return replay;
+}
+
+const exactly = (count: number) => ({ least: count, most: count });
+
+describe('Replay', () => {
+  test('compares the new policy with what the log says', async () => {
+    const { tally } = await replayed({ after: bucket(2) }, [
+      { seconds: 0, tenant: 'acme' },
+      { seconds: 1, tenant: 'acme' },
+      { seconds: 2, tenant: 'acme' },
+      { seconds: 3, tenant: 'acme', code: 429 },
+      { seconds: 4, tenant: 'zoo', code: 429 },
+    ]);
+    expect(tally.total()).toMatchObject({
+      requests: 5,
+      deniedBefore: 2,
+      deniedAfter: exactly(2),
+      newlyDenied: exactly(1),
+      newlyAllowed: exactly(1),
+      firstDenied: '2026-11-20T09:00:02.000Z',
+      longestDeniedSeconds: 1,
+    });
+    expect(tally.groups('tenant', 1, new Set())).toMatchObject({
+      by: 'tenant',
+      count: 2,
+      affected: exactly(1),
+      shown: [{ value: 'acme', requests: 4, newlyDenied: exactly(1), deniedSteps: [0] }],
+    });
+  });
+
+  test('compares two policies', async () => {
+    const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
+    const { tally } = await replayed({ after: bucket(3), before: bucket(1) }, requests);
+    expect(tally.total()).toMatchObject({
+      deniedBefore: 3,
+      deniedAfter: exactly(1),
+      newlyAllowed: exactly(2),
+    });
+    const tightened = await replayed({ after: bucket(1), before: bucket(3) }, requests);
+    expect(tightened.tally.total()).toMatchObject({ newlyDenied: exactly(2), newlyAllowed: exactly(0) });
+  });
+
+  test('leaves open which of several requests in one millisecond were denied, but not how many', async () => {
+    const replay = await replayed({ after: bucket(2) }, [
+      { seconds: 0, tenant: 'acme' },
+      { seconds: 1, tenant: 'acme' },
+      { seconds: 1, tenant: 'acme' },
+    ]);
+    expect(replay.tally.uncertain).toBe(2);
+    expect(replay.tally.total().newlyDenied).toEqual(exactly(1));
+  });
+
+  test('knows within one request how many were denied of a tenant that always asks too much', async () => {
+    // The eleventh token is there in the millisecond of a request.
+    const requests = Array.from({ length: 1000 }, (_, i) => ({ seconds: i, tenant: 'acme' }));
+    const replay = await replayed({ after: bucket(10) }, requests);
+    const { newlyDenied } = replay.tally.total();
+    expect(replay.tally.uncertain).toBeGreaterThan(100);
+    expect(newlyDenied.most - newlyDenied.least).toBeLessThanOrEqual(2);
+  });
+
+  test('tells the capacity that would have denied nobody, and how callers use the limit', async () => {
+    const requests = [0, 1, 2, 3, 4, 5].map((seconds) => ({ seconds, tenant: 'acme' }));
+    const replay = await replayed({ after: bucket(2) }, [...requests, { seconds: 6, tenant: 'zoo' }]);
+    const [rule] = replay.tally.rules(replay.after.buckets.all(), true);
+    expect(rule).toMatchObject({
+      domain: 'shop',
+      rule: 'tenant',
+      callers: 2,
+      deniedCallers: 1,
+      // 6 requests in 5 seconds, in which half a token refills.
+      capacity: { none: 6 },
+    });
+    expect(rule?.use.filter(({ callers }) => callers > 0)).toEqual([
+      { upTo: 0.5, callers: 1 },
+      { upTo: 5, callers: 1 },
+    ]);
+    const [unknown] = replay.tally.rules([], false);
+    expect(unknown).not.toHaveProperty('capacity');
+  });
+
+  test('does not count the time in which buckets warm up', async () => {
+    const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
+    const { tally } = await replayed({ after: bucket(2), warmMicros: 1_500_000 }, requests);
+    expect(tally.total()).toMatchObject({ requests: 2, newlyDenied: exactly(2) });
+  });
+
+  test('denies a share of the requests with enforce_percent, and none in monitoring', async () => {
+    const requests = Array.from({ length: 201 }, (_, i) => ({ seconds: i / 1000, tenant: 'acme' }));
+    const shared = await replayed({ after: bucket(1, 'enforce_percent: 25\n    ') }, requests);
+    expect(shared.tally.total().deniedAfter.most).toBeGreaterThanOrEqual(49);
+    expect(shared.tally.total().deniedAfter.most).toBeLessThanOrEqual(51);
+    const watched = await replayed({ after: bucket(1, 'phase: monitoring\n    ') }, requests);
+    expect(watched.tally.total().deniedAfter).toEqual(exactly(0));
+    const [rule] = watched.tally.rules([], true);
+    expect(rule).toMatchObject({ wouldBeThrottled: 200 });
+  });
+
+  test('decides phases at the time of the log', async () => {
+    const phased = bucket(1, 'phase: { active: 2026-11-20T09:00:02Z }\n    ');
+    const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
+    expect((await replayed({ after: phased }, requests)).tally.total().deniedAfter).toEqual(exactly(2));
+  });
+
+  test('counts requests that no limit applies to apart', async () => {
+    const { tally } = await replayed({ after: bucket(1).replace('tenant', 'other') }, [
+      { seconds: 0, tenant: 'acme' },
+    ]);
+    expect([tally.unlimited, tally.total().requests]).toEqual([1, 0]);
+  });
+});
