@@ -42,7 +42,7 @@ export interface WatchedPage {
 
 const FAILED_REQUEST = /^error: Failed to load resource|^error: .*net::ERR_/;
 
-/** Opens `url` in a new browser context. */
+/** Opens `url`, which may name a file, in a new browser context. */
 export async function openPage(browser: Browser, url: string, look: PageOptions = {}): Promise<WatchedPage> {
   const { width = 'desk', scheme = 'light', movesClock = false } = look;
   const context = await browser.newContext({
@@ -67,7 +67,8 @@ export async function openPage(browser: Browser, url: string, look: PageOptions 
   const { origin } = new URL(url);
   page.on('request', (request) => {
     const asked = request.url();
-    if (!asked.startsWith(`${origin}/`) && !asked.startsWith('data:')) note(`request to ${asked}`);
+    if (asked !== url && !asked.startsWith(`${origin}/`) && !asked.startsWith('data:'))
+      note(`request to ${asked}`);
   });
   if (movesClock) await page.clock.install();
   await page.goto(url);

@@ -1,0 +1,179 @@
+import { printableLine } from '../../printable.js';
+import { headline } from '../../replay/report/headline.js';
+import { shownName, shownPath } from '../../replay/report/names.js';
+import { countText, intervalText, lostShare } from '../../replay/report/numbers.js';
+import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
+import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
+import { secondsText } from '../screen/value-text.js';
+
+/** Maximum share of the width for names, and their minimum and maximum width in columns. */
+const NAME_SHARE = 0.3;
+const [MIN_NAME, MAX_NAME] = [8, 60];
+/** Width of sentences without a terminal. */
+const DEFAULT_WIDTH = 100;
+/** Maximum number of characters of an unreadable line. */
+const MAX_EXAMPLE = 200;
+const MAX_FILES = 3;
+
+/** Columns after the name. If the screen is too narrow, the last ones are omitted first. */
+const EFFECTS: readonly Column[] = [
+  { heading: 'REQUESTS', side: 'right' },
+  { heading: 'BEFORE', side: 'right' },
+  { heading: 'AFTER', side: 'right' },
+  { heading: 'NEWLY DENIED', side: 'right' },
+  { heading: 'SHARE', side: 'right', yields: true },
+  { heading: 'NEWLY ALLOWED', side: 'right', yields: true },
+  { heading: 'LONGEST', side: 'right', yields: true },
+  { heading: 'PEAK/S', side: 'right', yields: true },
+  { heading: 'FIRST DENIED', side: 'left', yields: true },
+];
+
+/**
+ * Returns the report as text for a terminal that is `width` columns wide; undefined means that the output is a file or
+ * a pipe, and that rows are not cut.
+ */
+export function textReport(report: ReplayReport, width?: number): string {
+  const sections = [
+    headline(report).flatMap((sentence) => wrapped(sentence, width ?? DEFAULT_WIDTH)),
+    ruleTable(report, width),
+    groupTable(report, width),
+    capacityTable(report, width),
+    logLines(report, width ?? DEFAULT_WIDTH),
+    noteLines(report, width ?? DEFAULT_WIDTH),
+  ];
+  const shown = sections.filter((lines) => lines.length > 0);
+  return `${shown.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function ruleTable({ rules, total }: ReplayReport, width: number | undefined): readonly string[] {
+  if (rules.length === 0) return [];
+  const rows = rules.map((rule) => [nameText(ruleText(rule, rules), width), ...effectCells(rule)]);
+  return table('RULE', 'rule', [...rows, ['(all requests)', ...effectCells(total)]], width);
+}
+
+function groupTable({ groups }: ReplayReport, width: number | undefined): readonly string[] {
+  if (groups === undefined || groups.shown.length === 0) return [];
+  const rows = groups.shown.map((group) => [nameText(shownName(group.value), width), ...effectCells(group)]);
+  const more = groups.count - rows.length;
+  const by = shownName(groups.by);
+  return [
+    ...table(shownName(groups.by.toUpperCase()), by, rows, width),
+    ...(more > 0 ? [`and ${countText(more)} more`] : []),
+  ];
+}
+
+/** Returns the table of rules or groups, with a sentence that explains it. */
+function table(
+  name: string,
+  by: string,
+  rows: readonly (readonly string[])[],
+  width: number | undefined,
+): readonly string[] {
+  const columns: readonly Column[] = [{ heading: nameText(name, width), side: 'left' }, ...EFFECTS];
+  const sentence = `Denied requests before and after the change, by ${by}:`;
+  return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
+}
+
+function effectCells(affected: Affected): readonly string[] {
+  return [
+    countText(affected.requests),
+    countText(affected.deniedBefore),
+    intervalText(affected.deniedAfter),
+    intervalText(affected.newlyDenied),
+    lostShare(affected),
+    intervalText(affected.newlyAllowed),
+    affected.longestDeniedSeconds === 0 ? '–' : secondsText(affected.longestDeniedSeconds),
+    countText(affected.peakPerSecond),
+    affected.firstDenied ?? '–',
+  ];
+}
+
+/** Returns the capacities that would have been enough, or nothing if the log cannot tell. */
+function capacityTable({ rules }: ReplayReport, width: number | undefined): readonly string[] {
+  const rows = rules.flatMap((rule) =>
+    rule.capacity === undefined
+      ? []
+      : [
+          [
+            nameText(ruleText(rule, rules), width),
+            countText(rule.capacity.none),
+            countText(rule.capacity.thousandth),
+            countText(rule.capacity.hundredth),
+            printableLine(rule.limit),
+          ],
+        ],
+  );
+  if (rows.length === 0) return [];
+  const columns: readonly Column[] = [
+    { heading: nameText('RULE', width), side: 'left' },
+    { heading: 'DENIES NONE', side: 'right' },
+    { heading: 'DENIES 0.1%', side: 'right' },
+    { heading: 'DENIES 1%', side: 'right' },
+    { heading: 'LIMIT', side: 'left', yields: true },
+  ];
+  const sentence = 'Capacity that would have denied so many requests, with the refill of the rule:';
+  return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
+}
+
+function logLines({ log }: ReplayReport, width: number): readonly string[] {
+  const { unreadable, late, unlimited, sample } = log;
+  const unread = unreadable.reduce((sum, { lines }) => sum + lines, 0);
+  const sentences = [
+    readSentence(log),
+    ...(unlimited > 0 ? [`${counted(unlimited, 'request meets', 'requests meet')} no limit.`] : []),
+    ...(sample === undefined ? [] : [`The log is a sample of about 1 in ${countText(1 / sample)} requests.`]),
+    ...(late > 0
+      ? [
+          `${counted(late, 'request', 'requests')} came too late to be sorted by time; weir decided them on arrival.`,
+        ]
+      : []),
+    ...(unread > 0 ? [`${counted(unread, 'line', 'lines')} could not be read:`] : []),
+  ];
+  const examples = unreadable.flatMap(({ reason, lines, example }) => [
+    ...wrapped(`${countText(lines)}: ${printableLine(reason)}, for example:`, width - 2),
+    `  ${cutToColumns(printableLine(example.slice(0, MAX_EXAMPLE)), width - 4)}`,
+  ]);
+  return [
+    ...sentences.flatMap((sentence) => wrapped(sentence, width)),
+    ...examples.map((line) => `  ${line}`),
+  ];
+}
+
+function readSentence({ files, format, lines, requests, first, last }: LogSummary): string {
+  const named = files.slice(0, MAX_FILES).map(shownPath);
+  const more = files.length - named.length;
+  const from = more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ');
+  const span = first === undefined || last === undefined ? '' : ` from ${first} to ${last}`;
+  return (
+    `Read ${counted(lines, 'line', 'lines')} from ${from} (${printableLine(format)}): ` +
+    `${counted(requests, 'request', 'requests')}${span}.`
+  );
+}
+
+function noteLines({ notes, rules }: ReplayReport, width: number): readonly string[] {
+  const allowed = rules.flatMap((rule) =>
+    rule.wouldBeThrottled === 0
+      ? []
+      : [
+          `${ruleText(rule, rules)}: ${counted(rule.wouldBeThrottled, 'request was', 'requests were')} over the ` +
+            'limit, but allowed because of a phase, shadow mode or a percentage.',
+        ],
+  );
+  return [...allowed, ...notes].flatMap((note) =>
+    wrapped(printableLine(note), width - 2).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`)),
+  );
+}
+
+/** Returns the path of a rule, with its domain if the rules belong to several domains. */
+function ruleText({ domain, rule }: RuleReport, rules: readonly RuleReport[]): string {
+  const several = rules.some((other) => other.domain !== rules[0]?.domain);
+  return several ? `${shownName(domain)}: ${shownPath(rule)}` : shownPath(rule);
+}
+
+function nameText(name: string, width = Number.POSITIVE_INFINITY): string {
+  return cutToColumns(name, Math.max(MIN_NAME, Math.min(MAX_NAME, Math.floor(width * NAME_SHARE))));
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,57 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { isSecretKey, redacted } from '../../policy/redact.js';
+import type { ReplayReport } from './report.js';
+
+/** Returns how a report shows the value of an entry key. */
+export type HideValue = (key: string, value: string) => string;
+
+/** Hexadecimal digits of a hash: a collision among a million values has a probability of 1 in 500. */
+const HASH_DIGITS = 12;
+/** A string in an unreadable line that may be a secret: at least this many characters of tokens and keys. */
+const TOKEN = /[\w+/=.~-]{16,}/g;
+
+/**
+ * Returns a function that redacts the values of `secretKeys` and of common credentials. With `anonymise`, it replaces
+ * each other value by a hash with a random key, so that the value cannot be guessed from a list of names. A value has
+ * the same hash only within this run.
+ */
+export function valueHider(
+  secretKeys: ReadonlySet<string>,
+  anonymise: boolean,
+  randomKey: Uint8Array = randomBytes(32),
+): HideValue {
+  return (key, value) => {
+    if (isSecretKey(key, secretKeys)) return redacted(value);
+    if (!anonymise) return value;
+    return `hash-${createHmac('sha256', randomKey).update(value).digest('hex').slice(0, HASH_DIGITS)}`;
+  };
+}
+
+/**
+ * Returns the report without values that it must not show. `hide` is the result of {@link valueHider} for the same
+ * `anonymise`. Rule paths are redacted already (`Rule.path`), and notes must not contain values.
+ */
+export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boolean): ReplayReport {
+  const { groups, log, rules } = report;
+  const unreadable = log.unreadable.map((lines) => ({
+    ...lines,
+    example: anonymise ? '(omitted)' : lines.example.replaceAll(TOKEN, '[…]'),
+  }));
+  return {
+    ...report,
+    log: { ...log, unreadable },
+    rules: anonymise ? rules.map((rule) => ({ ...rule, rule: hidePath(rule.rule, hide) })) : rules,
+    ...(groups !== undefined && {
+      groups: {
+        ...groups,
+        shown: groups.shown.map((group) => ({ ...group, value: hide(groups.by, group.value) })),
+      },
+    }),
+  };
+}
+
+/** Hashes a path from its first value on, because values may contain the separators of paths. */
+function hidePath(path: string, hide: HideValue): string {
+  const [, keys, rest] = /^(.*?(?:=|~| in ))(.*)$/s.exec(path) ?? [];
+  return keys === undefined || rest === undefined ? path : keys + hide('', rest);
+}

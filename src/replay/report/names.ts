@@ -1,0 +1,25 @@
+import { printableLine } from '../../printable.js';
+
+/** Maximum number of characters of a value from the log, and of the path of a rule, that a report shows. */
+const [MAX_VALUE, MAX_PATH] = [40, 100];
+
+/** Returns a value from the log on one line, without characters that change how the text is shown, and cut. */
+export function shownName(value: string, most = MAX_VALUE): string {
+  if (value === '') return '(empty)';
+  const characters = Array.from(value.slice(0, most * 2));
+  const isCut = characters.length > most || value.length > most * 2;
+  return printableLine(isCut ? characters.slice(0, most - 1).join('') : value) + (isCut ? '…' : '');
+}
+
+/** Returns the path of a rule in the same way. */
+export function shownPath(path: string): string {
+  return shownName(path, MAX_PATH);
+}
+
+/** Returns the noun for several values of an entry key: `tenants`, `companies`, `x-tenant values`. */
+export function groupNoun(by: string, count: number): string {
+  if (!/^[a-z]{1,40}$/.test(by)) return `${shownName(by)} ${count === 1 ? 'value' : 'values'}`;
+  if (count === 1) return by;
+  if (/[^aeiou]y$/.test(by)) return `${by.slice(0, -1)}ies`;
+  return /(?:s|x|ch|sh)$/.test(by) ? `${by}es` : `${by}s`;
+}

@@ -1,0 +1,84 @@
+import { expect, test } from '@jest/globals';
+import { textReport } from '../../../../src/cli/replay/text-report.js';
+import { columnsOf } from '../../../../src/cli/screen/columns.js';
+import { group, interval, rule, sampleReport } from '../../../support/replay/sample-report.js';
+
+const lines = (width?: number, report = sampleReport()): readonly string[] =>
+  textReport(report, width).split('\n');
+
+test('the report begins with the effect of the change', () => {
+  expect(lines().slice(0, 3).join(' ')).toBe(
+    '12 of 240 tenants would lose requests: acme 1,204 of 9,000 (13%), globex 310–328 of 8,100 (3.8–4%), ' +
+      'tenant-0 14 of 2,000 (0.7%), and 9 more. 214 requests that were denied would be allowed.',
+  );
+});
+
+test('the tables show every rule and group, aligned', () => {
+  const text = textReport(sampleReport());
+  expect(text).toContain(`
+Denied requests before and after the change, by rule:
+RULE                 REQUESTS  BEFORE        AFTER  NEWLY DENIED     SHARE  NEWLY ALLOWED  LONGEST  PEAK/S  FIRST DENIED
+tenant                 90,000       0  1,654–1,672   1,654–1,672  1.8–1.9%              0    9m58s      90  2026-11-25T09:00:12Z
+tenant/path=/export     1,200       0            0             0        0%              0        –       2  –
+(all requests)         90,000     310  1,750–1,768   1,654–1,672  1.8–1.9%            214    9m58s      88  2026-11-25T09:00:12Z
+`);
+  expect(text).toContain('\nglobex       8,100       0  310–328       310–328  3.8–4%  ');
+  expect(text).toContain('\nand 227 more\n');
+  expect(text).toContain(`
+RULE                 DENIES NONE  DENIES 0.1%  DENIES 1%  LIMIT
+tenant                       420          310        180  100 per minute
+`);
+});
+
+test('the report ends with what could not be read, and notes', () => {
+  expect(textReport(sampleReport()).split('\n\n').slice(-2).join('\n')).toBe(
+    `Read 100,000 lines from access.log (Envoy's default format): 99,990 requests from
+2026-11-25T00:00:03.120Z to 2026-11-25T23:59:58.004Z.
+9,990 requests meet no limit.
+3 requests came too late to be sorted by time; weir decided them on arrival.
+10 lines could not be read:
+  10: not valid JSON, for example:
+    {"start_time":"2026-11-25T
+- tenant/path=/export: 41 requests were over the limit, but allowed because of a phase, shadow mode
+  or a percentage.
+- Callers are assumed not to react to denials.
+`,
+  );
+});
+
+test('a report without rules, groups and notes has no empty tables', () => {
+  const { groups: _, ...report } = sampleReport({ rules: [], notes: [] });
+  const text = textReport(report);
+  expect(text).not.toMatch(/RULE|TENANT|\n\n\n|- /);
+});
+
+test.each([70, 80, 120, 200])('every table fits a terminal of %d columns', (width) => {
+  const name = `\u202e漢字${'x'.repeat(10_000)}\n`;
+  const groups = { by: name, count: 1, affected: interval(1), shown: [group(name, 5, interval(1))] };
+  const report = sampleReport({ groups, rules: [rule({ rule: name })] });
+  const tooWide = lines(width, report).filter((line) => columnsOf(line) > width);
+  // Words without spaces are not split.
+  expect(tooWide.filter((line) => !line.includes('xxxx'))).toEqual([]);
+  expect(textReport(report, width)).not.toMatch(/\u202e/);
+});
+
+test('a narrow terminal omits the last columns', () => {
+  const headings = (width: number) => lines(width).find((line) => line.startsWith('TENANT')) ?? '';
+  expect(headings(200)).toMatch(/FIRST DENIED$/);
+  expect(headings(80)).toMatch(/NEWLY DENIED {3}SHARE {2}NEWLY ALLOWED$/);
+  expect(headings(60)).toMatch(/NEWLY DENIED {3}SHARE$/);
+});
+
+test('rules of several domains are shown with their domains', () => {
+  const text = textReport(sampleReport({ rules: [rule(), rule({ domain: 'api' })] }));
+  expect(text).toMatch(/^shop: tenant /m);
+  expect(text).toMatch(/^api: tenant /m);
+});
+
+test('a sample and many files are stated', () => {
+  const { log } = sampleReport();
+  const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log'];
+  const text = textReport(sampleReport({ log: { ...log, files, sample: 0.1 } }));
+  expect(text).toContain('Read 100,000 lines from a.log, b.log, c.log and 2 more (');
+  expect(text).toContain('The log is a sample of about 1 in 10 requests.');
+});
