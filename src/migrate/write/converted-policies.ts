@@ -1,6 +1,7 @@
 import { loadParts } from '../../config/files/load-policies.js';
 import { openFile } from '../../config/read/policy-source.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
+import { quotedYaml } from '../../config/yaml/quoted-yaml.js';
 import { quantity } from '../../quantity.js';
 import type { WrittenFile } from '../../written-files.js';
 import type { Finding } from '../findings.js';
@@ -99,12 +100,12 @@ function policyText(domain: string, limits: readonly ConvertedLimit[]): string {
     node?.limits.push(limit);
   }
   const nodes = [...top.values()].map((node) => nodeText(node, '  ')).join('');
-  return `domain: ${quoted(domain)}\ndescriptors:\n${nodes}`;
+  return `domain: ${quotedYaml(domain)}\ndescriptors:\n${nodes}`;
 }
 
 function nodeText({ key, value, limits, children }: Node, indent: string): string {
-  const lines = [`${indent}- key: ${quoted(key)}`];
-  if (value !== undefined) lines.push(`${indent}  value: ${quoted(value)}`);
+  const lines = [`${indent}- key: ${quotedYaml(key)}`];
+  if (value !== undefined) lines.push(`${indent}  value: ${quotedYaml(value)}`);
   const [limit] = limits;
   if (limits.length > 1) {
     lines.push(`${indent}  rate_limits:`);
@@ -123,17 +124,9 @@ function nodeText({ key, value, limits, children }: Node, indent: string): strin
 
 function limitText({ name, unit, multiplier, requests }: ConvertedLimit): string {
   return [
-    ...(name === '' ? [] : [`name: ${quoted(name)}`]),
+    ...(name === '' ? [] : [`name: ${quotedYaml(name)}`]),
     `unit: ${unit}`,
     ...(multiplier === 1 ? [] : [`unit_multiplier: ${multiplier}`]),
     `requests_per_unit: ${requests}`,
   ].join(', ');
-}
-
-/** Quotes a string as JSON, which is also valid YAML if YAML's line ends and control characters are escaped, too. */
-function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll(
-    /[\u007f-\u009f\u2028\u2029\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
