@@ -80,8 +80,10 @@ function failureText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-// Watch signals before loading other modules: an early signal must cause a drain or reload, and not kill the process.
-if (['serve', 'ratelimit'].includes(process.argv[2] ?? '') && !cluster.isWorker) watchSignals();
+/** Commands that a signal does not kill: they drain, reload, or report what they have. */
+const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay', 'suggest'];
+// Watch signals before loading other modules: an early signal must not kill the process.
+if (WATCHING_SIGNALS.includes(process.argv[2] ?? '') && !cluster.isWorker) watchSignals();
 // A terminal sends its signals to all processes. Workers ignore them, because the primary decides when workers exit.
 if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
@@ -90,6 +92,7 @@ run(process.argv.slice(2), {
   out: (text) => print(process.stdout, text),
   err: (text) => print(process.stderr, text),
   terminal: process.stdout.isTTY === true,
+  errorTerminal: process.stderr.isTTY === true,
   isRead: () => !unread.has(process.stdout),
   openScreen: async (screenListener) =>
     (await import('./cli/screen/live-screen.js')).openScreen(process, screenListener),

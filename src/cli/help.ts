@@ -21,6 +21,11 @@ const COMMANDS: readonly CommandHelp[] = [
   },
   { usage: 'diff <old> <new>', summary: 'compare two policies, and show whether any limit tightens' },
   {
+    usage: 'replay --policy <new> <access log>…',
+    summary: 'report which callers in an access log a new policy would have denied',
+  },
+  { usage: 'suggest --by <key> <access log>…', summary: 'write a policy for the demand in an access log' },
+  {
     usage: 'check [--address <host:port>] key=value…',
     summary: 'send a request to a running server and show the answer',
   },
@@ -77,8 +82,9 @@ Exit codes:
   0         success
   1         failure, such as an invalid policy or variable, a port in use, or a server that does not answer
   2         invalid command line: an unknown command or option, or an invalid value of a flag
-  3         weir diff: a change tightens the policy
-  143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal
+  3         weir diff: a change tightens the policy; weir replay: the change denies too many requests
+  143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal,
+            and weir replay prints a partial report before
 `;
 }
 

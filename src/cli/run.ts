@@ -20,15 +20,16 @@ import {
   RATELIMIT_CONFIG_CHECK_HELP,
   RATELIMIT_HELP,
 } from './ratelimit/ratelimit-flags.js';
+import { REPLAY_HELP, SUGGEST_HELP } from './replay/replay-help.js';
 import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
   /**
-   * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `writeColored`
-   * writes to standard output without escaping control characters, for a command that prints colors and escapes
-   * foreign text itself.
+   * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `raw` writes
+   * without escaping control characters, for a command that prints colors or a progress bar and escapes foreign text
+   * itself.
    */
-  readonly run: (args: readonly string[], io: Io, writeColored: Io['out']) => Promise<number>;
+  readonly run: (args: readonly string[], io: Io, raw: Pick<Io, 'out' | 'err'>) => Promise<number>;
   readonly help: () => string;
 }
 
@@ -50,11 +51,19 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (args, io) => (await import('./diff.js')).runDiff(args, io),
     help: () => DIFF_HELP,
   },
+  replay: {
+    run: async (args, io, raw) => (await import('./replay/replay.js')).runReplayCommand(args, io, raw),
+    help: () => REPLAY_HELP,
+  },
+  suggest: {
+    run: async (args, io, raw) => (await import('./replay/suggest.js')).runSuggestCommand(args, io, raw),
+    help: () => SUGGEST_HELP,
+  },
   check: {
-    run: async (args, io, writeColored) =>
+    run: async (args, io, raw) =>
       (await import('./check.js')).checkCommand(args, {
         ...io,
-        out: writeColored,
+        out: raw.out,
         colour: showsColours(io.terminal, io.environment),
       }),
     help: () => CHECK_HELP,
@@ -144,5 +153,5 @@ export async function run(args: readonly string[], process: Io): Promise<number>
     io.out(command.help());
     return EXIT.OK;
   }
-  return command.run(rest, io, process.out);
+  return command.run(rest, io, process);
 }

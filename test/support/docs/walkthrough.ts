@@ -21,6 +21,7 @@ export const WALKTHROUGHS = [
   'docs/start.md',
   'docs/policy/concurrency.md',
   'docs/operate/at-three-in-the-morning.md',
+  'docs/operate/replay.md',
   'docs/operate/troubleshooting.md',
   'docs/without-envoy.md',
 ];

@@ -108,7 +108,7 @@ describe('the same requests', () => {
       syntax: { kind: 'json', members },
     } as const;
     const decided = (value: string) => `${shortLine(5, 'a').slice(0, -1)},"decided":${value}}`;
-    const values = ['1795680000004321', '"1795680000004322"', '"2026-11-26T08:00:00.004323Z"', '"-"', 'null'];
+    const values = ['"2026-11-26T08:00:00.004321Z"', '"2026-11-26T08:00:00.004322Z"', '"-"', 'null'];
     const path = folder.write('decided.json', joined(values.map(decided)));
     const { requests } = await readAll([path], { formats: [format], slackMicros: 500 });
     expect(

@@ -1,0 +1,141 @@
+import { loadPolicies } from '../../config/files/load-policies.js';
+import { formatProblem } from '../../config/yaml/config-problem.js';
+import { initMapping } from '../../replay/log/init-mapping.js';
+import { LogError } from '../../replay/log/logged-request.js';
+import { checkGates, gateProblem } from '../../replay/report/gates.js';
+import { hideValues, valueHider } from '../../replay/report/hide-values.js';
+import { htmlReport } from '../../replay/report/html/html-report.js';
+import type { ReplayReport } from '../../replay/report/report.js';
+import { jsonReport, writeReport } from '../../replay/report/report-files.js';
+import { type NamedPolicy, runReplay } from '../../replay/run-replay.js';
+import { defaultOf } from '../../server/settings/settings-table.js';
+import { readArguments } from '../arguments.js';
+import { EXIT, type Io } from '../io.js';
+import { readLoadOptions } from '../load-options.js';
+import { openReplayLog } from './replay-log.js';
+import { REPLAY_OPTIONS, readReplayNumbers } from './replay-options.js';
+import { ReplayProgress } from './replay-progress.js';
+import { textReport } from './text-report.js';
+
+/** `--json -` and `--html -` write to standard output instead of the table. */
+const STANDARD_OUTPUT = '-';
+/** Exit code of a command that SIGINT ended. */
+const INTERRUPTED = 130;
+
+/** Runs `weir replay`. Resolves with exit code 3 if a gate fails, and with 1 if the log does not decide it. */
+export async function runReplayCommand(
+  args: readonly string[],
+  io: Io,
+  raw: Pick<Io, 'err'>,
+): Promise<number> {
+  const parsed = readArguments('replay', args, REPLAY_OPTIONS);
+  if (typeof parsed === 'string') return refused(io, parsed, EXIT.USAGE);
+  const { values, positionals: paths } = parsed;
+  if (paths.length === 0) return usage(io, 'name at least one access log, or - for standard input');
+  if (values.init === true) return writeMapping(paths, io);
+  if (values.policy === undefined) return usage(io, 'name the new policy with --policy');
+  const numbers = readReplayNumbers(values);
+  if (typeof numbers === 'string') return usage(io, numbers);
+  const unknownGroup = gateProblem(numbers.gates, values.by);
+  if (unknownGroup !== undefined) return usage(io, unknownGroup);
+  const loadOptions = readLoadOptions('replay', values, io);
+  if (typeof loadOptions === 'string') return refused(io, loadOptions, EXIT.USAGE);
+  const policies: NamedPolicy[] = [];
+  for (const name of [values.policy, ...(values.against === undefined ? [] : [values.against])]) {
+    const { policySet, errors } = loadPolicies([name], loadOptions);
+    for (const error of errors) io.err(`${formatProblem(error)}\n`);
+    if (errors.length > 0) return EXIT.FAILED;
+    policies.push({ name, policySet });
+  }
+  const [after, before] = policies as [NamedPolicy, NamedPolicy?];
+  const opened = await openReplayLog(
+    { ...numbers, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
+    (line) => io.err(`${line}\n`),
+  );
+  if (!('log' in opened)) return failed(io, opened);
+  const progress = new ReplayProgress('replay', { err: raw.err, isTerminal: io.errorTerminal === true });
+  const interrupt = new AbortController();
+  io.onSignal(() => interrupt.abort());
+  const report = await runReplay({
+    ...opened,
+    ...numbers,
+    paths,
+    after,
+    before,
+    by: values.by,
+    namedGroups: new Set(numbers.gates.flatMap(({ group }) => group?.value ?? [])),
+    holdNames: {
+      metadataKey: defaultOf('holdMetadataKey'),
+      entry: values['hold-entry'] ?? defaultOf('holdEntry'),
+    },
+    onProgress: (totals) => progress.show(totals),
+    interrupt: interrupt.signal,
+  });
+  progress.end();
+  if (typeof report === 'string') return failed(io, [report]);
+  const domains = policies.flatMap(({ policySet }) => [...policySet.domains.values()]);
+  const secretKeys = new Set(domains.flatMap((domain) => [...domain.secretKeys]));
+  const hide = valueHider(secretKeys, values.anonymise === true);
+  const shown = hideValues(report, hide, values.anonymise === true);
+  const inputs = [...paths, ...(values.envoy ?? []), ...policies.map(({ name }) => name)];
+  const written = writeReports(shown, values, inputs, io);
+  if (written !== undefined) return failed(io, [written]);
+  const checked = checkGates(numbers.gates, shown, hide);
+  for (const line of checked.lines) io.err(`weir replay: ${line}\n`);
+  if (interrupt.signal.aborted) return INTERRUPTED;
+  return checked.verdict === 'failed'
+    ? EXIT.TIGHTENS
+    : checked.verdict === 'undecided'
+      ? EXIT.FAILED
+      : EXIT.OK;
+}
+
+/** Writes the report to the files of `--json` and `--html`, or to standard output. Returns an error message. */
+function writeReports(
+  report: ReplayReport,
+  { json, html }: { readonly json?: string | undefined; readonly html?: string | undefined },
+  inputs: readonly string[],
+  io: Io,
+): string | undefined {
+  const reports = [
+    { path: json, content: jsonReport },
+    { path: html, content: htmlReport },
+  ];
+  let isPrinted = false;
+  for (const { path, content } of reports) {
+    if (path === undefined) continue;
+    if (path === STANDARD_OUTPUT) {
+      isPrinted = true;
+      io.out(content(report));
+      continue;
+    }
+    const problem = writeReport(path, content(report), inputs);
+    if (problem !== undefined) return problem;
+  }
+  if (!isPrinted) io.out(textReport(report, io.terminal ? process.stdout.columns : undefined));
+  return undefined;
+}
+
+/** Prints the mapping that `--init` makes from the first lines of a log. */
+async function writeMapping(paths: readonly string[], io: Io): Promise<number> {
+  try {
+    io.out(await initMapping(paths));
+    return EXIT.OK;
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    return failed(io, [error.message]);
+  }
+}
+
+function usage(io: Pick<Io, 'err'>, message: string): number {
+  return refused(io, `weir replay: ${message}; see weir replay --help\n`, EXIT.USAGE);
+}
+
+function failed(io: Pick<Io, 'err'>, messages: readonly string[]): number {
+  return refused(io, messages.map((message) => `weir replay: ${message}\n`).join(''), EXIT.FAILED);
+}
+
+function refused(io: Pick<Io, 'err'>, text: string, code: number): number {
+  io.err(text);
+  return code;
+}

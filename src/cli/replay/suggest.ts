@@ -1,0 +1,71 @@
+import { callsInLog } from '../../replay/calls-in-log.js';
+import { LogError, type LoggedBatch } from '../../replay/log/logged-request.js';
+import { runSuggest } from '../../replay/suggest/run-suggest.js';
+import { DEFAULT_SUGGEST_OPTIONS } from '../../replay/suggest/suggest.js';
+import { readArguments } from '../arguments.js';
+import { EXIT, type Io } from '../io.js';
+import { openReplayLog } from './replay-log.js';
+import { readLogNumbers, readMargins, SUGGEST_OPTIONS } from './replay-options.js';
+import { ReplayProgress } from './replay-progress.js';
+
+/** Runs `weir suggest`: prints a policy for the demand of an access log. */
+export async function runSuggestCommand(
+  args: readonly string[],
+  io: Io,
+  raw: Pick<Io, 'err'>,
+): Promise<number> {
+  const parsed = readArguments('suggest', args, SUGGEST_OPTIONS);
+  if (typeof parsed === 'string') {
+    io.err(parsed);
+    return EXIT.USAGE;
+  }
+  const { values, positionals: paths } = parsed;
+  const { by, domain, daily = false } = values;
+  const log = readLogNumbers(values);
+  const margins = readMargins(values);
+  if (paths.length === 0) return usage(io, 'name at least one access log, or - for standard input');
+  if (by === undefined)
+    return usage(io, 'name the descriptor entry of callers with --by, such as --by tenant');
+  if (typeof log === 'string') return usage(io, log);
+  if (typeof margins === 'string') return usage(io, margins);
+  const opened = await openReplayLog(
+    { ...log, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
+    (line) => io.err(`${line}\n`),
+  );
+  if (!('log' in opened)) return failed(io, opened);
+  const calls = callsInLog(opened.log.formats, opened.columns, opened.envoy);
+  if (typeof calls === 'string') {
+    await opened.log.close();
+    return failed(io, [calls]);
+  }
+  const progress = new ReplayProgress('suggest', { err: raw.err, isTerminal: io.errorTerminal === true });
+  const { log: openedLog, columns } = opened;
+  async function* batches(): AsyncGenerator<LoggedBatch> {
+    for await (const batch of openedLog.requests(columns)) {
+      progress.show(batch.totals);
+      yield batch;
+    }
+  }
+  try {
+    const options = { ...DEFAULT_SUGGEST_OPTIONS, ...margins, by, daily };
+    const policy = await runSuggest({ batches: batches(), callsOf: calls.callsOf, domain, options });
+    progress.end();
+    if (typeof policy !== 'string') return failed(io, [policy.refused]);
+    io.out(policy);
+    return EXIT.OK;
+  } catch (error) {
+    progress.end();
+    if (!(error instanceof LogError)) throw error;
+    return failed(io, [error.message]);
+  }
+}
+
+function usage(io: Pick<Io, 'err'>, message: string): number {
+  io.err(`weir suggest: ${message}; see weir suggest --help\n`);
+  return EXIT.USAGE;
+}
+
+function failed(io: Pick<Io, 'err'>, messages: readonly string[]): number {
+  for (const message of messages) io.err(`weir suggest: ${message}\n`);
+  return EXIT.FAILED;
+}
