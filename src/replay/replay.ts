@@ -6,6 +6,7 @@ import type { RequestCalls } from './envoy/route-table.js';
 import type { Columns } from './log/columns.js';
 import type { LineValues } from './log/log-format.js';
 import type { LoggedRequest } from './log/logged-request.js';
+import { SteadyClock } from './log/order/steady-clock.js';
 import { Tally } from './tally/tally.js';
 
 /** Options of a {@link Replay}. */
@@ -28,12 +29,16 @@ export interface ReplayOptions {
 
 /** A decided request, whose verdict later requests may make uncertain. */
 interface Decided {
+  /** Start of the request as logged. */
+  readonly loggedMicros: number;
   readonly times: RequestTimes;
   readonly before: Verdict;
   readonly after: RequestVerdict;
   readonly by: string | undefined;
 }
 
+/** Maximum number of {@link Replay.keys}. */
+const MAX_KEYS = 20;
 /** Response flag of requests that the rate limit service denied. */
 const RATE_LIMITED = 'RL';
 const TOO_MANY_REQUESTS = '429';
@@ -46,12 +51,15 @@ export class Replay {
   /** Times of the first and the last request that were counted, in microseconds since 1970. */
   firstMicros: number | undefined;
   lastMicros = 0;
+  /** Other keys of entries than that of {@link ReplayOptions.by}. */
+  readonly keys = new Set<string>();
   readonly #options: ReplayOptions;
   readonly #flags: number;
   readonly #status: number;
   readonly #duration: number;
   /** Requests whose verdict is not final, in the order of their start. */
   #unsettled: Decided[] = [];
+  readonly #time = new SteadyClock();
   #warmUntilMicros: number | undefined;
 
   constructor(options: ReplayOptions) {
@@ -64,14 +72,15 @@ export class Replay {
     this.#duration = columns.indexOf('DURATION');
   }
 
-  /** Decides requests. They must come in the order of their start. */
+  /** Decides requests in the order of their start. A late one is decided at the time of its predecessor. */
   async add(requests: readonly LoggedRequest[]): Promise<void> {
     const deciding = this.#decide(requests);
     for (let step = deciding.next(); step.done !== true; ) step = deciding.next(await step.value);
   }
 
   *#decide(requests: readonly LoggedRequest[]): Deciding<void> {
-    for (const { startMicros, precisionMicros, values } of requests) {
+    for (const { startMicros: loggedMicros, precisionMicros, values } of requests) {
+      const startMicros = this.#time.read(loggedMicros);
       const durationMillis = Number(values[this.#duration] ?? 0);
       const times = {
         startMicros,
@@ -86,7 +95,7 @@ export class Replay {
         this.before === undefined ? logged : yield* this.before.decide(calls, times, logged.denied);
       const after = yield* this.after.decide(calls, times, logged.denied);
       this.#settle(startMicros);
-      this.#unsettled.push({ times, before, after, by: this.#groupOf(calls) });
+      this.#unsettled.push({ loggedMicros, times, before, after, by: this.#groupOf(calls) });
     }
   }
 
@@ -100,7 +109,11 @@ export class Replay {
     const { by } = this.#options;
     if (by === undefined) return undefined;
     for (const { start } of calls)
-      for (const { entries } of start) for (const { key, value } of entries) if (key === by) return value;
+      for (const { entries } of start)
+        for (const { key, value } of entries) {
+          if (key === by) return value;
+          if (this.keys.size < MAX_KEYS) this.keys.add(key);
+        }
     return undefined;
   }
 
@@ -114,18 +127,23 @@ export class Replay {
     unsettled.splice(0, count);
   }
 
-  #count({ times: { startMicros }, before, after, by }: Decided): void {
+  #count({ loggedMicros, times: { startMicros }, before, after, by }: Decided): void {
     after.settle();
     before.settle();
     this.#options.onVerdict?.(after);
     this.#warmUntilMicros ??= startMicros + this.#options.warmMicros;
     if (startMicros >= this.#warmUntilMicros) {
-      this.firstMicros ??= startMicros;
-      if (startMicros > this.lastMicros) this.lastMicros = startMicros;
-      this.tally.add(startMicros, before, after, by);
+      this.firstMicros = Math.min(this.firstMicros ?? loggedMicros, loggedMicros);
+      if (loggedMicros > this.lastMicros) this.lastMicros = loggedMicros;
+      this.tally.add(loggedMicros, before, after, by);
     }
     for (const limit of after.limits) limit.open?.settle();
     if (after.limits.every(({ open }) => open !== after.open)) after.open?.settle();
+  }
+
+  /** Number of times that the clock of the log was set back. */
+  get clockSteps(): number {
+    return this.#time.steps;
   }
 
   /** Counts the remaining requests after the last one. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { PolicySet } from '../policy/policy-set.js';
 import { quantity } from '../quantity.js';
 import type { HoldNames } from '../service/answer/answer-options.js';
@@ -40,6 +39,9 @@ export interface ReplayInput {
   readonly interrupt: AbortSignal;
 }
 
+/** Why a report is partial. */
+const INTERRUPTED = 'the replay was interrupted';
+
 /** Decides the requests of a log, and returns the report; or a message if the log cannot be replayed. */
 export async function runReplay(input: ReplayInput): Promise<ReplayReport | string> {
   const { log, columns, envoy, after, before, by, warmMicros, holdNames, interrupt } = input;
@@ -57,25 +59,30 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
   let totals: ReadTotals | undefined;
   let partial: string | undefined;
   try {
-    const batches = log.requests(columns);
-    const interrupted = once(interrupt, 'abort').then(() => undefined);
-    for (;;) {
-      const batch = interrupt.aborted ? undefined : await Promise.race([batches.next(), interrupted]);
-      if (batch === undefined) partial = 'the replay was interrupted';
-      if (batch === undefined || batch.done === true) break;
-      await replay.add(batch.value.requests);
-      ({ totals } = batch.value);
+    // This also ends the wait for standard input.
+    interrupt.addEventListener('abort', () => void log.close());
+    for await (const batch of log.requests(columns)) {
+      if (interrupt.aborted) break;
+      await replay.add(batch.requests);
+      ({ totals } = batch);
       input.onProgress(totals);
     }
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
-    if (totals === undefined || totals.requests === 0) return error.message;
-    partial = error.message;
+    if (interrupt.aborted) partial = INTERRUPTED;
+    else if (!(error instanceof LogError)) throw error;
+    else if (totals === undefined || totals.requests === 0) return error.message;
+    else partial = error.message;
   } finally {
     await log.close();
   }
+  if (interrupt.aborted) partial = INTERRUPTED;
   replay.finish();
-  if (totals === undefined || replay.firstMicros === undefined) return 'no request of the log was counted';
+  if (totals === undefined || replay.firstMicros === undefined)
+    return partial === undefined
+      ? 'no request of the log was counted; shorten --warm, or use a longer log'
+      : `${partial} before a request was counted`;
+  if (by !== undefined && replay.tally.total().requests > 0 && !replay.tally.hasGroups)
+    return `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`;
   return reportOf(input, replay, totals, partial, calls.missing);
 }
 
@@ -142,6 +149,11 @@ function notesOf(
   if (!comparesPolicies)
     notes.push(
       'Requests that the log says were denied count as denied before. Their durations and sizes are those of denials.',
+    );
+  if (replay.clockSteps > 0)
+    notes.push(
+      `The clock of the log was set back ${quantity(replay.clockSteps, 'time')}. The replay continues from the time ` +
+        'before.',
     );
   for (const { member, users } of missing)
     notes.push(`The log lacks ${member}, which may change some descriptors (${users.join(', ')}).`);

@@ -19,8 +19,8 @@ import { textReport } from './text-report.js';
 
 /** `--json -` and `--html -` write to standard output instead of the table. */
 const STANDARD_OUTPUT = '-';
-/** Exit code of a command that SIGINT ended. */
-const INTERRUPTED = 130;
+/** Exit codes of a command that a signal ended. */
+const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /** Runs `weir replay`. Resolves with exit code 3 if a gate fails, and with 1 if the log does not decide it. */
 export async function runReplayCommand(
@@ -33,6 +33,8 @@ export async function runReplayCommand(
   const { values, positionals: paths } = parsed;
   if (paths.length === 0) return usage(io, 'name at least one access log, or - for standard input');
   if (values.init === true) return writeMapping(paths, io);
+  if (values.json !== undefined && values.json === values.html)
+    return usage(io, '--json and --html name the same file; choose two names');
   if (values.policy === undefined) return usage(io, 'name the new policy with --policy');
   const numbers = readReplayNumbers(values);
   if (typeof numbers === 'string') return usage(io, numbers);
@@ -41,21 +43,27 @@ export async function runReplayCommand(
   const loadOptions = readLoadOptions('replay', values, io);
   if (typeof loadOptions === 'string') return refused(io, loadOptions, EXIT.USAGE);
   const policies: NamedPolicy[] = [];
+  const inputs = [...paths, ...(values.envoy ?? []), values['log-format'] ?? ''];
   for (const name of [values.policy, ...(values.against === undefined ? [] : [values.against])]) {
-    const { policySet, errors } = loadPolicies([name], loadOptions);
+    const { policySet, errors, files } = loadPolicies([name], loadOptions);
     for (const error of errors) io.err(`${formatProblem(error)}\n`);
     if (errors.length > 0) return EXIT.FAILED;
     policies.push({ name, policySet });
+    inputs.push(name, ...files);
   }
   const [after, before] = policies as [NamedPolicy, NamedPolicy?];
+  const interrupt = new AbortController();
+  let signalled: keyof typeof SIGNAL_CODES | undefined;
+  io.onSignal((signal) => {
+    signalled = signal;
+    interrupt.abort();
+  });
   const opened = await openReplayLog(
     { ...numbers, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
     (line) => io.err(`${line}\n`),
   );
   if (!('log' in opened)) return failed(io, opened);
   const progress = new ReplayProgress('replay', { err: raw.err, isTerminal: io.errorTerminal === true });
-  const interrupt = new AbortController();
-  io.onSignal(() => interrupt.abort());
   const report = await runReplay({
     ...opened,
     ...numbers,
@@ -72,17 +80,19 @@ export async function runReplayCommand(
     interrupt: interrupt.signal,
   });
   progress.end();
-  if (typeof report === 'string') return failed(io, [report]);
+  if (typeof report === 'string') {
+    const code = failed(io, [report]);
+    return signalled === undefined ? code : SIGNAL_CODES[signalled];
+  }
   const domains = policies.flatMap(({ policySet }) => [...policySet.domains.values()]);
   const secretKeys = new Set(domains.flatMap((domain) => [...domain.secretKeys]));
   const hide = valueHider(secretKeys, values.anonymise === true);
   const shown = hideValues(report, hide, values.anonymise === true);
-  const inputs = [...paths, ...(values.envoy ?? []), ...policies.map(({ name }) => name)];
-  const written = writeReports(shown, values, inputs, io);
-  if (written !== undefined) return failed(io, [written]);
+  const problems = writeReports(shown, values, inputs, io);
   const checked = checkGates(numbers.gates, shown, hide);
   for (const line of checked.lines) io.err(`weir replay: ${line}\n`);
-  if (interrupt.signal.aborted) return INTERRUPTED;
+  if (problems.length > 0) return failed(io, problems);
+  if (signalled !== undefined) return SIGNAL_CODES[signalled];
   return checked.verdict === 'failed'
     ? EXIT.TIGHTENS
     : checked.verdict === 'undecided'
@@ -90,30 +100,26 @@ export async function runReplayCommand(
       : EXIT.OK;
 }
 
-/** Writes the report to the files of `--json` and `--html`, or to standard output. Returns an error message. */
+/** Writes the report to the files of `--json` and `--html`, and to standard output. Returns error messages. */
 function writeReports(
   report: ReplayReport,
   { json, html }: { readonly json?: string | undefined; readonly html?: string | undefined },
   inputs: readonly string[],
   io: Io,
-): string | undefined {
+): readonly string[] {
   const reports = [
     { path: json, content: jsonReport },
     { path: html, content: htmlReport },
   ];
-  let isPrinted = false;
-  for (const { path, content } of reports) {
-    if (path === undefined) continue;
-    if (path === STANDARD_OUTPUT) {
-      isPrinted = true;
-      io.out(content(report));
-      continue;
-    }
-    const problem = writeReport(path, content(report), inputs);
-    if (problem !== undefined) return problem;
-  }
-  if (!isPrinted) io.out(textReport(report, io.terminal ? process.stdout.columns : undefined));
-  return undefined;
+  const printed = reports.find(({ path }) => path === STANDARD_OUTPUT)?.content ?? tableReport(io);
+  io.out(printed(report));
+  return reports.flatMap(({ path, content }) =>
+    path === undefined || path === STANDARD_OUTPUT ? [] : (writeReport(path, content(report), inputs) ?? []),
+  );
+}
+
+function tableReport({ terminal }: Io): (report: ReplayReport) => string {
+  return (report) => textReport(report, terminal ? process.stdout.columns : undefined);
 }
 
 /** Prints the mapping that `--init` makes from the first lines of a log. */

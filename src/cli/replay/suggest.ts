@@ -28,6 +28,10 @@ export async function runSuggestCommand(
     return usage(io, 'name the descriptor entry of callers with --by, such as --by tenant');
   if (typeof log === 'string') return usage(io, log);
   if (typeof margins === 'string') return usage(io, margins);
+  let signalled = false;
+  io.onSignal(() => {
+    signalled = true;
+  });
   const opened = await openReplayLog(
     { ...log, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
     (line) => io.err(`${line}\n`),
@@ -43,6 +47,7 @@ export async function runSuggestCommand(
   async function* batches(): AsyncGenerator<LoggedBatch> {
     for await (const batch of openedLog.requests(columns)) {
       progress.show(batch.totals);
+      if (signalled) throw new LogError('interrupted, and no policy was written');
       yield batch;
     }
   }

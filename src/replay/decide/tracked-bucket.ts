@@ -16,7 +16,7 @@ interface RecentTake {
 /** Maximum number of takes of one bucket that are compared with each other because their order is unknown. */
 const MAX_COMPARED = 256;
 
-const NO_REFILL = { less: 0, more: 0 };
+const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
 
 /**
  * The uncertainty of one bucket, because the times in the log are not exact, and the use that its callers would have
@@ -47,6 +47,8 @@ export class TrackedBucket implements LimitBucket {
   #recent: RecentTake[] = [];
   /** The verdicts that are open since the real bucket was known last. */
   #open: OpenVerdicts | undefined;
+  /** Hits of all takes since the real bucket was certainly full. */
+  #takenSinceFull = 0;
   #hits: number | undefined;
   /** Whether takes had different hits. The number of denials then depends on their order. */
   #hasMixedHits = false;
@@ -125,7 +127,12 @@ export class TrackedBucket implements LimitBucket {
     this.#more = Math.min(this.#more, Math.max(0, capacity - before));
     // When both buckets are full, their difference is lost, and later verdicts may differ again.
     if (before >= capacity) this.#open?.widenBy(1);
-    this.#judge(limit, isTaken, endMicros, before, { less: Math.max(0, unknown - refilled), more: unknown });
+    const less = Math.max(0, unknown - refilled);
+    if (less === 0 && this.#fewer === 0) this.#takenSinceFull = 0;
+    // The real bucket holds at least what the takes have left of the capacity since it was full.
+    const least = capacity - this.#takenSinceFull;
+    this.#takenSinceFull += hits;
+    this.#judge(limit, isTaken, endMicros, before, { less, more: unknown, least });
   }
 
   #recordWindow(limit: MetLimit, isTaken: boolean, startMicros: number, endMicros: number): void {
@@ -147,16 +154,20 @@ export class TrackedBucket implements LimitBucket {
     this.#open?.widen(Number.POSITIVE_INFINITY);
   }
 
-  /** Compares what a bucket held before a take with its hits. `refill`: how much less or more may have refilled. */
+  /**
+   * Compares what a bucket held before a take with its hits. `refill`: how much less or more may have
+   * refilled, and the least that it held in any case.
+   */
   #judge(limit: MetLimit, isTaken: boolean, endMicros: number, before: number, refill = NO_REFILL): void {
     const { hits, outcome, rate } = limit;
     let least = before - this.#fewer - refill.less;
     let most = before + this.#more + refill.more;
-    const byTime = outcome.limited ? most >= hits : least < hits;
+    const byTime = outcome.limited ? most >= hits : Math.max(least, refill.least) < hits;
     for (const recent of this.#recent) {
       if (recent.isTaken) most += recent.limit.hits;
       else least -= recent.limit.hits;
     }
+    least = Math.max(least, refill.least);
     const isOpen = outcome.limited ? most >= hits : least < hits;
     if (this.#more === 0 && this.#fewer === 0 && this.#recent.length === 0) this.closeVerdicts();
     if (isOpen) limit.markOpen();

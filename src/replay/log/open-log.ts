@@ -1,5 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { on } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { threadError } from '../../working-directory.js';
@@ -39,6 +40,8 @@ export class OpenLog {
     this.#thread.postMessage(operators);
     try {
       for (;;) {
+        // Otherwise, signals would wait until no message is left.
+        await setImmediate();
         const message = await nextMessage(this.#messages);
         if (!('batch' in message)) return;
         this.#thread.postMessage('next');

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { quantity } from '../../quantity.js';
+import { SteadyClock } from '../log/order/steady-clock.js';
 import { type ChosenLimit, chooseLimit, type Margins } from './choose-limit.js';
-import { DemandClock } from './demand-clock.js';
 import { DemandTable } from './demand-table.js';
 import { findOutliers } from './outliers.js';
 import { type RouteNode, RouteTree } from './route-tree.js';
@@ -83,7 +83,7 @@ export async function suggestLimits(
   const { by, maxCallers, maxNodes } = options;
   const tree = new RouteTree(by, maxNodes);
   const table = new DemandTable();
-  const clock = new DemandClock();
+  const clock = new SteadyClock();
   let withoutCaller = 0;
   for await (const batch of batches) {
     for (const { startMicros, entries, hits } of batch) {

@@ -120,6 +120,10 @@ export class Tally {
     };
   }
 
+  get hasGroups(): boolean {
+    return this.#groups.size > 0;
+  }
+
   timeline(): Timeline {
     return this.#timeline.report();
   }

@@ -125,6 +125,27 @@ describe('Replay', () => {
     expect(newlyDenied.most - newlyDenied.least).toBeLessThanOrEqual(2);
   });
 
+  test('is certain that requests in one millisecond pass a full bucket', async () => {
+    const { tally } = await replayed({ after: bucket(2) }, [
+      { seconds: 0, tenant: 'acme' },
+      { seconds: 0, tenant: 'acme' },
+      { seconds: 40, tenant: 'acme' },
+      { seconds: 40, tenant: 'acme' },
+    ]);
+    expect([tally.uncertain, tally.total().newlyDenied]).toEqual([0, exactly(0)]);
+  });
+
+  test('counts all requests of a log whose clock is set back', async () => {
+    const hour = Array.from({ length: 360 }, (_, i) => ({ seconds: 10 * i, tenant: `tenant-${i % 2}` }));
+    const later = hour.map((request) => ({ ...request, seconds: request.seconds + 3600 }));
+    const replay = await replayed({ after: bucket(1) }, [...later, ...hour]);
+    expect(replay.tally.total().requests).toBe(720);
+    // The first ones could be single late requests, which are decided at the time of their predecessor.
+    expect(replay.tally.total().newlyDenied.most).toBeLessThanOrEqual(12);
+    expect(replay.clockSteps).toBe(1);
+    expect(replay.firstMicros).toBe(START_MICROS);
+  });
+
   test('tells the capacity that would have denied nobody, and how callers use the limit', async () => {
     const requests = [0, 1, 2, 3, 4, 5].map((seconds) => ({ seconds, tenant: 'acme' }));
     const replay = await replayed({ after: bucket(2) }, [...requests, { seconds: 6, tenant: 'zoo' }]);

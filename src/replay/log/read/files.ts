@@ -90,7 +90,8 @@ async function openFile(source: LogSource, { formats, onlyFormats = false }: Log
     );
     if (timeless !== undefined)
       throw new LogError(`${source.name}: ${timeless.title} has no time; add %START_TIME% to the access_log`);
-    const tried = onlyFormats ? formats.map(({ title }) => title).join(', ') : 'a known format';
+    const titles = formats.map(({ title }) => title);
+    const tried = [...titles, ...(onlyFormats ? [] : ['a known format'])].join(' or ');
     throw new LogError(
       `${source.name} does not have ${tried}: ${describeLines(lines)}; name the format with --log-format, or with a ` +
         'mapping from weir replay --init',

@@ -1,5 +1,5 @@
 /** Rows in succession that are behind the clock before the clock is taken to have been set back. */
-const ROWS_BEHIND = 100;
+const ROWS_BEHIND = 10;
 /** A clock that is set back by less than this is waited for, because the error is small. */
 const STEP_MICROS = 1_000_000;
 
@@ -7,7 +7,7 @@ const STEP_MICROS = 1_000_000;
  * Turns the times of a log into a time that never goes back. A single late request gets the time of its predecessor. If
  * many requests in succession are early, the clock of the log was set back. Its new time continues from the old time.
  */
-export class DemandClock {
+export class SteadyClock {
   /** Number of times that the clock was set back. */
   steps = 0;
   #now = Number.NEGATIVE_INFINITY;
