@@ -27,9 +27,6 @@ Chart.register(
   ...[LineElement, PointElement, Tooltip],
 );
 
-/** Height of a row of the chart of affected callers, and of its axis, in pixels. */
-const [ROW_HEIGHT, AXIS_HEIGHT] = [30, 40];
-
 interface Colors {
   readonly text: string;
   readonly grid: string;
@@ -214,18 +211,12 @@ function draw(data: ChartData): void {
   const colors = currentColors();
   for (const chart of drawn) chart.destroy();
   drawn = [];
-  const show = (id: string, configuration: unknown, height?: number): void => {
+  const show = (id: string, configuration: unknown): void => {
     const canvas = canvasOf(id);
-    if (canvas === undefined) return;
-    if (height !== undefined && canvas.parentElement !== null)
-      canvas.parentElement.style.height = `${height}px`;
-    drawn.push(new Chart(canvas, configuration as ChartConfiguration));
+    if (canvas !== undefined) drawn.push(new Chart(canvas, configuration as ChartConfiguration));
   };
   show('denials', denials(data.denials, colors));
-  if (data.affected !== undefined) {
-    const height = data.affected.names.length * ROW_HEIGHT + AXIS_HEIGHT;
-    show('affected', affected(data.affected, colors), height);
-  }
+  if (data.affected !== undefined) show('affected', affected(data.affected, colors));
   for (const [at, chart] of data.use.entries()) show(`use-${at}`, use(chart, colors));
 }
 

@@ -40,7 +40,7 @@ ${
   rows.length === 0
     ? html`<p>No request was denied before the change, and none would be denied after it.</p>`
     : html`<p>Denied requests in each period of ${durationText(step)}.</p>
-${canvas('denials', 'Denied requests over time, before and after the change. The table below has the numbers.')}
+${canvas('denials', 'denials', 'Denied requests over time, before and after the change. The table below has the numbers.')}
 ${details('Show as table', numbers)}`
 }
 </section>`;
@@ -59,7 +59,7 @@ export function affectedSection(report: ReplayReport): Html {
 <h2>${noun.charAt(0).toUpperCase()}${noun.slice(1)} that would lose requests</h2>
 <p>${charted === 1 ? 'The chart shows when this caller' : `The chart shows when each of the ${charted} most affected ${noun}`} would
 lose requests.</p>
-${canvas('affected', `Times in which the most affected ${noun} would lose requests. The table below has the times.`)}
+${canvas('affected', `rows-${charted}`, `Times in which the most affected ${noun} would lose requests. The table below has the times.`)}
 ${table<GroupReport>(
   'Affected callers',
   [
@@ -126,7 +126,7 @@ function useFigure(rule: RuleReport, { labels, callers }: UseChart, at: number):
   );
   return html`<figure>
 <figcaption><b><bdi>${ruleName(rule)}</bdi></b> (${shownPath(rule.limit)})</figcaption>
-${canvas(`use-${at}`, `Callers by the part of the limit of ${ruleName(rule)} that they need. The table has the numbers.`)}
+${canvas(`use-${at}`, 'use', `Callers by the part of the limit of ${ruleName(rule)} that they need. The table has the numbers.`)}
 ${details('Show as table', numbers)}
 </figure>
 `;
@@ -194,8 +194,9 @@ function ruleName({ domain, rule }: RuleReport): string {
   return `${shownName(domain)}: ${shownPath(rule)}`;
 }
 
-function canvas(id: string, description: string): Html {
-  return html`<div class="chart ${id.replace(/-\d+$/, '')}">
+/** `kind`: the class in report.css that sets the height of the chart. */
+function canvas(id: string, kind: string, description: string): Html {
+  return html`<div class="chart ${kind}">
 <canvas id="${id}" role="img" aria-label="${description}"></canvas>
 </div>`;
 }
