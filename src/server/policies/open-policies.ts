@@ -41,7 +41,7 @@ export async function openPolicies(
   const options = loadOptions(settings);
   const loader = new ThreadPolicyLoader(places, options);
   const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
-  const initial = await (isSmall ? loadHere(places, options) : loadInThread(loader, stopping));
+  const initial = await (isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping));
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
@@ -57,10 +57,18 @@ export async function openPolicies(
   return provider;
 }
 
-/** Loads small policies in this thread, which serves no callers yet. */
-async function loadHere(places: readonly PolicyPlace[], options: LoadOptions): Promise<LoadedPolicies> {
+/**
+ * Loads small policies in this thread, which serves no callers yet. Rejects with {@link StartStopped} if `stopping` is
+ * aborted meanwhile.
+ */
+async function loadHere(
+  places: readonly PolicyPlace[],
+  options: LoadOptions,
+  stopping: AbortSignal,
+): Promise<LoadedPolicies> {
   const loaded = loadPolicies(places, options);
   await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
+  if (stopping.aborted) throw new StartStopped();
   return loaded;
 }
 
