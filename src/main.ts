@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
+import { SIGNAL_CODES } from './cli/io.js';
 import { run } from './cli/run.js';
 import { printableLines } from './printable.js';
 import { isWorkingDirectoryGone } from './working-directory.js';
 
-/**
+/*
  * The only module that uses argv, signals and process.exit. A second SIGTERM or SIGINT ends the process immediately,
  * with the exit code that a shell reports for a process killed by that signal.
  */
-const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
  * Under npm, one Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground process group, and npm, a

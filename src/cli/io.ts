@@ -1,4 +1,4 @@
-import type { Screen, ScreenListener } from './screen/live-screen.js';
+import type { EndSignal, Screen, ScreenListener } from './screen/live-screen.js';
 
 /** Environment, streams and signals of the process. main.ts passes the real ones, and tests pass others. */
 export interface Io {
@@ -39,3 +39,11 @@ export const EXIT = {
    */
   TIGHTENS: 3,
 } as const;
+
+/** Exit codes that shells report for processes that a signal ended. */
+export const SIGNAL_CODES: Readonly<Record<EndSignal, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGQUIT: 131,
+  SIGTERM: 143,
+};

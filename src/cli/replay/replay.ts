@@ -10,8 +10,9 @@ import { jsonReport, writeReport } from '../../replay/report/report-files.js';
 import { type NamedPolicy, runReplay } from '../../replay/run-replay.js';
 import { defaultOf } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';
-import { EXIT, type Io } from '../io.js';
+import { EXIT, type Io, SIGNAL_CODES } from '../io.js';
 import { readLoadOptions } from '../load-options.js';
+import { CommandErrors } from './command-errors.js';
 import { openReplayLog } from './replay-log.js';
 import { REPLAY_OPTIONS, readReplayNumbers } from './replay-options.js';
 import { ReplayProgress } from './replay-progress.js';
@@ -19,8 +20,6 @@ import { textReport } from './text-report.js';
 
 /** `--json -` and `--html -` write to standard output instead of the table. */
 const STANDARD_OUTPUT = '-';
-/** Exit codes of a command that a signal ended. */
-const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /** Runs `weir replay`. Resolves with exit code 3 if a gate fails, and with 1 if the log does not decide it. */
 export async function runReplayCommand(
@@ -28,26 +27,27 @@ export async function runReplayCommand(
   io: Io,
   raw: Pick<Io, 'err'>,
 ): Promise<number> {
+  const errors = new CommandErrors('replay', io);
   const parsed = readArguments('replay', args, REPLAY_OPTIONS);
-  if (typeof parsed === 'string') return refused(io, parsed, EXIT.USAGE);
+  if (typeof parsed === 'string') return errors.usageText(parsed);
   const { values, positionals: paths } = parsed;
-  if (paths.length === 0) return usage(io, 'name at least one access log, or - for standard input');
-  if (values.init === true) return writeMapping(paths, io);
+  if (paths.length === 0) return errors.usage('name at least one access log, or - for standard input');
+  if (values.init === true) return writeMapping(paths, io, errors);
   if (values.json !== undefined && values.json === values.html)
-    return usage(io, '--json and --html name the same file; choose two names');
-  if (values.policy === undefined) return usage(io, 'name the new policy with --policy');
+    return errors.usage('--json and --html name the same file; choose two names');
+  if (values.policy === undefined) return errors.usage('name the new policy with --policy');
   const numbers = readReplayNumbers(values);
-  if (typeof numbers === 'string') return usage(io, numbers);
+  if (typeof numbers === 'string') return errors.usage(numbers);
   const unknownGroup = gateProblem(numbers.gates, values.by);
-  if (unknownGroup !== undefined) return usage(io, unknownGroup);
+  if (unknownGroup !== undefined) return errors.usage(unknownGroup);
   const loadOptions = readLoadOptions('replay', values, io);
-  if (typeof loadOptions === 'string') return refused(io, loadOptions, EXIT.USAGE);
+  if (typeof loadOptions === 'string') return errors.usageText(loadOptions);
   const policies: NamedPolicy[] = [];
   const inputs = [...paths, ...(values.envoy ?? []), values['log-format'] ?? ''];
   for (const name of [values.policy, ...(values.against === undefined ? [] : [values.against])]) {
-    const { policySet, errors, files } = loadPolicies([name], loadOptions);
-    for (const error of errors) io.err(`${formatProblem(error)}\n`);
-    if (errors.length > 0) return EXIT.FAILED;
+    const { policySet, errors: problems, files } = loadPolicies([name], loadOptions);
+    for (const problem of problems) io.err(`${formatProblem(problem)}\n`);
+    if (problems.length > 0) return EXIT.FAILED;
     policies.push({ name, policySet });
     inputs.push(name, ...files);
   }
@@ -62,7 +62,7 @@ export async function runReplayCommand(
     { ...numbers, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
     (line) => io.err(`${line}\n`),
   );
-  if (!('log' in opened)) return failed(io, opened);
+  if (!('log' in opened)) return errors.failed(opened);
   const progress = new ReplayProgress('replay', { err: raw.err, isTerminal: io.errorTerminal === true });
   const report = await runReplay({
     ...opened,
@@ -81,7 +81,7 @@ export async function runReplayCommand(
   });
   progress.end();
   if (typeof report === 'string') {
-    const code = failed(io, [report]);
+    const code = errors.failed([report]);
     return signalled === undefined ? code : SIGNAL_CODES[signalled];
   }
   const domains = policies.flatMap(({ policySet }) => [...policySet.domains.values()]);
@@ -91,7 +91,7 @@ export async function runReplayCommand(
   const problems = writeReports(shown, values, inputs, io);
   const checked = checkGates(numbers.gates, shown, hide);
   for (const line of checked.lines) io.err(`weir replay: ${line}\n`);
-  if (problems.length > 0) return failed(io, problems);
+  if (problems.length > 0) return errors.failed(problems);
   if (signalled !== undefined) return SIGNAL_CODES[signalled];
   return checked.verdict === 'failed'
     ? EXIT.TIGHTENS
@@ -123,25 +123,16 @@ function tableReport({ terminal }: Io): (report: ReplayReport) => string {
 }
 
 /** Prints the mapping that `--init` makes from the first lines of a log. */
-async function writeMapping(paths: readonly string[], io: Io): Promise<number> {
+async function writeMapping(
+  paths: readonly string[],
+  io: Pick<Io, 'out'>,
+  errors: CommandErrors,
+): Promise<number> {
   try {
     io.out(await initMapping(paths));
     return EXIT.OK;
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
-    return failed(io, [error.message]);
+    return errors.failed([error.message]);
   }
-}
-
-function usage(io: Pick<Io, 'err'>, message: string): number {
-  return refused(io, `weir replay: ${message}; see weir replay --help\n`, EXIT.USAGE);
-}
-
-function failed(io: Pick<Io, 'err'>, messages: readonly string[]): number {
-  return refused(io, messages.map((message) => `weir replay: ${message}\n`).join(''), EXIT.FAILED);
-}
-
-function refused(io: Pick<Io, 'err'>, text: string, code: number): number {
-  io.err(text);
-  return code;
 }

@@ -4,6 +4,7 @@ import { runSuggest } from '../../replay/suggest/run-suggest.js';
 import { DEFAULT_SUGGEST_OPTIONS } from '../../replay/suggest/suggest.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';
+import { CommandErrors } from './command-errors.js';
 import { openReplayLog } from './replay-log.js';
 import { readLogNumbers, readMargins, SUGGEST_OPTIONS } from './replay-options.js';
 import { ReplayProgress } from './replay-progress.js';
@@ -14,20 +15,18 @@ export async function runSuggestCommand(
   io: Io,
   raw: Pick<Io, 'err'>,
 ): Promise<number> {
+  const errors = new CommandErrors('suggest', io);
   const parsed = readArguments('suggest', args, SUGGEST_OPTIONS);
-  if (typeof parsed === 'string') {
-    io.err(parsed);
-    return EXIT.USAGE;
-  }
+  if (typeof parsed === 'string') return errors.usageText(parsed);
   const { values, positionals: paths } = parsed;
   const { by, domain, daily = false } = values;
   const log = readLogNumbers(values);
   const margins = readMargins(values);
-  if (paths.length === 0) return usage(io, 'name at least one access log, or - for standard input');
+  if (paths.length === 0) return errors.usage('name at least one access log, or - for standard input');
   if (by === undefined)
-    return usage(io, 'name the descriptor entry of callers with --by, such as --by tenant');
-  if (typeof log === 'string') return usage(io, log);
-  if (typeof margins === 'string') return usage(io, margins);
+    return errors.usage('name the descriptor entry of callers with --by, such as --by tenant');
+  if (typeof log === 'string') return errors.usage(log);
+  if (typeof margins === 'string') return errors.usage(margins);
   let signalled = false;
   io.onSignal(() => {
     signalled = true;
@@ -36,11 +35,11 @@ export async function runSuggestCommand(
     { ...log, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
     (line) => io.err(`${line}\n`),
   );
-  if (!('log' in opened)) return failed(io, opened);
+  if (!('log' in opened)) return errors.failed(opened);
   const calls = callsInLog(opened.log.formats, opened.columns, opened.envoy);
   if (typeof calls === 'string') {
     await opened.log.close();
-    return failed(io, [calls]);
+    return errors.failed([calls]);
   }
   const progress = new ReplayProgress('suggest', { err: raw.err, isTerminal: io.errorTerminal === true });
   const { log: openedLog, columns } = opened;
@@ -55,22 +54,12 @@ export async function runSuggestCommand(
     const options = { ...DEFAULT_SUGGEST_OPTIONS, ...margins, by, daily };
     const policy = await runSuggest({ batches: batches(), callsOf: calls.callsOf, domain, options });
     progress.end();
-    if (typeof policy !== 'string') return failed(io, [policy.refused]);
+    if (typeof policy !== 'string') return errors.failed([policy.refused]);
     io.out(policy);
     return EXIT.OK;
   } catch (error) {
     progress.end();
     if (!(error instanceof LogError)) throw error;
-    return failed(io, [error.message]);
+    return errors.failed([error.message]);
   }
-}
-
-function usage(io: Pick<Io, 'err'>, message: string): number {
-  io.err(`weir suggest: ${message}; see weir suggest --help\n`);
-  return EXIT.USAGE;
-}
-
-function failed(io: Pick<Io, 'err'>, messages: readonly string[]): number {
-  for (const message of messages) io.err(`weir suggest: ${message}\n`);
-  return EXIT.FAILED;
 }

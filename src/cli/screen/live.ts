@@ -1,14 +1,5 @@
-import type { Io } from '../io.js';
-import { EXIT } from '../io.js';
+import { EXIT, type Io, SIGNAL_CODES } from '../io.js';
 import type { EndSignal } from './live-screen.js';
-
-/** Exit codes that shells report for processes that a signal ended. */
-const SIGNAL_CODES: Readonly<Record<EndSignal, number>> = {
-  SIGHUP: 129,
-  SIGINT: 130,
-  SIGQUIT: 131,
-  SIGTERM: 143,
-};
 
 /** Returns whether standard output is a terminal that supports redrawing. */
 export function canRedraw({ terminal, environment }: Pick<Io, 'terminal' | 'environment'>): boolean {

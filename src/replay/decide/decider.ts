@@ -2,7 +2,7 @@ import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.j
 import { createWireCodec } from '../../codec/wire-codec.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { HoldNames } from '../../service/answer/answer-options.js';
+import { type HoldNames, PLAIN_ANSWERS } from '../../service/answer/answer-options.js';
 import type { Refusal } from '../../service/refusal.js';
 import { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
@@ -47,16 +47,7 @@ export class Decider {
       maxDescriptors: MAX_UINT32,
       maxLimits: MAX_UINT32,
       random: this.#nextShare,
-      answers: {
-        shadowMode: false,
-        quotaMode: false,
-        dynamicMetadata: false,
-        decisionMetadata: false,
-        limitHeaders: undefined,
-        limitRequestHeaders: undefined,
-        holdNames,
-        envoyAdds: { xRateLimit: false, retryAfter: false },
-      },
+      answers: { ...PLAIN_ANSWERS, holdNames },
     });
   }
 
@@ -76,11 +67,6 @@ export class Decider {
   /** Number of buckets that were dropped because there were too many. */
   get evictions(): number {
     return this.#store.evictions;
-  }
-
-  /** Number of hits beyond a maximum debt, which the rules forgave. */
-  get forgivenHits(): number {
-    return this.#collector.forgiven;
   }
 
   /** Returns numbers that are below a percentage in exactly that share of the cases, so that replays are repeatable. */

@@ -8,8 +8,6 @@ const nothing = (): void => {};
 export class LimitCollector implements DecisionObserver {
   /** The limits of the latest requests, in the order of their descriptors. The owner replaces the list. */
   met: MetLimit[] = [];
-  /** Number of hits beyond a maximum debt, which the rules forgave. */
-  forgiven = 0;
   /** Domain of the current request. */
   domain = '';
   /** Number of limits of the current descriptor that were counted, and for which `decided` was not called yet. */
@@ -36,9 +34,7 @@ export class LimitCollector implements DecisionObserver {
       globalShadow: nothing,
       failed: nothing,
     },
-    forgiven: (_domain, _rule, hits) => {
-      this.forgiven += hits;
-    },
+    forgiven: nothing,
     controlled: nothing,
     candidate: nothing,
     unmatched: () => NO_SERIES,

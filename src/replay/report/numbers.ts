@@ -1,3 +1,4 @@
+import { quantity } from '../../quantity.js';
 import type { Affected, Interval } from './report.js';
 
 /** Reports are in English, so numbers are always formatted for English. */
@@ -48,7 +49,7 @@ export function durationText(seconds: number): string {
   const parts = UNITS.slice(first, first + 2).flatMap(([unit, size]) => {
     const count = Math.floor(rest / size);
     rest -= count * size;
-    return count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`];
+    return count === 0 ? [] : [quantity(count, unit)];
   });
   return first === -1 ? '0 seconds' : parts.join(' ');
 }

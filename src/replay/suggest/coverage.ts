@@ -1,3 +1,5 @@
+import { quantity } from '../../quantity.js';
+
 const HOUR_MICROS = 3600e6;
 const WEEK_HOURS = 168;
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
@@ -64,11 +66,7 @@ export function minuteText(micros: number): string {
 /** Returns a duration in the largest unit in which it has two digits or is whole: `36 hours`, `7 days`. */
 export function durationText(micros: number): string {
   const minutes = Math.max(1, Math.round(micros / 60e6));
-  if (minutes < 120) return counted(minutes, 'minute');
+  if (minutes < 120) return quantity(minutes, 'minute');
   const hours = Math.round(minutes / 60);
-  return hours < 72 ? counted(hours, 'hour') : counted(Math.round(hours / 24), 'day');
-}
-
-function counted(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return hours < 72 ? quantity(hours, 'hour') : quantity(Math.round(hours / 24), 'day');
 }

@@ -31,3 +31,15 @@ export interface AnswerOptions {
   /** ENVOY_ADDS_HEADERS: the headers that Envoy's filter adds itself and that clients would otherwise receive twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }
+
+/** Answers without additions to the policy. */
+export const PLAIN_ANSWERS: AnswerOptions = {
+  shadowMode: false,
+  quotaMode: false,
+  dynamicMetadata: false,
+  decisionMetadata: false,
+  limitHeaders: undefined,
+  limitRequestHeaders: undefined,
+  holdNames: { metadataKey: 'hold', entry: 'hold' },
+  envoyAdds: { xRateLimit: false, retryAfter: false },
+};

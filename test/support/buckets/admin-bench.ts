@@ -5,6 +5,7 @@ import { type BucketStore, StorageError, type TakeItem } from '../../../src/limi
 import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { PLAIN_ANSWERS } from '../../../src/service/answer/answer-options.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import { newHoldId } from '../../../src/service/holds/hold-ids.js';
 import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
@@ -77,16 +78,7 @@ export class AdminBench {
       clock: this.clock,
       index,
       slices: new ViewSlices(),
-      answers: {
-        shadowMode: false,
-        quotaMode: false,
-        dynamicMetadata: false,
-        decisionMetadata: false,
-        limitHeaders: undefined,
-        limitRequestHeaders: undefined,
-        holdNames: { metadataKey: 'hold', entry: 'hold' },
-        envoyAdds: { xRateLimit: false, retryAfter: false },
-      },
+      answers: PLAIN_ANSWERS,
       maxLimits: 1000,
       keyPrefix: redis ? 'weir:1:' : undefined,
       log: { info: log, warn: log, error: log } as unknown as Logger,
