@@ -12,9 +12,9 @@ import type { VirtualHosts } from './virtual-hosts.js';
  */
 export interface RequestCalls {
   readonly domain: string;
-  /** The descriptors of the call at the start. Without descriptors, there is no call. */
+  /** Descriptors of the call at the start; empty if Envoy makes no call. */
   readonly start: readonly Descriptor[];
-  /** The descriptors of the call when the stream is done. Without descriptors, there is no call. */
+  /** Descriptors of the call when the stream is done; empty if Envoy makes no call. */
   readonly end: readonly LoggedDescriptor[];
 }
 

@@ -12,7 +12,7 @@ export type FormatPart = { readonly text: string } | { readonly operators: reado
 /** Operators whose argument is a header name, or two with `?` between them. */
 const HEADER_OPERATORS = new Set(['REQ', 'RESP', 'TRAILER', 'REQ_WITHOUT_QUERY']);
 
-/** An operator, or `%%`, which stands for a percent sign. The argument may contain percent signs: START_TIME(%s). */
+/** Matches an operator, or `%%` for a percent sign. The argument may contain percent signs: START_TIME(%s). */
 const OPERATOR = /%(?:%|([A-Z0-9_]+)(?:\(([^)]*)\))?(?::\d+)?%)/g;
 
 /** Splits an Envoy format string into texts and operators. */

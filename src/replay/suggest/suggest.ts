@@ -67,7 +67,7 @@ export interface Suggestion {
   readonly clockSteps: number;
 }
 
-/** Why there is no suggestion, as a sentence. */
+/** The reason for a missing suggestion, as a sentence. */
 export interface Refused {
   readonly refused: string;
 }

@@ -12,7 +12,7 @@ export interface GatewayRule {
   readonly rateLimits: readonly CompiledRateLimit[];
 }
 
-/** Plain data that stands for a message of Envoy. */
+/** A message of Envoy as plain data. */
 type Data = string | number | boolean | readonly Data[] | { readonly [key: string]: Data };
 
 /**
