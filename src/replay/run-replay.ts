@@ -1,6 +1,7 @@
 import type { PolicySet } from '../policy/policy-set.js';
 import { quantity } from '../quantity.js';
 import type { HoldNames } from '../service/answer/answer-options.js';
+import { absentValues } from './absent-values.js';
 import { type ConfiguredCalls, callsInLog } from './calls-in-log.js';
 import type { MissingValue } from './envoy/log-fields.js';
 import type { Columns } from './log/columns.js';
@@ -81,9 +82,13 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
     return partial === undefined
       ? 'no request of the log was counted; shorten --warm, or use a longer log'
       : `${partial} before a request was counted`;
+  const warnings = absentValues({ log, columns, needs: envoy?.needs ?? [], totals });
   if (by !== undefined && replay.tally.total().requests > 0 && !replay.tally.hasGroups)
-    return `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`;
-  return reportOf(input, replay, totals, partial, calls.missing);
+    return [
+      `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`,
+      ...warnings,
+    ].join('. ');
+  return { ...reportOf(input, replay, totals, partial, calls.missing), warnings };
 }
 
 function reportOf(
@@ -92,7 +97,7 @@ function reportOf(
   totals: ReadTotals,
   partial: string | undefined,
   missing: readonly MissingValue[],
-): ReplayReport {
+): Omit<ReplayReport, 'warnings'> {
   const { tally, firstMicros = 0, lastMicros } = replay;
   const { incomplete } = totals;
   const knowsCapacity = incomplete.length === 0 && partial === undefined;

@@ -1,5 +1,6 @@
 import { loadPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
+import { printableLine } from '../../printable.js';
 import { initMapping } from '../../replay/log/init-mapping.js';
 import { LogError } from '../../replay/log/logged-request.js';
 import { checkGates, gateProblem } from '../../replay/report/gates.js';
@@ -88,6 +89,7 @@ export async function runReplayCommand(
   const secretKeys = new Set(domains.flatMap((domain) => [...domain.secretKeys]));
   const hide = valueHider(secretKeys, values.anonymise === true);
   const shown = hideValues(report, hide, values.anonymise === true);
+  for (const warning of shown.warnings) io.err(`weir replay: warning: ${printableLine(warning)}\n`);
   const problems = writeReports(shown, values, inputs, io);
   const checked = checkGates(numbers.gates, shown, hide);
   for (const line of checked.lines) io.err(`weir replay: ${line}\n`);

@@ -1,5 +1,7 @@
+import { printableLine } from '../../printable.js';
+import { absentValues } from '../../replay/absent-values.js';
 import { callsInLog } from '../../replay/calls-in-log.js';
-import { LogError, type LoggedBatch } from '../../replay/log/logged-request.js';
+import { LogError, type LoggedBatch, type ReadTotals } from '../../replay/log/logged-request.js';
 import { runSuggest } from '../../replay/suggest/run-suggest.js';
 import { DEFAULT_SUGGEST_OPTIONS } from '../../replay/suggest/suggest.js';
 import { readArguments } from '../arguments.js';
@@ -43,8 +45,10 @@ export async function runSuggestCommand(
   }
   const progress = new ReplayProgress('suggest', { err: raw.err, isTerminal: io.errorTerminal === true });
   const { log: openedLog, columns } = opened;
+  const read: { totals?: ReadTotals } = {};
   async function* batches(): AsyncGenerator<LoggedBatch> {
     for await (const batch of openedLog.requests(columns)) {
+      read.totals = batch.totals;
       progress.show(batch.totals);
       if (signalled) throw new LogError('interrupted, and no policy was written');
       yield batch;
@@ -54,6 +58,10 @@ export async function runSuggestCommand(
     const options = { ...DEFAULT_SUGGEST_OPTIONS, ...margins, by, daily };
     const policy = await runSuggest({ batches: batches(), callsOf: calls.callsOf, domain, options });
     progress.end();
+    const { totals } = read;
+    if (totals !== undefined)
+      for (const warning of absentValues({ ...opened, needs: opened.envoy?.needs ?? [], totals }))
+        io.err(`weir suggest: warning: ${printableLine(warning)}\n`);
     if (typeof policy !== 'string') return errors.failed([policy.refused]);
     io.out(policy);
     return EXIT.OK;

@@ -35,6 +35,7 @@ const EFFECTS: readonly Column[] = [
 export function textReport(report: ReplayReport, width?: number): string {
   const sections = [
     headline(report).flatMap((sentence) => wrapped(sentence, width ?? DEFAULT_WIDTH)),
+    report.warnings.flatMap((one) => wrapped(`Warning: ${printableLine(one)}`, width ?? DEFAULT_WIDTH)),
     ruleTable(report, width),
     groupTable(report, width),
     capacityTable(report, width),

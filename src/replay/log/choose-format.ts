@@ -59,13 +59,42 @@ function knownMembers(line: string, members: readonly { readonly path: readonly 
   ).length;
 }
 
-/** Describes lines of an unknown format, for a message. */
-export function describeLines(lines: readonly string[]): string {
-  const parsed = parseObject(lines[0] ?? '');
-  if (typeof parsed === 'string') return 'the lines are not JSON';
-  const names = Object.keys(parsed).map((name) => `"${name.slice(0, 40)}"`);
-  const more = names.length > 12 ? `, and ${names.length - 12} more` : '';
-  return `the lines are JSON with the members ${names.slice(0, 12).join(', ')}${more}`;
+/** Describes lines whose format is not one of `formats`, for a message. */
+export function describeLines(lines: readonly string[], formats: readonly LogFormat[]): string {
+  const names = memberNames(lines);
+  if (names.length === 0) return 'the lines are not JSON';
+  const lacking = formats.flatMap(({ syntax }) =>
+    syntax.kind === 'json'
+      ? syntax.members.map(({ path }) => path.join('.')).filter((name) => !names.includes(name))
+      : [],
+  );
+  const lack = lacking.length === 0 ? '' : `, and lack ${memberList(lacking)}`;
+  return `the lines are JSON with the members ${memberList(names)}${lack}`;
+}
+
+/** Returns the names of all members of JSON lines, with dots before those of nested objects. */
+export function memberNames(lines: readonly string[]): readonly string[] {
+  const names = new Set<string>();
+  const collect = (object: Readonly<Record<string, unknown>>, prefix: string): void => {
+    for (const [name, value] of Object.entries(object))
+      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+        collect(value as Readonly<Record<string, unknown>>, `${prefix}${name}.`);
+      else names.add(prefix + name);
+  };
+  for (const line of lines) {
+    const parsed = parseObject(line);
+    if (typeof parsed === 'object') collect(parsed, '');
+  }
+  return [...names];
+}
+
+const [MAX_NAMED, MAX_CHARACTERS] = [12, 40];
+
+/** Returns names of members for a message. */
+export function memberList(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMED).map((name) => `"${name.slice(0, MAX_CHARACTERS)}"`);
+  const more = names.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
 }
 
 /** Returns the sample of a file. `atEnd`: `bytes` is the whole file. */

@@ -11,9 +11,12 @@ import type { PackedBatch } from './read/request-reader.js';
 
 const THREAD = 'src/replay/log/reading-thread.js';
 
+/** The first message of the thread: the formats of the files, and the members of their first lines. */
+type OpenedLog = Pick<OpenLog, 'formats' | 'members'>;
+
 /** A message of the thread that reads. */
 export type ThreadMessage =
-  | { readonly formats: readonly LogFormat[] }
+  | OpenedLog
   | { readonly batch: PackedBatch }
   | { readonly fault: string }
   | { readonly end: true };
@@ -22,14 +25,17 @@ export type ThreadMessage =
 export class OpenLog {
   /** The formats of the files, each once. */
   readonly formats: readonly LogFormat[];
+  /** Names of the members of the first lines, if they are JSON, with dots before those of nested objects. */
+  readonly members: readonly string[];
   readonly #thread: Worker;
   readonly #messages: AsyncIterator<ThreadMessage>;
 
   /** Use {@link openLog}. */
-  constructor(thread: Worker, messages: AsyncIterator<ThreadMessage>, formats: readonly LogFormat[]) {
+  constructor(thread: Worker, messages: AsyncIterator<ThreadMessage>, opened: OpenedLog) {
     this.#thread = thread;
     this.#messages = messages;
-    this.formats = formats;
+    this.formats = opened.formats;
+    this.members = opened.members;
   }
 
   /**
@@ -64,7 +70,7 @@ export async function openLog(options: LogOptions): Promise<OpenLog> {
   const messages = messagesOf(thread);
   try {
     const first = await nextMessage(messages);
-    return new OpenLog(thread, messages, 'formats' in first ? first.formats : []);
+    return new OpenLog(thread, messages, 'formats' in first ? first : { formats: [], members: [] });
   } catch (error) {
     await thread.terminate();
     throw error;

@@ -17,7 +17,7 @@ function send(message: ThreadMessage): void {
 
 async function run(): Promise<void> {
   const files = await LogFiles.open(workerData as LogOptions);
-  send({ formats: files.formats });
+  send({ formats: files.formats, members: files.members });
   const [operators] = (await once(port, 'message')) as [readonly Operator[]];
   let credit = AHEAD;
   let wake = (): void => {};

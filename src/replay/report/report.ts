@@ -17,6 +17,8 @@ export interface ReplayReport {
   /** The groups of `--by`, with those first that lose most requests. */
   readonly groups?: GroupsReport;
   readonly timeline: Timeline;
+  /** Sentences about what probably makes the numbers wrong, such as a misspelled member of the log. */
+  readonly warnings: readonly string[];
   /** Sentences about the accuracy of the numbers. */
   readonly notes: readonly string[];
 }

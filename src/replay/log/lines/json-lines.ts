@@ -31,7 +31,7 @@ interface Target {
  */
 export function jsonLineReader(members: readonly JsonMember[], operators: readonly Operator[]): LineReader {
   const targets = operators.flatMap((operator, column): Target[] => {
-    const path = memberOf(members, operator)?.path;
+    const path = memberFor(members, operator)?.path;
     // Without nested objects, a dot in the path is a dot in the name.
     return path === undefined ? [] : [{ column, path, key: bytesOf(JSON.stringify(path.join('.'))), at: 0 }];
   });
@@ -45,7 +45,7 @@ export function jsonLineReader(members: readonly JsonMember[], operators: readon
 }
 
 /** Returns the member with the value of an operator, preferably one that never has the value of another. */
-function memberOf(members: readonly JsonMember[], operator: Operator): JsonMember | undefined {
+function memberFor(members: readonly JsonMember[], operator: Operator): JsonMember | undefined {
   const found = members.filter((member) => member.operators.includes(operator));
   return found.find((member) => member.operators.length === 1) ?? found[0];
 }
@@ -100,6 +100,7 @@ function searchValue(line: string, from: number, column: number, fields: LineFie
     fields.set(column, line, from, end);
   } else if (line.startsWith('null', from)) {
     fields.from[column] = ABSENT;
+    fields.occurs(column);
     end = from + 4;
   } else return -1;
   const next = line.charCodeAt(end);
@@ -125,7 +126,11 @@ function numberEnd(line: string, from: number): number {
 function parseMembers(line: string, targets: readonly Target[], fields: LineFields): LineFault | undefined {
   const parsed = parseObject(line);
   if (typeof parsed === 'string') return parsed;
-  for (const { column, path } of targets) fields.setText(column, memberText(parsed, path));
+  for (const { column, path } of targets) {
+    const value = memberOf(parsed, path);
+    if (value !== undefined) fields.occurs(column);
+    fields.setText(column, textOf(value));
+  }
   return undefined;
 }
 
@@ -141,8 +146,12 @@ export function parseObject(line: string): Readonly<Record<string, unknown>> | '
   return parsed as Readonly<Record<string, unknown>>;
 }
 
-function memberText(object: Readonly<Record<string, unknown>>, path: readonly string[]): string | undefined {
-  const value = nested(object, path) ?? (path.length > 1 ? nested(object, [path.join('.')]) : undefined);
+function memberOf(object: Readonly<Record<string, unknown>>, path: readonly string[]): unknown {
+  const value = nested(object, path);
+  return value === undefined && path.length > 1 ? nested(object, [path.join('.')]) : value;
+}
+
+function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }

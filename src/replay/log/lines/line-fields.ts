@@ -23,6 +23,10 @@ export const DECODED = -2;
 
 const DASH = 0x2d;
 
+/** `seen` of a column: its member occurs in a line, perhaps without a value; one of its values exists. */
+export const OCCURS = 1;
+export const HAS_VALUE = 2;
+
 /** The values of a line by column: as positions in the line, which are positions of its bytes, or as texts. */
 export class LineFields {
   /** Position of the first character, {@link ABSENT} or {@link DECODED}. */
@@ -31,8 +35,11 @@ export class LineFields {
   readonly to: Int32Array;
   /** The values with {@link DECODED}. */
   readonly decoded: string[];
+  /** For each column, whether a line so far had its member ({@link OCCURS}) or a value ({@link HAS_VALUE}). */
+  readonly seen: Uint8Array;
 
   constructor(columns: number) {
+    this.seen = new Uint8Array(columns);
     this.from = new Int32Array(columns).fill(ABSENT);
     this.to = new Int32Array(columns);
     this.decoded = new Array<string>(columns).fill('');
@@ -43,12 +50,20 @@ export class LineFields {
     const isAbsent = to === from + 1 && line.charCodeAt(from) === DASH;
     this.from[column] = isAbsent ? ABSENT : from;
     this.to[column] = to;
+    if (!isAbsent) this.seen[column] = HAS_VALUE;
+    else this.occurs(column);
+  }
+
+  /** Records that the member of a column occurs, perhaps without a value. */
+  occurs(column: number): void {
+    if (this.seen[column] === 0) this.seen[column] = OCCURS;
   }
 
   setText(column: number, text: string | undefined): void {
     const isAbsent = text === undefined || text === '-';
     this.from[column] = isAbsent ? ABSENT : DECODED;
     this.decoded[column] = isAbsent ? '' : text;
+    if (!isAbsent) this.seen[column] = HAS_VALUE;
   }
 
   clear(): void {

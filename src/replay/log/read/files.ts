@@ -1,4 +1,4 @@
-import { chooseFormat, describeLines, sampleOf } from '../choose-format.js';
+import { chooseFormat, describeLines, memberNames, sampleOf } from '../choose-format.js';
 import type { Operator } from '../format-string.js';
 import { DECIDED_AT, type LogFormat, START_TIME } from '../log-format.js';
 import { LogError, type LogOptions, MAX_UNREADABLE, WINDOW_MICROS } from '../logged-request.js';
@@ -15,6 +15,8 @@ interface OpenFile {
   readonly head: readonly Buffer[];
   /** Undefined for an empty file. */
   readonly format: LogFormat | undefined;
+  /** Names of the members of its first lines, if they are JSON. */
+  readonly members: readonly string[];
 }
 
 /** The files of a log, whose formats are known. */
@@ -54,6 +56,11 @@ export class LogFiles {
     return [...new Set(this.#files.flatMap(({ format }) => format ?? []))];
   }
 
+  /** The members of the first lines of all files. */
+  get members(): readonly string[] {
+    return [...new Set(this.#files.flatMap(({ members }) => members))];
+  }
+
   /** Reads the values of `operators`. Throws {@link LogError}. */
   read(operators: readonly Operator[]): AsyncGenerator<PackedBatch> {
     const { windowMicros = WINDOW_MICROS, maxUnreadable = MAX_UNREADABLE, slackMicros = 0 } = this.#options;
@@ -82,7 +89,7 @@ async function openFile(source: LogSource, { formats, onlyFormats = false }: Log
     head.push(chunk);
   }
   const lines = sampleOf(Buffer.concat(head), atEnd);
-  if (lines.length === 0) return { source, head, format: undefined };
+  if (lines.length === 0) return { source, head, format: undefined, members: [] };
   const format = chooseFormat(lines, formats, onlyFormats);
   if (format === undefined) {
     const timeless = formats.find(
@@ -93,9 +100,9 @@ async function openFile(source: LogSource, { formats, onlyFormats = false }: Log
     const titles = formats.map(({ title }) => title);
     const tried = [...titles, ...(onlyFormats ? [] : ['a known format'])].join(' or ');
     throw new LogError(
-      `${source.name} does not have ${tried}: ${describeLines(lines)}; name the format with --log-format, or with a ` +
-        'mapping from weir replay --init',
+      `${source.name} does not have ${tried}: ${describeLines(lines, formats)}; name the format with --log-format, ` +
+        'or with a mapping from weir replay --init',
     );
   }
-  return { source, head, format };
+  return { source, head, format, members: memberNames(lines) };
 }

@@ -30,6 +30,14 @@ export interface LineOptions {
   readonly slackMicros: number;
 }
 
+/** Operators that are read from each line, after those of the replay. */
+const OWN_OPERATORS: readonly Operator[] = [START_TIME, DECIDED_AT, REQUEST_ID, WEIR_SAMPLE];
+
+/** Returns the operators that are read from each line, in the order of {@link LogFile.seen}. */
+export function readOperators(operators: readonly Operator[]): readonly Operator[] {
+  return [...operators, ...OWN_OPERATORS];
+}
+
 /** A file that is read line by line. */
 export class LogFile {
   readonly source: LogSource;
@@ -56,7 +64,7 @@ export class LogFile {
   constructor(source: LogSource, head: readonly Buffer[], format: LogFormat, options: LineOptions) {
     this.source = source;
     this.#head = [...head];
-    const operators = [...options.operators, START_TIME, DECIDED_AT, REQUEST_ID, WEIR_SAMPLE];
+    const operators = readOperators(options.operators);
     this.#read = lineReader(format, operators);
     this.#fields = new LineFields(operators.length);
     this.#startColumn = options.operators.length;
@@ -64,6 +72,11 @@ export class LogFile {
     this.#idColumn = this.#startColumn + 2;
     this.#sampleColumn = this.#startColumn + 3;
     this.#slackMicros = options.slackMicros;
+  }
+
+  /** Presence of each value in the lines so far, as {@link LineFields.seen}. */
+  get seen(): Uint8Array {
+    return this.#fields.seen;
   }
 
   /** Reads some lines into `sink`. Returns false at the end of the file. Throws {@link LogError}. */

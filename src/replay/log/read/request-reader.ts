@@ -99,6 +99,12 @@ export class RequestReader implements LineSink {
     return { ...this.#output.take(), totals: this.#totals() };
   }
 
+  /** Returns what one of the files shows of each value. */
+  #seen(): readonly number[] {
+    const [first, ...others] = this.#files.map(({ seen }) => [...seen]);
+    return (first ?? []).map((known, i) => Math.max(known, ...others.map((seen) => seen[i] ?? 0)));
+  }
+
   #totals(): ReadTotals {
     let bytesTotal: number | undefined = 0;
     for (const { source } of this.#files)
@@ -110,6 +116,7 @@ export class RequestReader implements LineSink {
       late: this.#order.late,
       skipped: this.#skipped,
       unreadable: this.#unreadable.list,
+      seen: this.#seen(),
       incomplete: this.sampling.found(this.#order.gaps),
       bytesRead: this.#files.reduce((sum, { source }) => sum + source.bytesRead, 0),
       bytesTotal,

@@ -68,6 +68,7 @@ function headOf(report: ReplayReport): Html {
 <p class="kicker">What a change of the rate limits would have done</p>
 <h1>${total.requests === 0 ? nothingSentence(report) : `${lossClause(report)}.`}</h1>
 ${others.map((sentence) => html`<p class="more">${sentence}</p>`)}
+${report.warnings.map((warning) => html`<p class="warning"><b>Warning:</b> ${printableLine(warning)}</p>`)}
 <p>${introduction(report)}</p>
 <dl class="figures">
 ${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>`)}

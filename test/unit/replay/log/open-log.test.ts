@@ -39,7 +39,15 @@ describe('the same requests', () => {
     expectSame(texts);
     const size = joined(LINES).length;
     expect(totals).toEqual({
-      ...{ lines: 18_000, requests: 18_000, late: 0, skipped: 0, unreadable: [], incomplete: [] },
+      ...{
+        lines: 18_000,
+        requests: 18_000,
+        late: 0,
+        skipped: 0,
+        unreadable: [],
+        incomplete: [],
+        seen: [2, 2, 0, 0, 0],
+      },
       ...{ bytesRead: size, bytesTotal: size },
     });
     expect(requests[1]).toEqual({
