@@ -48,7 +48,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => EXPLAIN_HELP,
   },
   diff: {
-    run: async (args, io) => (await import('./diff.js')).runDiff(args, io),
+    run: async (args, io, raw) => (await import('./diff.js')).runDiff(args, io, raw),
     help: () => DIFF_HELP,
   },
   replay: {

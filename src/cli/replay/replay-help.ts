@@ -34,9 +34,8 @@ Exit code: 0 if a policy was written, 1 if the log cannot be read or does not te
 export const REPLAY_HELP = `Usage: weir replay --policy <new> [options] <access log>…
 
 Decides the requests of an access log again with a new policy, and reports which callers the change would have
-denied. Reads the
-JSON and text logs of Envoy, Istio and Envoy Gateway and weir's decision log, also compressed with gzip or zstd. Several
-files are merged by time; - is standard input. The command contacts no server.
+denied. Reads the JSON and text logs of Envoy, Istio and Envoy Gateway and weir's decision log, also compressed with
+gzip or zstd. Several files are merged by time; - is standard input. The command contacts no server.
 
   --policy <path>  the new policy: a file or a directory
   --against <path> the policy to compare with. Default: the decisions in the log

@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { MAX_UNREADABLE } from '../../replay/log/logged-request.js';
-import { type Gate, parseGate } from '../../replay/report/gates.js';
+import { type Gate, gateProblem, parseGate } from '../../replay/report/gates.js';
 import { DEFAULT_SUGGEST_OPTIONS, type SuggestOptions } from '../../replay/suggest/suggest.js';
 import { LOAD_OPTIONS } from '../load-options.js';
 
@@ -14,19 +14,24 @@ export const LOG_OPTIONS = {
   'max-unreadable': { type: 'string' },
 } as const;
 
-/** Options of `weir replay`. */
-export const REPLAY_OPTIONS = {
-  policy: { type: 'string' },
-  against: { type: 'string' },
+/** Options of `weir replay` and `weir diff --replay`. */
+export const REPORT_OPTIONS = {
   top: { type: 'string' },
   warm: { type: 'string' },
   slack: { type: 'string' },
   'max-newly-denied': { type: 'string', multiple: true },
-  json: { type: 'string' },
   html: { type: 'string' },
   anonymise: { type: 'boolean' },
-  init: { type: 'boolean' },
   ...LOG_OPTIONS,
+} as const;
+
+/** Options of `weir replay`. */
+export const REPLAY_OPTIONS = {
+  policy: { type: 'string' },
+  against: { type: 'string' },
+  json: { type: 'string' },
+  init: { type: 'boolean' },
+  ...REPORT_OPTIONS,
   ...LOAD_OPTIONS,
 } as const;
 
@@ -39,6 +44,16 @@ export const SUGGEST_OPTIONS = {
   ...LOG_OPTIONS,
 } as const;
 
+/** Values of {@link REPORT_OPTIONS}, as they are on the command line. */
+export interface ReportValues {
+  readonly envoy?: readonly string[] | undefined;
+  readonly 'log-format'?: string | undefined;
+  readonly by?: string | undefined;
+  readonly html?: string | undefined;
+  readonly anonymise?: boolean | undefined;
+  readonly 'hold-entry'?: string | undefined;
+}
+
 /** Values of options, as they are on the command line. */
 type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
@@ -49,7 +64,7 @@ export interface LogNumbers {
   readonly maxUnreadable: number;
 }
 
-/** Numbers of the command line of `weir replay`. */
+/** Numbers of {@link REPORT_OPTIONS}. */
 export interface ReplayNumbers extends LogNumbers {
   readonly shownGroups: number;
   readonly warmMicros: number;
@@ -72,7 +87,7 @@ export function readLogNumbers(values: Values): LogNumbers | string {
   return { windowMicros, statedShare, maxUnreadable };
 }
 
-/** Converts the values of {@link REPLAY_OPTIONS}. Returns an error message if one is invalid. */
+/** Converts the numbers of {@link REPORT_OPTIONS}. Returns an error message if one is invalid. */
 export function readReplayNumbers(values: Values): ReplayNumbers | string {
   const log = readLogNumbers(values);
   const warmMicros = durationMicros(values, 'warm', '0s');
@@ -89,6 +104,8 @@ export function readReplayNumbers(values: Values): ReplayNumbers | string {
     if (typeof gate === 'string') return gate;
     gates.push(gate);
   }
+  const unknownGroup = gateProblem(gates, values['by'] as string | undefined);
+  if (unknownGroup !== undefined) return unknownGroup;
   return { ...log, shownGroups, warmMicros, slackMicros, gates };
 }
 
