@@ -4,7 +4,7 @@ import { type Deciding, PolicyReplay, type RequestTimes } from './decide/policy-
 import { type RequestVerdict, Verdict } from './decide/verdict.js';
 import type { RequestCalls } from './envoy/route-table.js';
 import type { Columns } from './log/columns.js';
-import type { LineValues } from './log/log-format.js';
+import { type LineValues, RATE_LIMITED, RESPONSE_FLAGS } from './log/log-format.js';
 import type { LoggedRequest } from './log/logged-request.js';
 import { SteadyClock } from './log/order/steady-clock.js';
 import { Tally } from './tally/tally.js';
@@ -39,8 +39,6 @@ interface Decided {
 
 /** Maximum number of {@link Replay.keys}. */
 const MAX_KEYS = 20;
-/** Response flag of requests that the rate limit service denied. */
-const RATE_LIMITED = 'RL';
 const TOO_MANY_REQUESTS = '429';
 
 /** Decides the requests of a log with one or two policies, and counts the decisions. */
@@ -67,7 +65,7 @@ export class Replay {
     this.#options = options;
     this.after = new PolicyReplay(after, holdNames);
     this.before = before === undefined ? undefined : new PolicyReplay(before, holdNames);
-    this.#flags = columns.indexOf('RESPONSE_FLAGS');
+    this.#flags = columns.indexOf(RESPONSE_FLAGS);
     this.#status = columns.indexOf('RESPONSE_CODE');
     this.#duration = columns.indexOf('DURATION');
   }

@@ -7,7 +7,6 @@ import type { MissingValue } from './envoy/log-fields.js';
 import type { Columns } from './log/columns.js';
 import { LogError, type ReadTotals } from './log/logged-request.js';
 import type { OpenLog } from './log/open-log.js';
-import type { Incompleteness } from './log/sampling/sampling.js';
 import { Replay } from './replay.js';
 import { shareText } from './report/numbers.js';
 import type { ReplayReport } from './report/report.js';
@@ -124,7 +123,7 @@ function reportOf(
     rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
     ...(by !== undefined && { groups: tally.groups(by, shownGroups, namedGroups) }),
     timeline: tally.timeline(),
-    notes: notesOf(replay, before !== undefined, incomplete, missing),
+    notes: notesOf(replay, before !== undefined, totals, missing),
   };
 }
 
@@ -132,7 +131,7 @@ function reportOf(
 function notesOf(
   replay: Replay,
   comparesPolicies: boolean,
-  incomplete: readonly Incompleteness[],
+  { incomplete, holdEnds }: ReadTotals,
   missing: readonly MissingValue[],
 ): string[] {
   const notes = [
@@ -159,6 +158,11 @@ function notesOf(
     notes.push(
       `The clock of the log was set back ${quantity(replay.clockSteps, 'time')}. The replay continues from the time ` +
         'before.',
+    );
+  if (holdEnds > 0)
+    notes.push(
+      `The decision log has ${quantity(holdEnds, 'end')} of holds without their hold tokens, which were left out. ` +
+        'Holds therefore last until they expire, and concurrency limits and reservations may deny too many requests.',
     );
   for (const { member, users } of missing)
     notes.push(`The log lacks ${member}, which may change some descriptors (${users.join(', ')}).`);

@@ -1,5 +1,13 @@
 import { jsonMembers } from './json-format.js';
-import { jsonFormat, type LogFormat, START_TIME, textFormat, WEIR_CALL, WEIR_SAMPLE } from './log-format.js';
+import {
+  jsonFormat,
+  type LogFormat,
+  RESPONSE_FLAGS,
+  START_TIME,
+  textFormat,
+  WEIR_CALL,
+  WEIR_SAMPLE,
+} from './log-format.js';
 
 /** Envoy's default, without `format` or `log_format` in the configuration. */
 const ENVOY_TEXT =
@@ -41,7 +49,7 @@ const ENVOY_GATEWAY_JSON = {
 
 const DECISION_LOG: LogFormat = {
   title: "weir's decision log",
-  operators: new Set([START_TIME, WEIR_CALL, WEIR_SAMPLE]),
+  operators: new Set([START_TIME, RESPONSE_FLAGS, WEIR_CALL, WEIR_SAMPLE]),
   syntax: { kind: 'decisions' },
 };
 

@@ -32,7 +32,10 @@ export const START_TIME: Operator = 'START_TIME';
 /** When weir decided the request, from its decision metadata. */
 export const DECIDED_AT: Operator = 'DYNAMIC_METADATA(envoy.filters.http.ratelimit:decision:decided_at)';
 export const REQUEST_ID: Operator = 'REQ(x-request-id)';
-/** A call of the rate limit service, as weirCall() writes it. */
+export const RESPONSE_FLAGS: Operator = 'RESPONSE_FLAGS';
+/** Response flag of requests that the rate limit service denied. */
+export const RATE_LIMITED = 'RL';
+/** A call of the rate limit service, as readCall() reads it. */
 export const WEIR_CALL: Operator = 'WEIR_CALL';
 /** Share of the requests that the decision log contains. */
 export const WEIR_SAMPLE: Operator = 'WEIR_SAMPLE';

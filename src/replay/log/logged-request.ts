@@ -53,6 +53,8 @@ export interface ReadTotals {
   /** Number of lines that do not describe requests, such as log lines of weir between its decisions. */
   readonly skipped: number;
   readonly unreadable: readonly UnreadableLines[];
+  /** Number of descriptors that end holds in weir's decision log. Requests are read without them. */
+  readonly holdEnds: number;
   /** For each of `readOperators()`, whether a line had its member (OCCURS), and a value of it (HAS_VALUE). */
   readonly seen: readonly number[];
   /** Reasons why the log does not have all requests; empty if none is known. */

@@ -6,11 +6,21 @@ import {
   type RateLimitOverride,
   type RateLimitRequest,
 } from '../../codec/messages.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { LineFault } from './lines/line-fields.js';
+
+/** A call that a line contains, and the number of its descriptors that end holds, which are left out. */
+export interface LineCall {
+  readonly request: RateLimitRequest;
+  readonly holdEnds: number;
+}
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Begins the value of an entry that the decision log does not show. */
 const REDACTED = '[redacted sha256:';
+/** Value of an entry with a hold token in the decision log. */
+const HOLD_TOKEN = '[hold token]';
 
 /** Reads the value of WEIR_CALL: the request that a line of the log contains. */
 export function readCall(text: string): RateLimitRequest {
@@ -21,8 +31,8 @@ export function readCall(text: string): RateLimitRequest {
 
 const NO_OPTIONS = { limit: undefined, hitsAddend: undefined, isNegativeHits: false };
 
-/** Returns the request of a line of weir's decision log. */
-export function callOfDecision(line: JsonObject): RateLimitRequest | undefined {
+/** Returns the call of a line of weir's decision log, or why it cannot be read. */
+export function callOfDecision(line: JsonObject): LineCall | LineFault {
   const descriptors = descriptorsOf(line['descriptors'], (descriptor) => {
     const entries = entryList(descriptor['entries']);
     const sent = entryList(descriptor['sent']);
@@ -30,29 +40,40 @@ export function callOfDecision(line: JsonObject): RateLimitRequest | undefined {
     const isShown = sent?.every(({ value }) => !value.startsWith(REDACTED));
     return entries && optionsOf(descriptor, isShown === true && sent !== undefined ? sent : entries);
   });
-  return requestOf(line, descriptors);
+  return callOf(line, descriptors, Number.MAX_SAFE_INTEGER);
 }
 
 /**
- * Returns the request of a line with `domain` and `descriptors`. A descriptor is written as
+ * Returns the call of a line with `domain` and `descriptors`, or why it cannot be read. A descriptor is written as
  * envoy.extensions.common.ratelimit.v3.RateLimitDescriptor, or as `{"key": "value"}`.
  */
-export function callOfRequest(line: JsonObject): RateLimitRequest | undefined {
+export function callOfRequest(line: JsonObject): LineCall | LineFault {
   const descriptors = descriptorsOf(line['descriptors'], (descriptor) => {
     const entries = 'entries' in descriptor ? entryList(descriptor['entries']) : shortEntries(descriptor);
     if (entries === undefined) return undefined;
     return 'entries' in descriptor ? optionsOf(descriptor, entries) : { ...NO_OPTIONS, entries };
   });
-  return requestOf(line, descriptors);
+  return callOf(line, descriptors, MAX_UINT32);
 }
 
-function requestOf(
+/** `maxHits`: the most hits that a descriptor may have. */
+function callOf(
   line: JsonObject,
-  descriptors: readonly Descriptor[] | undefined,
-): RateLimitRequest | undefined {
+  all: readonly Descriptor[] | undefined,
+  maxHits: number,
+): LineCall | LineFault {
   const { domain } = line;
-  if (typeof domain !== 'string' || descriptors === undefined) return undefined;
-  return { domain, descriptors, hitsAddend: numberOf(line, 'hits_addend', 'hitsAddend') ?? 0 };
+  if (typeof domain !== 'string' || all === undefined) return 'no_descriptors';
+  const hitsAddend = numberOf(line, 'hits_addend', 'hitsAddend') ?? 0;
+  const isWhole = (number: number, most: number): boolean =>
+    Number.isInteger(number) && number >= 0 && number <= most;
+  const areWhole = all.every(
+    ({ hitsAddend: hits = 0, limit }) =>
+      isWhole(hits, maxHits) && isWhole(limit?.requestsPerUnit ?? 0, MAX_UINT32),
+  );
+  if (!areWhole || !isWhole(hitsAddend, MAX_UINT32)) return 'bad_number';
+  const descriptors = all.filter(({ entries }) => entries.every(({ value }) => value !== HOLD_TOKEN));
+  return { request: { domain, descriptors, hitsAddend }, holdEnds: all.length - descriptors.length };
 }
 
 function descriptorsOf(
@@ -100,13 +121,17 @@ function overrideOf(value: unknown): RateLimitOverride | undefined {
     : { requestsPerUnit, unit: number };
 }
 
-/** Returns the first of some members that is a number. JSON of protobuf writes long numbers as texts. */
+/**
+ * Returns the first of some members that exists, or NaN if it is not a number. JSON of protobuf writes long numbers as
+ * texts.
+ */
 function numberOf(object: JsonObject, ...names: readonly string[]): number | undefined {
   for (const name of names) {
-    const value = object[name];
-    if (typeof value === 'number') return value;
+    const value = object[name] ?? undefined;
+    if (value === undefined) continue;
     if (isObject(value)) return numberOf(value, 'value');
-    if (typeof value === 'string' && /^\d+$/.test(value)) return Number(value);
+    if (typeof value === 'number') return value;
+    return typeof value === 'string' && value !== '' ? Number(value) : Number.NaN;
   }
   return undefined;
 }

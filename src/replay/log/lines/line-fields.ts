@@ -8,6 +8,7 @@ export type LineFault =
   | 'too_long'
   | 'no_time'
   | 'no_descriptors'
+  | 'bad_number'
   | 'cut';
 
 /**
@@ -37,6 +38,8 @@ export class LineFields {
   readonly decoded: string[];
   /** For each column, whether a line so far had its member ({@link OCCURS}) or a value ({@link HAS_VALUE}). */
   readonly seen: Uint8Array;
+  /** Number of descriptors that end holds in all lines so far. The lines are read without them. */
+  holdEnds = 0;
 
   constructor(columns: number) {
     this.seen = new Uint8Array(columns);

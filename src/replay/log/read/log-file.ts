@@ -74,6 +74,11 @@ export class LogFile {
     this.#slackMicros = options.slackMicros;
   }
 
+  /** Number of descriptors that end holds, and were left out. */
+  get holdEnds(): number {
+    return this.#fields.holdEnds;
+  }
+
   /** Presence of each value in the lines so far, as {@link LineFields.seen}. */
   get seen(): Uint8Array {
     return this.#fields.seen;

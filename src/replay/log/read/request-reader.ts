@@ -116,6 +116,7 @@ export class RequestReader implements LineSink {
       late: this.#order.late,
       skipped: this.#skipped,
       unreadable: this.#unreadable.list,
+      holdEnds: this.#files.reduce((sum, { holdEnds }) => sum + holdEnds, 0),
       seen: this.#seen(),
       incomplete: this.sampling.found(this.#order.gaps),
       bytesRead: this.#files.reduce((sum, { source }) => sum + source.bytesRead, 0),

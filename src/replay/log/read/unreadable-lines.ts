@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<LineFault, string>> = {
   too_long: 'is longer than 1 MiB',
   no_time: 'has no time that can be read',
   no_descriptors: 'has no "domain" with "descriptors"',
+  bad_number: 'has hits, or a limit, that are not a whole number from 0 to 4294967295',
   cut: 'is marked as "cut", so parts of the request are missing',
 };
 

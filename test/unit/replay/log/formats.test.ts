@@ -118,6 +118,56 @@ describe('the built-in formats', () => {
     ]);
   });
 
+  test("weir's decision log without the ends of holds, and with its denials", async () => {
+    const line = (code: string, ...descriptors: readonly (readonly string[])[]) =>
+      JSON.stringify({
+        ...{ decision: 1, time: '2026-11-26T08:00:00.125Z', domain: 'shop', code, sample: 1 },
+        descriptors: descriptors.map(([key, value]) => ({ entries: [{ key, value }], hits: 1, code })),
+      });
+    const end = ['hold', '[hold token]'];
+    const lines = [
+      line('OK', ['tenant', 'a']),
+      line('OK', end),
+      line('OK', ['tenant', 'b'], end),
+      line('OVER_LIMIT', ['tenant', 'c']),
+    ];
+    const path = folder.write('holds.jsonl', lines.join('\n'));
+    const { requests, totals } = await readAll([path], {}, ['WEIR_CALL', 'RESPONSE_FLAGS']);
+    expect(totals).toMatchObject({ holdEnds: 2, skipped: 1, requests: 3, unreadable: [] });
+    expect(
+      requests.map(({ values: [call = '', flags] }) => [
+        ...readCall(call).descriptors.map(({ entries }) => entries[0]?.value),
+        flags,
+      ]),
+    ).toEqual([
+      ['a', undefined],
+      ['b', undefined],
+      ['c', 'RL'],
+    ]);
+  });
+
+  test.each([
+    ['"hits_addend":4294967295', '[{"tenant":"a"}]', true],
+    ['"hits_addend":4294967296', '[{"tenant":"a"}]', false],
+    ['"hits_addend":-1', '[{"tenant":"a"}]', false],
+    ['"hits_addend":1.5', '[{"tenant":"a"}]', false],
+    ['"hits_addend":"many"', '[{"tenant":"a"}]', false],
+    ['"hits_addend":null', '[{"tenant":"a"}]', true],
+    ['"x":1', '[{"entries":[{"key":"tenant","value":"a"}],"hits_addend":{"value":"4294967295"}}]', true],
+    ['"x":1', '[{"entries":[{"key":"tenant","value":"a"}],"hits_addend":{"value":"4294967296"}}]', false],
+    ['"x":1', '[{"entries":[{"key":"tenant","value":"a"}],"hitsAddend":-3}]', false],
+    ['"x":1', '[{"entries":[{"key":"k"}],"limit":{"requests_per_unit":-1,"unit":"DAY"}}]', false],
+  ])('JSON lines with the numbers %s %s: %s', async (member, descriptors, isRead) => {
+    const good = '{"time":"2026-11-26T08:00:00Z","domain":"shop","descriptors":[{"tenant":"a"}]}';
+    const line = `{"time":"2026-11-26T08:00:00Z","domain":"shop",${member},"descriptors":${descriptors}}`;
+    const path = folder.write('numbers.jsonl', `${good}\n${line}`);
+    const { totals } = await readAll([path], {}, ['WEIR_CALL']);
+    expect(totals.requests).toBe(isRead ? 2 : 1);
+    expect(totals.unreadable.map(({ reason }) => reason)).toEqual(
+      isRead ? [] : ['has hits, or a limit, that are not a whole number from 0 to 4294967295'],
+    );
+  });
+
   test('JSON lines with descriptors', async () => {
     const lines = [
       '{"time":"2026-11-26T08:00:00Z","domain":"shop","descriptors":[{"tenant":"acme","path":"/a"}],"hits_addend":7}',

@@ -46,6 +46,7 @@ describe('the same requests', () => {
         skipped: 0,
         unreadable: [],
         incomplete: [],
+        holdEnds: 0,
         seen: [2, 2, 0, 0, 0],
       },
       ...{ bytesRead: size, bytesTotal: size },
