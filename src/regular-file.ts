@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { workingDirectoryHint } from './working-directory.js';
 
 /*
  * The only functions that read files whose path a user provides: in a variable, an option, a policy or another file.
@@ -124,4 +125,17 @@ function notRegular(): FileFault {
 
 function fault(code: FileFault['code'], message: string): FileFault {
   return Object.assign(new Error(message), { code });
+}
+
+/** Returns a sentence for an error of the file system. */
+export function messageOf(error: unknown, file?: string): string {
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  const name = file ?? path;
+  if (code === 'ENOENT')
+    return `"${name}" does not exist${workingDirectoryHint(String(name))}; check the path`;
+  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
+  if (code === 'EISDIR' || code === 'ENOTREG')
+    return `"${name}" is not a regular file; specify a regular file`;
+  if (code === 'EFBIG') return `"${name}" ${message}; split it into several files`;
+  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

@@ -1,5 +1,5 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
-import { readRegularFile } from '../../regular-file.js';
+import { messageOf, readRegularFile } from '../../regular-file.js';
 import type { ConfiguredCalls } from '../../replay/calls-in-log.js';
 import { type EnvoyFile, readEnvoy } from '../../replay/envoy/read-envoy.js';
 import { Columns } from '../../replay/log/columns.js';
@@ -7,6 +7,7 @@ import type { LogFormat } from '../../replay/log/log-format.js';
 import { LogError } from '../../replay/log/logged-request.js';
 import { type OpenLog, openLog } from '../../replay/log/open-log.js';
 import { readLogFormat } from '../../replay/log/read-log-format.js';
+import { isSameFile } from '../../written-files.js';
 
 /** Maximum size of a configuration of Envoy. The output of /config_dump may be large. */
 const MAX_CONFIG_BYTES = 256 * 1024 * 1024;
@@ -37,6 +38,8 @@ export async function openReplayLog(
   warn: (line: string) => void,
 ): Promise<ReplayLog | readonly string[]> {
   const columns = new Columns();
+  const twice = sameFile(options.envoy);
+  if (twice !== undefined) return [twice];
   const files = options.envoy.map((name) => readFile(name));
   const unreadable = files.filter((file) => typeof file === 'string');
   if (unreadable.length > 0) return unreadable;
@@ -65,10 +68,21 @@ export async function openReplayLog(
   }
 }
 
+/** Returns an error message if two names are names of the same file, whose rate limits would apply twice. */
+function sameFile(names: readonly string[]): string | undefined {
+  const at = names.findIndex((name, i) => names.slice(0, i).some((other) => isSameFile(name, other)));
+  const second = names[at];
+  if (second === undefined) return undefined;
+  const first = names.find((name) => isSameFile(name, second));
+  return first === second
+    ? `--envoy names "${first}" twice; name each file once`
+    : `--envoy names "${first}" and "${second}", which are the same file; name only one of them`;
+}
+
 function readFile(name: string): EnvoyFile | string {
   try {
     return { name, bytes: readRegularFile(name, MAX_CONFIG_BYTES) };
   } catch (error) {
-    return `"${name}" cannot be read: ${(error as Error).message}`;
+    return messageOf(error, name);
   }
 }

@@ -3,10 +3,12 @@ import { formatProblem } from '../../config/yaml/config-problem.js';
 import { printableLine } from '../../printable.js';
 import { checkGates } from '../../replay/report/gates.js';
 import { hideValues, valueHider } from '../../replay/report/hide-values.js';
+import { shownPath } from '../../replay/report/names.js';
 import type { ReplayReport } from '../../replay/report/report.js';
-import { writeReport } from '../../replay/report/report-files.js';
+import { targetProblem, writeReport } from '../../replay/report/report-files.js';
 import { type NamedPolicy, runReplay } from '../../replay/run-replay.js';
 import { defaultOf } from '../../server/settings/settings-table.js';
+import { isSameFile } from '../../written-files.js';
 import { EXIT, type Io, SIGNAL_CODES } from '../io.js';
 import type { CommandErrors } from './command-errors.js';
 import { openReplayLog } from './replay-log.js';
@@ -57,13 +59,26 @@ export async function replayPolicies(
   io: Io,
   raw: Pick<Io, 'err'>,
 ): Promise<number> {
+  const { envoy = [], 'log-format': logFormat, by, anonymise = false } = values;
+  const policies = before === undefined ? [after] : [after, before];
+  const inputs = [
+    ...paths,
+    ...envoy,
+    logFormat ?? '',
+    ...policies.flatMap((each) => [each.name, ...each.files]),
+  ];
+  const unwritable = files.flatMap(({ path }) => targetProblem(path, inputs) ?? []);
+  if (unwritable.length > 0) return errors.failed(unwritable);
+  if (before !== undefined && isSameFile(before.name, after.name))
+    io.err(
+      `weir ${command}: warning: both policies are ${shownPath(after.name)}, so the change has no effect\n`,
+    );
   const interrupt = new AbortController();
   let signalled: keyof typeof SIGNAL_CODES | undefined;
   io.onSignal((signal) => {
     signalled = signal;
     interrupt.abort();
   });
-  const { envoy = [], 'log-format': logFormat, by, anonymise = false } = values;
   const opened = await openReplayLog({ ...numbers, paths, envoy, logFormat }, (line) => io.err(`${line}\n`));
   if (!('log' in opened)) return errors.failed(opened);
   const progress = new ReplayProgress(command, { err: raw.err, isTerminal: io.errorTerminal === true });
@@ -87,18 +102,11 @@ export async function replayPolicies(
     const code = errors.failed([report]);
     return signalled === undefined ? code : SIGNAL_CODES[signalled];
   }
-  const policies = before === undefined ? [after] : [after, before];
   const domains = policies.flatMap(({ policySet }) => [...policySet.domains.values()]);
   const hide = valueHider(new Set(domains.flatMap(({ secretKeys }) => [...secretKeys])), anonymise);
   const shown = hideValues(report, hide, anonymise);
   for (const warning of shown.warnings) io.err(`weir ${command}: warning: ${printableLine(warning)}\n`);
   print(shown);
-  const inputs = [
-    ...paths,
-    ...envoy,
-    logFormat ?? '',
-    ...policies.flatMap((each) => [each.name, ...each.files]),
-  ];
   const problems = files.flatMap(({ path, contentOf }) => writeReport(path, contentOf(shown), inputs) ?? []);
   const { verdict, lines } = checkGates(numbers.gates, shown, hide);
   for (const line of lines) io.err(`weir ${command}: ${line}\n`);

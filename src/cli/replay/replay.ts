@@ -2,6 +2,7 @@ import { initMapping } from '../../replay/log/init-mapping.js';
 import { LogError } from '../../replay/log/logged-request.js';
 import { htmlReport } from '../../replay/report/html/html-report.js';
 import { jsonReport } from '../../replay/report/report-files.js';
+import { isSameFile } from '../../written-files.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';
 import { readLoadOptions } from '../load-options.js';
@@ -24,7 +25,7 @@ export async function runReplayCommand(
   const { values, positionals: paths } = parsed;
   if (paths.length === 0) return errors.usage('name at least one access log, or - for standard input');
   if (values.init === true) return writeMapping(paths, io, errors);
-  if (values.json !== undefined && values.json === values.html)
+  if (values.json !== undefined && values.html !== undefined && isSameFile(values.json, values.html))
     return errors.usage('--json and --html name the same file; choose two names');
   if (values.policy === undefined) return errors.usage('name the new policy with --policy');
   const numbers = readReplayNumbers(values);

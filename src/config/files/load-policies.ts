@@ -4,6 +4,7 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { messageOf } from '../../regular-file.js';
 import { comparablePath } from '../../working-directory.js';
 import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
@@ -21,7 +22,7 @@ import {
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf } from './fingerprint.js';
-import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
+import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
 

@@ -1,6 +1,6 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { readRegularFile } from '../../regular-file.js';
+import { messageOf, readRegularFile } from '../../regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -327,17 +327,4 @@ export function readConfigFile(file: string): Buffer {
   } catch (error) {
     throw new Error(messageOf(error, file));
   }
-}
-
-/** Returns a sentence for an error of the file system. */
-export function messageOf(error: unknown, file?: string): string {
-  const { code, path, message } = error as NodeJS.ErrnoException;
-  const name = file ?? path;
-  if (code === 'ENOENT')
-    return `"${name}" does not exist${workingDirectoryHint(String(name))}; check the path`;
-  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  if (code === 'EISDIR' || code === 'ENOTREG')
-    return `"${name}" is not a regular file; specify a regular file`;
-  if (code === 'EFBIG') return `"${name}" ${message}; split it into several files`;
-  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

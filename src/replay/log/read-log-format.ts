@@ -3,7 +3,7 @@ import { FieldReader } from '../../config/yaml/field-reader.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import type { YamlMap } from '../../config/yaml/yaml-document.js';
 import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
-import { readRegularFile } from '../../regular-file.js';
+import { messageOf, readRegularFile } from '../../regular-file.js';
 import { formatNode, logFormat } from '../envoy/read/access-log.js';
 import { withProtoNames } from '../envoy/read/proto-names.js';
 import { jsonMembers } from './json-format.js';
@@ -23,7 +23,7 @@ export function readLogFormat(text: string): LogFormat | string {
   } catch (error) {
     return (
       `--log-format "${text.slice(0, 60)}" is neither a format string, such as "%START_TIME% %REQ(:PATH)%", nor a ` +
-      `file: ${(error as Error).message}`
+      `file: ${messageOf(error, text.slice(0, 60))}`
     );
   }
   return readFormatFile(text, bytes);

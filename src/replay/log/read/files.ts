@@ -39,7 +39,7 @@ export class LogFiles {
     const sources: LogSource[] = [];
     try {
       // All paths are checked before the first file is read.
-      for (const path of paths) sources.push(await LogSource.open(path));
+      for (const path of paths) sources.push(await openOnce(path, sources));
       const files: OpenFile[] = [];
       for (const source of sources) files.push(await openFile(source, options));
       const opened = new LogFiles(files, options);
@@ -76,6 +76,19 @@ export class LogFiles {
       ...(statedShare !== undefined && { statedShare }),
     }).read();
   }
+}
+
+/** Opens a file that is not one of `opened`. A file that is read twice would have all requests twice. */
+async function openOnce(path: string, opened: readonly LogSource[]): Promise<LogSource> {
+  const source = await LogSource.open(path);
+  const same = opened.find(({ identity }) => identity === source.identity);
+  if (same === undefined) return source;
+  source.close();
+  throw new LogError(
+    same.path === path
+      ? `${source.name} is named twice; name each log once`
+      : `${same.name} and ${source.name} are the same file; name only one of them`,
+  );
 }
 
 async function openFile(source: LogSource, { formats, onlyFormats = false }: LogOptions): Promise<OpenFile> {

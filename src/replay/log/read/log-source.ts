@@ -1,10 +1,11 @@
-import { createReadStream, fstatSync, type ReadStream } from 'node:fs';
+import { createReadStream, fstatSync, type ReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { isatty } from 'node:tty';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { quantity } from '../../../quantity.js';
+import { messageOf } from '../../../regular-file.js';
 import { LogError } from '../logged-request.js';
 
 /** Name of standard input on the command line. */
@@ -28,13 +29,16 @@ export class LogSource {
   readonly name: string;
   /** Size in bytes; undefined for a pipe. */
   readonly size: number | undefined;
+  /** Equal for all names of the same file. */
+  readonly identity: string;
   readonly #file: ReadStream | Socket;
   #chunks: AsyncIterator<Buffer> | undefined;
   #archive: (typeof COMPRESSIONS)[number] | undefined;
 
-  private constructor(path: string, size: number | undefined) {
+  private constructor(path: string, stats: Stats) {
     this.path = path;
-    this.size = size;
+    this.size = stats.isFile() ? stats.size : undefined;
+    this.identity = `${stats.dev}:${stats.ino}`;
     if (path === STANDARD_INPUT) {
       this.name = 'standard input';
       this.#file = openInput();
@@ -48,13 +52,12 @@ export class LogSource {
   static async open(path: string): Promise<LogSource> {
     if (path === STANDARD_INPUT) {
       if (isatty(0)) throw new LogError('standard input is a terminal; pipe a log to it, or name a file');
-      const stats = fstatSync(0);
-      return new LogSource(path, stats.isFile() ? stats.size : undefined);
+      return new LogSource(path, fstatSync(0));
     }
     try {
       const stats = await stat(path);
       if (stats.isDirectory()) throw new LogError(`${path} is a directory; pass its files: ${path}/*.log`);
-      return new LogSource(path, stats.isFile() ? stats.size : undefined);
+      return new LogSource(path, stats);
     } catch (error) {
       throw error instanceof LogError ? error : notRead(path, error);
     }
@@ -128,8 +131,5 @@ async function* prepended(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGener
 }
 
 function notRead(name: string, error: unknown): LogError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return new LogError(`${name} does not exist; check the path`);
-  if (code === 'EACCES') return new LogError(`${name} cannot be read: permission denied`);
-  return new LogError(`${name} cannot be read: ${message}`);
+  return new LogError(messageOf(error, name));
 }

@@ -232,7 +232,7 @@ describe('--log-format', () => {
   });
 
   test.each([
-    ['missing.yaml', /neither a format string, such as .*, nor a file: ENOENT/],
+    ['missing.yaml', /neither a format string, such as .*, nor a file: "missing\.yaml" does not exist/],
     [folder.write('empty.yaml', 'domain: shop\n'), /empty\.yaml has no format; write "json_format"/],
     [folder.write('wrong.yaml', 'log: [1]\n'), /wrong\.yaml:1:6: log: "log" must be a mapping, not a list/],
   ])('reports problems in %s', (path, message) => {

@@ -246,7 +246,7 @@ describe('a log that cannot be read', () => {
     const good = folder.write('good.json', joined(LINES.slice(0, 10)));
     const empty = folder.write('empty.json', '\n\n');
     mkdirSync(join(folder.path, 'logs'));
-    await expect(readAll([good, `${good}x`])).rejects.toThrow(/good\.jsonx does not exist; check the path$/);
+    await expect(readAll([good, `${good}x`])).rejects.toThrow(/good\.jsonx" does not exist; check the path$/);
     await expect(readAll([join(folder.path, 'logs')])).rejects.toThrow(/logs is a directory; pass its files/);
     await expect(readAll([empty])).rejects.toThrow(/empty\.json: the log has no lines$/);
     expect((await readAll([empty, good])).totals.requests).toBe(10);

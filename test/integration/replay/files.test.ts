@@ -1,0 +1,109 @@
+/* Tests the messages of `weir replay` and `weir suggest` about files. */
+import { linkSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { CommandHost } from '../../support/weir/commands.js';
+
+const folder = new TempDir();
+const host = new CommandHost();
+afterAll(async () => {
+  await host.stop();
+  folder.remove();
+});
+
+folder.write(
+  'new.yaml',
+  'domain: shop\ndescriptors: [{ key: tenant, rate_limit: { unit: minute, requests_per_unit: 1 } }]\n',
+);
+const LINE = '{"time":"2026-11-26T08:00:00Z","domain":"shop","descriptors":[{"tenant":"acme"}]}\n';
+folder.write('a.log', LINE);
+folder.write('b.log', LINE);
+folder.write(
+  'mapping.yaml',
+  'domain: shop\nlog: { time: time }\nrate_limits: [{ actions: [{ generic_key: { descriptor_value: all } }] }]\n',
+);
+symlinkSync('a.log', join(folder.path, 'link.log'));
+symlinkSync('mapping.yaml', join(folder.path, 'link.yaml'));
+linkSync(join(folder.path, 'a.log'), join(folder.path, 'hard.log'));
+mkdirSync(join(folder.path, 'logs'));
+
+const replay = (...args: readonly string[]) =>
+  host.run({ args: ['replay', '--policy', 'new.yaml', ...args], folder: folder.path });
+const path = (name: string) => join(folder.path, name);
+const relative = (name: string) =>
+  `: the path is relative to the working directory "${folder.path}", so weir tried "${path(name)}"`;
+
+describe('a file that cannot be read', () => {
+  test.each([
+    [['no.log'], `"no.log" does not exist${relative('no.log')}; check the path`],
+    [['a.log/x'], '"a.log/x" cannot be read (ENOTDIR); check the path'],
+    [['logs'], 'logs is a directory; pass its files: logs/*.log'],
+    [['--envoy', 'no.yaml', 'a.log'], `"no.yaml" does not exist${relative('no.yaml')}; check the path`],
+    [['--envoy', 'logs', 'a.log'], '"logs" is not a regular file; specify a regular file'],
+    [
+      ['--log-format', 'no.txt', 'a.log'],
+      '--log-format "no.txt" is neither a format string, such as "%START_TIME% %REQ(:PATH)%", nor a file: "no.txt" ' +
+        `does not exist${relative('no.txt')}; check the path`,
+    ],
+  ])('%j', async (args, message) => {
+    expect(await replay(...args)).toMatchObject({ code: 1, stderr: `weir replay: ${message}\n` });
+    const suggested = await host.run({
+      args: ['suggest', '--by', 'tenant', ...args],
+      folder: folder.path,
+    });
+    expect(suggested).toMatchObject({ code: 1, stderr: `weir suggest: ${message}\n` });
+  });
+});
+
+describe('a file that is named twice', () => {
+  test.each([
+    [['a.log', 'b.log', 'a.log'], 'a.log is named twice; name each log once'],
+    [['a.log', 'logs/../a.log'], 'a.log and logs/../a.log are the same file; name only one of them'],
+    [['a.log', 'link.log'], 'a.log and link.log are the same file; name only one of them'],
+    [['hard.log', 'a.log'], 'hard.log and a.log are the same file; name only one of them'],
+    [
+      ['--envoy', 'mapping.yaml', '--envoy', 'mapping.yaml', 'a.log'],
+      '--envoy names "mapping.yaml" twice; name each file once',
+    ],
+    [
+      ['--envoy', 'mapping.yaml', '--envoy', 'link.yaml', 'a.log'],
+      '--envoy names "mapping.yaml" and "link.yaml", which are the same file; name only one of them',
+    ],
+  ])('%j', async (args, message) => {
+    expect(await replay(...args)).toMatchObject({ code: 1, stderr: `weir replay: ${message}\n` });
+  });
+
+  test('for two reports', async () => {
+    const { code, stderr } = await replay('--json', 'out', '--html', 'logs/../out', 'a.log');
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'weir replay: --json and --html name the same file; choose two names; see weir replay --help\n',
+    });
+  });
+
+  test('as both policies is a warning', async () => {
+    const { code, stderr } = await replay('--against', 'logs/../new.yaml', 'a.log');
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'weir replay: warning: both policies are new.yaml, so the change has no effect\n',
+    });
+  });
+});
+
+describe('a report that cannot be written ends the command before the replay', () => {
+  test.each([
+    [
+      'no/x.json',
+      'the folder "no" of the report "no/x.json" does not exist; create the folder, or choose another path',
+    ],
+    ['a.log/x', '"a.log" is not a folder; choose another path for the report "a.log/x"'],
+    ['logs', '"logs" is not a regular file; choose another path for the report'],
+    ['link.log', '"link.log" is an input file and is never overwritten; choose another path for the report'],
+  ])('%s', async (target, message) => {
+    for (const option of ['--json', '--html'])
+      expect(await replay(option, target, 'a.log')).toMatchObject({
+        ...{ code: 1, stdout: '', stderr: `weir replay: ${message}\n` },
+      });
+  });
+});
