@@ -121,13 +121,13 @@ export class Replay {
     let count = 0;
     while (count < unsettled.length && (unsettled[count] as Decided).times.endMicros <= startMicros) count++;
     if (count === 0) return;
-    for (let at = 0; at < count; at++) this.#count(unsettled[at] as Decided);
+    for (let at = 0; at < count; at++) this.#count(unsettled[at] as Decided, startMicros);
     unsettled.splice(0, count);
   }
 
-  #count({ loggedMicros, times: { startMicros }, before, after, by }: Decided): void {
-    after.settle();
-    before.settle();
+  #count({ loggedMicros, times: { startMicros }, before, after, by }: Decided, nowMicros: number): void {
+    after.settle(nowMicros);
+    before.settle(nowMicros);
     this.#options.onVerdict?.(after);
     this.#warmUntilMicros ??= startMicros + this.#options.warmMicros;
     if (startMicros >= this.#warmUntilMicros) {
@@ -135,8 +135,12 @@ export class Replay {
       if (loggedMicros > this.lastMicros) this.lastMicros = loggedMicros;
       this.tally.add(loggedMicros, before, after, by);
     }
-    for (const limit of after.limits) limit.open?.settle();
-    if (after.limits.every(({ open }) => open !== after.open)) after.open?.settle();
+    let isOwn = true;
+    for (const limit of after.limits) {
+      limit.open?.settle();
+      if (limit.open === after.open) isOwn = false;
+    }
+    if (isOwn) after.open?.settle();
   }
 
   /** Number of times that the clock of the log was set back. */

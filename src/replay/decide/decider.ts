@@ -8,7 +8,7 @@ import { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import { LimitCollector } from './limit-collector.js';
 import type { ReplayClock } from './replay-clock.js';
-import type { MetLimit } from './verdict.js';
+import type { RequestVerdict } from './verdict.js';
 
 /** Maximum number of buckets of a policy, and their maximum estimated bytes. */
 const MAX_BUCKETS = 4_000_000;
@@ -51,17 +51,14 @@ export class Decider {
     });
   }
 
-  /** Decides a request. The limits that it meets are added to {@link takeMetLimits}. */
-  decide(request: RateLimitRequest): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+  /** Decides a request, one at a time. The limits that it meets are added to `verdict`. */
+  decide(
+    request: RateLimitRequest,
+    verdict: RequestVerdict,
+  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    this.#collector.verdict = verdict;
     this.#collector.domain = request.domain;
     return this.#service.decide(request);
-  }
-
-  /** Returns the limits that requests met since the last call. */
-  takeMetLimits(): readonly MetLimit[] {
-    const { met } = this.#collector;
-    this.#collector.met = [];
-    return met;
   }
 
   /** Number of buckets that were dropped because there were too many. */

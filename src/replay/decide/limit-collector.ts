@@ -1,13 +1,13 @@
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from '../../service/decision-observer.js';
-import { MetLimit } from './verdict.js';
+import { MetLimit, RequestVerdict } from './verdict.js';
 
 const NO_SERIES: number[] = [];
 const nothing = (): void => {};
 
-/** Collects the limits that requests meet, and ignores what only metrics and logs of a server need. */
+/** Collects the limits that a request meets, and ignores what only metrics and logs of a server need. */
 export class LimitCollector implements DecisionObserver {
-  /** The limits of the latest requests, in the order of their descriptors. The owner replaces the list. */
-  met: MetLimit[] = [];
+  /** The verdict that gets the limits of the current request, in the order of its descriptors. */
+  verdict = new RequestVerdict();
   /** Domain of the current request. */
   domain = '';
   /** Number of limits of the current descriptor that were counted, and for which `decided` was not called yet. */
@@ -15,7 +15,8 @@ export class LimitCollector implements DecisionObserver {
 
   readonly counts: DecisionCounts = {
     decided: (_domain, _label, denied, wouldBeThrottled) => {
-      const limit = this.met[this.met.length - this.#undecided];
+      const { limits } = this.verdict;
+      const limit = limits[limits.length - this.#undecided];
       if (this.#undecided === 0 || limit === undefined) return;
       this.#undecided--;
       limit.denied = denied;
@@ -24,11 +25,7 @@ export class LimitCollector implements DecisionObserver {
     reference: {
       counted: (_stat, _fromCaller, take, outcome) => {
         if (outcome === undefined) return;
-        const { key, label, rate, hits, refund, ruleEnforcement } = take;
-        const isEnforced = ruleEnforcement !== 'observe' && ruleEnforcement !== 'candidate';
-        this.met.push(
-          new MetLimit({ key, domain: this.domain, label, rate, hits, refund, outcome, isEnforced }),
-        );
+        this.verdict.limits.push(new MetLimit(this.domain, take, outcome));
         this.#undecided++;
       },
       globalShadow: nothing,

@@ -13,7 +13,7 @@ import type { RequestCalls } from '../envoy/route-table.js';
 import { Decider } from './decider.js';
 import { ReplayClock } from './replay-clock.js';
 import { TrackedBuckets } from './tracked-buckets.js';
-import { RequestVerdict } from './verdict.js';
+import { type MetLimit, RequestVerdict } from './verdict.js';
 
 /** When a logged request was decided, and when it ended, in microseconds since 1970. */
 export interface RequestTimes {
@@ -66,35 +66,41 @@ export class PolicyReplay {
     for (const { domain, start, end } of calls) {
       let answer: RateLimitResponse | undefined;
       if (start.length > 0) {
-        answer = yield* this.#answerTo({ domain, descriptors: start, hitsAddend: 0 });
+        const request = { domain, descriptors: start, hitsAddend: 0 };
+        const met = verdict.limits.length;
+        const answered = this.#decider.decide(request, verdict);
+        answer = this.#answerOf(answered instanceof Promise ? yield answered : answered);
         verdict.denied = answer?.overallCode === CODE.OVER_LIMIT;
-        this.#track(verdict, times);
+        this.#track(verdict, met, times);
       }
-      if (!verdict.denied || wasDenied) this.#endLater(domain, end, times.doneMicros, answer);
+      if (end.length > 0 && (!verdict.denied || wasDenied))
+        this.#endLater(domain, end, times.doneMicros, answer);
       // Envoy makes no call for the filters after one that denied the request.
       if (verdict.denied) break;
     }
     return verdict;
   }
 
-  *#answerTo(request: RateLimitRequest): Deciding<RateLimitResponse | undefined> {
-    const answered = this.#decider.decide(request);
-    const answer = answered instanceof Promise ? yield answered : answered;
+  /** Returns the answer, or counts the refusal. */
+  #answerOf(answer: CallAnswer): RateLimitResponse | undefined {
     if (!(answer instanceof Refusal)) return answer;
     this.refused.set(answer.message, (this.refused.get(answer.message) ?? 0) + 1);
     return undefined;
   }
 
-  #track(verdict: RequestVerdict, { startMicros, endMicros }: RequestTimes): void {
-    const met = this.#decider.takeMetLimits();
-    const buckets = met.map((limit) => this.buckets.of(limit));
-    for (const [at, limit] of met.entries()) {
-      limit.bucket = buckets[at];
+  /** Tracks the limits of a verdict from the index `first` on. */
+  #track(verdict: RequestVerdict, first: number, { startMicros, endMicros }: RequestTimes): void {
+    const { limits, denied } = verdict;
+    for (let at = first; at < limits.length; at++) {
+      const limit = limits[at] as MetLimit;
       limit.request = verdict;
-      verdict.limits.push(limit);
+      limit.bucket = this.buckets.of(limit);
+      limit.rule = limit.bucket?.rule ?? this.buckets.ruleOf(limit);
     }
-    for (const [at, limit] of met.entries())
-      buckets[at]?.record(limit, !verdict.denied, startMicros, endMicros);
+    for (let at = first; at < limits.length; at++) {
+      const limit = limits[at] as MetLimit;
+      limit.bucket?.record(limit, !denied, startMicros, endMicros);
+    }
   }
 
   #endLater(
@@ -115,8 +121,8 @@ export class PolicyReplay {
     if (first === undefined) return;
     this.#ends.remove(first);
     this.#clock.advance(first.dueAt);
-    yield* this.#answerTo(first.request);
-    this.#decider.takeMetLimits();
+    const answered = this.#decider.decide(first.request, new RequestVerdict());
+    this.#answerOf(answered instanceof Promise ? yield answered : answered);
   }
 }
 

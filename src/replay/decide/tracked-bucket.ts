@@ -1,7 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
-import { DenialRun } from '../tally/denial-run.js';
 import { OpenVerdicts } from './open-verdicts.js';
-import type { LimitBucket, MetLimit } from './verdict.js';
+import type { LimitBucket, LimitingRule, MetLimit } from './verdict.js';
 
 /** A take whose time may be the same as that of later ones. */
 interface RecentTake {
@@ -16,6 +15,7 @@ interface RecentTake {
 /** Maximum number of takes of one bucket that are compared with each other because their order is unknown. */
 const MAX_COMPARED = 256;
 
+const NO_TAKES: readonly RecentTake[] = [];
 const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
 
 /**
@@ -28,13 +28,12 @@ const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
  * stays below those hits, until the bucket is full again.
  */
 export class TrackedBucket implements LimitBucket {
-  readonly domain: string;
-  readonly label: string;
+  readonly rule: LimitingRule;
   readonly rate: Rate;
   /** The highest number of tokens or hits that requests wanted at once, without a limit. */
   peakUse = 0;
   wasDenied = false;
-  readonly denialRun = new DenialRun();
+  deniedSinceMicros: number | undefined;
   #use = 0;
   #usedAtMicros = 0;
   #more = 0;
@@ -44,7 +43,7 @@ export class TrackedBucket implements LimitBucket {
   /** Hits counted in a window that may belong to the next one. */
   #nearEnd = 0;
   /** Takes that may have happened after the next one. */
-  #recent: RecentTake[] = [];
+  #recent: RecentTake[] | undefined;
   /** The verdicts that are open since the real bucket was known last. */
   #open: OpenVerdicts | undefined;
   /** Hits of all takes since the real bucket was certainly full. */
@@ -53,20 +52,16 @@ export class TrackedBucket implements LimitBucket {
   /** Whether takes had different hits. The number of denials then depends on their order. */
   #hasMixedHits = false;
 
-  constructor({ domain, label, rate }: MetLimit) {
-    this.domain = domain;
-    this.label = label;
+  constructor(rule: LimitingRule, rate: Rate) {
+    this.rule = rule;
     this.rate = rate;
   }
 
-  /**
-   * Records a take between `startMicros` and `endMicros`, and determines whether its verdict is open. `isAllowed`:
-   * whether the request was allowed.
-   */
   record(limit: MetLimit, isAllowed: boolean, startMicros: number, endMicros: number): void {
-    const { rate, refund, hits, outcome } = limit;
+    const { outcome } = limit;
+    const { rate, refund, hits } = limit.take;
     if (refund) return;
-    this.#forgetBefore(startMicros);
+    this.forgetBefore(startMicros);
     this.#hits ??= hits;
     if (hits !== this.#hits && !this.#hasMixedHits) {
       this.#hasMixedHits = true;
@@ -96,7 +91,8 @@ export class TrackedBucket implements LimitBucket {
     this.#open = undefined;
   }
 
-  disturb({ hits, outcome, request }: MetLimit): void {
+  disturb({ take, outcome, request }: MetLimit): void {
+    const { hits } = take;
     this.openVerdicts().widen(Number.POSITIVE_INFINITY);
     if (request?.denied === true || outcome.limited) this.#fewer += hits;
     else this.#more += hits;
@@ -109,8 +105,8 @@ export class TrackedBucket implements LimitBucket {
     startMicros: number,
     endMicros: number,
   ): void {
-    const { hits, outcome, rate } = limit;
-    const { limited, remaining, waitMicros } = outcome;
+    const { hits, rate } = limit.take;
+    const { limited, remaining, waitMicros } = limit.outcome;
     this.#use = Math.max(0, this.#use - (startMicros - this.#usedAtMicros) / tokenMicros) + hits;
     this.#usedAtMicros = startMicros;
     const capacity = rate.reportedLimit;
@@ -136,7 +132,8 @@ export class TrackedBucket implements LimitBucket {
   }
 
   #recordWindow(limit: MetLimit, isTaken: boolean, startMicros: number, endMicros: number): void {
-    const { hits, outcome, rate } = limit;
+    const { outcome } = limit;
+    const { hits, rate } = limit.take;
     if (startMicros >= this.#settledAtMicros) {
       this.#use = 0;
       this.#more = 0;
@@ -159,38 +156,41 @@ export class TrackedBucket implements LimitBucket {
    * refilled, and the least that it held in any case.
    */
   #judge(limit: MetLimit, isTaken: boolean, endMicros: number, before: number, refill = NO_REFILL): void {
-    const { hits, outcome, rate } = limit;
+    const { outcome } = limit;
+    const { hits, rate } = limit.take;
     let least = before - this.#fewer - refill.less;
     let most = before + this.#more + refill.more;
     const byTime = outcome.limited ? most >= hits : Math.max(least, refill.least) < hits;
-    for (const recent of this.#recent) {
-      if (recent.isTaken) most += recent.limit.hits;
-      else least -= recent.limit.hits;
+    const others = this.#recent ?? NO_TAKES;
+    for (const recent of others) {
+      if (recent.isTaken) most += recent.limit.take.hits;
+      else least -= recent.limit.take.hits;
     }
     least = Math.max(least, refill.least);
     const isOpen = outcome.limited ? most >= hits : least < hits;
-    if (this.#more === 0 && this.#fewer === 0 && this.#recent.length === 0) this.closeVerdicts();
+    if (this.#more === 0 && this.#fewer === 0 && others.length === 0) this.closeVerdicts();
     if (isOpen) limit.markOpen();
     if (byTime) this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / hits));
     const after = isTaken ? before - hits : before;
     // Takes of the same size leave the same in each order.
     let largest = byTime ? hits : 0;
-    for (const recent of this.#recent) {
+    for (const recent of others) {
       recent.least -= hits;
-      if (!recent.limit.outcome.limited && recent.least < recent.limit.hits) recent.limit.markOpen();
+      if (!recent.limit.outcome.limited && recent.least < recent.limit.take.hits) recent.limit.markOpen();
       else if (!isOpen) continue;
-      if (recent.limit.hits !== hits) largest = Math.max(largest, hits, recent.limit.hits);
+      if (recent.limit.take.hits !== hits) largest = Math.max(largest, hits, recent.limit.take.hits);
     }
+    this.#recent ??= [];
     this.#recent.push({ limit, endMicros, isTaken, least });
     if (largest === 0 || rate.countsDenied(true)) return;
     this.#more = Math.max(this.#more, largest - after);
     this.#fewer = Math.max(this.#fewer, after);
   }
 
-  #forgetBefore(startMicros: number): void {
+  forgetBefore(startMicros: number): void {
     const recent = this.#recent;
-    if (recent.length === 0) return;
-    if ((recent.at(-1) as RecentTake).endMicros <= startMicros) recent.length = 0;
+    if (recent === undefined) return;
+    if ((recent.at(-1) as RecentTake).endMicros <= startMicros) this.#recent = undefined;
     else this.#recent = recent.slice(-MAX_COMPARED).filter(({ endMicros }) => endMicros > startMicros);
   }
 }

@@ -1,5 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { TakeOutcome } from '../../limiter/take-outcome.js';
+import type { PlannedTake } from '../../service/plan.js';
 import type { DenialRun } from '../tally/denial-run.js';
 import { OpenVerdicts } from './open-verdicts.js';
 
@@ -22,40 +23,46 @@ export class Verdict {
     return this.denied || this.open !== undefined;
   }
 
-  /** Determines whether the verdict is open, once later requests cannot change that. */
-  settle(): void {}
+  /** Determines whether the verdict is open, once requests from `_nowMicros` on cannot change that. */
+  settle(_nowMicros: number): void {}
 }
 
-/** The fields of a take in {@link MetLimit}. */
-export type MetTake = Pick<
-  MetLimit,
-  'key' | 'domain' | 'label' | 'rate' | 'hits' | 'refund' | 'outcome' | 'isEnforced'
->;
+/** A rule, or all overrides of a domain. */
+export interface LimitingRule {
+  readonly domain: string;
+  /** `Rule.path`, or `override`. */
+  readonly label: string;
+  /** Rate of the first limit that was met. */
+  readonly rate: Rate;
+}
 
 /** The bucket of a limit. */
-export interface LimitBucket {
-  readonly denialRun: DenialRun;
+export interface LimitBucket extends DenialRun {
+  readonly rule: LimitingRule;
+  /**
+   * Records a take between `startMicros` and `endMicros`, and determines whether its verdict is open. `isAllowed`:
+   * whether the request was allowed.
+   */
+  record(limit: MetLimit, isAllowed: boolean, startMicros: number, endMicros: number): void;
   /** Returns where to add a verdict that is open. */
   openVerdicts(): OpenVerdicts;
   /** Records that a take may have been made or not, because another limit of its request is open. */
   disturb(limit: MetLimit): void;
+  /** Forgets the takes that certainly happened before a time. */
+  forgetBefore(startMicros: number): void;
 }
 
 /** A limit that a request met, and whether the limit denied it. */
 export class MetLimit extends Verdict {
-  /** Name of the bucket. */
-  readonly key: string;
   readonly domain: string;
-  /** `Rule.path`, or `override`. */
-  readonly label: string;
-  readonly rate: Rate;
-  readonly hits: number;
-  readonly refund: boolean;
+  readonly take: PlannedTake;
   readonly outcome: TakeOutcome;
   /** Whether the limit may deny: not in phase `monitoring`, for example. */
   readonly isEnforced: boolean;
   /** Whether the hits exceeded the limit, but did not deny the request. */
   wouldBeThrottled = false;
+  /** Undefined until the limit is tracked. */
+  rule: LimitingRule | undefined;
   /** Undefined if there are too many buckets to track. */
   bucket: LimitBucket | undefined;
   /** The capacity that would have allowed the hits if all earlier ones had been allowed; 0 if it is unknown. */
@@ -63,16 +70,13 @@ export class MetLimit extends Verdict {
   /** The verdict of the whole request. */
   request: RequestVerdict | undefined;
 
-  constructor(take: MetTake) {
+  constructor(domain: string, take: PlannedTake, outcome: TakeOutcome) {
     super();
-    this.key = take.key;
-    this.domain = take.domain;
-    this.label = take.label;
-    this.rate = take.rate;
-    this.hits = take.hits;
-    this.refund = take.refund;
-    this.outcome = take.outcome;
-    this.isEnforced = take.isEnforced;
+    this.domain = domain;
+    this.take = take;
+    this.outcome = outcome;
+    const { ruleEnforcement } = take;
+    this.isEnforced = ruleEnforcement !== 'observe' && ruleEnforcement !== 'candidate';
   }
 
   /** Marks this verdict as open. Then it is also unknown what the request took from its other buckets. */
@@ -88,11 +92,21 @@ export class MetLimit extends Verdict {
 export class RequestVerdict extends Verdict {
   readonly limits: MetLimit[] = [];
 
-  override settle(): void {
-    const deciding = this.limits.filter((limit) => limit.isEnforced && (limit.denied || !this.denied));
-    const open = deciding.filter((limit) => limit.open !== undefined);
-    const isOpen = this.denied ? open.length > 0 && open.length === deciding.length : open.length > 0;
-    if (isOpen) this.open = open.length === 1 ? open[0]?.open : singleOpen(this.denied);
+  override settle(nowMicros: number): void {
+    let deciding = 0;
+    let count = 0;
+    let open: OpenVerdicts | undefined;
+    for (const limit of this.limits) {
+      // Otherwise, each bucket would keep the verdict of its last request in memory.
+      limit.bucket?.forgetBefore(nowMicros);
+      if (!limit.isEnforced || (this.denied && !limit.denied)) continue;
+      deciding++;
+      if (limit.open === undefined) continue;
+      count++;
+      open = limit.open;
+    }
+    if (count === 0 || (this.denied && count < deciding)) return;
+    this.open = count === 1 ? open : singleOpen(this.denied);
   }
 }
 

@@ -35,6 +35,7 @@ export interface EnvoyConfig extends EnvoyCalls {
   readonly problems: readonly ProblemList[];
 }
 
+const NO_CALLS: readonly RequestCalls[] = [];
 const GATEWAY_KINDS = ['BackendTrafficPolicy', 'HTTPRoute', 'GRPCRoute', 'Gateway', 'EnvoyProxy'];
 
 const REMEDY =
@@ -81,8 +82,12 @@ export function readEnvoy(files: readonly EnvoyFile[], columns: Columns): EnvoyC
     );
   if ((gateway.get('BackendTrafficPolicy') ?? []).length > 0 || (gateway.get('EnvoyProxy') ?? []).length > 0)
     managers.push(readGateway(gateway, log));
+  const [manager] = managers;
   return {
-    callsOf: (values) => managers.flatMap(({ find }) => find(values) ?? []),
+    callsOf:
+      manager !== undefined && managers.length === 1
+        ? (values) => manager.find(values) ?? NO_CALLS
+        : (values) => managers.flatMap(({ find }) => find(values) ?? NO_CALLS),
     needs: log.needs,
     formats: managers.flatMap(({ formats }) => formats),
     problems: problemLists,

@@ -1,18 +1,8 @@
 import type { OpenCounter, OpenShare } from '../decide/open-verdicts.js';
 import type { Verdict } from '../decide/verdict.js';
 import type { Affected, Interval } from '../report/report.js';
-import type { DenialRun } from './denial-run.js';
+import { continueRun, type DenialRun } from './denial-run.js';
 import { timeText } from './time-text.js';
-
-/** The decisions on a request. */
-export interface CountedRequest {
-  readonly startMicros: number;
-  readonly before: Verdict;
-  /** The verdict to count: of one limit, or of the whole request. */
-  readonly after: Verdict;
-  /** The verdict of the whole request. */
-  readonly request: Verdict;
-}
 
 /** Counts the decisions on some requests before and after a change. */
 export class AffectedCount implements OpenCounter {
@@ -29,8 +19,11 @@ export class AffectedCount implements OpenCounter {
   /** The longest time for which all requests of one caller were denied, in microseconds. */
   longestDeniedMicros = 0;
 
-  /** Counts a request. `run` belongs to its caller, if the caller is known. */
-  add({ startMicros, before, after, request }: CountedRequest, run?: DenialRun): void {
+  /**
+   * Counts a request. `after` is the verdict to count, of one limit or of the whole `request`. `run` belongs to its
+   * caller, if the caller is known.
+   */
+  add(startMicros: number, before: Verdict, after: Verdict, request: Verdict, run?: DenialRun): void {
     this.requests++;
     if (before.denied) this.#deniedBefore++;
     const isNewlyDenied = after.mayBeDenied && !before.isDenied;
@@ -45,8 +38,10 @@ export class AffectedCount implements OpenCounter {
       );
     }
     if (isNewlyDenied) this.#firstDeniedMicros ??= startMicros;
-    const deniedMicros = run?.add(after.denied, startMicros) ?? 0;
-    if (deniedMicros > this.longestDeniedMicros) this.longestDeniedMicros = deniedMicros;
+    if (run !== undefined) {
+      const deniedMicros = continueRun(run, after.denied, startMicros);
+      if (deniedMicros > this.longestDeniedMicros) this.longestDeniedMicros = deniedMicros;
+    }
     this.#countSecond(Math.floor(startMicros / 1e6));
   }
 

@@ -1,7 +1,6 @@
-import type { Rate } from '../../limiter/rate.js';
 import { describeRate } from '../../policy/describe.js';
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
-import type { MetLimit, Verdict } from '../decide/verdict.js';
+import type { LimitingRule, MetLimit, Verdict } from '../decide/verdict.js';
 import type { RuleReport, UseStep } from '../report/report.js';
 import { AffectedCount } from './affected-count.js';
 import { QuantileSketch } from './quantile-sketch.js';
@@ -11,9 +10,7 @@ const USE_STEPS = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10];
 
 /** Counts the requests that met one rule. */
 export class RuleTally {
-  readonly domain: string;
-  readonly label: string;
-  readonly #rate: Rate;
+  readonly #rule: LimitingRule;
   readonly #affected = new AffectedCount();
   readonly #wanted = new QuantileSketch();
   #wouldBeThrottled = 0;
@@ -23,10 +20,8 @@ export class RuleTally {
   /** Callers by {@link USE_STEPS}, and those above. */
   readonly #use: number[] = [...USE_STEPS, Number.POSITIVE_INFINITY].map(() => 0);
 
-  constructor({ domain, label, rate }: MetLimit) {
-    this.domain = domain;
-    this.label = label;
-    this.#rate = rate;
+  constructor(rule: LimitingRule) {
+    this.#rule = rule;
   }
 
   /** The highest number of requests that may be newly denied. */
@@ -40,7 +35,7 @@ export class RuleTally {
 
   add(startMicros: number, before: Verdict, request: Verdict, limit: MetLimit): void {
     if (limit.wouldBeThrottled) this.#wouldBeThrottled++;
-    this.#affected.add({ startMicros, before, after: limit, request }, limit.bucket?.denialRun);
+    this.#affected.add(startMicros, before, limit, request, limit.bucket);
     if (limit.wantedCapacity > 0) this.#wanted.add(limit.wantedCapacity);
   }
 
@@ -64,9 +59,9 @@ export class RuleTally {
     });
     return {
       ...this.#affected.report(),
-      domain: this.domain,
-      rule: this.label,
-      limit: describeRate(this.#rate),
+      domain: this.#rule.domain,
+      rule: this.#rule.label,
+      limit: describeRate(this.#rule.rate),
       wouldBeThrottled: this.#wouldBeThrottled,
       callers: this.#callers,
       deniedCallers: this.#deniedCallers,

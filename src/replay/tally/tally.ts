@@ -1,27 +1,24 @@
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
-import { type MetLimit, RequestVerdict, type Verdict } from '../decide/verdict.js';
+import { type LimitingRule, RequestVerdict, type Verdict } from '../decide/verdict.js';
 import type { GroupReport, GroupsReport, RuleReport, Timeline, TotalReport } from '../report/report.js';
-import { AffectedCount, type CountedRequest } from './affected-count.js';
-import { DenialRun } from './denial-run.js';
+import { AffectedCount } from './affected-count.js';
+import type { DenialRun } from './denial-run.js';
 import { RuleTally } from './rule-tally.js';
 import { type StepSet, TimelineCount } from './timeline-count.js';
 
 /** Maximum number of groups that are counted. Requests of others are counted without a group. */
 export const MAX_GROUPS = 1_000_000;
 
-/** Separates the domain and the path of a rule in a key. */
-const SEPARATOR = '\0';
-
-class Group {
+class Group implements DenialRun {
   readonly count = new AffectedCount();
-  readonly run = new DenialRun();
+  deniedSinceMicros: number | undefined;
   deniedSteps: StepSet | undefined;
 }
 
 /** Counts the decisions of a replay: in total, by rule, by group of callers, and over time. */
 export class Tally {
   readonly #total = new AffectedCount();
-  readonly #rules = new Map<string, RuleTally>();
+  readonly #rules = new Map<LimitingRule, RuleTally>();
   readonly #groups = new Map<string, Group>();
   readonly #timeline = new TimelineCount();
   /** Number of requests that no limit applies to. */
@@ -43,25 +40,25 @@ export class Tally {
       this.unlimited++;
       return;
     }
-    const request: CountedRequest = { startMicros, before, after, request: after };
-    this.#total.add(request);
+    this.#total.add(startMicros, before, after, after);
     const step = this.#timeline.add(startMicros, before.denied, after.mayBeDenied);
-    for (const limit of after.limits) this.#ruleOf(limit).add(startMicros, before, after, limit);
+    for (const limit of after.limits)
+      if (limit.rule !== undefined) this.#ruleOf(limit.rule).add(startMicros, before, after, limit);
     const group = by === undefined ? undefined : this.#groupOf(by);
     if (group === undefined) return;
-    group.count.add(request, group.run);
+    group.count.add(startMicros, before, after, after, group);
     if (!after.mayBeDenied || before.isDenied) return;
     group.deniedSteps ??= this.#timeline.newSet();
     group.deniedSteps.add(step);
   }
 
-  #ruleOf(limit: MetLimit): RuleTally {
-    const key = limit.domain + SEPARATOR + limit.label;
-    const known = this.#rules.get(key);
-    if (known !== undefined) return known;
-    const rule = new RuleTally(limit);
-    this.#rules.set(key, rule);
-    return rule;
+  #ruleOf(rule: LimitingRule): RuleTally {
+    let tally = this.#rules.get(rule);
+    if (tally === undefined) {
+      tally = new RuleTally(rule);
+      this.#rules.set(rule, tally);
+    }
+    return tally;
   }
 
   #groupOf(value: string): Group | undefined {
@@ -88,8 +85,7 @@ export class Tally {
 
   /** Returns the rules, with those first that newly deny most requests. For `knowsCapacity`, see RuleTally.report. */
   rules(buckets: Iterable<TrackedBucket>, knowsCapacity: boolean): readonly RuleReport[] {
-    for (const bucket of buckets)
-      this.#rules.get(bucket.domain + SEPARATOR + bucket.label)?.addCaller(bucket);
+    for (const bucket of buckets) this.#rules.get(bucket.rule)?.addCaller(bucket);
     return [...this.#rules.values()]
       .toSorted((one, other) => other.mostNewlyDenied - one.mostNewlyDenied)
       .map((rule) => rule.report(knowsCapacity));
