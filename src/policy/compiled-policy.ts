@@ -95,6 +95,7 @@ export class CompiledPolicy implements DomainPolicy {
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
   readonly hasHolds: boolean;
+  readonly hasSoftLimits: boolean;
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
@@ -118,6 +119,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeys;
     this.hasHolds = rules.some(({ hold }) => hold !== undefined);
+    this.hasSoftLimits = rules.some(({ onOver }) => onOver !== undefined);
     this.ownSecretKeys = secretSources(steps);
     this.keys = keys;
     this.rules = rules;

@@ -7,6 +7,7 @@ import {
   HEADER_FAMILIES,
   type HeaderFamilies,
   type HoldSpec,
+  type OnOver,
   type PhaseSchedule,
   phaseAt,
   type Rule,
@@ -105,8 +106,16 @@ export function describeRule(rule: Rule, wallMicros: number): string {
     parts.push(`request headers ${describeRequestHeaders(rule.requestHeaders)}`);
   }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
+  if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts.filter((part) => part !== '').join('; ');
+}
+
+/** Formats `on_over`: `passes if over, with x-weir-over: burst and metadata {"tier":"low"}`. */
+export function describeOnOver({ requestHeaders, metadata }: OnOver): string {
+  const marks = requestHeaders.map(({ key, value }) => `${key}: ${value}`);
+  if (metadata !== undefined) marks.push(`metadata ${JSON.stringify(metadata)}`);
+  return marks.length === 0 ? 'passes if over' : `passes if over, with ${marks.join(' and ')}`;
 }
 
 /** Returns the names of header families as in `response_headers` and `request_headers`. */

@@ -91,6 +91,8 @@ export interface DomainPolicy extends DomainSettings {
   readonly secretKeys: ReadonlySet<string>;
   /** Whether any rule has `hold`. */
   readonly hasHolds: boolean;
+  /** Whether a rule has `on_over`. */
+  readonly hasSoftLimits: boolean;
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   /** The rules of the whole domain that may deny. */

@@ -1,4 +1,4 @@
-import type { PhaseSchedule, Rule } from './rule.js';
+import { canDeny, type PhaseSchedule, type Rule } from './rule.js';
 
 /** A rule that is active from `activeAtMicros` on, for `percent` of all requests. */
 interface Denier {
@@ -18,8 +18,8 @@ function isCertain({ activeAtMicros, percent }: Denier): boolean {
 }
 
 /**
- * Whether any of some rules may deny a request whose rules are unknown. Rules that cannot deny (unlimited, in shadow
- * mode, candidates, `enforce_percent: 0`) do not count.
+ * Whether any of some rules may deny a request whose rules are unknown. Rules that cannot deny do not count, see
+ * {@link canDeny}.
  */
 export class PossibleDenial {
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
@@ -72,7 +72,7 @@ function soonestActive(nodes: Iterable<PossibleNode>): number {
 function withoutDominated(rules: Iterable<Rule>): readonly Denier[] {
   const soonest = new Map<number, number>();
   for (const rule of rules) {
-    if (rule.candidate || rule.shadowMode || rule.rate === undefined || rule.enforcePercent === 0) continue;
+    if (!canDeny(rule)) continue;
     const denier = { activeAtMicros: rule.phase.activeAtMicros, percent: rule.enforcePercent };
     if (isCertain(denier)) return [denier];
     const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;

@@ -52,6 +52,20 @@ export interface DeniedResponse {
   readonly contentType: string;
 }
 
+/** A header that weir adds to the upstream request. */
+export interface AddedHeader {
+  /** In lower case. */
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The marks of requests that are over a soft limit (`on_over`). Such requests pass. */
+export interface OnOver {
+  readonly requestHeaders: readonly AddedHeader[];
+  /** A JSON object for the dynamic metadata; undefined without it. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** Values of `hold.from`: where the held hits come from if they are not a fixed `amount`. */
 export const HOLD_SOURCES = ['first_call'] as const;
 
@@ -128,6 +142,8 @@ export interface RuleSpec {
   /** Headers of the request upstream. */
   readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
+  /** The marks of a soft limit, which never denies; undefined for any other limit. */
+  readonly onOver: OnOver | undefined;
   /** `metadata` of the node, a JSON object; undefined without it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
@@ -163,6 +179,14 @@ export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
   readonly rate: Rate | undefined;
 }
 
+/**
+ * Returns whether a rule may deny requests in its active phase. Unlimited rules, candidates, soft limits, and rules in
+ * shadow mode or with `enforce_percent: 0` never do.
+ */
+export function canDeny({ rate, candidate, onOver, shadowMode, enforcePercent }: Rule): boolean {
+  return rate !== undefined && !candidate && onOver === undefined && !shadowMode && enforcePercent > 0;
+}
+
 /** Fields of a rule that other rules of its domain may share. */
 export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'hold' | 'phase' | 'replaces' | 'onStoreFailure'>;
 
@@ -183,6 +207,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     responseHeaders: spec.responseHeaders,
     requestHeaders: spec.requestHeaders,
     deniedResponse: spec.deniedResponse,
+    onOver: spec.onOver,
     metadata: spec.metadata,
     statName: names.statName,
     bucketSuffix: names.bucketSuffix,

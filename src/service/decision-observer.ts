@@ -24,9 +24,11 @@ export type CountedSeries = number[];
 export interface DecisionCounts {
   /**
    * Counts a descriptor that `rule` decided (`Rule.path`, `override`, `block` or `allow`). `wouldBeThrottled`: the hits
-   * did not fit, but the phase or shadow mode allowed the descriptor.
+   * did not fit, but the phase or shadow mode allowed the descriptor. Soft limits are counted by {@link passedOver}.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
+  passedOver(domain: string, rule: string, marked: boolean): void;
   /** Counts a descriptor that a block or an exemption decided. {@link decided} is called as well. */
   controlled(domain: string, kind: ControlKind): void;
   /**

@@ -6,6 +6,7 @@ import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
+import { isSoft } from './answer/denial.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
@@ -120,7 +121,7 @@ export class Observation {
       const take = takes[at] as PlannedTake;
       const { rule, outcome } = take;
       const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
-      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe';
+      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe' && !isSoft(take);
       this.counts.reference.counted(stat, rule === undefined, take, outcome, shadowed);
     }
   }
@@ -136,7 +137,9 @@ export class Observation {
       const take = takes[at] as PlannedTake;
       const limited = take.outcome?.limited === true;
       const denied = overLimit && limited && take.ruleEnforcement !== 'observe';
-      this.counts.decided(domain, take.label, denied, limited && !denied);
+      const overSoft = limited && isSoft(take);
+      this.counts.decided(domain, take.label, denied, limited && !denied && !overSoft);
+      if (overSoft && passes) this.counts.passedOver(domain, take.label, take.marks);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);

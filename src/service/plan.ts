@@ -26,6 +26,8 @@ export interface PlannedTake extends TakeItem {
   enforcement: Enforcement;
   /** Enforcement of the rule in this request: phase, `shadow_mode`, `quota_mode` and `enforce_percent` determine it. */
   ruleEnforcement: Enforcement;
+  /** Whether the request is marked if it is over this soft limit (`on_over`). */
+  readonly marks: boolean;
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
@@ -189,8 +191,10 @@ export function takeOfRule(
   const rule = match.rules[index] as Rule;
   const { request } = context;
   const { answers } = context.options;
-  const quota = answers.quotaMode || rule.quotaMode;
-  const ruleEnforcement = enforcementOfRule(rule, quota, context);
+  const isSoft = rule.onOver !== undefined;
+  const quota = !isSoft && (answers.quotaMode || rule.quotaMode);
+  const phaseEnforcement = enforcementOfRule(rule, quota, context);
+  const ruleEnforcement = isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
   const key = match.keys[index] as string;
@@ -215,6 +219,7 @@ export function takeOfRule(
         : undefined,
     enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
+    marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
     rule,
     name: rule.name,
     stat: match.statNames[index] as string,
@@ -254,6 +259,7 @@ function takeOfOverride(
     holds: undefined,
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
+    marks: false,
     rule: undefined,
     name: '',
     stat: '',

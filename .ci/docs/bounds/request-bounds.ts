@@ -3,7 +3,7 @@ import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../../src/codec/
 import { MAX_INFLATION } from '../../../src/grpc/grpc-server.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../../src/policy/names/bucket-key.js';
 import { defaultOf } from '../../../src/server/settings/settings-table.js';
-import { MAX_ECHOED_UNITS } from '../../../src/service/answer/dynamic-metadata.js';
+import { MAX_ECHOED_UNITS } from '../../../src/service/answer/merged-metadata.js';
 import {
   MAX_WORK_MICROS,
   MIN_WAIT_MICROS,

@@ -132,6 +132,7 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
 function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule === undefined || rule.candidate) return '';
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
+  if (rule.onOver !== undefined) return 'The limit is soft: requests over it pass.';
   const phase = phaseAt(rule.phase, wallMicros);
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
   return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';

@@ -59,3 +59,33 @@ export function effectOf(tightens: boolean, loosens: boolean): Effect {
   if (tightens) return 'tightens';
   return loosens ? 'loosens' : 'changes';
 }
+
+/** Describes a change from one shown value to another. */
+export function shift(
+  setting: string,
+  effect: Effect,
+  before: string,
+  after: string,
+  reason = '',
+): LocalChange {
+  const because = reason === '' ? '' : `; ${reason}`;
+  const text = `${setting === 'limit' ? '' : `${setting}: `}${before} becomes ${after}${because}`;
+  return { setting, effect, tightens: effect === 'tightens', before, after, text };
+}
+
+/** Reports a change without its values, which may be long or secret. */
+export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
+  if (isSame(before, after)) return undefined;
+  const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
+  return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
+}
+
+/** Tells whether two values have the same JSON, in any order of keys. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one, sortedKeys) === JSON.stringify(other, sortedKeys);
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -4,10 +4,10 @@ import { describeDecisionMetadata, describeHeaders, describeRequestHeaders } fro
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { quantity } from '../../quantity.js';
-import { effectOf, type LocalChange, type PolicyChange } from './change.js';
+import { effectOf, type LocalChange, type PolicyChange, plain, shift } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced, shareEffect } from './enforcement.js';
-import { bodyOf, contextOf, phaseChange, plain, shift, unmatchedChange } from './rule-changes.js';
+import { bodyOf, contextOf, phaseChange, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**

@@ -1,5 +1,5 @@
 import { answerOf, type StoreFailurePolicy, shareOf } from '../../limiter/failure-policy.js';
-import type { PhaseSchedule, Rule } from '../../policy/rule.js';
+import { canDeny, type PhaseSchedule, type Rule } from '../../policy/rule.js';
 import { type Effect, effectOf } from './change.js';
 import { narrowings } from './compare-limits.js';
 
@@ -8,9 +8,7 @@ import { narrowings } from './compare-limits.js';
  * Infinity if the rule never denies, whatever its limit.
  */
 export function enforcedFrom(rule: Rule, nowMicros: number): number {
-  if (rule.candidate || rule.rate === undefined || rule.shadowMode || rule.enforcePercent === 0)
-    return Infinity;
-  return Math.max(rule.phase.activeAtMicros, nowMicros);
+  return canDeny(rule) ? Math.max(rule.phase.activeAtMicros, nowMicros) : Infinity;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { UnmatchedMode } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
-import { effectOf, type LocalChange } from './change.js';
+import { effectOf, type LocalChange, shift } from './change.js';
 import { isSameLimit, shortLimit } from './compare-limits.js';
 import { couldDeny, isEnforced, isSamePhase } from './enforcement.js';
 import {
@@ -13,7 +13,6 @@ import {
   quoted,
   reversed,
   ruleChanges,
-  shift,
   unmatchedChange,
   whyOthersCanDeny,
 } from './rule-changes.js';
@@ -228,6 +227,7 @@ export function brief(rule: Rule, nowMicros: number): string {
     if (phase !== 'active') parts.push(phase);
     if (rule.shadowMode) parts.push('shadow mode');
     if (rule.quotaMode) parts.push('quota mode');
+    if (rule.onOver !== undefined) parts.push('soft');
     if (rule.enforcePercent !== 100) parts.push(`${rule.enforcePercent}% of denials enforced`);
   }
   return parts.join(', ');

@@ -6,7 +6,7 @@ import {
 import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
-import { type Effect, effectOf, type LocalChange } from './change.js';
+import { effectOf, isSame, type LocalChange, plain, shift } from './change.js';
 import { isSameLimit, narrowings, shortLimit } from './compare-limits.js';
 import { reasonsOf } from './compare-rates.js';
 import { enforcedFrom, isEnforced, isSamePhase, shareEffect, suppressesQuotasFrom } from './enforcement.js';
@@ -148,6 +148,7 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     failureChange(before, after, is),
     ...answerChanges(before, after, context),
     plain('metadata', before.metadata, after.metadata),
+    before.onOver && after.onOver && plain('on_over', before.onOver, after.onOver),
   ];
   const found = changes.filter((change) => change !== undefined);
   return otherQuotasCanDeny([before], [after], context) ? withQuotaCause(found) : found;
@@ -173,19 +174,6 @@ function deniesTogether(rule: Rule, quotas: number): boolean {
   return rule.enforcePercent === 0 && rule.quotaMode && !rule.shadowMode && quotas > 0;
 }
 
-/** Describes a change from one shown value to another. */
-export function shift(
-  setting: string,
-  effect: Effect,
-  before: string,
-  after: string,
-  reason = '',
-): LocalChange {
-  const because = reason === '' ? '' : `; ${reason}`;
-  const text = `${setting === 'limit' ? '' : `${setting}: `}${before} becomes ${after}${because}`;
-  return { setting, effect, tightens: effect === 'tightens', before, after, text };
-}
-
 function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean): LocalChange | undefined {
   const [was, is] = [shortLimit(before), shortLimit(after)];
   const tighter = narrowings(before, after);
@@ -202,7 +190,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }
 
-/** Returns the changes of `phase` and `shadow_mode`, which decide from when on the rule denies. */
+/** Returns the changes of `phase`, `shadow_mode` and `on_over`, which decide from when on the rule denies. */
 function enforcementChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
   const [was, is] = [enforcedFrom(before, nowMicros), enforcedFrom(after, nowMicros)];
   // The change of the rate already reports a rule that gains or loses its limit.
@@ -217,7 +205,13 @@ function enforcementChanges(before: Rule, after: Rule, nowMicros: number): reado
   if (before.shadowMode !== after.shadowMode) {
     changes.push(shift('shadow_mode', effect, onOff(before.shadowMode), onOff(after.shadowMode)));
   }
+  const [wasSoft, isSoft] = [before.onOver !== undefined, after.onOver !== undefined];
+  if (wasSoft !== isSoft) changes.push(shift('on_over', effect, softOrHard(wasSoft), softOrHard(isSoft)));
   return changes;
+}
+
+function softOrHard(isSoft: boolean): string {
+  return isSoft ? 'allow: true' : 'absent';
 }
 
 /** Reports a changed phase of limits that are not part of a rule. `reason` names these limits. */
@@ -370,23 +364,6 @@ export function unmatchedChange(
 ): LocalChange | undefined {
   const [was, is] = [before.onUnmatched, after.onUnmatched];
   return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'affects only the log');
-}
-
-/** Reports a change without its values, which may be long or secret. */
-export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
-  if (isSame(before, after)) return undefined;
-  const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
-  return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
-}
-
-/** Tells whether two values have the same JSON, in any order of keys. */
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one, sortedKeys) === JSON.stringify(other, sortedKeys);
-}
-
-function sortedKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Returns `on` or `off`. */

@@ -18,6 +18,7 @@ export type MappingName =
   | 'learned'
   | 'replaced_rule'
   | 'denied_response'
+  | 'on_over'
   | 'phase_schedule'
   | 'local_share'
   | 'derive_item'
@@ -39,6 +40,7 @@ export type MappingName =
  * - `phase`: string, or a PhaseSchedule in the field whose name ends in `_schedule`
  * - `store_failure`: string, or a LocalShare in the field whose name ends in `_share`
  * - `denied_response`: a DeniedResponse, whose preset is a string or whose body is a mapping
+ * - `header_values`: map of strings
  * - `mapping`, `list`: one message, or several
  * - `file_only`: no field, because only files have the key
  */
@@ -62,6 +64,7 @@ export type FieldForm =
   | 'phase'
   | 'store_failure'
   | 'denied_response'
+  | 'header_values'
   | 'file_only'
   | { readonly mapping: MappingName }
   | { readonly list: MappingName };
@@ -127,11 +130,12 @@ export const POLICY_FIELDS = {
     on_unmatched: 'text',
     descriptors: { list: 'descriptor' },
   },
-  rate_limit: { ...NAMES, ...RATE_FIELDS, unlimited: 'flag', ...ANSWERS },
+  rate_limit: { ...NAMES, ...RATE_FIELDS, unlimited: 'flag', ...ANSWERS, on_over: { mapping: 'on_over' } },
   rate_limits_item: {
     ...NAMES,
     ...RATE_FIELDS,
     ...ANSWERS,
+    on_over: { mapping: 'on_over' },
     phase: 'phase',
     shadow_mode: 'optional_flag',
     enforce_percent: 'percent',
@@ -150,6 +154,7 @@ export const POLICY_FIELDS = {
   learned: { quantile: 'percent', start: 'kept_count', max: 'count' },
   replaced_rule: { name: 'text' },
   denied_response: { body: 'kept_text', content_type: 'text' },
+  on_over: { allow: 'flag', request_headers: 'header_values', metadata: 'metadata' },
   phase_schedule: { grace_period: 'time', active: 'time' },
   local_share: { local: 'percent' },
   derive_item: {

@@ -51,6 +51,7 @@ export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
     'response_headers',
     'request_headers',
     'denied_response',
+    'on_over',
     'phase',
     'shadow_mode',
     'quota_mode',
@@ -112,6 +113,7 @@ export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['burst', IN_RATE_LIMIT],
   ['concurrency', IN_RATE_LIMIT],
   ['hold', IN_RATE_LIMIT],
+  ['on_over', IN_RATE_LIMIT],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
   ['rate_limits', `${ON_A_DESCRIPTOR}, instead of "rate_limit"`],
@@ -135,6 +137,7 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'calendar',
   'burst',
   'hold',
+  'on_over',
   'allow_debt',
   'max_debt',
 ]);

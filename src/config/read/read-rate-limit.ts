@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import type { DeniedResponse, HeaderFamilies, HoldSpec } from '../../policy/rule.js';
+import type { DeniedResponse, HeaderFamilies, HoldSpec, OnOver } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import {
@@ -14,6 +14,7 @@ import {
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
 import { type RateDefaults, type RateFields, readRate, unitOf } from './rates/read-rate.js';
+import { readOnOver } from './read-on-over.js';
 import {
   readDeniedResponse,
   readRequestHeaders,
@@ -34,6 +35,7 @@ export interface RateLimitFields {
   readonly responseHeaders: HeaderFamilies | undefined;
   readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
+  readonly onOver: OnOver | undefined;
 }
 
 /** Keys that envoyproxy/ratelimit ignores on an unlimited rule. It rejects the other keys. */
@@ -85,6 +87,7 @@ function readSharedFields(reader: FieldReader): Omit<RateLimitFields, keyof Rate
     responseHeaders: readResponseHeaders(reader),
     requestHeaders: readRequestHeaders(reader),
     deniedResponse: readDeniedResponse(reader),
+    onOver: readOnOver(reader),
   };
 }
 
@@ -129,7 +132,7 @@ function readUnlimited(reader: FieldReader): undefined {
       );
     }
   }
-  for (const key of ['response_headers', 'request_headers', 'denied_response']) {
+  for (const key of ['response_headers', 'request_headers', 'denied_response', 'on_over']) {
     if (reader.field(key) !== undefined)
       reader.warn(key, `"${key}" is ignored, because the rule is unlimited; remove it`);
   }

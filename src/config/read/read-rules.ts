@@ -62,6 +62,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     responseHeaders: undefined,
     requestHeaders: undefined,
     deniedResponse: undefined,
+    onOver: undefined,
     metadata,
   };
   const replaced: Located<string>[] = [];
@@ -136,6 +137,12 @@ function readSingle(
       '"enforce_percent" has no effect, because the rule is unlimited; remove it',
     );
   }
+  if (fields.onOver !== undefined && base.quotaMode) {
+    reader.error(
+      'quota_mode',
+      '"quota_mode" cannot be combined with "on_over", because a soft limit never denies; remove one of the two',
+    );
+  }
   replaced.push(...fields.replaces);
   return [limitOf(fields, base)];
 }
@@ -151,6 +158,7 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
     responseHeaders: fields.responseHeaders,
     requestHeaders: fields.requestHeaders,
     deniedResponse: fields.deniedResponse,
+    onOver: fields.onOver,
   };
 }
 

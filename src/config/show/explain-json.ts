@@ -95,14 +95,14 @@ function explainedRuleJson(
 ): ExplainedRuleJson {
   const { rule, key, statName, answer } = explained;
   const place = placeOf(explained);
-  const deniedOf = answer?.deniedResponse.from;
+  const deniedOf = answer?.deniedResponse?.from;
   return {
     ...ruleJson(rule, wallMicros),
     response_headers: answer?.responseHeaders.families ?? null,
     response_headers_of: answer?.responseHeaders.from ?? null,
     request_headers: answer?.requestHeaders.families ?? null,
     request_headers_of: answer?.requestHeaders.from ?? null,
-    denied_response: deniedJson(answer?.deniedResponse.value),
+    denied_response: deniedJson(answer?.deniedResponse?.value),
     denied_response_of: deniedOf === 'rule' || deniedOf === 'file' ? deniedOf : null,
     bucket: rule.rate === undefined ? null : key,
     redis_key: place?.key ?? null,

@@ -64,7 +64,10 @@ export interface ExplainedAnswer {
   readonly responseHeaders: ExplainedHeaders;
   readonly requestHeaders: ExplainedHeaders;
   /** `value` is undefined if neither the rule nor the file sets it. */
-  readonly deniedResponse: { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' };
+  /** Undefined for a soft limit, which never denies. */
+  readonly deniedResponse:
+    | { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' }
+    | undefined;
 }
 
 /** Settings of the file that rules do not have. */
@@ -201,10 +204,10 @@ function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedAnswer {
   return {
     responseHeaders: explainHeaders(rule.responseHeaders, policy.responseHeaders),
     requestHeaders: explainHeaders(rule.requestHeaders, policy.requestHeaders),
-    deniedResponse: {
-      value: denied,
-      from: originOf(rule.deniedResponse, policy.deniedResponse) ?? 'nowhere',
-    },
+    deniedResponse:
+      rule.onOver === undefined
+        ? { value: denied, from: originOf(rule.deniedResponse, policy.deniedResponse) ?? 'nowhere' }
+        : undefined,
   };
 }
 
@@ -353,7 +356,7 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
   const lines = [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
-  if (rule.rate?.reportedLimit === 0)
+  if (rule.rate?.reportedLimit === 0 && rule.onOver === undefined)
     lines.push('note:       a limit of 0 denies every request, however long the caller waits');
   return lines;
 }
@@ -367,7 +370,9 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
     ...(upstream.value === undefined
       ? []
       : [`upstream:   ${describeHeaders(upstream.value)}${of(upstream.from)}`]),
-    `denied:     response ${describeDenied(denied.value)}${of(denied.from)}`,
+    ...(denied === undefined
+      ? []
+      : [`denied:     response ${describeDenied(denied.value)}${of(denied.from)}`]),
   ];
 }
 

@@ -6,6 +6,7 @@ import {
   type HeaderFamilies,
   HOLD_SOURCES,
   type HoldSpec,
+  type OnOver,
   type PhaseSchedule,
   phaseAt,
   type Rule,
@@ -40,6 +41,8 @@ export interface RuleJson {
   readonly response_headers: readonly string[] | null;
   readonly request_headers: readonly string[] | null;
   readonly denied_response: DeniedJson | null;
+  /** null for a limit that denies. */
+  readonly on_over: object | null;
   readonly metadata: Rule['metadata'] | null;
 }
 
@@ -59,6 +62,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     response_headers: headersJson(rule.responseHeaders),
     request_headers: headersJson(rule.requestHeaders),
     denied_response: deniedJson(rule.deniedResponse),
+    on_over: rule.onOver === undefined ? null : onOverJson(rule.onOver),
     metadata: rule.metadata ?? null,
   };
 }
@@ -133,4 +137,14 @@ export function deniedJson(denied: DeniedResponse | undefined): DeniedJson | nul
   if (denied === undefined) return null;
   if (denied.preset === 'problem+json') return denied.preset;
   return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };
+}
+
+function onOverJson({ requestHeaders, metadata }: OnOver): object {
+  return {
+    allow: true,
+    ...(requestHeaders.length > 0 && {
+      request_headers: requestHeaders.map(({ key, value }) => ({ [key]: value })),
+    }),
+    ...(metadata !== undefined && { metadata }),
+  };
 }

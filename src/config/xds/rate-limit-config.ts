@@ -132,17 +132,22 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
     case 'metadata':
       return struct(item as XdsStruct);
     case 'key_table': {
-      const tenants = Object.entries(((item as Message)['tenants'] ?? {}) as Texts);
-      return map(
-        tenants.map(([digest, tenant]) => [digest, text(tenant)] as const),
-        tenants.length,
-      );
+      const tenants = textsMap(((item as Message)['tenants'] ?? {}) as Texts);
+      return map(tenants, tenants.length);
+    }
+    case 'header_values': {
+      const headers = textsMap(item as Texts);
+      return headers.length === 0 ? undefined : list([map(headers)]);
     }
     case 'denied_response':
       return deniedResponse(item as Message);
     case 'file_only':
       return undefined;
   }
+}
+
+function textsMap(texts: Texts): (readonly [string, YamlScalar])[] {
+  return Object.entries(texts).map(([key, item]) => [key, text(item)] as const);
 }
 
 /** Returns the message, or else the text of the other field. */

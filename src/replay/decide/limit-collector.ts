@@ -31,6 +31,7 @@ export class LimitCollector implements DecisionObserver {
       globalShadow: nothing,
       failed: nothing,
     },
+    passedOver: nothing,
     forgiven: nothing,
     controlled: nothing,
     candidate: nothing,

@@ -65,6 +65,7 @@ function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),
     ...(descriptor.wouldBeThrottled && { would_be_throttled: true }),
+    ...(descriptor.overSoftLimit && { over_soft_limit: true }),
     ...(candidate !== undefined && { candidate }),
     ...(control !== undefined && {
       control: { ...control, ...(control.reason !== undefined && { reason: shown(control.reason) }) },

@@ -1,7 +1,7 @@
 import type { Clock } from '../../limiter/clock.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { Rule } from '../../policy/rule.js';
+import { canDeny, type Rule } from '../../policy/rule.js';
 
 /** Maximum milliseconds between two checks of the schedules, because the wall clock may jump. */
 const LOOK_MS = 60_000;
@@ -11,9 +11,7 @@ const LOOK_MS = 60_000;
  * if the rule never denies or never fails.
  */
 function failsFromMicros(rule: Rule): number {
-  const { onStoreFailure, rate, candidate, shadowMode, enforcePercent, phase } = rule;
-  const denies = rate !== undefined && !candidate && !shadowMode && enforcePercent > 0;
-  return onStoreFailure === 'error' && denies ? phase.activeAtMicros : Infinity;
+  return rule.onStoreFailure === 'error' && canDeny(rule) ? rule.phase.activeAtMicros : Infinity;
 }
 
 /**

@@ -14,7 +14,8 @@ import { decisionMetadata } from './decision-metadata.js';
 import { tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { describedOf, resetSeconds } from './described-limit.js';
-import { dynamicMetadata, redactedKeys, withDecision, withToken } from './dynamic-metadata.js';
+import { dynamicMetadata, redactedKeys, withDecision, withOver, withToken } from './dynamic-metadata.js';
+import { marksOf } from './marks.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Status of a descriptor without a limit. */
@@ -72,13 +73,15 @@ export function answer(context: RequestContext): RateLimitResponse {
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   const { metadataKey } = options.holdNames;
   const decision = addsDecision ? decisionMetadata(context, described) : undefined;
+  const marks = marksOf(context);
+  const withMarks = withOver(withDecision(metadata, decision, context), marks?.metadata);
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: upstreamHeaders,
+    requestHeadersToAdd: marks === undefined ? upstreamHeaders : [...upstreamHeaders, ...marks.headers],
     rawBody: body?.body,
-    dynamicMetadata: withToken(withDecision(metadata, decision, context), context.token, metadataKey),
+    dynamicMetadata: withToken(withMarks, context.token, metadataKey),
   };
 }
 

@@ -42,6 +42,11 @@ export function noteDenial(context: RequestContext): void {
   context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
 }
 
+/** Returns whether the limit is soft (`on_over`): requests over it pass. */
+export function isSoft({ rule }: PlannedTake): boolean {
+  return rule?.onOver !== undefined;
+}
+
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
   return (
     outcome.limited &&
@@ -49,9 +54,13 @@ function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolea
   );
 }
 
-/** Returns whether the take would deny if its rule were active: a quota denies only together with all others. */
+/**
+ * Returns whether the take would deny if its rule were active: a quota denies only together with all others, and a soft
+ * limit never denies.
+ */
 function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
-  return outcome.limited && (!take.quota || denial.quotasDeny || denial.quotasWouldDeny);
+  if (!outcome.limited || isSoft(take)) return false;
+  return !take.quota || denial.quotasDeny || denial.quotasWouldDeny;
 }
 
 /** A take that the store or the failure policy has decided. */
@@ -63,19 +72,24 @@ export const WOULD_DENY = 2;
 const ALLOWS = 1;
 /** Rank of takes that are allowed or only observed. */
 const UNRANKED = 0;
+/** Rank of soft limits, which are described only if no other limit applies. */
+const SOFT = -1;
 
 /** Returns the rank by which the take to describe in the answer is selected: the take denies, would deny, or allows. */
 export function rankIn(denial: Denial, take: DecidedTake): number {
   const { outcome } = take;
+  if (isSoft(take)) return SOFT;
   if (denies(take, outcome, denial)) return DENIES;
   return wouldDeny(take, outcome, denial) ? WOULD_DENY : UNRANKED;
 }
 
 /**
  * Returns the rank by which the take to describe in the status of a descriptor is selected. Takes that are only
- * observed rank lowest, because they do not limit the caller.
+ * observed rank lower, because they do not limit the caller.
  */
-function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
+function rankInStatus(take: DecidedTake): number {
+  const { ruleEnforcement, outcome } = take;
+  if (isSoft(take)) return SOFT;
   if (ruleEnforcement === 'observe') return UNRANKED;
   return outcome.limited ? DENIES : ALLOWS;
 }
@@ -174,7 +188,7 @@ function tightestBy(
   wait: typeof passesAfter,
 ): DecidedTake | undefined {
   let tightest: DecidedTake | undefined;
-  let tightestRank = -1;
+  let tightestRank = SOFT;
   for (let i = 0; i < takes.length; i++) {
     const take = takes[i] as PlannedTake;
     if (!isDecided(take)) continue;

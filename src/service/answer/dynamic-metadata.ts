@@ -7,8 +7,7 @@ import {
 } from '../../codec/messages.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Decision, RequestContext } from '../plan.js';
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import { ENTRY_UNITS, type JsonObject, MAX_ECHOED_UNITS, Merged } from './merged-metadata.js';
 
 /** Names of envoy.type.v3.RateLimitUnit by number. */
 const UNIT_NAMES: readonly string[] = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'];
@@ -33,18 +32,6 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
   };
 }
 
-/**
- * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds
- * {@link ENTRY_UNITS} to its strings, because encoding takes as long. The metadata of rules has a bound of the same
- * size.
- */
-export const MAX_ECHOED_UNITS = 98_304;
-const ENTRY_UNITS = 128;
-/**
- * Maximum number of metadata members that are read for one answer; the rules of a request mostly have the same members.
- */
-const MAX_MERGED_MEMBERS = 5000;
-
 /** Returns the descriptors that the answer echoes, up to {@link MAX_ECHOED_UNITS}. */
 function echoedDescriptors(
   descriptors: readonly Descriptor[],
@@ -63,61 +50,6 @@ function echoedDescriptors(
     objects.push(descriptorObject(descriptor, secretKeys));
   }
   return objects;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns the size of a metadata member without its key, in UTF-16 units; any number above `max` if it is larger. */
-function unitsOf(member: unknown, max: number): number {
-  if (typeof member === 'string') return ENTRY_UNITS + member.length;
-  let units = ENTRY_UNITS;
-  if (typeof member !== 'object' || member === null) return units;
-  const isList = Array.isArray(member);
-  for (const [key, value] of Object.entries(member)) {
-    units += (isList ? 0 : key.length) + unitsOf(value, max - units);
-    if (units > max) break;
-  }
-  return units;
-}
-
-/** Merges objects: of equal members the first one wins, but objects are merged recursively. */
-class Merged {
-  // Has no prototype, so that a key named `__proto__` is an ordinary key.
-  readonly members: Record<string, unknown> = Object.create(null);
-  /** Objects of the result that this class created, which therefore belong to no rule. */
-  private readonly ownedObjects = new Set<unknown>([this.members]);
-  private unitsLeft = MAX_ECHOED_UNITS;
-  private membersLeft = MAX_MERGED_MEMBERS;
-
-  /**
-   * Adds the members of `members` that are missing, without changing `members`. Returns false if a bound stopped it.
-   */
-  add(members: JsonObject, to: Record<string, unknown> = this.members): boolean {
-    for (const key of Object.keys(members)) {
-      if (--this.membersLeft < 0) return false;
-      const value = members[key];
-      const known = to[key];
-      if (known === undefined) {
-        const units = key.length + unitsOf(value, this.unitsLeft);
-        if (units > this.unitsLeft) return false;
-        this.unitsLeft -= units;
-        to[key] = value;
-      } else if (isObject(known) && isObject(value) && !this.add(value, this.owned(known, key, to))) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  private owned(known: JsonObject, key: string, to: Record<string, unknown>): Record<string, unknown> {
-    if (this.ownedObjects.has(known)) return known;
-    const copy: Record<string, unknown> = Object.assign(Object.create(null), known);
-    this.ownedObjects.add(copy);
-    to[key] = copy;
-    return copy;
-  }
 }
 
 /**
@@ -142,8 +74,7 @@ function passedMetadata(
     all ??= new Merged();
     if (leftOut > 0 || !all.add(metadata)) leftOut++;
   }
-  const isEmpty = all === undefined || Object.keys(all.members).length === 0;
-  return { metadata: isEmpty ? undefined : all?.members, leftOut };
+  return { metadata: all === undefined || all.isEmpty ? undefined : all.members, leftOut };
 }
 
 /**
@@ -204,6 +135,14 @@ export function withDecision(
   if (decision === undefined) return metadata;
   const decidedAt = timeText(clock.exactWallMicros?.() ?? wallMicros);
   return Object.assign(metadata ?? {}, { decision: { ...decision, decided_at: decidedAt } });
+}
+
+/** Adds the metadata of soft limits that the request is over, if there is any, as the member `over`. */
+export function withOver(
+  metadata: JsonObject | undefined,
+  over: JsonObject | undefined,
+): JsonObject | undefined {
+  return over === undefined ? metadata : { ...metadata, over };
 }
 
 /** Formats a time as in RFC 3339, in UTC, with microseconds. */

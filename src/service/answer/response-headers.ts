@@ -25,6 +25,7 @@ function resetSecond(take: DecidedTake, wallMicros: number): number {
 function isObserved({ ruleEnforcement, outcome, rule }: PlannedTake): boolean {
   return (
     outcome !== undefined &&
+    rule?.onOver === undefined &&
     (ruleEnforcement === 'observe' || (rule !== undefined && rule.enforcePercent < 100))
   );
 }

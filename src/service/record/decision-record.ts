@@ -82,6 +82,8 @@ export interface DescriptorRecord {
    * Whether the hits did not fit, but were allowed because of phase, shadow mode, `enforce_percent` or other quotas.
    */
   readonly wouldBeThrottled: boolean;
+  /** Whether the hits did not fit into a soft limit (`on_over`). */
+  readonly overSoftLimit: boolean;
   /** The answer that the `candidate` of the rule would have given. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided the descriptor. */

@@ -2,7 +2,7 @@ import { CODE, type Descriptor, type RateLimitResponse } from '../../codec/messa
 import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
-import { tightestOf } from '../answer/denial.js';
+import { isSoft, tightestOf } from '../answer/denial.js';
 import { reportedControl } from '../controls/reported-control.js';
 import { type Decision, hitsOf, type RequestContext } from '../plan.js';
 import {
@@ -101,7 +101,8 @@ function descriptorRecord(
     code: codeName(overLimit),
     limit: shown?.rate.reportedLimit,
     remaining: shown?.outcome.remaining,
-    wouldBeThrottled: !overLimit && takes.some(({ outcome }) => outcome?.limited === true),
+    wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.limited === true && !isSoft(take)),
+    overSoftLimit: takes.some((take) => take.outcome?.limited === true && isSoft(take)),
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
     control: decision?.control === undefined ? undefined : reportedControl(decision.control),
     holds: decision === undefined ? [] : holdsOf(decision),

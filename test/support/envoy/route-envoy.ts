@@ -22,7 +22,7 @@ export interface RouteEnvoyOptions {
   readonly upstreamPort: number;
   readonly routes: readonly LimitedRoute[];
   /** Replaces filters and routes. The clusters are `weir` and `upstream`. */
-  readonly parts?: ManagerParts;
+  readonly parts?: Partial<ManagerParts>;
   /** Timeout of a decision; default 10 s, so that a busy machine does not change the counts of a test. */
   readonly timeout?: string;
   readonly failureModeDeny?: boolean;

@@ -154,6 +154,7 @@ export const WIRE_CASES: readonly WireCase[] = [
       ...one(KEYS, ['charged_window=a'], 2, { hitsAddend: 15 }),
     ],
   },
+  { name: 'soft limit', requests: one(KEYS, ['softly=a'], 2) },
   { name: 'unlimited', requests: one(KEYS, ['free=a']) },
   {
     name: 'exempt, and a limit of 0',
@@ -216,7 +217,7 @@ export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tenant=a', 'plan=gold'],
     ['address=host-1'],
     ['address=elsewhere'],
-    ...['soon', 'charged', 'free', 'slot', 'reserved'].map((key) => [`${key}=a`]),
+    ...['soon', 'charged', 'free', 'slot', 'reserved', 'softly'].map((key) => [`${key}=a`]),
     ['nobody=knows'],
   ],
   'test/contract/golden/policies/plain.yaml': [['bucket=b']],
@@ -239,4 +240,5 @@ export const EARLIER_TEXTS: readonly (readonly [now: string, before: string])[] 
   ['  - key: exempt\n    value: staff\n', ''],
   [', replaces: [{ name: per-tenant }]', ''],
   ['name: second, unit: hour', 'name: second, unit: day'],
+  [', request_headers: [{ x-weir-over: softly }], metadata: { tier: low }', ''],
 ];

@@ -51,6 +51,10 @@ const settings = fc.record(
     response_headers: headers,
     request_headers: upstreamHeaders,
     denied_response: denied,
+    on_over: fc.constantFrom(
+      { allow: true },
+      { allow: true, request_headers: [{ 'x-over': 'soft' }, { 'x-tier': '2' }], metadata: { tier: 2 } },
+    ),
   },
   some,
 );

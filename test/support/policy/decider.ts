@@ -70,6 +70,9 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
   }
+  passedOver(domain: string, rule: string, marked: boolean): void {
+    this.told.push(`${domain} ${rule} passed over${marked ? ' and marked' : ''}`);
+  }
   controlled(domain: string, kind: string): void {
     this.told.push(`${domain} controlled ${kind}`);
   }

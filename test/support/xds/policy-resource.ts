@@ -76,6 +76,8 @@ function encoded(
     }
     case 'metadata':
       return structOf(value as Json);
+    case 'header_values':
+      return Object.assign({}, ...(value as readonly object[]));
     case 'key_table':
       return { tenants: value };
     case 'phase':

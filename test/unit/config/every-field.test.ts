@@ -51,6 +51,8 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
   denied_response: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
+  on_over: (fields) =>
+    descriptors(`{ key: k, rate_limit: { ${LIMIT}${fields && `, on_over: { ${fields} }`} } }`),
   phase_schedule: (fields) => descriptors(`{ key: k, phase: { ${fields} }, rate_limit: { ${LIMIT} } }`),
   local_share: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, on_store_failure: { ${fields} } } }`),
@@ -87,6 +89,7 @@ const ANSWERS = {
   response_headers: [LIMIT, `${LIMIT}, response_headers: [ratelimit]`],
   request_headers: [LIMIT, `${LIMIT}, request_headers: [ratelimit]`],
   denied_response: [LIMIT, `${LIMIT}, denied_response: problem+json`],
+  on_over: [LIMIT, `${LIMIT}, on_over: { allow: true }`],
 } as const;
 
 const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Change>> } = {
@@ -167,6 +170,11 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
   denied_response: {
     body: ['body: a', 'body: bc'],
     content_type: ['body: a', 'body: a, content_type: text/html'],
+  },
+  on_over: {
+    allow: ['', 'allow: true'],
+    request_headers: ['allow: true', 'allow: true, request_headers: [{ x-over: soft }]'],
+    metadata: ['allow: true', 'allow: true, metadata: { tier: low }'],
   },
   phase_schedule: {
     grace_period: [

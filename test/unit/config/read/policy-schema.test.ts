@@ -51,6 +51,7 @@ describe('the schema', () => {
     learned: definition('learned'),
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
+    on_over: definition('on_over'),
     phase_schedule: mappingOf(definition('phase')),
     local_share: mappingOf(definition('on_store_failure')),
     derive_item: deriveItem,

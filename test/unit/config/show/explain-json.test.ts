@@ -29,7 +29,7 @@ descriptors:
         replaces: [{ name: other }]
         on_store_failure: deny
         denied_response: { body: later, content_type: text/html }
-      - { calendar: Europe/Berlin, unit: day, requests_per_unit: 250, allow_debt: true, response_headers: [] }
+      - { calendar: Europe/Berlin, unit: day, requests_per_unit: 250, allow_debt: true, response_headers: [], on_over: { allow: true, request_headers: [{ X-Over: day }], metadata: { tier: 2 } } }
     candidate: { algorithm: fixed_window, unit: minute, unit_multiplier: 5, requests_per_unit: 100 }
   - { key: free, quota_mode: true, rate_limit: { unlimited: true, name: other } }
 `);
@@ -57,6 +57,7 @@ const NO_ANSWER = {
   request_headers_of: null,
   denied_response: null,
   denied_response_of: null,
+  on_over: null,
 };
 
 describe('an explanation for machines', () => {
@@ -106,6 +107,7 @@ describe('an explanation for machines', () => {
           request_headers_of: 'environment',
           denied_response: { body: 'later', content_type: 'text/html' },
           denied_response_of: 'rule',
+          on_over: null,
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~5:burst',
           redis_key: 'redis:4:shop5:group3:old~5:burst',
@@ -134,6 +136,7 @@ describe('an explanation for machines', () => {
           request_headers_of: 'environment',
           denied_response: null,
           denied_response_of: null,
+          on_over: { allow: true, request_headers: [{ 'x-over': 'day' }], metadata: { tier: 2 } },
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~2%day/Europe/Berlin',
           redis_key: 'redis:4:shop5:group3:old~2%day/Europe/Berlin',

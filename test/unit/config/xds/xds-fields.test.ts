@@ -54,6 +54,7 @@ const MESSAGES: Readonly<Record<MappingName, string>> = {
   learned: 'Learned',
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
+  on_over: 'OnOver',
   phase_schedule: 'PhaseSchedule',
   local_share: 'LocalShare',
   derive_item: 'DeriveItem',
@@ -111,6 +112,8 @@ function wireForm(form: FieldForm): string {
     phase: 'OPTIONAL STRING',
     store_failure: 'OPTIONAL STRING',
     denied_response: 'OPTIONAL MESSAGE DeniedResponse',
+    // The name that protobufjs gives to the entries of a map.
+    header_values: 'REPEATED MESSAGE Request_headers',
     file_only: '',
   }[form];
 }
@@ -250,6 +253,8 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, request_headers: []`),
     place(`${DAY}, denied_response: problem+json`),
     place(`${DAY}, denied_response: { body: no, content_type: text/plain }`),
+    place(`${DAY}, on_over: { allow: true }`),
+    place(`${DAY}, on_over: { allow: true, request_headers: [{ a: b }, { c: d }], metadata: { x: [1] } }`),
   ]),
   limit('unlimited: true'),
   limits(`${DAY}, phase: monitoring`),

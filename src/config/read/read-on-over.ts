@@ -1,0 +1,74 @@
+import type { AddedHeader, OnOver } from '../../policy/rule.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import { keysOf } from './policy-fields.js';
+import { readMetadata } from './read-metadata.js';
+
+/** Maximum number of headers of a soft limit, and maximum length of a value. */
+const MAX_HEADERS = 8;
+const MAX_VALUE_LENGTH = 256;
+
+/** A field name, RFC 9110 section 5.1. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+/** A field value, RFC 9110 section 5.5, in ASCII and without white space at its ends. */
+const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+/** Headers that decide where and how Envoy or the upstream reads the request. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'cookie',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Reads `on_over` of a limit; undefined if absent or invalid, which is reported. */
+export function readOnOver(reader: FieldReader): OnOver | undefined {
+  const onOver = reader.mapping('on_over');
+  if (onOver === undefined) return undefined;
+  onOver.expectKeys(keysOf('on_over'));
+  if (onOver.boolean('allow') !== true) {
+    onOver.error(
+      'allow',
+      '"on_over" needs "allow: true", because a limit that denies has no request to mark; add it, or remove "on_over"',
+    );
+  }
+  if (reader.field('denied_response') !== undefined) {
+    reader.warn(
+      'denied_response',
+      '"denied_response" is ignored, because a limit with "on_over" never denies; remove it',
+    );
+  }
+  return { requestHeaders: readHeaders(onOver), metadata: readMetadata(onOver) };
+}
+
+function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
+  const headers: AddedHeader[] = [];
+  for (const item of onOver.mappings('request_headers', 'mappings of a header to its value')) {
+    for (const key of item.map.fields.keys()) {
+      const value = item.text(key);
+      if (value === undefined) continue;
+      const problem = headerProblem(key.toLowerCase(), value, headers);
+      if (problem === undefined) headers.push({ key: key.toLowerCase(), value });
+      else item.error(key, problem);
+    }
+  }
+  return headers;
+}
+
+/** Returns what is wrong with a header; undefined if nothing is. */
+function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
+  const shown = JSON.stringify(key.slice(0, 60));
+  if (!HEADER_NAME.test(key)) return `${shown} is not a valid header name; write a name, such as x-weir-over`;
+  if (RESERVED_HEADERS.has(key))
+    return `${shown} has a meaning in HTTP; write another name, such as x-weir-over`;
+  if (before.some((other) => other.key === key)) return `${shown} is set twice; remove one of the two`;
+  if (!HEADER_VALUE.test(value) || value.length > MAX_VALUE_LENGTH)
+    return `the value of ${shown} must have 1 to ${MAX_VALUE_LENGTH} visible ASCII characters; change the value`;
+  return before.length === MAX_HEADERS
+    ? `a limit can add at most ${MAX_HEADERS} headers; remove this one`
+    : undefined;
+}

@@ -1,0 +1,40 @@
+import type { HeaderValue } from '../../codec/messages.js';
+import type { AddedHeader, OnOver } from '../../policy/rule.js';
+import type { PlannedTake, RequestContext } from '../plan.js';
+import { Merged } from './merged-metadata.js';
+
+/** Maximum number of headers that soft limits add to one request. Each has another name. */
+const MAX_HEADERS = 64;
+
+/** The marks of a request that passed over soft limits (`on_over`). */
+export interface Marks {
+  /** Headers for the upstream request. */
+  readonly headers: readonly HeaderValue[];
+  /** Merged metadata of the limits; undefined if none has any. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * Returns the marks of an allowed request; undefined if it is over no soft limit. If several limits set the same header
+ * or the same member of the metadata, the first one wins.
+ */
+export function marksOf({ policy, decisions, denied }: RequestContext): Marks | undefined {
+  if (!policy.hasSoftLimits || denied) return undefined;
+  const headers = new Map<string, AddedHeader>();
+  const merged = new Merged();
+  const seen = new Set<OnOver>();
+  for (const { takes } of decisions) {
+    for (const { marks, outcome, rule } of takes as readonly PlannedTake[]) {
+      const onOver = rule?.onOver;
+      if (!marks || outcome?.limited !== true || onOver === undefined || seen.has(onOver)) continue;
+      seen.add(onOver);
+      const { requestHeaders, metadata } = onOver;
+      for (const header of requestHeaders) {
+        if (headers.size < MAX_HEADERS && !headers.has(header.key)) headers.set(header.key, header);
+      }
+      if (metadata !== undefined) merged.add(metadata);
+    }
+  }
+  if (seen.size === 0) return undefined;
+  return { headers: [...headers.values()], metadata: merged.isEmpty ? undefined : merged.members };
+}

@@ -1,0 +1,108 @@
+/* Soft limits behind a real Envoy, which selects the route again after the rate limit filter. */
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const SOFT = 'token_bucket: { max_tokens: 1, fill_interval: 8760h }';
+const HEADER = 'on_over: { allow: true, request_headers: [{ x-weir-over: soft }] }';
+const POLICY = `
+domain: models
+descriptors:
+  - { key: header, rate_limit: { ${SOFT}, ${HEADER} } }
+  - { key: metadata, rate_limit: { ${SOFT}, on_over: { allow: true, metadata: { model: small } } } }
+  - { key: local, rate_limit: { ${SOFT}, on_store_failure: local, ${HEADER} } }
+  - { key: deny, rate_limit: { ${SOFT}, on_store_failure: deny, ${HEADER} } }
+`;
+const KEYS = ['header', 'metadata', 'local', 'deny'];
+
+/** A route that tells the upstream its name. */
+const route = (name: string, match: object) => ({
+  match: { prefix: '/', ...match },
+  route: { cluster: 'upstream' },
+  request_headers_to_add: [{ header: { key: 'x-route', value: name } }],
+});
+const ROUTES = [
+  route('by header', { headers: [{ name: 'x-weir-over', string_match: { exact: 'soft' } }] }),
+  route('by metadata', {
+    dynamic_metadata: [
+      {
+        filter: 'envoy.filters.http.ratelimit',
+        path: [{ key: 'over' }, { key: 'model' }],
+        value: { string_match: { exact: 'small' } },
+      },
+    ],
+  }),
+  route('plain', {}),
+];
+
+let upstream: { server: Server; port: number };
+let redis: RedisServer;
+let weir: WeirServer;
+let envoy: { port: number; stop(): Promise<unknown> };
+
+beforeAll(async () => {
+  upstream = await startEchoUpstream(0);
+  redis = await startRedis();
+  weir = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
+  envoy = await startRouteEnvoy({
+    domain: 'models',
+    weirPort: weir.grpcPort,
+    upstreamPort: upstream.port,
+    routes: [],
+    parts: {
+      route_config: {
+        virtual_hosts: [
+          {
+            name: 'all',
+            domains: ['*'],
+            rate_limits: KEYS.map((key) => ({ actions: [fromHeader(`x-${key}`, key)] })),
+            routes: ROUTES,
+          },
+        ],
+      },
+    },
+    lua: 'function envoy_on_request(handle) handle:clearRouteCache() end',
+  });
+}, 60_000);
+afterAll(async () => {
+  await envoy?.stop();
+  await weir?.stop();
+  await redis?.stop();
+  upstream?.server.closeAllConnections();
+  upstream?.server.close();
+}, 60_000);
+
+/** Returns the route of a request with these headers. */
+async function routeOf(headers: Record<string, string>): Promise<unknown> {
+  const { status, body } = await httpRequest(envoy.port, '/', { headers });
+  expect(status).toBe(200);
+  return JSON.parse(body).headers['x-route'];
+}
+
+test('a route matches the header of a request over a soft limit', async () => {
+  expect(await routeOf({ 'x-header': 'a' })).toBe('plain');
+  expect(await routeOf({ 'x-header': 'a' })).toBe('by header');
+});
+
+test('a client cannot hide the mark with a header of its own', async () => {
+  expect(await routeOf({ 'x-header': 'b', 'x-weir-over': 'none' })).toBe('plain');
+  expect(await routeOf({ 'x-header': 'b', 'x-weir-over': 'none' })).toBe('by header');
+});
+
+test('a route matches the metadata of a request over a soft limit', async () => {
+  expect(await routeOf({ 'x-metadata': 'a' })).toBe('plain');
+  expect(await routeOf({ 'x-metadata': 'a' })).toBe('by metadata');
+});
+
+test('without Redis, requests pass with the marks of on_store_failure', async () => {
+  expect(await routeOf({ 'x-header': 'c' })).toBe('plain');
+  await redis.stop();
+  expect(await routeOf({ 'x-header': 'c' })).toBe('plain');
+  expect(await routeOf({ 'x-deny': 'c' })).toBe('by header');
+  expect(await routeOf({ 'x-local': 'c' })).toBe('plain');
+  expect(await routeOf({ 'x-local': 'c' })).toBe('by header');
+});
