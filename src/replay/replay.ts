@@ -7,6 +7,7 @@ import type { Columns } from './log/columns.js';
 import { type LineValues, RATE_LIMITED, RESPONSE_FLAGS } from './log/log-format.js';
 import type { LoggedRequest } from './log/logged-request.js';
 import { SteadyClock } from './log/order/steady-clock.js';
+import type { GroupTally } from './tally/group-tally.js';
 import { Tally } from './tally/tally.js';
 
 /** Options of a {@link Replay}. */
@@ -18,8 +19,8 @@ export interface ReplayOptions {
   readonly callsOf: (values: LineValues) => readonly RequestCalls[];
   /** Gets the operators whose values the replay needs. */
   readonly columns: Columns;
-  /** Key of the descriptor entry whose values are the groups of callers. */
-  readonly by: string | undefined;
+  /** Groups of callers to count, by the key of a descriptor entry. */
+  readonly groups: readonly GroupTally[];
   readonly holdNames: HoldNames;
   /** Requests in this time from the first one are decided and not counted, in microseconds. */
   readonly warmMicros: number;
@@ -34,7 +35,8 @@ interface Decided {
   readonly times: RequestTimes;
   readonly before: Verdict;
   readonly after: RequestVerdict;
-  readonly by: string | undefined;
+  /** The values of {@link ReplayOptions.groups}. */
+  readonly values: readonly (string | undefined)[];
 }
 
 /** Maximum number of {@link Replay.keys}. */
@@ -43,13 +45,13 @@ const TOO_MANY_REQUESTS = '429';
 
 /** Decides the requests of a log with one or two policies, and counts the decisions. */
 export class Replay {
-  readonly tally = new Tally();
+  readonly tally: Tally;
   readonly after: PolicyReplay;
   readonly before: PolicyReplay | undefined;
   /** Times of the first and the last request that were counted, in microseconds since 1970. */
   firstMicros: number | undefined;
   lastMicros = 0;
-  /** Other keys of entries than that of {@link ReplayOptions.by}. */
+  /** Other keys of entries than those of {@link ReplayOptions.groups}. */
   readonly keys = new Set<string>();
   readonly #options: ReplayOptions;
   readonly #flags: number;
@@ -63,6 +65,7 @@ export class Replay {
   constructor(options: ReplayOptions) {
     const { after, before, holdNames, columns } = options;
     this.#options = options;
+    this.tally = new Tally(options.groups);
     this.after = new PolicyReplay(after, holdNames);
     this.before = before === undefined ? undefined : new PolicyReplay(before, holdNames);
     this.#flags = columns.indexOf(RESPONSE_FLAGS);
@@ -93,7 +96,7 @@ export class Replay {
         this.before === undefined ? logged : yield* this.before.decide(calls, times, logged.denied);
       const after = yield* this.after.decide(calls, times, logged.denied);
       this.#settle(startMicros);
-      this.#unsettled.push({ loggedMicros, times, before, after, by: this.#groupOf(calls) });
+      this.#unsettled.push({ loggedMicros, times, before, after, values: this.#valuesOf(calls) });
     }
   }
 
@@ -103,13 +106,15 @@ export class Replay {
     return flags === RATE_LIMITED || flags.split(',').includes(RATE_LIMITED);
   }
 
-  #groupOf(calls: readonly RequestCalls[]): string | undefined {
-    const { by } = this.#options;
-    if (by === undefined) return undefined;
+  #valuesOf(calls: readonly RequestCalls[]): readonly (string | undefined)[] {
+    return this.#options.groups.map(({ key }) => this.#valueOf(calls, key));
+  }
+
+  #valueOf(calls: readonly RequestCalls[], wanted: string): string | undefined {
     for (const { start } of calls)
       for (const { entries } of start)
         for (const { key, value } of entries) {
-          if (key === by) return value;
+          if (key === wanted) return value;
           if (this.keys.size < MAX_KEYS) this.keys.add(key);
         }
     return undefined;
@@ -125,7 +130,7 @@ export class Replay {
     unsettled.splice(0, count);
   }
 
-  #count({ loggedMicros, times: { startMicros }, before, after, by }: Decided, nowMicros: number): void {
+  #count({ loggedMicros, times: { startMicros }, before, after, values }: Decided, nowMicros: number): void {
     after.settle(nowMicros);
     before.settle(nowMicros);
     this.#options.onVerdict?.(after);
@@ -133,7 +138,7 @@ export class Replay {
     if (startMicros >= this.#warmUntilMicros) {
       this.firstMicros = Math.min(this.firstMicros ?? loggedMicros, loggedMicros);
       if (loggedMicros > this.lastMicros) this.lastMicros = loggedMicros;
-      this.tally.add(loggedMicros, before, after, by);
+      this.tally.add(loggedMicros, before, after, values);
     }
     let isOwn = true;
     for (const limit of after.limits) {

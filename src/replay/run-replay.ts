@@ -8,8 +8,10 @@ import type { Columns } from './log/columns.js';
 import { LogError, type ReadTotals } from './log/logged-request.js';
 import type { OpenLog } from './log/open-log.js';
 import { Replay } from './replay.js';
+import { checkGates, type Gate, gateGroups } from './report/gates.js';
 import { shareText } from './report/numbers.js';
 import type { ReplayReport } from './report/report.js';
+import { GroupTally } from './tally/group-tally.js';
 import { timeText } from './tally/time-text.js';
 
 /** A policy with the name that reports give it. */
@@ -28,9 +30,9 @@ export interface ReplayInput {
   readonly after: NamedPolicy;
   readonly before: NamedPolicy | undefined;
   readonly by: string | undefined;
-  /** Number of groups in the report, in addition to {@link namedGroups}. */
+  /** Number of groups in the report. */
   readonly shownGroups: number;
-  readonly namedGroups: ReadonlySet<string>;
+  readonly gates: readonly Gate[];
   readonly warmMicros: number;
   readonly holdNames: HoldNames;
   /** Called after each batch. */
@@ -47,12 +49,13 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
   const { log, columns, envoy, after, before, by, warmMicros, holdNames, interrupt } = input;
   const calls = callsInLog(log.formats, columns, envoy);
   if (typeof calls === 'string') return calls;
+  const groups = [...gateGroups(input.gates, by)].map(([key, only]) => new GroupTally(key, only));
   const replay = new Replay({
     after: after.policySet,
     before: before?.policySet,
     callsOf: calls.callsOf,
     columns,
-    by,
+    groups,
     holdNames,
     warmMicros,
   });
@@ -82,23 +85,25 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
       ? 'no request of the log was counted; shorten --warm, or use a longer log'
       : `${partial} before a request was counted`;
   const warnings = absentValues({ log, columns, needs: envoy?.needs ?? [], totals });
-  if (by !== undefined && replay.tally.total().requests > 0 && !replay.tally.hasGroups)
+  if (by !== undefined && replay.tally.total().requests > 0 && groups[0]?.isEmpty === true)
     return [
       `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`,
       ...warnings,
     ].join('. ');
-  return { ...reportOf(input, replay, totals, partial, calls.missing), warnings };
+  const report = reportOf(input, replay, totals, partial, calls.missing);
+  return { ...report, gates: checkGates(input.gates, report, groups), warnings };
 }
 
 function reportOf(
-  { paths, log, after, before, by, shownGroups, namedGroups }: ReplayInput,
+  { paths, log, after, before, by, shownGroups }: ReplayInput,
   replay: Replay,
   totals: ReadTotals,
   partial: string | undefined,
   missing: readonly MissingValue[],
-): Omit<ReplayReport, 'warnings'> {
+): Omit<ReplayReport, 'warnings' | 'gates'> {
   const { tally, firstMicros = 0, lastMicros } = replay;
   const { incomplete } = totals;
+  const [groupsBy] = by === undefined ? [] : tally.groups;
   const knowsCapacity = incomplete.length === 0 && partial === undefined;
   const shares = incomplete.flatMap(({ share }) => share ?? []);
   const sample = shares.length === 0 ? undefined : Math.min(...shares);
@@ -121,7 +126,7 @@ function reportOf(
     after: { name: after.name },
     total: tally.total(),
     rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
-    ...(by !== undefined && { groups: tally.groups(by, shownGroups, namedGroups) }),
+    ...(groupsBy !== undefined && { groups: groupsBy.report(shownGroups) }),
     timeline: tally.timeline(),
     notes: notesOf(replay, before !== undefined, totals, missing),
   };
@@ -172,6 +177,7 @@ function notesOf(
     notes.push(`There were too many buckets, so ${quantity(after.evictions, 'bucket')} began again as full.`);
   if (after.buckets.isFull)
     notes.push('There were too many buckets to say for all of them whether their decisions are certain.');
-  if (!tally.hasAllGroups) notes.push('There were too many groups, so the later ones are missing.');
+  if (tally.groups.some(({ isComplete }) => !isComplete))
+    notes.push('There were too many groups, so the later ones are missing.');
   return notes;
 }

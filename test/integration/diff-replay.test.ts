@@ -66,6 +66,24 @@ describe('weir diff --replay', () => {
     expect(await diff(...args, ...LOG)).toMatchObject({ code });
   });
 
+  test('a bound may have another key than --by, and is in the JSON', async () => {
+    const bounds = ['tenant=*:1', 'tenant=bob:0'].flatMap((bound) => ['--max-newly-denied', bound]);
+    const args = ['five.yaml', 'two.yaml', '--replay', 'access.log', '--json', ...bounds];
+    const { code, stdout, stderr } = await diff(...args);
+    expect(code).toBe(3);
+    expect(stderr).toBe(`\
+weir diff: --max-newly-denied tenant=*:1: failed: more requests of 1 of 2 tenants would be newly denied: \
+tenant=ann 2 of 4 (50%)
+weir diff: --max-newly-denied tenant=bob:0: passed: 0 of 1 requests (0%) would be newly denied
+`);
+    const { replay } = JSON.parse(stdout);
+    expect(replay.groups).toBeUndefined();
+    expect(replay.gates).toMatchObject([
+      { verdict: 'failed', values: { count: 2 }, offenders: [{ group: { key: 'tenant', value: 'ann' } }] },
+      { verdict: 'passed', group: { key: 'tenant', value: 'bob' }, requests: 1, offenders: [] },
+    ]);
+  });
+
   test('a log that cannot be read: prints no JSON, and exits with 1', async () => {
     const { code, stdout, stderr } = await diff('five.yaml', 'two.yaml', '--replay', 'gone.log', '--json');
     expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/^weir diff: .*gone\.log/)]);
@@ -75,7 +93,7 @@ describe('weir diff --replay', () => {
     [['--by', 'tenant'], '--by needs an access log; name it with --replay'],
     [[...LOG, 'access.log'], 'and each access log with its own --replay'],
     [[...LOG, '--html', '-'], '--html needs the name of a file'],
-    [[...LOG, '--max-newly-denied', 'plan=a:0'], 'the report has no groups by plan'],
+    [[...LOG, '--max-newly-denied', 'tenant=a'], "'tenant=a' is not a number of requests or a percentage"],
   ])('rejects %j', async (args, message) => {
     const { code, stderr } = await diff('five.yaml', 'two.yaml', ...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

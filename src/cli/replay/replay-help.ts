@@ -48,8 +48,8 @@ ${LOG_OPTIONS_HELP}  --init           print a mapping for the log, from its firs
                    longest time between the start of a request and its decision (default 0s). Not needed if the log has
                    decided_at of weir's decision metadata
   --max-newly-denied <n|share|key=value:n>
-                   fail if the change newly denies more requests: 0, 0.1%, or tenant=acme:0 with --by tenant.
-                   Can be repeated
+                   fail if the change newly denies more requests: 0, 0.1%, tenant=acme:0, or tenant=*:0 for each tenant
+                   on its own. Can be repeated
   --json <file>    write the report as JSON; - is standard output
   --html <file>    write the report as a web page
   --anonymise      replace values of requests by hashes. API keys are always redacted

@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { MAX_UNREADABLE } from '../../replay/log/logged-request.js';
-import { type Gate, gateProblem, parseGate } from '../../replay/report/gates.js';
+import { type Gate, parseGate } from '../../replay/report/gates.js';
 import { DEFAULT_SUGGEST_OPTIONS, type SuggestOptions } from '../../replay/suggest/suggest.js';
 import { LOAD_OPTIONS } from '../load-options.js';
 
@@ -104,8 +104,6 @@ export function readReplayNumbers(values: Values): ReplayNumbers | string {
     if (typeof gate === 'string') return gate;
     gates.push(gate);
   }
-  const unknownGroup = gateProblem(gates, values['by'] as string | undefined);
-  if (unknownGroup !== undefined) return unknownGroup;
   return { ...log, shownGroups, warmMicros, slackMicros, gates };
 }
 

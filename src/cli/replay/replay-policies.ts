@@ -1,7 +1,7 @@
 import { type LoadOptions, loadPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { printableLine } from '../../printable.js';
-import { checkGates } from '../../replay/report/gates.js';
+import { gateResultText, gateText, worstVerdict } from '../../replay/report/gates.js';
 import { hideValues, valueHider } from '../../replay/report/hide-values.js';
 import { shownPath } from '../../replay/report/names.js';
 import type { ReplayReport } from '../../replay/report/report.js';
@@ -89,7 +89,6 @@ export async function replayPolicies(
     after,
     before,
     by,
-    namedGroups: new Set(numbers.gates.flatMap(({ group }) => group?.value ?? [])),
     holdNames: {
       metadataKey: defaultOf('holdMetadataKey'),
       entry: values['hold-entry'] ?? defaultOf('holdEntry'),
@@ -108,11 +107,11 @@ export async function replayPolicies(
   for (const warning of shown.warnings) io.err(`weir ${command}: warning: ${printableLine(warning)}\n`);
   print(shown);
   const problems = files.flatMap(({ path, contentOf }) => writeReport(path, contentOf(shown), inputs) ?? []);
-  const { verdict, lines } = checkGates(numbers.gates, shown, hide);
-  for (const line of lines) io.err(`weir ${command}: ${line}\n`);
+  for (const gate of shown.gates)
+    io.err(`weir ${command}: --${gate.name} ${gateText(gate)}: ${gate.verdict}: ${gateResultText(gate)}\n`);
   if (problems.length > 0) return errors.failed(problems);
   if (signalled !== undefined) return SIGNAL_CODES[signalled];
-  return { passed: EXIT.OK, failed: EXIT.TIGHTENS, undecided: EXIT.FAILED }[verdict];
+  return { passed: EXIT.OK, failed: EXIT.TIGHTENS, undecided: EXIT.FAILED }[worstVerdict(shown.gates)];
 }
 
 /** Returns the report as a table for standard output. */

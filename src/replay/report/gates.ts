@@ -1,32 +1,39 @@
 import { printableLine } from '../../printable.js';
-import type { HideValue } from './hide-values.js';
-import { shownName, shownPath } from './names.js';
+import { groupNoun, shownName, shownPath } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
-import type { Affected, ReplayReport } from './report.js';
+import type { Affected, GateGroup, GateReport, GateVerdict, Offender, ReplayReport } from './report.js';
 
 /** A bound of `--max-newly-denied` on the requests that a change may newly deny. */
 export interface Gate {
   /** The group that the bound applies to; undefined means all requests. */
-  readonly group?: { readonly key: string; readonly value: string };
+  readonly group?: GateGroup;
   /** `40` or `0.1%`, as written. */
   readonly bound: string;
   readonly unit: 'requests' | 'share';
   readonly most: number;
 }
 
-/** The result of a gate. `undecided` means that the log does not tell whether the bound is kept. */
-export type Verdict = 'passed' | 'undecided' | 'failed';
+/** Number of offenders of a gate. */
+const NAMED = 5;
+/** Value of a group that means each value. */
+export const EACH_VALUE = '*';
 
-/** The result of all gates, with one sentence for each. */
-export interface GateResult {
-  readonly verdict: Verdict;
-  readonly lines: readonly string[];
+/** Numbers of requests, and of those that a change newly denies. */
+type Loss = Pick<Affected, 'requests' | 'newlyDenied'>;
+
+/** The numbers of a report that gates check. */
+type GatedReport = Pick<ReplayReport, 'partial' | 'log' | 'total' | 'rules' | 'groups'>;
+
+/** The requests by value of an entry key. */
+export interface CountedGroups {
+  readonly key: string;
+  /** Whether all values were counted. */
+  readonly isComplete: boolean;
+  lossOf(value: string): Loss | undefined;
+  losses(): Iterable<readonly [value: string, loss: Loss]>;
 }
 
-/** Number of offenders that a sentence names. */
-const NAMED = 5;
-
-/** Reads a bound: `0`, `0.1%` or `tenant=acme:0`. Returns an error message if it is invalid. */
+/** Reads a bound: `0`, `0.1%`, `tenant=acme:0` or `tenant=*:0`. Returns an error message if it is invalid. */
 export function parseGate(text: string): Gate | string {
   const [, key, value, bound = text] = /^(?:([^=]+)=(.*):)?([^:]*)$/s.exec(text) ?? [];
   const problem = boundProblem(bound);
@@ -54,89 +61,172 @@ function boundProblem(bound: string): string | undefined {
   return undefined;
 }
 
-/** Returns an error message if a gate names a key other than that of `--by`. */
-export function gateProblem(gates: readonly Gate[], by: string | undefined): string | undefined {
-  const other = gates.find(({ group }) => group !== undefined && group.key !== by)?.group?.key;
-  if (other === undefined) return undefined;
-  const key = shownName(other);
-  const now = by === undefined ? '' : ` instead of --by ${shownName(by)}`;
-  return `--max-newly-denied ${key}=…: the report has no groups by ${key}. Set --by ${key}${now}`;
-}
-
 /**
- * Checks the gates against a report from {@link hideValues} with the same `hide`. The report must show each group that
- * a gate names and that the log contains.
+ * Returns which groups must be counted for the gates, by key: the named ones, or all of them (undefined). `by` is the
+ * key whose groups are counted in any case.
  */
-export function checkGates(gates: readonly Gate[], report: ReplayReport, hide: HideValue): GateResult {
-  const results = gates.map((gate) => checkGate(gate, report, hide));
-  const verdicts = results.map(({ verdict }) => verdict);
-  const worst = (['failed', 'undecided'] as const).find((verdict) => verdicts.includes(verdict));
-  return { verdict: worst ?? 'passed', lines: results.map(({ line }) => line) };
-}
-
-interface Checked {
-  readonly verdict: Verdict;
-  readonly line: string;
-}
-
-function checkGate(gate: Gate, report: ReplayReport, hide: HideValue): Checked {
-  const { group } = gate;
-  const value = group && hide(group.key, group.value);
-  const subject = group === undefined ? '' : `${shownName(group.key)}=${shownName(value ?? '')}`;
-  const name = `--max-newly-denied ${subject === '' ? '' : `${subject}:`}${gate.bound}`;
-  const affected = group === undefined ? report.total : shownGroup(report, value);
-  const said = (verdict: Verdict, text: string): Checked => ({
-    verdict,
-    line: `${name}: ${verdict}: ${text}`,
-  });
-  if (affected === undefined || affected.requests === 0) {
-    return said(
-      'undecided',
-      `the log has no request${subject === '' ? '' : ` of ${subject}`} that a limit applies to`,
-    );
+export function gateGroups(
+  gates: readonly Gate[],
+  by: string | undefined,
+): ReadonlyMap<string, ReadonlySet<string> | undefined> {
+  const named = new Map<string, Set<string>>();
+  for (const { group } of gates) {
+    if (group === undefined) continue;
+    const values = named.get(group.key) ?? new Set();
+    named.set(group.key, values.add(group.value));
   }
-  const { newlyDenied, requests } = affected;
-  const share = `${intervalText(newlyDenied)} of ${countText(requests)} requests (${lostShare(affected)})`;
-  const found = `${share} would be newly denied`;
-  const verdict = verdictOn(gate, affected);
-  const doubt = doubtAbout(gate, report, verdict);
-  if (doubt !== undefined) return said('undecided', `${found}, but ${doubt}`);
-  const offenders = verdict === 'failed' && group === undefined ? offendersText(report) : '';
-  return said(verdict, `${found}${offenders}`);
+  const all = [...named].map(([key, values]) => [key, values.has(EACH_VALUE) ? undefined : values] as const);
+  return new Map([
+    ...(by === undefined ? [] : [[by, undefined] as const]),
+    ...all.filter(([key]) => key !== by),
+  ]);
 }
 
-function shownGroup({ groups }: ReplayReport, value: string | undefined): Affected | undefined {
-  return groups?.shown.find((group) => group.value === value);
+/** Checks the gates against a report. `groups` are the groups of {@link gateGroups}. */
+export function checkGates(
+  gates: readonly Gate[],
+  report: GatedReport,
+  groups: readonly CountedGroups[],
+): readonly GateReport[] {
+  return gates.map((gate) => {
+    const { group, bound } = gate;
+    const counted = groups.find(({ key }) => key === group?.key);
+    const found = group?.value === EACH_VALUE ? checkEach(gate, counted) : checkOne(gate, report, counted);
+    const { verdict } = found;
+    const reason = doubtAbout(gate, report, found, counted);
+    return {
+      name: 'max-newly-denied',
+      ...(group !== undefined && { group }),
+      bound,
+      ...found,
+      verdict: reason === undefined ? verdict : 'undecided',
+      ...(reason !== undefined && { reason }),
+      offenders: reason === undefined && verdict === 'failed' ? found.offenders : [],
+    };
+  });
 }
 
-function verdictOn({ unit, most }: Gate, { newlyDenied, requests }: Affected): Verdict {
+/** Returns the worst verdict; `passed` without gates. */
+export function worstVerdict(gates: readonly GateReport[]): GateVerdict {
+  const verdicts = gates.map(({ verdict }) => verdict);
+  return (['failed', 'undecided'] as const).find((verdict) => verdicts.includes(verdict)) ?? 'passed';
+}
+
+type Found = Pick<GateReport, 'verdict' | 'requests' | 'newlyDenied' | 'values' | 'offenders'>;
+
+const NO_LOSS: Loss = { requests: 0, newlyDenied: { least: 0, most: 0 } };
+
+function checkOne(gate: Gate, report: GatedReport, counted: CountedGroups | undefined): Found {
+  const { group } = gate;
+  const loss = (group === undefined ? report.total : counted?.lossOf(group.value)) ?? NO_LOSS;
+  const offenders = group === undefined ? offendersOf(report) : [offender({ group }, loss)];
+  return { verdict: verdictOn(gate, loss), ...lossOf(loss), offenders };
+}
+
+/** Checks the bound for each group on its own. */
+function checkEach(gate: Gate, counted: CountedGroups | undefined): Found {
+  const key = gate.group?.key ?? '';
+  const scale = ({ requests }: Loss): number => (gate.unit === 'share' ? requests : 1);
+  const worst: { readonly value: string; readonly loss: Loss; readonly size: number }[] = [];
+  const exceeding = { least: 0, most: 0 };
+  let count = 0;
+  for (const [value, loss] of counted?.losses() ?? []) {
+    count++;
+    const verdict = verdictOn(gate, loss);
+    if (verdict === 'failed') exceeding.least++;
+    if (verdict !== 'passed') exceeding.most++;
+    const { least, most } = loss.newlyDenied;
+    // The certain losses decide; the possible ones only order equal groups.
+    const size = (least + most / 1e9) / scale(loss);
+    if (size <= (worst[NAMED - 1]?.size ?? -1)) continue;
+    worst.push({ value, loss, size });
+    worst.sort((one, other) => other.size - one.size);
+    worst.length = Math.min(worst.length, NAMED);
+  }
+  return {
+    verdict: exceeding.least > 0 ? 'failed' : exceeding.most > 0 ? 'undecided' : 'passed',
+    ...lossOf(worst[0]?.loss ?? NO_LOSS),
+    values: { count, exceeding },
+    offenders: worst
+      .filter(({ loss }) => verdictOn(gate, loss) === 'failed')
+      .map(({ value, loss }) => offender({ group: { key, value } }, loss)),
+  };
+}
+
+function verdictOn({ unit, most }: Gate, { newlyDenied, requests }: Loss): GateVerdict {
   const scale = unit === 'share' ? requests : 1;
   if (newlyDenied.least > most * scale) return 'failed';
   return newlyDenied.most > most * scale ? 'undecided' : 'passed';
 }
 
 /** Returns why the numbers of the report do not decide a gate; undefined if they do. */
-function doubtAbout({ unit }: Gate, { log, partial }: ReplayReport, verdict: Verdict): string | undefined {
+function doubtAbout(
+  { unit, group }: Gate,
+  { log, partial }: GatedReport,
+  { verdict, requests, values }: Found,
+  counted: CountedGroups | undefined,
+): string | undefined {
+  if (requests === 0)
+    return `the log has no request ${group === undefined ? '' : 'of this group '}that a limit applies to`;
   if (log.sample !== undefined) return 'the log is only a sample of the requests';
   // The rest of the log cannot reduce a number of requests, but it can reduce their share.
   if (partial !== undefined && !(verdict === 'failed' && unit === 'requests')) {
     return `the report covers only part of the log, because ${printableLine(partial)}`;
   }
+  if (values !== undefined && verdict !== 'failed' && counted?.isComplete === false)
+    return 'there were too many groups to count all of them';
   return verdict === 'undecided' ? 'the times in the log do not tell in which order they arrived' : undefined;
 }
 
-/** Names the groups that lose most, or the rules without `--by`. */
-function offendersText({ groups, rules }: ReplayReport): string {
-  const named =
-    groups?.shown.map((group) => ({ ...group, name: `${shownName(groups.by)}=${shownName(group.value)}` })) ??
-    rules.map((rule) => ({
-      ...rule,
-      name: `rule ${shownPath(rule.rule)} in domain ${shownName(rule.domain)}`,
-    }));
-  const offenders = named.filter(({ newlyDenied }) => newlyDenied.most > 0).slice(0, NAMED);
-  if (offenders.length === 0) return '';
-  const texts = offenders.map(
-    (one) => `${one.name} ${intervalText(one.newlyDenied)} of ${countText(one.requests)} (${lostShare(one)})`,
-  );
-  return `: ${texts.join(', ')}`;
+/** Returns the groups that lose most, or the rules without `--by`. */
+function offendersOf({ groups, rules }: GatedReport): readonly Offender[] {
+  const all =
+    groups?.shown.map((each) => offender({ group: { key: groups.by, value: each.value } }, each)) ??
+    rules.map((each) => offender({ rule: { domain: each.domain, rule: each.rule } }, each));
+  return all.filter(({ newlyDenied }) => newlyDenied.most > 0).slice(0, NAMED);
+}
+
+function offender(name: Pick<Offender, 'group' | 'rule'>, loss: Loss): Offender {
+  return { ...name, ...lossOf(loss) };
+}
+
+function lossOf({ requests, newlyDenied }: Loss): Loss {
+  return { requests, newlyDenied };
+}
+
+/** Returns a gate as on the command line: `tenant=acme:0`. */
+export function gateText({ group, bound }: Pick<GateReport, 'group' | 'bound'>): string {
+  return group === undefined ? bound : `${groupText(group)}:${bound}`;
+}
+
+/** Returns the result of a gate in words, after its verdict: `2 of 5 requests (40%) would be newly denied`. */
+export function gateResultText({
+  group,
+  requests,
+  newlyDenied,
+  values,
+  reason,
+  offenders,
+}: GateReport): string {
+  if (requests === 0 && reason !== undefined) return reason;
+  const found =
+    values === undefined
+      ? `${intervalText(newlyDenied)} of ${countText(requests)} requests (${lostShare({ requests, newlyDenied })})`
+      : `more requests of ${intervalText(values.exceeding)} of ${countText(values.count)} ` +
+        groupNoun(group?.key ?? '', values.count);
+  const named = group === undefined || values !== undefined ? offenders.map(offenderText) : [];
+  const names = named.length === 0 ? '' : `: ${named.join(', ')}`;
+  return `${found} would be newly denied${reason === undefined ? names : `, but ${reason}`}`;
+}
+
+function offenderText({ group, rule, ...loss }: Offender): string {
+  const name =
+    group === undefined
+      ? `rule ${shownPath(rule?.rule ?? '')} in domain ${shownName(rule?.domain ?? '')}`
+      : groupText(group);
+  return `${name} ${intervalText(loss.newlyDenied)} of ${countText(loss.requests)} (${lostShare(loss)})`;
+}
+
+function groupText({ key, value }: GateGroup): string {
+  return `${shownName(key)}=${shownName(value)}`;
 }

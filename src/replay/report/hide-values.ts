@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isSecretKey, redacted } from '../../policy/redact.js';
-import type { ReplayReport } from './report.js';
+import { EACH_VALUE } from './gates.js';
+import type { GateGroup, ReplayReport } from './report.js';
 
 /** Returns how a report shows the value of an entry key. */
 export type HideValue = (key: string, value: string) => string;
@@ -32,15 +33,29 @@ export function valueHider(
  * `anonymise`. Rule paths are redacted already (`Rule.path`), and notes must not contain values.
  */
 export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boolean): ReplayReport {
-  const { groups, log, rules } = report;
+  const { gates, groups, log, rules } = report;
   const unreadable = log.unreadable.map((lines) => ({
     ...lines,
     example: anonymise ? '(omitted)' : lines.example.replaceAll(TOKEN, '[…]'),
   }));
+  const shownRule = <Rule extends { readonly rule: string }>(rule: Rule): Rule =>
+    anonymise ? { ...rule, rule: hidePath(rule.rule, hide) } : rule;
+  const shownGroup = <Named extends { readonly group?: GateGroup }>(named: Named): Named => {
+    const { group } = named;
+    if (group === undefined || group.value === EACH_VALUE) return named;
+    return { ...named, group: { ...group, value: hide(group.key, group.value) } };
+  };
   return {
     ...report,
     log: { ...log, unreadable },
-    rules: anonymise ? rules.map((rule) => ({ ...rule, rule: hidePath(rule.rule, hide) })) : rules,
+    rules: rules.map(shownRule),
+    gates: gates.map((gate) => ({
+      ...shownGroup(gate),
+      offenders: gate.offenders.map((offender) => ({
+        ...shownGroup(offender),
+        ...(offender.rule !== undefined && { rule: shownRule(offender.rule) }),
+      })),
+    })),
     ...(groups !== undefined && {
       groups: {
         ...groups,

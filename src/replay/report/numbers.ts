@@ -24,7 +24,7 @@ export function shareText(share: number): string {
 }
 
 /** Returns which share of some requests is newly denied: `3.8–4%`. */
-export function lostShare({ requests, newlyDenied }: Affected): string {
+export function lostShare({ requests, newlyDenied }: Pick<Affected, 'requests' | 'newlyDenied'>): string {
   if (requests === 0) return '–';
   return rangeText(shareText(newlyDenied.least / requests), shareText(newlyDenied.most / requests));
 }

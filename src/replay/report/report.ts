@@ -17,6 +17,8 @@ export interface ReplayReport {
   /** The groups of `--by`, with those first that lose most requests. */
   readonly groups?: GroupsReport;
   readonly timeline: Timeline;
+  /** The results of `--max-newly-denied`; empty without such a bound. */
+  readonly gates: readonly GateReport[];
   /** Sentences about what probably makes the numbers wrong, such as a misspelled member of the log. */
   readonly warnings: readonly string[];
   /** Sentences about the accuracy of the numbers. */
@@ -115,6 +117,42 @@ export interface GroupsReport {
   /** Number of groups that would lose requests. */
   readonly affected: Interval;
   readonly shown: readonly GroupReport[];
+}
+
+/** The result of a gate. `undecided` means that the log does not tell whether the bound is kept. */
+export type GateVerdict = 'passed' | 'undecided' | 'failed';
+
+/** The requests that a gate applies to: those of one value of an entry key; `*` means those of each value. */
+export interface GateGroup {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The result of one `--max-newly-denied`. */
+export interface GateReport {
+  readonly name: 'max-newly-denied';
+  /** Absent if the bound applies to all requests. */
+  readonly group?: GateGroup;
+  /** The bound as written, such as `0.1%`. */
+  readonly bound: string;
+  readonly verdict: GateVerdict;
+  /** Why the gate is undecided, as a clause. */
+  readonly reason?: string;
+  /** Number of requests that the gate applies to; for `*`, of the value that loses most. */
+  readonly requests: number;
+  readonly newlyDenied: Interval;
+  /** Number of values, and of those that exceed the bound; only for `*`. */
+  readonly values?: { readonly count: number; readonly exceeding: Interval };
+  /** The groups or rules that lose most, if the gate failed. */
+  readonly offenders: readonly Offender[];
+}
+
+/** A group of callers, or a rule, that loses requests. */
+export interface Offender {
+  readonly group?: GateGroup;
+  readonly rule?: { readonly domain: string; readonly rule: string };
+  readonly requests: number;
+  readonly newlyDenied: Interval;
 }
 
 /** Requests over time, in steps of equal length. Denials are the most that the log allows. */

@@ -7,6 +7,7 @@ import type { RequestCalls } from '../../../src/replay/envoy/route-table.js';
 import { Columns } from '../../../src/replay/log/columns.js';
 import { Replay } from '../../../src/replay/replay.js';
 import type { Affected, Interval } from '../../../src/replay/report/report.js';
+import { GroupTally } from '../../../src/replay/tally/group-tally.js';
 import type { Tally } from '../../../src/replay/tally/tally.js';
 import { expectAtLeast, expectAtMost, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
@@ -84,7 +85,7 @@ async function decide(policy: PolicySet, list: readonly Arrival[], precisionMicr
     before: undefined,
     callsOf: (values) => callsOf(list[Number(values[at])] as Arrival),
     columns,
-    by: 'tenant',
+    groups: [new GroupTally('tenant', undefined)],
     holdNames: { metadataKey: 'hold', entry: 'hold' },
     warmMicros: 0,
     onVerdict: (verdict) => decided.push(verdict),
@@ -106,7 +107,9 @@ function countsOf({ tally }: { readonly tally: Tally }): ReadonlyMap<string, rea
   const all: readonly (readonly [string, Affected])[] = [
     ['', tally.total()],
     ...tally.rules([], false).map((rule) => [rule.rule, rule] as const),
-    ...tally.groups('tenant', 10, new Set()).shown.map((group) => [`tenant ${group.value}`, group] as const),
+    ...tally.groups.flatMap((groups) =>
+      groups.report(10).shown.map((group) => [`tenant ${group.value}`, group] as const),
+    ),
   ];
   return new Map(
     all.map(([name, { deniedAfter, newlyDenied, newlyAllowed }]) => [

@@ -113,6 +113,7 @@ export function sampleReport(more: Partial<ReplayReport> = {}): ReplayReport {
       shown: sampleGroups(firstDenied),
     },
     timeline: sampleTimeline(),
+    gates: [],
     warnings: [],
     notes: ['Callers are assumed not to react to denials.'],
     ...more,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Columns } from '../../../src/replay/log/columns.js';
 import { Replay, type ReplayOptions } from '../../../src/replay/replay.js';
+import { GroupTally } from '../../../src/replay/tally/group-tally.js';
 import { setOf } from '../../support/policy/policies.js';
 
 const START_MICROS = Date.parse('2026-11-20T09:00:00Z') * 1000;
@@ -48,7 +49,7 @@ async function replayed(
       },
     ],
     columns,
-    by: 'tenant',
+    groups: [new GroupTally('tenant', undefined)],
     holdNames: { metadataKey: 'hold', entry: 'hold' },
     warmMicros: options.warmMicros ?? 0,
     ...more,
@@ -86,7 +87,7 @@ describe('Replay', () => {
       firstDenied: '2026-11-20T09:00:02.000Z',
       longestDeniedSeconds: 1,
     });
-    expect(tally.groups('tenant', 1, new Set())).toMatchObject({
+    expect(tally.groups[0]?.report(1)).toMatchObject({
       by: 'tenant',
       count: 2,
       affected: exactly(1),

@@ -7,7 +7,14 @@ import { countText, intervalText } from '../numbers.js';
 import type { ReplayReport } from '../report.js';
 import { chartData } from './chart-data.js';
 import { type Html, html, trusted } from './html.js';
-import { affectedSection, denialsSection, notesSection, rulesSection, useSection } from './sections.js';
+import {
+  affectedSection,
+  denialsSection,
+  gatesSection,
+  notesSection,
+  rulesSection,
+  useSection,
+} from './sections.js';
 import { periodText } from './times.js';
 
 const FOLDER = 'src/page/report';
@@ -35,6 +42,7 @@ export function htmlReport(report: ReplayReport): string {
 <body>
 <main>
 ${headOf(report)}
+${gatesSection(report)}
 ${denialsSection(report)}
 ${affectedSection(report)}
 ${useSection(report)}

@@ -1,7 +1,8 @@
 import { printableLine } from '../../../printable.js';
+import { gateResultText, gateText } from '../gates.js';
 import { groupNoun, shownName, shownPath } from '../names.js';
 import { countText, durationText, intervalText, lostShare } from '../numbers.js';
-import type { GroupReport, ReplayReport, RuleReport } from '../report.js';
+import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
 import { chartData, chartedRules, periodsOf, startOf, type UseChart } from './chart-data.js';
 import { type Content, type Html, html } from './html.js';
 import { dateText, periodText, timeOfDay } from './times.js';
@@ -164,6 +165,23 @@ ${more > 0 ? html`<p>${countText(more)} more limits deny less.</p>` : NOTHING}
 
 function deniedCallersText({ callers, deniedCallers }: RuleReport): string {
   return `${countText(deniedCallers)} of ${countText(callers)}`;
+}
+
+/** Returns the section about the bounds of `--max-newly-denied`. */
+export function gatesSection({ gates }: ReplayReport): Html {
+  if (gates.length === 0) return NOTHING;
+  return html`<section>
+<h2>Bounds that were checked</h2>
+${table<GateReport>(
+  'Bounds',
+  [
+    { heading: 'Newly denied at most', cell: (gate) => html`<b><bdi>${gateText(gate)}</bdi></b>` },
+    { heading: 'Result', cell: ({ verdict }) => verdict },
+    { heading: 'Reason', cell: gateResultText },
+  ],
+  gates,
+)}
+</section>`;
 }
 
 /** Returns the section about what limits the accuracy of the report. */

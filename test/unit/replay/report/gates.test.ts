@@ -1,10 +1,16 @@
 import { expect, test } from '@jest/globals';
-import { checkGates, type Gate, gateProblem, parseGate } from '../../../../src/replay/report/gates.js';
+import {
+  type CountedGroups,
+  checkGates,
+  type Gate,
+  gateGroups,
+  gateResultText,
+  parseGate,
+  worstVerdict,
+} from '../../../../src/replay/report/gates.js';
 import { hideValues, valueHider } from '../../../../src/replay/report/hide-values.js';
-import type { ReplayReport } from '../../../../src/replay/report/report.js';
-import { group, interval, sampleReport, total } from '../../../support/replay/sample-report.js';
-
-const SHOWN = valueHider(new Set(), false);
+import type { GateReport, ReplayReport } from '../../../../src/replay/report/report.js';
+import { group, interval, rule, sampleReport, total } from '../../../support/replay/sample-report.js';
 
 function gate(text: string): Gate {
   const parsed = parseGate(text);
@@ -12,8 +18,20 @@ function gate(text: string): Gate {
   return parsed;
 }
 
-function check(text: string, report: ReplayReport = sampleReport()) {
-  return checkGates([gate(text)], report, SHOWN);
+/** Returns the groups of a report as they are counted. */
+function groupsOf({ groups }: ReplayReport, isComplete = true): readonly CountedGroups[] {
+  if (groups === undefined) return [];
+  const losses = new Map(groups.shown.map((each) => [each.value, each]));
+  return [{ key: groups.by, isComplete, lossOf: (value) => losses.get(value), losses: () => losses }];
+}
+
+function check(text: string, report: ReplayReport = sampleReport(), isComplete = true): GateReport {
+  return checkGates([gate(text)], report, groupsOf(report, isComplete))[0] as GateReport;
+}
+
+function resultOf(...args: Parameters<typeof check>): string {
+  const result = check(...args);
+  return `${result.verdict}: ${gateResultText(result)}`;
 }
 
 test.each<[string, Gate]>([
@@ -39,31 +57,70 @@ test.each([
   expect(parseGate(text)).toContain(`: ${problem}. Examples: 0, 0.1%, tenant=acme:0`);
 });
 
-test('a gate can name only groups of --by', () => {
-  expect(gateProblem([gate('0'), gate('tenant=acme:0')], 'tenant')).toBeUndefined();
-  expect(gateProblem([gate('tenant=acme:0')], undefined)).toBe(
-    '--max-newly-denied tenant=…: the report has no groups by tenant. Set --by tenant',
-  );
-  expect(gateProblem([gate('tenant=acme:0')], 'path')).toMatch(/Set --by tenant instead of --by path$/);
+test('groups are counted for --by, and for the keys of gates', () => {
+  const gates = ['0', 'tenant=acme:0', 'tenant=zoo:0', 'plan=*:0', 'plan=free:1'].map(gate);
+  const tenants = ['tenant', new Set(['acme', 'zoo'])] as const;
+  expect([...gateGroups(gates, undefined)]).toEqual([tenants, ['plan', undefined]]);
+  expect([...gateGroups(gates, 'path')]).toEqual([['path', undefined], tenants, ['plan', undefined]]);
+  expect([...gateGroups(gates, 'tenant')]).toEqual([
+    ['tenant', undefined],
+    ['plan', undefined],
+  ]);
 });
 
 test('a failed gate names the first offenders', () => {
-  expect(check('0')).toEqual({
+  expect(resultOf('0')).toBe(
+    'failed: 1,654–1,672 of 90,000 requests (1.8–1.9%) would be newly denied: ' +
+      'tenant=acme 1,204 of 9,000 (13%), tenant=globex 310–328 of 8,100 (3.8–4%), ' +
+      'tenant=tenant-0 14 of 2,000 (0.7%), tenant=tenant-1 14 of 1,999 (0.7%), ' +
+      'tenant=tenant-2 14 of 1,998 (0.7%)',
+  );
+  expect(check('tenant=acme:1%')).toEqual({
+    name: 'max-newly-denied',
+    group: { key: 'tenant', value: 'acme' },
+    bound: '1%',
     verdict: 'failed',
-    lines: [
-      '--max-newly-denied 0: failed: 1,654–1,672 of 90,000 requests (1.8–1.9%) would be newly denied: ' +
-        'tenant=acme 1,204 of 9,000 (13%), tenant=globex 310–328 of 8,100 (3.8–4%), ' +
-        'tenant=tenant-0 14 of 2,000 (0.7%), tenant=tenant-1 14 of 1,999 (0.7%), ' +
-        'tenant=tenant-2 14 of 1,998 (0.7%)',
-    ],
+    requests: 9000,
+    newlyDenied: interval(1204),
+    offenders: [{ group: { key: 'tenant', value: 'acme' }, requests: 9000, newlyDenied: interval(1204) }],
   });
 });
 
 test('without groups, a failed gate names rules', () => {
   const { groups: _, ...report } = sampleReport();
-  expect(check('1%', report).lines[0]).toMatch(
-    /newly denied: rule tenant in domain shop 1,654–1,672 of 90,000 \(/,
+  expect(resultOf('1%', report)).toMatch(/newly denied: rule tenant in domain shop 1,654–1,672 of 90,000 \(/);
+});
+
+test('* applies a bound to each value', () => {
+  expect(resultOf('tenant=*:1203')).toMatch(
+    /^failed: more requests of 1 of \d+ tenants would be newly denied: tenant=acme 1,204 of 9,000 \(13%\)$/,
   );
+  expect(resultOf('tenant=*:1204')).toMatch(
+    /^passed: more requests of 0 of \d+ tenants would be newly denied$/,
+  );
+  expect(check('tenant=*:1204').newlyDenied).toEqual(interval(1204));
+  const groups = {
+    by: 'tenant',
+    count: 3,
+    affected: interval(2),
+    shown: [
+      group('large', 1000, interval(5)),
+      group('small', 4, interval(2, 4)),
+      group('calm', 4, interval(0)),
+    ],
+  };
+  const report = sampleReport({ groups });
+  expect(check('tenant=*:40%', report)).toMatchObject({ verdict: 'failed', requests: 4 });
+  expect(resultOf('tenant=*:50%', report)).toBe(
+    'undecided: more requests of 0–1 of 3 tenants would be newly denied, but the times in the log do not tell in ' +
+      'which order they arrived',
+  );
+  expect(check('tenant=*:100%', report)).toMatchObject({ verdict: 'passed', values: { count: 3 } });
+  expect(resultOf('tenant=*:100%', report, false)).toMatch(
+    /^undecided: .* too many groups to count all of them$/,
+  );
+  expect(check('tenant=*:0', report, false).verdict).toBe('failed');
+  expect(check('plan=*:0', report)).toMatchObject({ verdict: 'undecided', requests: 0 });
 });
 
 test.each([
@@ -82,57 +139,49 @@ test.each([
 });
 
 test('a group that is not in the log is undecided, because its name may be wrong', () => {
-  expect(check('tenant=acmee:0')).toEqual({
-    verdict: 'undecided',
-    lines: [
-      '--max-newly-denied tenant=acmee:0: undecided: the log has no request of tenant=acmee that a limit applies to',
-    ],
-  });
+  expect(resultOf('tenant=acmee:0')).toBe(
+    'undecided: the log has no request of this group that a limit applies to',
+  );
   expect(check('0', sampleReport({ total: total(0) })).verdict).toBe('undecided');
 });
 
 test('a sample decides nothing', () => {
   const { log } = sampleReport();
   const report = sampleReport({ log: { ...log, sample: 0.1 } });
-  expect(check('5%', report).lines[0]).toMatch(
-    /: undecided: .*, but the log is only a sample of the requests$/,
-  );
-  expect(check('0', report).verdict).toBe('undecided');
+  expect(resultOf('5%', report)).toMatch(/^undecided: .*, but the log is only a sample of the requests$/);
+  expect(check('0', report)).toMatchObject({ verdict: 'undecided', offenders: [] });
 });
 
 test('a partial report decides only that a number of requests is exceeded', () => {
   const report = sampleReport({ partial: 'the replay was interrupted' });
   expect(check('0', report).verdict).toBe('failed');
   expect(check('0%', report).verdict).toBe('undecided');
-  expect(check('9999', report).lines[0]).toMatch(
+  expect(resultOf('9999', report)).toMatch(
     /covers only part of the log, because the replay was interrupted$/,
   );
 });
 
 test('the worst gate decides', () => {
-  const verdict = (...texts: readonly string[]) => checkGates(texts.map(gate), sampleReport(), SHOWN).verdict;
+  const verdict = (...texts: readonly string[]) => worstVerdict(texts.map((text) => check(text)));
   expect(verdict()).toBe('passed');
   expect(verdict('5%', 'tenant=calm:0')).toBe('passed');
   expect(verdict('5%', 'tenant=nobody:0')).toBe('undecided');
   expect(verdict('tenant=nobody:0', '0', '5%')).toBe('failed');
 });
 
-test('gates find groups whose values are hidden, and do not show the values', () => {
-  const groups = {
-    by: 'api_key',
-    count: 1,
-    affected: interval(1),
-    shown: [group('s3cret', 10, interval(5))],
-  };
-  const shown = sampleReport({ groups });
-  const redacted = checkGates([gate('api_key=s3cret:0')], hideValues(shown, SHOWN, false), SHOWN);
-  expect(redacted.verdict).toBe('failed');
-  expect(redacted.lines[0]).toMatch(
-    /^--max-newly-denied api_key=\[redacted sha256:[\da-f]{8}\]:0: failed: 5 of 10 /,
-  );
+test('results of gates do not show hidden values', () => {
+  const hide = valueHider(new Set(['tenant']), false);
+  const gates = [check('tenant=acme:0'), check('0'), check('tenant=*:0')];
+  const redacted = hideValues(sampleReport({ gates }), hide, false).gates;
+  expect(JSON.stringify(redacted)).not.toContain('acme');
+  expect(redacted[0]?.group?.value).toMatch(/^\[redacted sha256:[\da-f]{8}\]$/);
+  expect(redacted[2]?.group?.value).toBe('*');
 
-  const hide = valueHider(new Set(), true);
-  const hashed = checkGates([gate('tenant=acme:0')], hideValues(sampleReport(), hide, true), hide);
-  expect(hashed.verdict).toBe('failed');
-  expect(hashed.lines[0]).not.toContain('acme');
+  const { groups: _, ...report } = sampleReport({ rules: [rule({ rule: 'tenant=acme' })] });
+  const named = {
+    ...report,
+    gates: [check('1%', { ...report, rules: [rule({ rule: 'tenant=acme', newlyDenied: interval(9) })] })],
+  };
+  expect(JSON.stringify(named.gates)).toContain('acme');
+  expect(JSON.stringify(hideValues(named, valueHider(new Set(), true), true).gates)).not.toContain('acme');
 });

@@ -73,6 +73,15 @@ test('without denials, groups and rules, the page has only what is known', () =>
   expect(page).not.toContain('<canvas');
 });
 
+test('the page shows the results of gates', () => {
+  const { total } = sampleReport();
+  const gate = { name: 'max-newly-denied', bound: '9%', verdict: 'passed', offenders: [], ...total } as const;
+  expect(textOf(htmlReport(sampleReport({ gates: [gate] })))).toMatch(
+    /Bounds that were checked.*9%\s*passed\s*1,654–1,672 of 90,000 requests \(1\.8–1\.9%\) would be newly denied/s,
+  );
+  expect(textOf(htmlReport(sampleReport()))).not.toContain('Bounds that were checked');
+});
+
 test('the page runs only its own script, and connects to nothing', () => {
   const page = htmlReport(sampleReport());
   const [, policy = ''] = /content-security-policy" content="([^"]*)"/.exec(page) ?? [];

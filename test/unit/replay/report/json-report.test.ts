@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { UNPRINTABLE } from '../../../../src/printable.js';
-import type { ReplayReport } from '../../../../src/replay/report/report.js';
+import type { Offender, ReplayReport } from '../../../../src/replay/report/report.js';
 import { jsonReport, writeReport } from '../../../../src/replay/report/report-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
-import { sampleReport, total } from '../../../support/replay/sample-report.js';
+import { interval, sampleReport, total } from '../../../support/replay/sample-report.js';
 
 interface Schema {
   readonly $ref?: string;
@@ -44,6 +44,7 @@ function membersOf(value: unknown, path = ''): readonly string[] {
 
 function membersOfSchema({ $ref, properties = {}, items }: Schema, path = ''): readonly string[] {
   if ($ref === '#/definitions/interval') return [`${path}.least`, `${path}.most`];
+  if ($ref === '#/definitions/group') return [`${path}.key`, `${path}.value`];
   const below = Object.entries(properties).flatMap(([name, part]) => [
     `${path}.${name}`,
     ...membersOfSchema(part, `${path}.${name}`),
@@ -54,7 +55,23 @@ function membersOfSchema({ $ref, properties = {}, items }: Schema, path = ''): r
 /** A report with all members. */
 function fullReport(): ReplayReport {
   const report = sampleReport({ partial: 'the replay was interrupted' });
-  return { ...report, log: { ...report.log, sample: 0.1 } };
+  const group = { key: 'tenant', value: '*' };
+  const { requests, newlyDenied } = report.total;
+  const offenders: readonly Offender[] = [
+    { group, requests, newlyDenied },
+    { rule: { domain: 'shop', rule: 'tenant' }, requests, newlyDenied },
+  ];
+  const values = { count: 240, exceeding: interval(12) };
+  const result = {
+    verdict: 'undecided',
+    reason: 'of a sample',
+    requests,
+    newlyDenied,
+    values,
+    offenders,
+  } as const;
+  const gates = [{ name: 'max-newly-denied', group, bound: '0', ...result } as const];
+  return { ...report, log: { ...report.log, sample: 0.1 }, gates };
 }
 
 test('the schema accepts reports, and describes exactly their members', () => {
