@@ -120,6 +120,7 @@ function reportOf(
       last: timeText(lastMicros),
       unreadable: totals.unreadable,
       late: totals.late,
+      far: totals.far,
       ...(sample !== undefined && { sample }),
     },
     before: before === undefined ? { kind: 'log', name: 'the log' } : { kind: 'policy', name: before.name },

@@ -1,5 +1,5 @@
 import { printableLine } from '../../printable.js';
-import { headline } from '../../replay/report/headline.js';
+import { farSentence, headline } from '../../replay/report/headline.js';
 import { shownName, shownPath } from '../../replay/report/names.js';
 import { countText, intervalText, lostShare } from '../../replay/report/numbers.js';
 import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
@@ -117,7 +117,7 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
 }
 
 function logLines({ log }: ReplayReport, width: number): readonly string[] {
-  const { unreadable, late, unlimited, sample } = log;
+  const { unreadable, late, far, unlimited, sample } = log;
   const unread = unreadable.reduce((sum, { lines }) => sum + lines, 0);
   const sentences = [
     readSentence(log),
@@ -128,6 +128,7 @@ function logLines({ log }: ReplayReport, width: number): readonly string[] {
           `${counted(late, 'request', 'requests')} came too late to be sorted by time; weir decided them on arrival.`,
         ]
       : []),
+    ...farSentence(far),
     ...(unread > 0 ? [`${counted(unread, 'line', 'lines')} could not be read:`] : []),
   ];
   const examples = unreadable.flatMap(({ reason, lines, example }) => [

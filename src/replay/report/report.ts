@@ -65,6 +65,8 @@ export interface LogSummary {
   readonly unreadable: readonly UnreadableLines[];
   /** Requests that came later than the window allows, and were decided on arrival. */
   readonly late: number;
+  /** Requests whose time is more than a week from all others, so that they were decided next to their neighbors. */
+  readonly far: number;
   /** Share of the requests in the log, if it is a sample. */
   readonly sample?: number;
 }

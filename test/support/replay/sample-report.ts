@@ -75,6 +75,7 @@ export function sampleReport(more: Partial<ReplayReport> = {}): ReplayReport {
       last: '2026-11-25T23:59:58.004Z',
       unreadable: [{ reason: 'not valid JSON', lines: 10, example: '{"start_time":"2026-11-25T' }],
       late: 3,
+      far: 2,
     },
     before: { kind: 'policy', name: 'old.yaml' },
     after: { name: 'new.yaml' },

@@ -60,12 +60,24 @@ export class RowBuffer {
     this.#end(startMicros, precisionMicros);
   }
 
-  /** Moves the requests to another buffer, in the order of their start. */
-  moveTo(target: RowBuffer): void {
+  /** Moves the requests to another buffer, in the order of their start. `startMicros` replaces the start of all. */
+  moveTo(target: RowBuffer, startMicros?: number): void {
     const { count } = this;
-    if (this.#isSorted()) for (let i = 0; i < count; i++) target.#copy(this, i);
-    else for (const i of this.#sortedIndexes()) target.#copy(this, i);
+    if (this.#isSorted()) for (let i = 0; i < count; i++) target.#copy(this, i, startMicros);
+    else for (const i of this.#sortedIndexes()) target.#copy(this, i, startMicros);
     this.clear();
+  }
+
+  /** Start of the last request in microseconds. */
+  get lastMicros(): number {
+    return this.#times[2 * (this.count - 1)] as number;
+  }
+
+  /** Earliest start in microseconds. */
+  get earliestMicros(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < this.count; i++) earliest = Math.min(earliest, this.#times[2 * i] as number);
+    return earliest;
   }
 
   clear(): void {
@@ -96,13 +108,13 @@ export class RowBuffer {
     return order.sort((a, b) => (this.#times[2 * a] as number) - (this.#times[2 * b] as number));
   }
 
-  #copy(source: RowBuffer, row: number): void {
+  #copy(source: RowBuffer, row: number, startMicros = source.#times[2 * row] as number): void {
     const from = row === 0 ? 0 : (source.#ends[row - 1] as number);
     const to = source.#ends[row] as number;
     this.#reserve(to - from);
     this.#bytes.set(source.#bytes.subarray(from, to), this.length);
     this.length += to - from;
-    this.#end(source.#times[2 * row] as number, source.#times[2 * row + 1] as number);
+    this.#end(startMicros, source.#times[2 * row + 1] as number);
   }
 
   #end(startMicros: number, precisionMicros: number): void {

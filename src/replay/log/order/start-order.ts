@@ -1,7 +1,7 @@
 import { type Due, DueHeap } from '../../../runtime/due-heap.js';
 import type { LineFields } from '../lines/line-fields.js';
-import { GapFinder } from '../sampling/gap-finder.js';
 import { RowBuffer } from './row-buffer.js';
+import { FAR_SECONDS, FEW_REQUESTS, TimeRuns } from './time-runs.js';
 
 /** Maximum number of requests that wait, and of their bytes. Beyond them, the oldest second is released. */
 export const MAX_WAITING_REQUESTS = 1_000_000;
@@ -25,7 +25,7 @@ class Second implements Due {
 export class StartOrder {
   /** Number of requests that were late. */
   late = 0;
-  readonly gaps = new GapFinder();
+  readonly runs: TimeRuns;
   readonly #windowSeconds: number;
   readonly #columns: number;
   readonly #output: RowBuffer;
@@ -37,22 +37,30 @@ export class StartOrder {
   #latest: Second | undefined;
   #requests = 0;
   #bytes = 0;
+  /** Requests in succession that are far before the others. */
+  #farInSuccession = 0;
 
   /** Sorted requests are added to `output`. */
   constructor(windowMicros: number, columns: number, output: RowBuffer) {
     this.#windowSeconds = Math.ceil(windowMicros / SECOND_MICROS);
     this.#columns = columns;
     this.#output = output;
+    this.runs = new TimeRuns(output);
   }
 
   /** Adds the request of a line, which begins at `base` in `lines`. */
   add(startMicros: number, precisionMicros: number, lines: Buffer, base: number, fields: LineFields): void {
     const second = Math.floor(startMicros / SECOND_MICROS);
     if (second < this.#released) {
-      this.late++;
-      this.#output.add(startMicros, precisionMicros, lines, base, fields, this.#columns);
+      // After many of them, the clock of the log was probably set back.
+      const isFar = this.#released - second > FAR_SECONDS && ++this.#farInSuccession < FEW_REQUESTS;
+      const rows = isFar ? new RowBuffer() : this.#output;
+      rows.add(startMicros, precisionMicros, lines, base, fields, this.#columns);
+      if (isFar) this.runs.addFar(rows);
+      else this.late++;
       return;
     }
+    this.#farInSuccession = 0;
     const { rows } = this.#latest?.dueAt === second ? this.#latest : this.#secondOf(second);
     const before = rows.length;
     rows.add(startMicros, precisionMicros, lines, base, fields, this.#columns);
@@ -67,7 +75,10 @@ export class StartOrder {
    */
   release(clockMicros: number): boolean {
     const { first } = this.#heap;
-    if (first === undefined) return false;
+    if (first === undefined) {
+      if (clockMicros === Number.POSITIVE_INFINITY) this.runs.end();
+      return false;
+    }
     if (first.dueAt >= Math.floor(clockMicros / SECOND_MICROS) - this.#windowSeconds) return false;
     this.#releaseFirst();
     return true;
@@ -81,8 +92,7 @@ export class StartOrder {
     this.#released = second.dueAt + 1;
     this.#requests -= second.rows.count;
     this.#bytes -= second.rows.length;
-    this.gaps.add(second.dueAt, second.rows.count);
-    second.rows.moveTo(this.#output);
+    this.runs.add(second.dueAt, second.rows);
     if (this.#free.length < MAX_FREE) this.#free.push(second);
   }
 

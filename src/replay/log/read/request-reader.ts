@@ -114,11 +114,12 @@ export class RequestReader implements LineSink {
       lines: this.#lines,
       requests: this.#requests,
       late: this.#order.late,
+      far: this.#order.runs.far,
       skipped: this.#skipped,
       unreadable: this.#unreadable.list,
       holdEnds: this.#files.reduce((sum, { holdEnds }) => sum + holdEnds, 0),
       seen: this.#seen(),
-      incomplete: this.sampling.found(this.#order.gaps),
+      incomplete: this.sampling.found(this.#order.runs.gaps),
       bytesRead: this.#files.reduce((sum, { source }) => sum + source.bytesRead, 0),
       bytesTotal,
     };

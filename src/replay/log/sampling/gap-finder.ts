@@ -5,6 +5,9 @@ const RATE_SECONDS = 600;
 /** Requests that a gap must lack at the rate before it. */
 const LEAST_MISSING = 1000;
 
+/** Requests before and after a gap without which a few wrong times would explain it. */
+const LEAST_REQUESTS = 10;
+
 /** A time without requests. */
 export interface Gap {
   /** Seconds since 1970. */
@@ -23,14 +26,18 @@ export class GapFinder {
   #sum = 0;
   #first: number | undefined;
   #last = 0;
+  /** A gap that ends when enough requests come after it, and the rate of requests before it. */
+  #gap: { readonly fromSecond: number; readonly toSecond: number; readonly rate: number } | undefined;
+  #requestsAfter = 0;
 
   /** Adds the number of requests of a second. Earlier seconds are ignored. */
   add(second: number, requests: number): void {
     this.#first ??= second;
     if (this.#first === second) this.#last = second - 1;
     if (second <= this.#last) return;
-    const length = second - this.#last - 1;
-    if (length >= LEAST_GAP_SECONDS) this.#judge(second, length);
+    if (second - this.#last - 1 >= LEAST_GAP_SECONDS) this.#beginGap(second);
+    this.#requestsAfter += requests;
+    if (this.#requestsAfter >= LEAST_REQUESTS) this.#endGap();
     // After a long gap, every place is cleared once.
     const from = Math.max(this.#last + 1, second - RATE_SECONDS + 1);
     for (let each = from; each <= second; each++) this.#set(each, 0);
@@ -38,14 +45,25 @@ export class GapFinder {
     this.#last = second;
   }
 
-  #judge(second: number, length: number): void {
+  /** Begins a gap before a second, or continues the one before if only a few requests were between them. */
+  #beginGap(second: number): void {
     const known = Math.min(RATE_SECONDS, this.#last - (this.#first as number) + 1);
-    const missing = Math.round((this.#sum / known) * length);
+    if (this.#gap === undefined && this.#sum < LEAST_REQUESTS) return;
+    const { fromSecond, rate } = this.#gap ?? { fromSecond: this.#last + 1, rate: this.#sum / known };
+    this.#gap = { fromSecond, rate, toSecond: second };
+    this.#requestsAfter = 0;
+  }
+
+  #endGap(): void {
+    if (this.#gap === undefined) return;
+    const { fromSecond, toSecond, rate } = this.#gap;
+    this.#gap = undefined;
+    const length = toSecond - fromSecond;
+    const missing = Math.round(rate * length);
     if (missing < LEAST_MISSING) return;
     this.count++;
-    const gap = { fromSecond: this.#last + 1, toSecond: second, missing };
     if (this.longest === undefined || length > this.longest.toSecond - this.longest.fromSecond)
-      this.longest = gap;
+      this.longest = { fromSecond, toSecond, missing };
   }
 
   #set(second: number, requests: number): void {

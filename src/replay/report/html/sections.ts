@@ -1,5 +1,6 @@
 import { printableLine } from '../../../printable.js';
 import { gateResultText, gateText } from '../gates.js';
+import { farSentence } from '../headline.js';
 import { groupNoun, shownName, shownPath } from '../names.js';
 import { countText, durationText, intervalText, lostShare } from '../numbers.js';
 import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
@@ -199,6 +200,7 @@ export function notesSection({ log, notes }: ReplayReport): Html {
     ...(log.late > 0
       ? [`${countText(log.late)} requests are in the log too late to be sorted by time.`]
       : []),
+    ...farSentence(log.far),
     `Log files: ${log.files.map(shownPath).join(', ')} (${shownPath(log.format)}).`,
   ];
   return html`<section>

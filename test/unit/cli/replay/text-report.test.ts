@@ -36,6 +36,8 @@ test('the report ends with what could not be read, and notes', () => {
 2026-11-25T00:00:03.120Z to 2026-11-25T23:59:58.004Z.
 9,990 requests meet no limit.
 3 requests came too late to be sorted by time; weir decided them on arrival.
+2 requests have a time more than a week from all others; weir decided them at the time of the
+request before.
 10 lines could not be read:
   10: not valid JSON, for example:
     {"start_time":"2026-11-25T

@@ -54,8 +54,10 @@ describe('gaps', () => {
     fill(gaps, 1000, 2000, 20);
     fill(gaps, 2060, 3000, 20);
     expect(gaps).toMatchObject({ count: 1, longest: { fromSecond: 2000, toSecond: 2060, missing: 1200 } });
-    fill(gaps, 9000, 9001, 1);
-    expect(gaps).toMatchObject({ count: 2, longest: { fromSecond: 3000, toSecond: 9000 } });
+    fill(gaps, 9000, 9001, 9);
+    expect(gaps).toMatchObject({ count: 1 });
+    fill(gaps, 9100, 9101, 10);
+    expect(gaps).toMatchObject({ count: 2, longest: { fromSecond: 3000, toSecond: 9100 } });
   });
 
   test('are not reported for low rates, short times, and bursts', () => {
@@ -63,7 +65,7 @@ describe('gaps', () => {
     gaps.add(0, 5);
     gaps.add(100, 5);
     fill(gaps, 200, 900, 2);
-    gaps.add(1390, 1);
+    gaps.add(1390, 10);
     fill(gaps, 2000, 2001, 1000);
     gaps.add(2059, 1);
     expect(gaps.count).toBe(0);
@@ -78,7 +80,7 @@ test('each finding has a reason', () => {
     if (Number.parseInt(id.slice(0, 8), 16) % 100 < 10) evidence.addRequestId(id);
   const gaps = new GapFinder();
   for (let second = 0; second < 600; second++) gaps.add(second, 100);
-  gaps.add(4000, 1);
+  gaps.add(4000, 10);
   expect(evidence.found(gaps)).toEqual([
     { kind: 'stated', share: 0.1, reason: 'you stated a sample of 10 %' },
     { kind: 'stated', share: 0.05, reason: 'the lines state a sample of 5 % ("sample")' },
