@@ -1,18 +1,9 @@
 import type { Rate } from '../../limiter/rate.js';
 import { OpenVerdicts } from './open-verdicts.js';
+import { type RecentTake, UncomparedTakes } from './uncompared-takes.js';
 import type { LimitBucket, LimitingRule, MetLimit } from './verdict.js';
 
-/** A take whose time may be the same as that of later ones. */
-interface RecentTake {
-  readonly limit: MetLimit;
-  readonly endMicros: number;
-  /** Whether the hits were taken from the bucket. */
-  readonly isTaken: boolean;
-  /** The fewest tokens or hits that the bucket may have held before the take. */
-  least: number;
-}
-
-/** Maximum number of takes of one bucket that are compared with each other because their order is unknown. */
+/** Maximum number of takes of one bucket that are compared one by one because their order is unknown. */
 const MAX_COMPARED = 256;
 
 const NO_TAKES: readonly RecentTake[] = [];
@@ -44,6 +35,8 @@ export class TrackedBucket implements LimitBucket {
   #nearEnd = 0;
   /** Takes that may have happened after the next one. */
   #recent: RecentTake[] | undefined;
+  /** Takes before {@link #recent} that may have happened after the next one, too. */
+  #uncompared: UncomparedTakes | undefined;
   /** The verdicts that are open since the real bucket was known last. */
   #open: OpenVerdicts | undefined;
   /** Hits of all takes since the real bucket was certainly full. */
@@ -162,6 +155,11 @@ export class TrackedBucket implements LimitBucket {
     let most = before + this.#more + refill.more;
     const byTime = outcome.limited ? most >= hits : Math.max(least, refill.least) < hits;
     const others = this.#recent ?? NO_TAKES;
+    const uncompared = this.#uncompared;
+    if (uncompared !== undefined) {
+      most += uncompared.takenHits;
+      least -= uncompared.otherHits;
+    }
     for (const recent of others) {
       if (recent.isTaken) most += recent.limit.take.hits;
       else least -= recent.limit.take.hits;
@@ -180,6 +178,10 @@ export class TrackedBucket implements LimitBucket {
       else if (!isOpen) continue;
       if (recent.limit.take.hits !== hits) largest = Math.max(largest, hits, recent.limit.take.hits);
     }
+    if (uncompared !== undefined) {
+      uncompared.addLater(hits);
+      if (this.#hasMixedHits) largest = Math.max(largest, hits, uncompared.largestHits);
+    }
     this.#recent ??= [];
     this.#recent.push({ limit, endMicros, isTaken, least });
     if (largest === 0 || rate.countsDenied(true)) return;
@@ -189,8 +191,18 @@ export class TrackedBucket implements LimitBucket {
 
   forgetBefore(startMicros: number): void {
     const recent = this.#recent;
+    if (this.#uncompared?.haveEnded(startMicros) === true) this.#uncompared = undefined;
     if (recent === undefined) return;
-    if ((recent.at(-1) as RecentTake).endMicros <= startMicros) this.#recent = undefined;
-    else this.#recent = recent.slice(-MAX_COMPARED).filter(({ endMicros }) => endMicros > startMicros);
+    if ((recent.at(-1) as RecentTake).endMicros <= startMicros) {
+      this.#recent = undefined;
+      return;
+    }
+    const takes = recent.filter(({ endMicros }) => endMicros > startMicros);
+    const more = takes.length - MAX_COMPARED;
+    if (more > 0) {
+      this.#uncompared ??= new UncomparedTakes();
+      this.#uncompared.add(takes.splice(0, more));
+    }
+    this.#recent = takes;
   }
 }

@@ -50,7 +50,7 @@ export interface ReadTotals {
   readonly requests: number;
   /** Number of requests that came too late to be sorted. */
   readonly late: number;
-  /** Number of requests whose time is far from that of all others. They have the time of the request before them. */
+  /** Number of requests with a time far from all others. They have the time of the request before them. */
   readonly far: number;
   /** Number of lines that do not describe requests, such as log lines of weir between its decisions. */
   readonly skipped: number;

@@ -70,6 +70,21 @@ async function replayed(
 const exactly = (count: number) => ({ least: count, most: count });
 
 describe('Replay', () => {
+  test.each([1, 200, 255, 300, 700])(
+    'leaves all verdicts open of a hot key whose requests have the same time, for %i of 800 that fit',
+    async (fit) => {
+      const hot = Array.from({ length: 800 }, () => ({ seconds: 0, tenant: 'acme' }));
+      const { tally } = await replayed({ after: bucket(fit) }, hot);
+      expect(tally.total()).toMatchObject({ uncertain: 800, deniedAfter: exactly(800 - fit) });
+    },
+  );
+
+  test('knows the verdicts of a hot key whose requests all fit', async () => {
+    const hot = Array.from({ length: 800 }, () => ({ seconds: 0, tenant: 'acme' }));
+    const { tally } = await replayed({ after: bucket(800) }, hot);
+    expect(tally.total()).toMatchObject({ uncertain: 0, deniedAfter: exactly(0) });
+  });
+
   test('compares the new policy with what the log says', async () => {
     const { tally } = await replayed({ after: bucket(2) }, [
       { seconds: 0, tenant: 'acme' },

@@ -45,7 +45,7 @@ export class GapFinder {
     this.#last = second;
   }
 
-  /** Begins a gap before a second, or continues the one before if only a few requests were between them. */
+  /** Begins a gap before a second, or continues the previous gap if only a few requests were between them. */
   #beginGap(second: number): void {
     const known = Math.min(RATE_SECONDS, this.#last - (this.#first as number) + 1);
     if (this.#gap === undefined && this.#sum < LEAST_REQUESTS) return;
