@@ -150,12 +150,14 @@ export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: num
   }
   const { hold, previousFullAtMicros } = snapshot;
   if (hold === undefined) return outcome;
+  const { limited, forgiven, cached } = outcome;
   // A store need not count the slots in use to give some back.
   if (settles !== undefined && rate.kind === 'concurrency')
-    return { ...outcome, remaining: 0, waitMicros: 0, used: 0, hold, fullMicros: 0 };
+    return { limited, remaining: 0, waitMicros: 0, used: 0, forgiven, cached, hold, fullMicros: 0 };
   const fullMicros =
     hold === 'placed' && rate.kind === 'token_bucket' ? Math.max(nowMicros, previousFullAtMicros) : 0;
   if (hold === 'settled' && settles === 'oldest')
     return { ...outcome, hold, fullMicros, heldHits: snapshot.held.amount };
-  return { ...outcome, hold, fullMicros };
+  const { remaining, waitMicros, used, undoMark } = outcome;
+  return { limited, remaining, waitMicros, used, forgiven, cached, undoMark, hold, fullMicros };
 }

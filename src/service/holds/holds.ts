@@ -11,6 +11,7 @@ import { answerOf } from '../../limiter/failure-policy.js';
 import { heldCount } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
+import { append } from '../../runtime/append.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { askStore } from '../ask-store.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
@@ -18,7 +19,7 @@ import { applyReplacesAndQuotas, type PlannedTake, type RequestContext } from '.
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import type { TurnQueue } from '../turn-queue.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
-import { decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
+import { decodeOnly, decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds, mayRepeat, type Noted } from './late-ends.js';
 import type { LearnedEstimates } from './learned-estimates.js';
 import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
@@ -76,6 +77,19 @@ export class Holds {
     policy: DomainPolicy,
     connection: unknown,
   ): Settlements | undefined {
+    const running: Promise<void>[] = [];
+    const [only] = descriptors;
+    // Most requests have one descriptor, and most tokens one hold.
+    if (only !== undefined && descriptors.length === 1) {
+      const token = this.#tokenOf(only);
+      if (token === undefined) return undefined;
+      const hold = decodeOnly(token);
+      if (hold !== undefined) {
+        const records: HoldRecord[] = [];
+        this.#settleHold(policy, hold, only.hitsAddend, records, running);
+        return { ends: [records], done: allOf(running) };
+      }
+    }
     const ends: HoldRecord[][] = [];
     const uses = new Map<string, TokenUse>();
     for (let i = 0; i < descriptors.length; i++) {
@@ -89,7 +103,6 @@ export class Holds {
       else known.used ??= descriptor.hitsAddend;
     }
     if (uses.size === 0) return undefined;
-    const running: Promise<void>[] = [];
     const steps = this.#settleUses(uses, policy, running);
     if (steps.next().done !== true) this.#settleRest(steps, [...uses.keys()], policy, connection);
     return { ends, done: allOf(running) };
@@ -127,19 +140,21 @@ export class Holds {
    * buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
-    const holds: TokenHold[] = [];
-    const named: TokenHold[] = [];
+    let holds: TokenHold[] = [];
+    let named: TokenHold[] = [];
     for (const take of context.takes) {
       const hold = take.outcome?.hold === 'placed' ? tokenHold(take, isLocal) : undefined;
       if (hold === undefined) continue;
-      holds.push(hold);
-      if (take.rule?.hold?.pair === 'token') named.push(hold);
+      holds = append(holds, hold);
+      if (take.rule?.hold?.pair === 'token') named = append(named, hold);
     }
     if (holds.length === 0) return;
     if (named.length > 0) context.token = encodeToken(named);
-    // The transport keeps the function for a while, so it refers to no more than it needs.
-    const { policy, caller } = context;
-    caller.onReset = () => this.#release(policy, holds);
+    // The transport keeps the function for a while, so it refers to no more than it needs: a token is smaller than its
+    // holds.
+    const { policy, caller, token } = context;
+    const released = holds.length === 1 && named.length === 1 ? token : holds;
+    caller.onReset = () => this.#release(policy, released);
   }
 
   /**
@@ -180,7 +195,6 @@ export class Holds {
     policy: DomainPolicy,
     running: Promise<void>[],
   ): Generator<void, void> {
-    const { domain } = policy;
     let characters = 0;
     let work = 0;
     let isDeferred = false;
@@ -193,19 +207,31 @@ export class Holds {
           work = 0;
           isDeferred = true;
         }
-        const held = hold && heldRuleOf(policy, hold);
-        if (hold === undefined || held === undefined) {
-          const kind = hold === undefined ? 'malformed' : 'unknown';
-          this.#options.counts.unsettled(domain, kind);
-          record(records, { event: kind });
-          work++;
-        } else {
-          const end = holdEnd(held, hold, used);
-          work += heldCount(end.item);
-          this.#endOrDefer(domain, end, isDeferred, records, running);
-        }
+        work += this.#settleHold(policy, hold, used, records, running, isDeferred);
       }
     }
+  }
+
+  /** Settles a hold of a token; undefined for a malformed one. Returns its work. */
+  #settleHold(
+    policy: DomainPolicy,
+    hold: TokenHold | undefined,
+    used: number | undefined,
+    records: HoldRecord[],
+    running: Promise<void>[],
+    isDeferred = false,
+  ): number {
+    const { domain } = policy;
+    const held = hold && heldRuleOf(policy, hold);
+    if (hold === undefined || held === undefined) {
+      const kind = hold === undefined ? 'malformed' : 'unknown';
+      this.#options.counts.unsettled(domain, kind);
+      record(records, { event: kind });
+      return 1;
+    }
+    const end = holdEnd(held, hold, used);
+    this.#endOrDefer(domain, end, isDeferred, records, running);
+    return heldCount(end.item);
   }
 
   /** Settles the holds after the first slice. Their calls must not delay the calls of other connections. */
@@ -291,11 +317,11 @@ export class Holds {
   }
 
   /** Gives back the holds of a request whose caller is gone. */
-  #release(policy: DomainPolicy, holds: readonly TokenHold[]): void {
+  #release(policy: DomainPolicy, released: string | readonly TokenHold[]): void {
     const { domain } = policy;
-    for (const hold of holds) {
-      const held = heldRuleOf(policy, hold);
-      if (held === undefined) continue;
+    for (const hold of typeof released === 'string' ? decodeToken(released) : released) {
+      const held = hold && heldRuleOf(policy, hold);
+      if (hold === undefined || held === undefined) continue;
       const end = holdEnd(held, hold, 0);
       const note = (result: TakeResult, mayHaveRun: boolean): void => {
         if (result instanceof StorageError || (!mayHaveRun && result[0]?.hold !== 'settled')) return;

@@ -4,14 +4,7 @@ import type { Match } from '../../policy/policy.js';
 import { Decision, NO_TAKES, type RequestContext, takeOfRule } from '../plan.js';
 import { separateEnds } from './oldest-ends.js';
 
-const NO_MATCH: Omit<Match, 'phase' | 'onStoreFailure' | 'entries'> = {
-  rules: [],
-  keys: [],
-  tagLength: 0,
-  exceeded: undefined,
-  onUnmatched: undefined,
-  statNames: [],
-};
+const NONE: readonly never[] = [];
 
 /**
  * Returns the decision of the next descriptor if it has a token: it meets no limits. Undefined if the descriptor has
@@ -27,8 +20,18 @@ export function settlementDecision(
   const { entry } = options.answers.holdNames;
   const { phase, onStoreFailure } = policy;
   // Logs need not contain the token, which is long.
-  const shown = entries.map((one) => (one.key === entry ? { key: entry, value: '[hold token]' } : one));
-  const match = { ...NO_MATCH, phase, onStoreFailure, entries: shown };
+  const hidden = { key: entry, value: '[hold token]' };
+  const match: Match = {
+    rules: NONE,
+    keys: NONE,
+    tagLength: 0,
+    phase,
+    onStoreFailure,
+    entries: entries.length === 1 ? [hidden] : entries.map((one) => (one.key === entry ? hidden : one)),
+    exceeded: undefined,
+    onUnmatched: undefined,
+    statNames: NONE,
+  };
   return new Decision(match, NO_TAKES, undefined, false, undefined, false, ends);
 }
 

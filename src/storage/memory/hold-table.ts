@@ -77,6 +77,9 @@ export class HoldTable {
   /** The key and the result of the latest lookup. A start looks up its set several times. */
   #lastKey = '';
   #lastSet: HoldSet | undefined;
+  /** The latest settlement whose hold was found, and the slot of the hold. Undefined after a record has moved. */
+  #found: Settlement | undefined;
+  #foundSlot: Slot = -1;
   #setBytes = 0;
   #isExpiring = false;
 
@@ -156,14 +159,16 @@ export class HoldTable {
     slots = 1,
     nowMicros = this.#monotonicMicros(),
   ): void {
-    const set = this.#find(key) ?? this.#createSet(key);
-    const endMicros = nowMicros + hold.lifetimeMillis * 1000;
+    const { id, lifetimeMillis } = hold;
+    const set = this.#find(key) ?? this.#createSet(key, lifetimeMillis);
+    const queue = this.#queueOf(set, lifetimeMillis);
+    const endMicros = nowMicros + lifetimeMillis * 1000;
     for (let slot = 0; slot < slots; slot++) {
-      const record = this.#records.create(this.#id.load(hold.id, slot), set.number);
-      this.#records.store(record, slot === 0 ? hits : 0, hold.lifetimeMillis, fullMicros, takenMicros);
+      const record = this.#records.create(this.#id.load(id, slot), set.number);
+      this.#records.store(record, slot === 0 ? hits : 0, lifetimeMillis, fullMicros, takenMicros);
       this.#index.insert(record);
       this.#heap.push(record, endMicros);
-      this.#queueOf(set, hold.lifetimeMillis).push(record);
+      queue.push(record);
       set.count++;
     }
   }
@@ -180,7 +185,10 @@ export class HoldTable {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
     if (slot < 0 || this.#heap.keyOf(slot) <= nowMicros) return -1;
     const isSame = this.#setOf(slot).key === key && this.#records.isHoldOf(slot, settles);
-    return isSame ? this.#takenMicrosAt(slot) : -1;
+    if (!isSame) return -1;
+    this.#found = settles;
+    this.#foundSlot = slot;
+    return this.#takenMicrosAt(slot);
   }
 
   /** Returns when the oldest hold of a bucket was taken, and its hits. Undefined if the bucket has no holds. */
@@ -198,7 +206,8 @@ export class HoldTable {
   /** Removes a hold, with all its slots. */
   settle(settles: Settlement, slots = 1): void {
     for (let slot = 0; slot < slots; slot++) {
-      const found = this.#index.find(this.#id.load(settles.id, slot));
+      const found =
+        this.#found === settles ? this.#foundSlot : this.#index.find(this.#id.load(settles.id, slot));
       if (found < 0) return;
       this.#drop(found);
     }
@@ -258,9 +267,10 @@ export class HoldTable {
     return this.#lastSet;
   }
 
-  #createSet(key: string): HoldSet {
+  #createSet(key: string, lifetimeMillis: number): HoldSet {
     const number = this.#freeNumbers.pop() ?? this.#setsByNumber.length;
-    const set: HoldSet = { key, number, count: 0, bucket: undefined, queues: [] };
+    const queues = [new HoldQueue(this.#records, lifetimeMillis)];
+    const set: HoldSet = { key, number, count: 0, bucket: undefined, queues };
     this.#setsByNumber[number] = set;
     this.#sets.set(key, set);
     this.#lastKey = key;
@@ -308,6 +318,7 @@ export class HoldTable {
   }
 
   #drop(slot: Slot): void {
+    this.#found = undefined;
     const set = this.#setOf(slot);
     const queue = this.#queueOf(set, this.#records.lifetimeOf(slot));
     queue.remove(slot);

@@ -205,7 +205,8 @@ export class MemoryStore implements BucketStore, HoldBook {
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
         if (rate.kind === 'concurrency') {
-          bucket.load(0, 0, this.holds.countOf(key));
+          // A settlement does not report the slots in use.
+          bucket.load(0, 0, settles !== undefined && items.length === 1 ? 0 : this.holds.countOf(key));
           slots[i] = -1;
         } else slots[i] = table.read(key, bucket, i);
         if (many) bucket = this.firstSeen(key, slots[i] as Slot, bucket);

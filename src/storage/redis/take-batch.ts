@@ -1,6 +1,7 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { freesExpired } from '../../limiter/holds/hold.js';
+import { append } from '../../runtime/append.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
@@ -8,7 +9,7 @@ import { UnknownReplyError } from './connection/redis-error.js';
 import { holdsKey, type RedisKeys } from './redis-key.js';
 import { slotLoad, TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
-import { append, encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
+import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;

@@ -11,6 +11,7 @@ import {
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
+import { append } from '../../runtime/append.js';
 
 /** The text of a script, and its SHA-1 digest, the name in Redis. */
 export interface Script {
@@ -85,16 +86,6 @@ interface TakeArguments {
 }
 
 const NONE: TakeArguments[] = [];
-
-/**
- * Appends to a list. Most calls to a Redis Cluster have one take. A new list with one literal element allocates no
- * spare capacity.
- */
-export function append<T>(list: T[], one: T): T[] {
-  if (list.length === 0) return [one];
-  list.push(one);
-  return list;
-}
 
 /** The distinct arguments of a batch. Takes from buckets of one rule usually have the same arguments. */
 export class TakeArgumentTable {
