@@ -32,10 +32,17 @@ export function holdsKey(key: string, frees = false): string {
   return `${key}${frees ? '%freed' : '%reserved'}`;
 }
 
-/** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 20 MB. */
+/** The keys of a bucket, and of its reservations once they are needed. */
+interface BucketKeys {
+  readonly own: string;
+  reserved: string | undefined;
+  freed: string | undefined;
+}
+
+/** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 40 MB. */
 export class RedisKeys {
   private readonly prefix: string;
-  private readonly keys = new Map<string, string>();
+  private readonly keys = new Map<string, BucketKeys>();
   private readonly tags = new Map<string, string>();
 
   constructor(prefix: string) {
@@ -48,14 +55,30 @@ export class RedisKeys {
   }
 
   of(parts: KeyParts): string {
+    return this.keysOf(parts).own;
+  }
+
+  /** Returns the key of the reservations of a bucket, see {@link holdsKey}. */
+  ofHolds(parts: KeyParts, frees: boolean): string {
+    const keys = this.keysOf(parts);
+    const name = frees ? 'freed' : 'reserved';
+    keys[name] ??= holdsKey(keys.own, frees);
+    return keys[name];
+  }
+
+  private keysOf(parts: KeyParts): BucketKeys {
     const { key, tagLength } = parts;
-    if (key.length > MAX_CACHED_KEY_UNITS) return redisKey(parts, this.prefix);
-    const known = this.keys.get(key);
+    const isCached = key.length <= MAX_CACHED_KEY_UNITS;
+    const known = isCached ? this.keys.get(key) : undefined;
     if (known !== undefined) return known;
-    const named = `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`;
+    const own = isCached
+      ? `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`
+      : redisKey(parts, this.prefix);
+    const keys: BucketKeys = { own, reserved: undefined, freed: undefined };
+    if (!isCached) return keys;
     if (this.keys.size >= MAX_CACHED_KEYS) this.keys.clear();
-    this.keys.set(key, named);
-    return named;
+    this.keys.set(key, keys);
+    return keys;
   }
 
   /** Returns the hash tag of a tenant; `text` is its domain and first entry. */

@@ -6,6 +6,7 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
+import type { BatchKeys } from './call-buckets.js';
 import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
@@ -22,13 +23,7 @@ import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
 import { ScriptRequests } from './script-requests/script-requests.js';
-import {
-  type BatchKeys,
-  type BatchOptions,
-  type BatchOwner,
-  ONLY_PARTITION,
-  TakeBatch,
-} from './take-batch.js';
+import { type BatchOptions, type BatchOwner, ONLY_PARTITION, TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 
 /** Maximum time that `close` waits for replies, in milliseconds. */
@@ -314,7 +309,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
     if (isNew) this.scripts.load(send);
     if (key === undefined) return;
-    const batch = this.newBatch({ sinceMicros: this.monotonicMicros(), owner: this }, { of: () => key });
+    const batch = this.newBatch(
+      { sinceMicros: this.monotonicMicros(), owner: this },
+      { of: () => key, ofHolds: () => key },
+    );
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.scripts.runFirst(batch, send));
     this.time.note(batch.nowMicros);

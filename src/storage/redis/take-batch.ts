@@ -1,12 +1,10 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { freesExpired } from '../../limiter/holds/hold.js';
 import { append } from '../../runtime/append.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
-import { runToCompletion } from '../../runtime/turns.js';
 import type { Partition, Shard } from '../sharded/shard.js';
+import { type BatchKeys, CallBuckets } from './call-buckets.js';
 import { UnknownReplyError } from './connection/redis-error.js';
-import { holdsKey, type RedisKeys } from './redis-key.js';
 import { slotLoad, TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
 import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
@@ -44,9 +42,6 @@ export interface BatchOwner {
   /** Called when a call has ended, whichever store ended it. */
   retire(batch: TakeBatch): void;
 }
-
-/** Returns the keys of buckets. */
-export type BatchKeys = Pick<RedisKeys, 'of'>;
 
 /** The properties of a call before its first request is added. */
 export interface BatchOptions {
@@ -103,15 +98,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
-  private readonly names: BatchKeys;
-  private keys: string[] = [];
-  /** The first bucket, and a map of all buckets once there are several. */
-  private firstKey = '';
-  private firstSlot: BucketSlot | undefined;
-  private slots: Map<string, BucketSlot> | undefined;
-  /** The key and the result of the latest lookup. */
-  private lastKey = '';
-  private lastSlot: BucketSlot | undefined;
+  private readonly buckets: CallBuckets;
   private steps: (TakeRun | TakeGroup)[] = [];
   private readonly arguments: TakeArgumentTable;
   private readonly countDeniedHits: boolean;
@@ -131,7 +118,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.takenEpoch = takenEpoch;
     this.owner = owner;
     this.arguments = new TakeArgumentTable(wallMicros);
-    this.names = names;
+    this.buckets = new CallBuckets(names);
     this.countDeniedHits = countDeniedHits;
   }
 
@@ -162,7 +149,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   accepts(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
       const { key, rate } = items[i] as TakeItem;
-      const slot = this.knownSlot(key);
+      const slot = this.buckets.find(key);
       if (slot !== undefined && slot.depth !== depthOf(rate)) return false;
     }
     return true;
@@ -178,7 +165,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       if (items.length === 1 && mayRun(first))
         this.addPending(items, deadlineMicros, this.addRun(first), resolve);
       else if (!this.joinGroup(items, deadlineMicros, resolve))
-        runToCompletion(this.addInSlices(items, deadlineMicros, resolve));
+        this.addItems(this.addGroup(items, deadlineMicros, resolve), items, 0, items.length);
     });
   }
 
@@ -192,24 +179,11 @@ export class TakeBatch implements Linked<TakeBatch> {
     resolve: (result: TakeResult) => void,
   ): Generator<void, void> {
     if (this.joinGroup(items, deadlineMicros, resolve)) return;
-    const group = new TakeGroup(items, this.countDeniedHits);
-    if (items.length === 1) group.slot = this.slotOf(items[0] as TakeItem);
-    this.steps = append(this.steps, group);
-    this.load += items.length + slotLoad(items);
-    this.addPending(items, deadlineMicros, group, resolve);
-    for (let i = 0; i < items.length; i++) {
-      const item = items[i] as TakeItem;
-      if (item.settles === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
-      const slot = this.slotOf(item);
-      setLastStep(slot, group);
-      const index = this.arguments.indexOf(item);
-      const hold = encodeHold(item);
-      if (hold === undefined) group.addItem(slot.index, index);
-      else group.addHoldItem(slot.index, index, this.holdSlotOf(item).index, hold);
-      if ((i + 1) % ITEMS_PER_SLICE === 0) {
-        yield;
-        if (!this.hasPending) return;
-      }
+    const group = this.addGroup(items, deadlineMicros, resolve);
+    for (let from = 0; from < items.length; from += ITEMS_PER_SLICE) {
+      if (from > 0) yield;
+      if (!this.hasPending) return;
+      this.addItems(group, items, from, Math.min(from + ITEMS_PER_SLICE, items.length));
     }
   }
 
@@ -218,7 +192,7 @@ export class TakeBatch implements Linked<TakeBatch> {
    * `seen` the latest time seen from this Redis, in microseconds; see take.lua.
    */
   command(script: string, now: string, seen: number): string[] {
-    const { keys } = this;
+    const { keys } = this.buckets;
     const args = [script, String(keys.length)];
     for (const key of keys) args.push(key);
     args.push(now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps());
@@ -294,7 +268,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
   ): boolean {
-    const { last } = this.slotOf(items[0] as TakeItem);
+    const { last } = this.buckets.slotOf(items[0] as TakeItem);
     if (!(last instanceof TakeGroup) || last.count >= MAX_ENCODED || !last.accepts(items)) return false;
     last.addRequest(items);
     this.load += GROUP_LOAD * items.length + slotLoad(items);
@@ -303,7 +277,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   private addRun(item: RunItem): TakeRun {
-    const slot = this.slotOf(item);
+    const slot = this.buckets.slotOf(item);
     const open = slot.last;
     if (open instanceof TakeRun && open.accepts(item) && open.count < MAX_ENCODED) {
       open.count++;
@@ -319,6 +293,34 @@ export class TakeBatch implements Linked<TakeBatch> {
     return run;
   }
 
+  /** Adds a group without its items. */
+  private addGroup(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    resolve: (result: TakeResult) => void,
+  ): TakeGroup {
+    const group = new TakeGroup(items, this.countDeniedHits);
+    if (items.length === 1) group.slot = this.buckets.slotOf(items[0] as TakeItem);
+    this.steps = append(this.steps, group);
+    this.load += items.length + slotLoad(items);
+    this.addPending(items, deadlineMicros, group, resolve);
+    return group;
+  }
+
+  /** Adds the items from `from` up to, but not including, `to` to their group. */
+  private addItems(group: TakeGroup, items: readonly TakeItem[], from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const item = items[i] as TakeItem;
+      if (item.settles === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
+      const slot = this.buckets.slotOf(item);
+      setLastStep(slot, group);
+      const index = this.arguments.indexOf(item);
+      const hold = encodeHold(item);
+      if (hold === undefined) group.addItem(slot.index, index);
+      else group.addHoldItem(slot.index, index, this.buckets.indexOfHolds(item, slot), hold);
+    }
+  }
+
   private addPending(
     items: readonly TakeItem[],
     deadlineMicros: number,
@@ -329,41 +331,6 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
     this.takes = append(this.takes, { items, deadlineMicros, step, resolve });
-  }
-
-  /** Returns the set of holds of a bucket. The bucket of a limit on concurrent requests is such a set. */
-  private holdSlotOf(item: TakeItem): BucketSlot {
-    const { key, tagLength, rate } = item;
-    if (rate.kind === 'concurrency') return this.slotOf(item);
-    return this.slotOf({ key: holdsKey(key, freesExpired(item)), tagLength, rate });
-  }
-
-  private slotOf(item: Pick<TakeItem, 'key' | 'tagLength' | 'rate'>): BucketSlot {
-    const { key, rate } = item;
-    let slot = this.knownSlot(key);
-    if (slot !== undefined) return slot;
-    this.keys = append(this.keys, this.names.of(item));
-    slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(rate) };
-    this.lastSlot = slot;
-    if (this.firstSlot === undefined) {
-      this.firstKey = key;
-      this.firstSlot = slot;
-    } else {
-      this.slots ??= new Map([[this.firstKey, this.firstSlot]]);
-      this.slots.set(key, slot);
-    }
-    return slot;
-  }
-
-  /**
-   * Caches the latest lookup, because {@link accepts} and {@link add} look up the same key. The lookup costs more than
-   * adding a take.
-   */
-  private knownSlot(key: string): BucketSlot | undefined {
-    if (key === this.lastKey) return this.lastSlot;
-    this.lastKey = key;
-    this.lastSlot = this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
-    return this.lastSlot;
   }
 
   private encodeSteps(): string {

@@ -36,8 +36,8 @@ export class TakeGroup {
   /** Whether {@link start} was called. */
   started = false;
   private readonly buckets: RunningBucket[] = [];
-  /** The settlements of the requests that are not decided yet, as in the reply. */
-  private settlements: readonly number[] = [];
+  /** The reply to the call, and the index of the settlements of the next request in it. */
+  private reply: readonly number[] = [];
   private settled = 0;
   private readonly countDeniedHits: boolean;
 
@@ -112,13 +112,13 @@ export class TakeGroup {
       buckets.push(bucket);
       from += integersOf(rate);
     }
-    const end = at + this.replyLength;
-    if (end > from) this.settlements = values.slice(from, end);
-    return end;
+    this.reply = values;
+    this.settled = from;
+    return at + this.replyLength;
   }
 
   private nextNumber(): number {
-    return this.settlements[this.settled++] as number;
+    return this.reply[this.settled++] as number;
   }
 
   /** Returns the outcomes of the next request of the group; `items` are the request's own items. */

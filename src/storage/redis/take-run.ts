@@ -42,6 +42,9 @@ export interface BucketSlot {
   steps: number;
   /** The {@link depthOf} of its rates. */
   readonly depth: number;
+  /** Indexes of the sets of its reservations: without and with `freesUnknown`. 0 for a set that the call lacks. */
+  reserved: number;
+  freed: number;
 }
 
 /** Returns the time in which a bucket fills from its maximum debt, in microseconds; 0 for windows. */

@@ -12,12 +12,13 @@ local slots = {}
 -- Holds expire when all callers' clocks have reached their time. Windows of other callers (take-steps.lua) do not change this time.
 local expired = now - apart
 local expiredText = format(D, expired)
+local liveFrom = '(' .. expiredText
 
 -- Returns the number of slots that are held in a concurrency limit.
 local function countSlots(h)
   local count = slots[h]
   if not count then
-    count = call('ZCOUNT', KEYS[h], '(' .. expiredText, '+inf')
+    count = call('ZCOUNT', KEYS[h], liveFrom, '+inf')
     slots[h] = count
   end
   return count
@@ -59,13 +60,18 @@ end
 -- Maximum number of values in a command. More values could overflow the Lua stack.
 local CHUNK = 1000
 
+-- Whether PEXPIRE can set the expiry time of new keys only, since Redis 7. Most sets of reservations are new if there are many buckets.
+local canExpireNew = (redis.REDIS_VERSION_NUM or 0) >= 458752
+
 -- Stores the holds that were added to a set. A set expires after its last hold; its expiry time is extended at most once per second.
 local function storeHolds(h)
   local list, ends, key = added[h], lastEnds[h], KEYS[h]
   for first = 1, #list, CHUNK do call('ZADD', key, unpack(list, first, min(first + CHUNK - 1, #list))) end
   added[h] = nil
   local left = given and floor((ends - raw) / 999) + margin or floor((ends - now) / 1000) + 1000
-  if isNew[h] or call('PTTL', key) < left then call('PEXPIRE', key, format(D, left + 1000)) end
+  local text = format(D, left + 1000)
+  if not isNew[h] and canExpireNew and call('PEXPIRE', key, text, 'NX') == 1 then return end
+  if isNew[h] or call('PTTL', key) < left then call('PEXPIRE', key, text) end
 end
 
 local function storeAllHolds()
@@ -131,7 +137,7 @@ end
 -- without it; or -1, 0 and 0 without a hold.
 local function settleOldest(h)
   if added[h] then storeHolds(h) end
-  local found = call('ZRANGEBYSCORE', KEYS[h], '(' .. expiredText, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local found = call('ZRANGEBYSCORE', KEYS[h], liveFrom, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   local member = found[1]
   if not member then return -1, 0, 0 end
   call('ZREM', KEYS[h], member)
