@@ -1,4 +1,4 @@
-/* Soft limits behind a real Envoy, which selects the route again after the rate limit filter. */
+/* Routes by soft limits and by limits that passed, in an Envoy that selects the route again after the answer. */
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
@@ -11,13 +11,16 @@ const SOFT = 'token_bucket: { max_tokens: 1, fill_interval: 8760h }';
 const HEADER = 'on_over: { allow: true, request_headers: [{ x-weir-over: soft }] }';
 const POLICY = `
 domain: models
+decision_metadata: true
 descriptors:
   - { key: header, rate_limit: { ${SOFT}, ${HEADER} } }
   - { key: metadata, rate_limit: { ${SOFT}, on_over: { allow: true, metadata: { model: small } } } }
   - { key: local, rate_limit: { ${SOFT}, on_store_failure: local, ${HEADER} } }
   - { key: deny, rate_limit: { ${SOFT}, on_store_failure: deny, ${HEADER} } }
+  - { key: large, quota_mode: true, rate_limit: { name: large-model, ${SOFT} } }
+  - { key: small, quota_mode: true, rate_limit: { name: small-model, unit: year, requests_per_unit: 9 } }
 `;
-const KEYS = ['header', 'metadata', 'local', 'deny'];
+const KEYS = ['header', 'metadata', 'local', 'deny', 'large', 'small'];
 
 /** A route that tells the upstream its name. */
 const route = (name: string, match: object) => ({
@@ -33,6 +36,15 @@ const ROUTES = [
         filter: 'envoy.filters.http.ratelimit',
         path: [{ key: 'over' }, { key: 'model' }],
         value: { string_match: { exact: 'small' } },
+      },
+    ],
+  }),
+  route('by what passed', {
+    dynamic_metadata: [
+      {
+        filter: 'envoy.filters.http.ratelimit',
+        path: [{ key: 'decision' }, { key: 'passed' }, { key: 'large-model' }],
+        value: { present_match: true },
       },
     ],
   }),
@@ -96,6 +108,13 @@ test('a client cannot hide the mark with a header of its own', async () => {
 test('a route matches the metadata of a request over a soft limit', async () => {
   expect(await routeOf({ 'x-metadata': 'a' })).toBe('plain');
   expect(await routeOf({ 'x-metadata': 'a' })).toBe('by metadata');
+});
+
+test('a route matches the limits that passed', async () => {
+  const both = { 'x-large': 'a', 'x-small': 'a' };
+  expect(await routeOf(both)).toBe('by what passed');
+  // The quota of the large model is used up, but not the quota of the small model.
+  expect(await routeOf(both)).toBe('plain');
 });
 
 test('without Redis, requests pass with the marks of on_store_failure', async () => {

@@ -72,7 +72,7 @@ export function answer(context: RequestContext): RateLimitResponse {
     : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   const { metadataKey } = options.holdNames;
-  const decision = addsDecision ? decisionMetadata(context, described) : undefined;
+  const decision = addsDecision ? decisionMetadata(context, described, statuses) : undefined;
   const marks = marksOf(context);
   const withMarks = withOver(withDecision(metadata, decision, context), marks?.metadata);
   return {

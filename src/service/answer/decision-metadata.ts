@@ -1,8 +1,9 @@
+import { CODE, type DescriptorStatus } from '../../codec/messages.js';
 import type { LiveControl } from '../../limiter/control.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import { controlMember } from '../controls/reported-control.js';
 import type { Decision, RequestContext } from '../plan.js';
-import { canNeverPass, WOULD_DENY } from './denial.js';
+import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
 /** The `reason` of a denial that lasts forever. */
@@ -26,6 +27,38 @@ function exemptionMetadata({
   return { code: 'OK', domain: policy.domain, ...controlMember(exemption) };
 }
 
+/** Maximum number of members of `passed`. */
+export const MAX_PASSED = 32;
+
+/**
+ * Returns the member `passed`: for the limits whose descriptors passed, the hits that are left, by the rule's name or
+ * else its path. If several descriptors have the same name, it is the smallest number. With more than
+ * {@link MAX_PASSED} names, `passed_left_out` is the number of descriptors that the answer omits.
+ */
+function passedLimits(
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+): Readonly<Record<string, unknown>> {
+  // Has no prototype, so that a rule named `__proto__` is an ordinary one.
+  const passed: Record<string, number> = Object.create(null);
+  let names = 0;
+  let leftOut = 0;
+  for (let at = 0; at < decisions.length; at++) {
+    const { code, limitRemaining } = statuses[at] as DescriptorStatus;
+    const shown = tightestOf((decisions[at] as Decision).takes, undefined);
+    if (code !== CODE.OK || shown === undefined) continue;
+    const name = shown.name || shown.label;
+    const known = passed[name];
+    if (known !== undefined) passed[name] = Math.min(known, limitRemaining);
+    else if (names === MAX_PASSED) leftOut++;
+    else {
+      passed[name] = limitRemaining;
+      names++;
+    }
+  }
+  return { ...(names > 0 && { passed }), ...(leftOut > 0 && { passed_left_out: leftOut }) };
+}
+
 /**
  * Returns the member `decision` of the dynamic metadata. It describes the same limit as the headers, with names and
  * numbers of the policy, and the exemption of another descriptor if there is one. It contains no value of the request.
@@ -34,6 +67,7 @@ function exemptionMetadata({
 export function decisionMetadata(
   context: RequestContext,
   described: DescribedLimit | undefined,
+  statuses: readonly DescriptorStatus[],
 ): Readonly<Record<string, unknown>> | undefined {
   if (described === undefined) return exemptionMetadata(context);
   const { policy, decisions, denied, wallMicros } = context;
@@ -53,6 +87,7 @@ export function decisionMetadata(
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
+    ...passedLimits(decisions, statuses),
     ...controlMember(exemptionOf(decisions)),
     ...(neverPasses && { reason: NEVER_PASSES }),
   };

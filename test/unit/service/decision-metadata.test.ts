@@ -37,6 +37,7 @@ describe('decision_metadata', () => {
         phase: 'active',
         shadow_mode: false,
         would_be_throttled: false,
+        passed: { chats: 1 },
         decided_at: '2023-11-14T22:13:20.000000Z',
       },
     });
@@ -76,6 +77,36 @@ describe('decision_metadata', () => {
       limit: 5,
       phase: 'grace_period',
     });
+  });
+
+  test('lists the limits whose descriptors passed, with the hits that are left', () => {
+    const decider = on('decision_metadata: true');
+    const [acme, globex, free] = [
+      chats,
+      descriptor(['tenant=globex', 'group=chats']),
+      descriptor(['free=x']),
+    ];
+    const secret = descriptor(['api_key=very-secret']);
+    expect(decisionOf(decider, acme, free, secret)).toMatchObject({
+      passed: { chats: 1, 'api_key=[redacted sha256:b6441336]': 0 },
+    });
+    // The smallest number of several descriptors with one name.
+    expect(decisionOf(decider, globex, acme)).toMatchObject({ code: 'OK', passed: { chats: 0 } });
+    // In a denied request, the descriptors that had room.
+    expect(decisionOf(decider, globex, secret)).toMatchObject({ code: 'OVER_LIMIT', passed: { chats: 1 } });
+    expect(decisionOf(decider, secret)).not.toHaveProperty('passed');
+  });
+
+  test('lists at most 32 names', () => {
+    const rules = Array.from(
+      { length: 40 },
+      (_, at) => `  - { key: k${at}, rate_limit: { name: n${at}, unit: day, requests_per_unit: 9 } }\n`,
+    );
+    const decider = new Decider(`domain: d\ndecision_metadata: true\ndescriptors:\n${rules.join('')}`);
+    const all = Array.from({ length: 40 }, (_, at) => descriptor([`k${at}=x`]));
+    const { passed, ...decision } = decisionOf(decider, ...all) as Record<string, unknown>;
+    expect(Object.keys(passed as object)).toEqual(Array.from({ length: 32 }, (_, at) => `n${at}`));
+    expect(decision).toMatchObject({ passed_left_out: 8 });
   });
 
   test('is missing if no limit applied, and in unknown domains', () => {
