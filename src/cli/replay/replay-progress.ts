@@ -38,7 +38,7 @@ export class ReplayProgress {
     const rate = `${Math.round(lines / seconds / 1000)},000 lines/s`;
     const share = bytesTotal === undefined || bytesTotal === 0 ? undefined : bytesRead / bytesTotal;
     const left = share === undefined || share === 0 ? '' : `, ${Math.ceil(seconds / share - seconds)} s left`;
-    const read = share === undefined ? `${lines} lines` : `${Math.floor(100 * share)} %`;
+    const read = share === undefined ? `${lines} lines` : `${Math.floor(100 * share)}%`;
     if (!this.#output.isTerminal) {
       this.#output.err(`weir ${this.#command}: ${read} read, ${rate}${left}\n`);
       return;

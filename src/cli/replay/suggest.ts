@@ -5,7 +5,7 @@ import { LogError, type LoggedBatch, type ReadTotals } from '../../replay/log/lo
 import { runSuggest } from '../../replay/suggest/run-suggest.js';
 import { DEFAULT_SUGGEST_OPTIONS } from '../../replay/suggest/suggest.js';
 import { readArguments } from '../arguments.js';
-import { EXIT, type Io } from '../io.js';
+import { EXIT, type Io, SIGNAL_CODES } from '../io.js';
 import { CommandErrors } from './command-errors.js';
 import { openReplayLog } from './replay-log.js';
 import { readLogNumbers, readMargins, SUGGEST_OPTIONS } from './replay-options.js';
@@ -29,9 +29,11 @@ export async function runSuggestCommand(
     return errors.usage('name the descriptor entry of callers with --by, such as --by tenant');
   if (typeof log === 'string') return errors.usage(log);
   if (typeof margins === 'string') return errors.usage(margins);
-  let signalled = false;
-  io.onSignal(() => {
-    signalled = true;
+  const interrupt = new AbortController();
+  let signalled: keyof typeof SIGNAL_CODES | undefined;
+  io.onSignal((signal) => {
+    signalled = signal;
+    interrupt.abort();
   });
   const opened = await openReplayLog(
     { ...log, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
@@ -45,12 +47,14 @@ export async function runSuggestCommand(
   }
   const progress = new ReplayProgress('suggest', { err: raw.err, isTerminal: io.errorTerminal === true });
   const { log: openedLog, columns } = opened;
+  // This also ends the wait for standard input.
+  interrupt.signal.addEventListener('abort', () => void openedLog.close());
   const read: { totals?: ReadTotals } = {};
   async function* batches(): AsyncGenerator<LoggedBatch> {
     for await (const batch of openedLog.requests(columns)) {
       read.totals = batch.totals;
       progress.show(batch.totals);
-      if (signalled) throw new LogError('interrupted, and no policy was written');
+      if (interrupt.signal.aborted) return;
       yield batch;
     }
   }
@@ -58,6 +62,7 @@ export async function runSuggestCommand(
     const options = { ...DEFAULT_SUGGEST_OPTIONS, ...margins, by, daily };
     const policy = await runSuggest({ batches: batches(), callsOf: calls.callsOf, domain, options });
     progress.end();
+    if (signalled !== undefined) return interrupted(signalled, errors);
     const { totals } = read;
     if (totals !== undefined)
       for (const warning of absentValues({ ...opened, needs: opened.envoy?.needs ?? [], totals }))
@@ -67,7 +72,14 @@ export async function runSuggestCommand(
     return EXIT.OK;
   } catch (error) {
     progress.end();
+    if (signalled !== undefined) return interrupted(signalled, errors);
     if (!(error instanceof LogError)) throw error;
     return errors.failed([error.message]);
   }
+}
+
+/** A part of the log would give limits that are too low, so an interrupted command writes no policy. */
+function interrupted(signal: keyof typeof SIGNAL_CODES, errors: CommandErrors): number {
+  errors.failed(['interrupted, and no policy was written']);
+  return SIGNAL_CODES[signal];
 }

@@ -65,7 +65,7 @@ export class UnreadableCounts {
 }
 
 function percent(share: number): string {
-  return `${Math.round(share * 10_000) / 100} %`;
+  return `${Math.round(share * 10_000) / 100}%`;
 }
 
 /** Names of values that are secrets, and their values. */

@@ -68,7 +68,7 @@ export class SamplingEvidence {
 }
 
 function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(3))} %`;
+  return `${Number((share * 100).toPrecision(3))}%`;
 }
 
 function timeOf(second: number): string {

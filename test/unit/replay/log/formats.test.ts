@@ -96,7 +96,7 @@ describe('the built-in formats', () => {
       'is marked as "cut", so parts of the request are missing',
     ]);
     expect(totals.incomplete).toEqual([
-      { kind: 'stated', share: 0.25, reason: 'the lines state a sample of 25 % ("sample")' },
+      { kind: 'stated', share: 0.25, reason: 'the lines state a sample of 25% ("sample")' },
     ]);
     const calls = requests.map(({ values }) => readCall(values[0] ?? ''));
     const plain = { limit: undefined, isNegativeHits: false };

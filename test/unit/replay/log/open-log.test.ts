@@ -148,7 +148,7 @@ test('a sample by request IDs is recognised', async () => {
   };
   expect((await read(100)).totals.incomplete).toEqual([]);
   expect((await read(10)).totals.incomplete).toEqual([
-    { kind: 'request_ids', share: 0.1, reason: expect.stringMatching(/a sample of about 10 %/) },
+    { kind: 'request_ids', share: 0.1, reason: expect.stringMatching(/a sample of about 10%/) },
   ]);
 });
 
@@ -208,7 +208,7 @@ describe('lines that cannot be read', () => {
     expect((await readAll([few])).totals.unreadable[0]?.lines).toBe(9);
     const many = folder.write('many.json', joined([...LINES.slice(0, 1000), ...bad(60)]));
     await expect(readAll([many])).rejects.toThrow(
-      /^60 of the first 1060 lines cannot be read, more than 5 %; .*\n {2}60 lines: it is not JSON, as in .*:1001: x$/,
+      /^60 of the first 1060 lines cannot be read, more than 5%; .*\n {2}60 lines: it is not JSON, as in .*:1001: x$/,
     );
     expect((await readAll([many], { maxUnreadable: 0.06 })).totals.requests).toBe(1000);
   });

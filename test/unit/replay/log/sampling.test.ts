@@ -82,13 +82,13 @@ test('each finding has a reason', () => {
   for (let second = 0; second < 600; second++) gaps.add(second, 100);
   gaps.add(4000, 10);
   expect(evidence.found(gaps)).toEqual([
-    { kind: 'stated', share: 0.1, reason: 'you stated a sample of 10 %' },
-    { kind: 'stated', share: 0.05, reason: 'the lines state a sample of 5 % ("sample")' },
+    { kind: 'stated', share: 0.1, reason: 'you stated a sample of 10%' },
+    { kind: 'stated', share: 0.05, reason: 'the lines state a sample of 5% ("sample")' },
     {
       kind: 'request_ids',
       share: 0.1,
       reason: expect.stringMatching(
-        /^the request IDs show a sample of about 10 %: the first 32 bits of all \d+ IDs are below 10 modulo 100,/,
+        /^the request IDs show a sample of about 10%: the first 32 bits of all \d+ IDs are below 10 modulo 100,/,
       ),
     },
     {
