@@ -18,6 +18,8 @@ import { timeText } from './tally/time-text.js';
 export interface NamedPolicy {
   readonly name: string;
   readonly policySet: PolicySet;
+  /** Whether it was loaded as if all of its phases were `active`. */
+  readonly isPreview?: boolean;
 }
 
 /** Input of {@link runReplay}. */
@@ -41,6 +43,7 @@ export interface ReplayInput {
   readonly interrupt: AbortSignal;
 }
 
+const PREVIEW = 'The new policy was decided as if all of its phases were active, because of --as-active.';
 /** Why a report is partial. */
 const INTERRUPTED = 'the replay was interrupted';
 
@@ -129,7 +132,10 @@ function reportOf(
     rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
     ...(groupsBy !== undefined && { groups: groupsBy.report(shownGroups) }),
     timeline: tally.timeline(),
-    notes: notesOf(replay, before !== undefined, totals, missing),
+    notes: [
+      ...(after.isPreview === true ? [PREVIEW] : []),
+      ...notesOf(replay, before !== undefined, totals, missing),
+    ],
   };
 }
 

@@ -28,6 +28,8 @@ and name callers whose use is far above that of the others. Reads the same logs 
                    additional share of the measured rate and burst (default 20%)
   --daily          also limit each day, if the log covers at least a day
 ${LOG_OPTIONS_HELP}
+Ctrl-C ends the command without a policy, because limits for a part of the log could be too low.
+
 Exit code: 0 if a policy was written, 1 if the log cannot be read or does not tell the demand, 2 for invalid arguments.
 `;
 
@@ -39,6 +41,8 @@ gzip or zstd. Several files are merged by time; - is standard input. The command
 
   --policy <path>  the new policy: a file or a directory
   --against <path> the policy to compare with. Default: the decisions in the log
+  --as-active      decide as if all phases of the new policy were active, to see which callers a policy that is not
+                   active yet would deny
 ${LOG_OPTIONS_HELP}  --init           print a mapping for the log, from its first lines, to be completed and passed to --envoy
   --by <key>       also report each value of this descriptor entry, such as tenant
   --top <n>        number of values to show, with those first that lose most (default 20)

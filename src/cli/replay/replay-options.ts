@@ -31,6 +31,7 @@ export const REPLAY_OPTIONS = {
   against: { type: 'string' },
   json: { type: 'string' },
   init: { type: 'boolean' },
+  'as-active': { type: 'boolean' },
   ...REPORT_OPTIONS,
   ...LOAD_OPTIONS,
 } as const;

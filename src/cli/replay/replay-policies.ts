@@ -69,7 +69,7 @@ export async function replayPolicies(
   ];
   const unwritable = files.flatMap(({ path }) => targetProblem(path, inputs) ?? []);
   if (unwritable.length > 0) return errors.failed(unwritable);
-  if (before !== undefined && isSameFile(before.name, after.name))
+  if (before !== undefined && after.isPreview !== true && isSameFile(before.name, after.name))
     io.err(
       `weir ${command}: warning: both policies are ${shownPath(after.name)}, so the change has no effect\n`,
     );

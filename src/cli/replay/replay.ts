@@ -32,7 +32,8 @@ export async function runReplayCommand(
   if (typeof numbers === 'string') return errors.usage(numbers);
   const loadOptions = readLoadOptions('replay', values, io);
   if (typeof loadOptions === 'string') return errors.usageText(loadOptions);
-  const after = loadPolicy(values.policy, loadOptions, io);
+  const asActive = values['as-active'] === true;
+  const after = loadPolicy(values.policy, { ...loadOptions, asActive }, io);
   if (after === undefined) return EXIT.FAILED;
   const before = values.against === undefined ? undefined : loadPolicy(values.against, loadOptions, io);
   if (before === undefined && values.against !== undefined) return EXIT.FAILED;
@@ -45,7 +46,7 @@ export async function runReplayCommand(
     {
       command: 'replay',
       paths,
-      after,
+      after: { ...after, isPreview: asActive },
       before,
       values,
       numbers,

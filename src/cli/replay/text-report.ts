@@ -118,7 +118,6 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
 
 function logLines({ log }: ReplayReport, width: number): readonly string[] {
   const { unreadable, late, far, unlimited, sample } = log;
-  const unread = unreadable.reduce((sum, { lines }) => sum + lines, 0);
   const sentences = [
     readSentence(log),
     ...(unlimited > 0 ? [`${counted(unlimited, 'request meets', 'requests meet')} no limit.`] : []),
@@ -129,16 +128,15 @@ function logLines({ log }: ReplayReport, width: number): readonly string[] {
         ]
       : []),
     ...farSentence(far),
-    ...(unread > 0 ? [`${counted(unread, 'line', 'lines')} could not be read:`] : []),
   ];
   const examples = unreadable.flatMap(({ reason, lines, example }) => [
-    ...wrapped(`${countText(lines)}: ${printableLine(reason)}, for example:`, width - 2),
-    `  ${cutToColumns(printableLine(example.slice(0, MAX_EXAMPLE)), width - 4)}`,
+    ...wrapped(
+      `${counted(lines, 'line', 'lines')} could not be read: ${printableLine(reason)}, for example:`,
+      width,
+    ),
+    `  ${cutToColumns(printableLine(example.slice(0, MAX_EXAMPLE)), width - 2)}`,
   ]);
-  return [
-    ...sentences.flatMap((sentence) => wrapped(sentence, width)),
-    ...examples.map((line) => `  ${line}`),
-  ];
+  return [...sentences.flatMap((sentence) => wrapped(sentence, width)), ...examples];
 }
 
 function readSentence({ files, format, lines, requests, first, last }: LogSummary): string {
@@ -158,7 +156,7 @@ function noteLines({ notes, rules }: ReplayReport, width: number): readonly stri
       ? []
       : [
           `${ruleText(rule, rules)}: ${counted(rule.wouldBeThrottled, 'request was', 'requests were')} over the ` +
-            'limit, but allowed because of a phase, shadow mode or a percentage.',
+            'limit, but allowed because of a phase (see --as-active), shadow mode or a percentage.',
         ],
   );
   return [...allowed, ...notes].flatMap((note) =>

@@ -2,6 +2,7 @@ import { nearest } from '../../nearest-name.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
 import { isSecretKey } from '../../policy/redact.js';
+import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import {
   type DomainSpec,
   inFileOrder,
@@ -26,6 +27,8 @@ export interface DomainOptions {
   readonly defaultAlgorithm?: Algorithm;
   /** Key of the entry that ends holds (HOLD_ENTRY), which a domain with holds cannot match. Default hold. */
   readonly holdEntry?: string;
+  /** Reads each phase as `active`, for a preview of a policy that does not deny yet. */
+  readonly asActive?: boolean;
 }
 
 /** Result of reading the files of one domain. */
@@ -45,7 +48,11 @@ export interface ReadDomain {
 export function readDomain(
   sources: readonly PolicySource[],
   readFile: ReadFile,
-  { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY }: DomainOptions = {},
+  {
+    defaultAlgorithm = DEFAULT_ALGORITHM,
+    holdEntry = DEFAULT_HOLD_ENTRY,
+    asActive = false,
+  }: DomainOptions = {},
   secretKeys: ReadonlySet<string> = new Set(sources.flatMap(({ root }) => declaredSecrets(root))),
 ): ReadDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
@@ -67,9 +74,18 @@ export function readDomain(
       overrideAlgorithm: settings.algorithm,
     },
     steps,
-    root,
+    root: asActive ? inPhase(root, fixedPhase('active')) : root,
   };
   return { spec: bad ? undefined : spec, tableFiles };
+}
+
+/** Returns a tree of nodes whose limits are all in one phase. */
+function inPhase({ fields, rules, children }: NodeSpec, phase: PhaseSchedule): NodeSpec {
+  return {
+    fields: { ...fields, phase },
+    rules: rules.map((rule) => ({ ...rule, phase })),
+    children: children.map((child) => inPhase(child, phase)),
+  };
 }
 
 /** Settings that apply to a node and its child nodes unless they set their own. */
