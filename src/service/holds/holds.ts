@@ -77,7 +77,6 @@ export class Holds {
     policy: DomainPolicy,
     connection: unknown,
   ): Settlements | undefined {
-    const running: Promise<void>[] = [];
     const [only] = descriptors;
     // Most requests have one descriptor, and most tokens one hold.
     if (only !== undefined && descriptors.length === 1) {
@@ -86,6 +85,7 @@ export class Holds {
       const hold = decodeOnly(token);
       if (hold !== undefined) {
         const records: HoldRecord[] = [];
+        const running: Promise<void>[] = [];
         this.#settleHold(policy, hold, only.hitsAddend, records, running);
         return { ends: [records], done: allOf(running) };
       }
@@ -103,6 +103,7 @@ export class Holds {
       else known.used ??= descriptor.hitsAddend;
     }
     if (uses.size === 0) return undefined;
+    const running: Promise<void>[] = [];
     const steps = this.#settleUses(uses, policy, running);
     if (steps.next().done !== true) this.#settleRest(steps, [...uses.keys()], policy, connection);
     return { ends, done: allOf(running) };
