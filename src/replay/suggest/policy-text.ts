@@ -1,7 +1,7 @@
 import { quotedYaml } from '../../config/yaml/quoted-yaml.js';
 import { durationText, minuteText } from './coverage.js';
 import { DAY_MICROS, limitComments } from './limit-comments.js';
-import type { RouteNode } from './route-tree.js';
+import { literalPattern, type RouteNode } from './route-tree.js';
 import { grouped, type SpokenRate } from './spoken-rates.js';
 import type { RouteLimit, Suggestion, SuggestOptions } from './suggest.js';
 
@@ -53,7 +53,7 @@ function nodeText(node: RouteNode, indent: string, suggestion: Suggestion, optio
   const lines: string[] = [];
   if (limit !== undefined) lines.push(...comment(limitComments(limit, suggestion.table, options), indent));
   lines.push(`${indent}- key: ${yamlText(key)}`);
-  if (value !== undefined) lines.push(`${indent}  value: ${yamlText(value)}`);
+  if (value !== undefined) lines.push(`${indent}  ${valueText(value)}`);
   if (limit !== undefined) lines.push(...limitText(limit, options.daily, `${indent}  `));
   if (children.length > 0) lines.push(`${indent}  descriptors:`);
   return [...lines, ...children.map((child) => nodeText(child, `${indent}    `, suggestion, options))].join(
@@ -98,6 +98,12 @@ function comment(sentences: readonly string[], indent: string): readonly string[
 
 function percent(share: number): string {
   return `${Number((share * 100).toPrecision(6))}%`;
+}
+
+/** Returns the field of a node that matches exactly this value. In `value`, "*" would match any characters. */
+function valueText(value: string): string {
+  const isPattern = value.includes('*');
+  return isPattern ? `value_regex: ${yamlText(literalPattern(value))}` : `value: ${yamlText(value)}`;
 }
 
 /** Returns a key or value as YAML: in quotes, unless it is a plain word. */

@@ -1,4 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
+import { patternSize } from '../../policy/values/regex-matcher.js';
 import { Coverage } from './coverage.js';
 import { isSecret } from './secret-text.js';
 
@@ -106,7 +107,18 @@ export class RouteTree {
   }
 }
 
-/** Returns the value that a policy may contain: secrets and empty values become a node for any value. */
+/** Longest value that a policy contains. */
+const MAX_VALUE_CHARACTERS = 1024;
+
+/** Returns a regular expression that matches exactly this value. */
+export function literalPattern(value: string): string {
+  return value.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+/** Returns the value that a policy may contain: secrets, empty and long values become a node for any value. */
 function shownValue(key: string, value: string): string | undefined {
-  return value === '' || isSecret(key, value) ? undefined : value;
+  const isLong =
+    value.length > MAX_VALUE_CHARACTERS ||
+    (value.includes('*') && typeof patternSize(literalPattern(value)) === 'string');
+  return value === '' || isLong || isSecret(key, value) ? undefined : value;
 }

@@ -8,7 +8,7 @@ import {
   type SuggestOptions,
   suggestLimits,
 } from '../../../../src/replay/suggest/suggest.js';
-import { entries } from '../../../support/policy/policies.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
 import { loadedRules, suggested } from '../../../support/replay/suggested.js';
 
 const OPTIONS: SuggestOptions = { ...DEFAULT_SUGGEST_OPTIONS, by: 'tenant' };
@@ -116,6 +116,38 @@ describe('the suggested policy', () => {
     expect(text).toContain('- [redacted sha256:');
     expect(text).toContain("- $'x\\U0000000ay': about");
     expect([...loadedRules(text).keys()]).toHaveLength(1 + hostile.length);
+  });
+
+  test('matches exactly the logged values, also those with characters that are special in policies', async () => {
+    const special = [
+      '/a/*',
+      '*',
+      '**',
+      '/a.b*+?(c)[d]{1}|^$\\',
+      '~',
+      '~/v1',
+      '10.0.0.0/8',
+      '#',
+      '- a',
+      '!!str',
+      '&x',
+    ];
+    const long = 'x'.repeat(1025);
+    const [group = '', other = ''] = [`${'*'.repeat(400)}`, '/a/other'];
+    const all = [...special, long, group, other].flatMap((value) =>
+      steady(names(2), 600, HOUR, `path=${value}`),
+    );
+    // The policy loads with warnings, because some values look like blocks or regular expressions.
+    const text = policyText('shop', await suggested([all], OPTIONS), OPTIONS);
+    expect(text).toContain('value_regex: "/a/\\\\*"');
+    expect(text).not.toContain(long);
+    const policy = policyOf(text);
+    for (const value of [...special, other]) {
+      const { rules } = policy.match(entries('tenant=a', `path=${value}`));
+      const { rules: others } = policy.match(entries('tenant=a', `path=${value}x`));
+      expect({ value, same: rules[0] === others[0] }).toEqual({ value, same: false });
+      expect(rules).toHaveLength(1);
+    }
   });
 
   test('passes a smaller share of callers if asked', async () => {
