@@ -11,7 +11,7 @@ import type { ReplayClock } from './replay-clock.js';
 import type { RequestVerdict } from './verdict.js';
 
 /** Maximum number of buckets of a policy, and their maximum estimated bytes. */
-const MAX_BUCKETS = 4_000_000;
+export const MAX_BUCKETS = 4_000_000;
 const MAX_BYTES = 1024 ** 3;
 /** The step of a sequence with evenly distributed values from 0 to 1: the fraction of the golden ratio. */
 const GOLDEN_STEP = 0.618033988749895;
