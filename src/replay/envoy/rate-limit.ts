@@ -102,15 +102,18 @@ function entriesOf(
   values: LineValues,
   route: RouteFacts,
 ): { readonly entries: readonly DescriptorEntry[]; readonly holdEntry: number | undefined } | undefined {
-  const entries: DescriptorEntry[] = [];
+  // An array that grows by push() reserves room for many more entries.
+  const entries = new Array<DescriptorEntry>(actions.length);
+  let count = 0;
   let holdEntry: number | undefined;
   for (const action of actions) {
     const entry = action.entry(values, route);
     if (entry === undefined) return undefined;
     if (entry === null) continue;
-    if (action.isHoldToken === true) holdEntry = entries.length;
-    entries.push(entry);
+    if (action.isHoldToken === true) holdEntry = count;
+    entries[count++] = entry;
   }
+  if (count < entries.length) entries.length = count;
   return { entries, holdEntry };
 }
 

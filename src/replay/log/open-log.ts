@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { threadError } from '../../working-directory.js';
 import type { Columns } from './columns.js';
-import type { LineValues, LogFormat } from './log-format.js';
+import type { LogFormat } from './log-format.js';
 import { LogError, type LoggedBatch, type LoggedRequest, type LogOptions } from './logged-request.js';
 import type { PackedBatch } from './read/request-reader.js';
 
@@ -97,10 +97,11 @@ function unpack({ count, times, bytes, totals }: PackedBatch, columns: number): 
   const requests = new Array<LoggedRequest>(count);
   let at = 0;
   for (let i = 0; i < count; i++) {
-    const values: LineValues = [];
+    // Arrays that grow by push() reserve room for many more values.
+    const values = new Array<string | undefined>(columns);
     for (let j = 0; j < columns; j++) {
       const piece = pieces[at++] as string;
-      values.push(piece === '' ? undefined : piece === '\u0001' ? '' : piece);
+      values[j] = piece === '' ? undefined : piece === '\u0001' ? '' : piece;
     }
     requests[i] = {
       startMicros: times[2 * i] as number,

@@ -25,6 +25,17 @@ export class AffectedCount implements OpenCounter {
    */
   add(startMicros: number, before: Verdict, after: Verdict, request: Verdict, run?: DenialRun): void {
     this.requests++;
+    // Nearly all requests are allowed.
+    if (before.mayBeDenied || after.mayBeDenied || request.mayBeDenied)
+      this.#countDenial(startMicros, before, after, request);
+    if (run !== undefined) {
+      const deniedMicros = continueRun(run, after.denied, startMicros);
+      if (deniedMicros > this.longestDeniedMicros) this.longestDeniedMicros = deniedMicros;
+    }
+    this.#countSecond(Math.floor(startMicros / 1e6));
+  }
+
+  #countDenial(startMicros: number, before: Verdict, after: Verdict, request: Verdict): void {
     if (before.denied) this.#deniedBefore++;
     const isNewlyDenied = after.mayBeDenied && !before.isDenied;
     if (before.open === undefined && request.open === after.open && after.open !== undefined) {
@@ -38,11 +49,6 @@ export class AffectedCount implements OpenCounter {
       );
     }
     if (isNewlyDenied) this.#firstDeniedMicros ??= startMicros;
-    if (run !== undefined) {
-      const deniedMicros = continueRun(run, after.denied, startMicros);
-      if (deniedMicros > this.longestDeniedMicros) this.longestDeniedMicros = deniedMicros;
-    }
-    this.#countSecond(Math.floor(startMicros / 1e6));
   }
 
   addOpen({ allowedBefore, deniedBefore }: OpenShare, least: number, most: number): void {
