@@ -22,7 +22,7 @@ interface ReadLog {
  * Returns a sentence for each member of the log's format that no line has, and for each value that no line has although
  * the rate limits need it. A misspelled member of a mapping is the usual reason.
  */
-export function absentValues({ log, columns, needs, totals }: ReadLog): readonly string[] {
+export function absentValues({ log, columns, needs, totals }: ReadLog): string[] {
   const { requests } = totals;
   if (requests === 0) return [];
   const operators = readOperators(columns.operators);

@@ -51,6 +51,8 @@ export class Replay {
   /** Times of the first and the last request that were counted, in microseconds since 1970. */
   firstMicros: number | undefined;
   lastMicros = 0;
+  /** The first call in the log. */
+  firstCall: RequestCalls | undefined;
   /** Other keys of entries than those of {@link ReplayOptions.groups}. */
   readonly keys = new Set<string>();
   readonly #options: ReplayOptions;
@@ -90,6 +92,7 @@ export class Replay {
         doneMicros: startMicros + (durationMillis >= 0 ? durationMillis * 1000 : 0),
       };
       const calls = this.#options.callsOf(values);
+      this.firstCall ??= calls[0];
       const logged = new Verdict();
       logged.denied = this.#wasDenied(values);
       const before =

@@ -4,6 +4,7 @@ import type { HoldNames } from '../service/answer/answer-options.js';
 import { absentValues } from './absent-values.js';
 import { type ConfiguredCalls, callsInLog } from './calls-in-log.js';
 import type { MissingValue } from './envoy/log-fields.js';
+import type { RequestCalls } from './envoy/route-table.js';
 import type { Columns } from './log/columns.js';
 import { LogError, type ReadTotals } from './log/logged-request.js';
 import type { OpenLog } from './log/open-log.js';
@@ -93,8 +94,21 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
       `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`,
       ...warnings,
     ].join('. ');
+  if (replay.tally.total().requests === 0) warnings.push(unmatchedSentence(replay.firstCall, after));
   const report = reportOf(input, replay, totals, partial, calls.missing);
   return { ...report, gates: checkGates(input.gates, report, groups), warnings };
+}
+
+/** Returns why no request meets a limit: Envoy makes no calls, or the policy does not match the first call. */
+function unmatchedSentence(call: RequestCalls | undefined, { name, policySet }: NamedPolicy): string {
+  if (call === undefined)
+    return 'No request meets a limit, because Envoy would not make a call for any of them.';
+  const keys = call.start[0]?.entries.map(({ key }) => `"${key}"`) ?? [];
+  const domains = [...policySet.domains.keys()].map((domain) => `"${domain}"`);
+  return (
+    `No request meets a limit. The first call in the log has the domain "${call.domain}" and a descriptor with the ` +
+    `entries ${keys.join(', ')}. ${name} has the domains ${domains.join(', ')}. Write a rule for these entries.`
+  );
 }
 
 function reportOf(

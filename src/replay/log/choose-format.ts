@@ -59,8 +59,18 @@ function knownMembers(line: string, members: readonly { readonly path: readonly 
   ).length;
 }
 
+/** Begins a line of a container log in /var/log/pods: `2026-11-25T16:42:00.123456789Z stdout F …`. */
+const KUBERNETES_PREFIX = /^\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] /;
+/** A line of Docker's driver json-file. */
+const DOCKER_LINE = /^\{"log":".*","stream":"std(?:out|err)"/;
+
 /** Describes lines whose format is not one of `formats`, for a message. */
 export function describeLines(lines: readonly string[], formats: readonly LogFormat[]): string {
+  const [first = ''] = lines;
+  if (KUBERNETES_PREFIX.test(first))
+    return "the lines have the prefix of a Kubernetes node; remove it: cut -d ' ' -f 4- FILE | weir replay … -";
+  if (DOCKER_LINE.test(first))
+    return 'the lines are those of a container in Docker; unpack them: jq -rj .log FILE | weir replay … -';
   const names = memberNames(lines);
   if (names.length === 0) return 'the lines are not JSON';
   const lacking = formats.flatMap(({ syntax }) =>

@@ -35,6 +35,9 @@ export const DEFAULT_SUGGEST_OPTIONS = {
   maxNodes: 2000,
 } as const;
 
+/** Maximum number of entries that a message names. */
+const MAX_KEYS = 20;
+
 /** A caller whose use is far above that of all others. */
 export interface Outlier {
   /** As it may be shown: redacted if it is a secret. */
@@ -85,6 +88,7 @@ export async function suggestLimits(
   const table = new DemandTable();
   const clock = new SteadyClock();
   let withoutCaller = 0;
+  const otherKeys = new Set<string>();
   for await (const batch of batches) {
     for (const { startMicros, entries, hits } of batch) {
       const micros = clock.read(startMicros);
@@ -92,6 +96,7 @@ export async function suggestLimits(
       const found = tree.find(entries);
       if (found === undefined) {
         withoutCaller++;
+        for (const { key } of entries) if (otherKeys.size < MAX_KEYS) otherKeys.add(key);
         continue;
       }
       const { callers, coverage } = found.node;
@@ -106,7 +111,7 @@ export async function suggestLimits(
       table.observe(series, micros, hits);
     }
   }
-  if (table.count === 0) return { refused: noCallers(by, withoutCaller) };
+  if (table.count === 0) return { refused: noCallers(by, withoutCaller, otherKeys) };
   const limits = new Map<RouteNode, RouteLimit>();
   for (const node of tree.nodes()) {
     if (node.callers.size > 0) limits.set(node, routeLimit(node, table, options));
@@ -159,9 +164,9 @@ function tooManyRoutes(tree: RouteTree, most: number): string {
   );
 }
 
-function noCallers(by: string, withoutCaller: number): string {
+function noCallers(by: string, withoutCaller: number, keys: ReadonlySet<string>): string {
   if (withoutCaller === 0)
     return 'the log has no requests that make a descriptor, so no limit can be suggested';
   const all = quantity(withoutCaller, 'descriptor');
-  return `the log has ${all}, but none with the entry "${by}"; name another entry with --by`;
+  return `the log has ${all}, but none with the entry "${by}"; name another entry with --by: ${[...keys].join(', ')}`;
 }

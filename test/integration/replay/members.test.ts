@@ -100,6 +100,16 @@ describe('weir replay', () => {
   });
 });
 
+test('weir replay names the first call if no request meets a limit', async () => {
+  folder.write('mapping.yaml', mapping('{ time: ts, x-tenant: tenant, path: request.path }'));
+  folder.write('other.yaml', 'domain: other\ndescriptors: []\n');
+  const args = ['replay', '--policy', 'other.yaml', '--envoy', 'mapping.yaml', 'access.log'];
+  expect((await host.run({ args, folder: folder.path })).stderr).toBe(
+    'weir replay: warning: No request meets a limit. The first call in the log has the domain "shop" and a ' +
+      'descriptor with the entries "tenant". other.yaml has the domains "other". Write a rule for these entries.\n',
+  );
+});
+
 test('weir suggest names a misspelled member', async () => {
   folder.write('mapping.yaml', mapping('{ time: ts, x-tenant: tennant, path: request.path }'));
   const args = ['suggest', '--by', 'tenant', '--envoy', 'mapping.yaml', 'access.log'];

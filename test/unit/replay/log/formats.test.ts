@@ -198,6 +198,15 @@ describe('the built-in formats', () => {
     await expect(readAll([path], { formats: [] })).rejects.toThrow(
       /unknown\.json does not have a known format: the lines are JSON with the members "ts", "x"; name the format/,
     );
+    const node = folder.write('node.log', '2026-11-25T16:42:00.123456789Z stdout F {"ts":1}\n');
+    await expect(readAll([node])).rejects.toThrow(
+      /prefix of a Kubernetes node; remove it: cut -d ' ' -f 4- FILE/,
+    );
+    const docker = folder.write(
+      'docker.log',
+      '{"log":"{}\\n","stream":"stdout","time":"2026-11-25T16:42:00Z"}\n',
+    );
+    await expect(readAll([docker])).rejects.toThrow(/a container in Docker; unpack them: jq -rj \.log FILE/);
     const text = folder.write('unknown.log', 'some words\n');
     await expect(readAll([text])).rejects.toThrow(/the lines are not JSON/);
     const format = readLogFormat('%REQ(:METHOD)%') as LogFormat;

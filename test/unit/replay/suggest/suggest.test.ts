@@ -179,7 +179,7 @@ describe('a suggestion is refused', () => {
 
   test('without the entry that names callers', async () => {
     expect(await refusal([demand(0, ['path=/'])])).toBe(
-      'the log has 1 descriptor, but none with the entry "tenant"; name another entry with --by',
+      'the log has 1 descriptor, but none with the entry "tenant"; name another entry with --by: path',
     );
     expect(await refusal([])).toBe(
       'the log has no requests that make a descriptor, so no limit can be suggested',
