@@ -120,6 +120,7 @@ function reportOf(
 ): Omit<ReplayReport, 'warnings' | 'gates'> {
   const { tally, firstMicros = 0, lastMicros } = replay;
   const { incomplete } = totals;
+  const candidates = tally.candidates.report();
   const [groupsBy] = by === undefined ? [] : tally.groups;
   const knowsCapacity = incomplete.length === 0 && partial === undefined;
   const shares = incomplete.flatMap(({ share }) => share ?? []);
@@ -144,6 +145,7 @@ function reportOf(
     after: { name: after.name },
     total: tally.total(),
     rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
+    ...(candidates.length > 0 && { candidates }),
     ...(groupsBy !== undefined && { groups: groupsBy.report(shownGroups) }),
     timeline: tally.timeline(),
     notes: [

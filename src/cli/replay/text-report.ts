@@ -1,4 +1,5 @@
 import { printableLine } from '../../printable.js';
+import { candidateSentences } from '../../replay/report/candidates.js';
 import { farSentence, headline } from '../../replay/report/headline.js';
 import { shownName, shownPath } from '../../replay/report/names.js';
 import { countText, intervalText, lostShare } from '../../replay/report/numbers.js';
@@ -150,7 +151,8 @@ function readSentence({ files, format, lines, requests, first, last }: LogSummar
   );
 }
 
-function noteLines({ notes, rules }: ReplayReport, width: number): readonly string[] {
+function noteLines(report: ReplayReport, width: number): readonly string[] {
+  const { notes, rules } = report;
   const allowed = rules.flatMap((rule) =>
     rule.wouldBeThrottled === 0
       ? []
@@ -159,7 +161,7 @@ function noteLines({ notes, rules }: ReplayReport, width: number): readonly stri
             'limit, but allowed because of a phase (see --as-active), shadow mode or a percentage.',
         ],
   );
-  return [...allowed, ...notes].flatMap((note) =>
+  return [...allowed, ...candidateSentences(report), ...notes].flatMap((note) =>
     wrapped(printableLine(note), width - 2).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`)),
   );
 }

@@ -34,7 +34,10 @@ export class LimitCollector implements DecisionObserver {
     passedOver: nothing,
     forgiven: nothing,
     controlled: nothing,
-    candidate: nothing,
+    candidate: (domain, label, liveDenied, denied) => {
+      this.verdict.candidates ??= [];
+      this.verdict.candidates.push({ domain, label, denied, liveDenied });
+    },
     unmatched: () => NO_SERIES,
     unknownDomain: () => NO_SERIES,
     matchExceeded: nothing,

@@ -88,9 +88,20 @@ export class MetLimit extends Verdict {
   }
 }
 
+/** The decision of a `candidate` about a descriptor, and the decision of the other limits. */
+export interface CandidateDecision {
+  readonly domain: string;
+  /** `Rule.path` of its descriptor in the policy. */
+  readonly label: string;
+  readonly denied: boolean;
+  readonly liveDenied: boolean;
+}
+
 /** The decision of a policy on one request. */
 export class RequestVerdict extends Verdict {
   readonly limits: MetLimit[] = [];
+  /** Undefined without candidates. */
+  candidates: CandidateDecision[] | undefined;
 
   override settle(nowMicros: number): void {
     let deciding = 0;

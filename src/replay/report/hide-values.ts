@@ -33,7 +33,7 @@ export function valueHider(
  * `anonymise`. Rule paths are redacted already (`Rule.path`), and notes must not contain values.
  */
 export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boolean): ReplayReport {
-  const { gates, groups, log, rules } = report;
+  const { candidates, gates, groups, log, rules } = report;
   const unreadable = log.unreadable.map((lines) => ({
     ...lines,
     example: anonymise ? '(omitted)' : lines.example.replaceAll(TOKEN, '[…]'),
@@ -49,6 +49,7 @@ export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boo
     ...report,
     log: { ...log, unreadable },
     rules: rules.map(shownRule),
+    ...(candidates !== undefined && { candidates: candidates.map(shownRule) }),
     gates: gates.map((gate) => ({
       ...shownGroup(gate),
       offenders: gate.offenders.map((offender) => ({

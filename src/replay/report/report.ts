@@ -14,6 +14,8 @@ export interface ReplayReport {
   readonly total: TotalReport;
   /** The rules, with those first that newly deny most requests. */
   readonly rules: readonly RuleReport[];
+  /** The candidates of the new policy, which deny no request; absent without any. */
+  readonly candidates?: readonly CandidateReport[];
   /** The groups of `--by`, with those first that lose most requests. */
   readonly groups?: GroupsReport;
   readonly timeline: Timeline;
@@ -97,6 +99,23 @@ export interface RuleReport extends Affected {
   readonly capacity?: { readonly none: number; readonly thousandth: number; readonly hundredth: number };
   /** Callers by the largest share of the limit that they needed at any time, in ascending order. */
   readonly use: readonly UseStep[];
+}
+
+/**
+ * The decisions of a `candidate`, in the order of the log. Each member is a number of descriptors, as in
+ * `weir_candidate_decisions_total`.
+ */
+export interface CandidateReport {
+  readonly domain: string;
+  /** `Rule.path` of its descriptor in the policy. */
+  readonly rule: string;
+  readonly requests: number;
+  /** Number that the candidate would have denied. */
+  readonly denied: number;
+  /** Number of denied descriptors that were allowed in fact. */
+  readonly newlyDenied: number;
+  /** Number that were denied in fact, and that the candidate would have allowed. */
+  readonly newlyAllowed: number;
 }
 
 /** Number of callers whose largest use is at most `upTo` times the limit, and above the previous step. */

@@ -1,15 +1,24 @@
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
-import { type LimitingRule, RequestVerdict, type Verdict } from '../decide/verdict.js';
+import {
+  type CandidateDecision,
+  type LimitingRule,
+  RequestVerdict,
+  type Verdict,
+} from '../decide/verdict.js';
 import type { RuleReport, Timeline, TotalReport } from '../report/report.js';
 import { AffectedCount } from './affected-count.js';
+import { CandidateTally } from './candidate-tally.js';
 import type { GroupTally } from './group-tally.js';
 import { RuleTally } from './rule-tally.js';
 import { TimelineCount } from './timeline-count.js';
+
+const NO_CANDIDATES: readonly CandidateDecision[] = [];
 
 /** Counts the decisions of a replay: in total, by rule, by group of callers, and over time. */
 export class Tally {
   readonly #total = new AffectedCount();
   readonly #rules = new Map<LimitingRule, RuleTally>();
+  readonly candidates = new CandidateTally();
   readonly groups: readonly GroupTally[];
   readonly #timeline = new TimelineCount();
   /** Number of requests that no limit applies to. */
@@ -32,6 +41,7 @@ export class Tally {
     values: readonly (string | undefined)[],
   ): void {
     this.requests++;
+    for (const candidate of after.candidates ?? NO_CANDIDATES) this.candidates.add(candidate);
     if (after.open !== undefined || before.open !== undefined) this.uncertain++;
     const metLimits =
       after.limits.length > 0 || (before instanceof RequestVerdict && before.limits.length > 0);

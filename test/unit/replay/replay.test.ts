@@ -212,3 +212,16 @@ describe('Replay', () => {
     expect([tally.unlimited, tally.total().requests]).toEqual([1, 0]);
   });
 });
+
+test('candidates are counted next to the limits in force, which decide', async () => {
+  const after = bucket(3, 'candidate: { token_bucket: { max_tokens: 1, fill_interval: 10s } }\n    ');
+  const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
+  const { tally } = await replayed({ after }, requests);
+  expect(tally.total().deniedAfter).toEqual({ least: 1, most: 1 });
+  expect(tally.candidates.report()).toEqual([
+    { domain: 'shop', rule: 'tenant', requests: 4, denied: 3, newlyDenied: 2, newlyAllowed: 0 },
+  ]);
+  const warm = await replayed({ after, warmMicros: 1_500_000 }, requests);
+  expect(warm.tally.candidates.report()).toMatchObject([{ requests: 2, denied: 2, newlyDenied: 1 }]);
+  expect((await replayed({ after: bucket(3) }, requests)).tally.candidates.report()).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import { printableLine } from '../../../printable.js';
+import { candidateSentences } from '../candidates.js';
 import { gateResultText, gateText } from '../gates.js';
 import { farSentence } from '../headline.js';
 import { groupNoun, shownName, shownPath } from '../names.js';
@@ -186,9 +187,11 @@ ${table<GateReport>(
 }
 
 /** Returns the section about what limits the accuracy of the report. */
-export function notesSection({ log, notes }: ReplayReport): Html {
+export function notesSection(report: ReplayReport): Html {
+  const { log, notes } = report;
   const unread = log.unreadable.reduce((sum, { lines }) => sum + lines, 0);
   const sentences = [
+    ...candidateSentences(report),
     ...notes,
     ...(log.sample === undefined
       ? []

@@ -47,6 +47,16 @@ request before.
   );
 });
 
+test('the notes say what candidates would have done', () => {
+  const candidates = [
+    { domain: 'shop', rule: 'tenant', requests: 1200, denied: 31, newlyDenied: 12, newlyAllowed: 1 },
+  ];
+  expect(textReport(sampleReport({ candidates }))).toContain(`
+- The candidate of tenant would deny 31 of 1,200 requests. It would newly deny 12, and newly allow
+  1.
+`);
+});
+
 test('a report without rules, groups and notes has no empty tables', () => {
   const { groups: _, ...report } = sampleReport({ rules: [], notes: [] });
   const text = textReport(report);

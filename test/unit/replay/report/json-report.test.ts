@@ -71,7 +71,10 @@ function fullReport(): ReplayReport {
     offenders,
   } as const;
   const gates = [{ name: 'max-newly-denied', group, bound: '0', ...result } as const];
-  return { ...report, log: { ...report.log, sample: 0.1 }, gates };
+  const candidates = [
+    { domain: 'shop', rule: 'tenant', requests: 9, denied: 3, newlyDenied: 2, newlyAllowed: 1 },
+  ];
+  return { ...report, log: { ...report.log, sample: 0.1 }, gates, candidates };
 }
 
 test('the schema accepts reports, and describes exactly their members', () => {
