@@ -145,7 +145,8 @@ export function rulesSection({ rules }: ReplayReport): Html {
   return html`<section>
 <h2>Which limit would have been enough</h2>
 <p>The last three columns are the number of requests that a caller would need to be able to send at once, if the limit
-refills as fast as now, so that none, 1 in 1,000, or 1 in 100 of the requests is denied.</p>
+refills as fast as now, so that none, 1 in 1,000, or 1 in 100 of the requests is denied. If the numbers are far above
+the limit, callers send more for a long time than the limit refills, and a faster refill helps more.</p>
 ${table<RuleReport>(
   'Limits',
   [
