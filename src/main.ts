@@ -83,7 +83,9 @@ function failureText(error: unknown): string {
 /** Commands that a signal does not kill: they drain, reload, or report what they have. */
 const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay', 'suggest'];
 // Watch signals before loading other modules: an early signal must not kill the process.
-if (WATCHING_SIGNALS.includes(process.argv[2] ?? '') && !cluster.isWorker) watchSignals();
+const [command = '', ...options] = process.argv.slice(2);
+const replays = command === 'diff' && options.some((option) => /^--replay(?:=|$)/.test(option));
+if ((WATCHING_SIGNALS.includes(command) || replays) && !cluster.isWorker) watchSignals();
 // A terminal sends its signals to all processes. Workers ignore them, because the primary decides when workers exit.
 if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 

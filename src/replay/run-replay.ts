@@ -78,7 +78,7 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
     if (interrupt.aborted) partial = INTERRUPTED;
     else if (!(error instanceof LogError)) throw error;
     else if (totals === undefined || totals.requests === 0) return error.message;
-    else partial = error.message;
+    else partial = error.message.replaceAll(/\s*\n\s*/g, ' ');
   } finally {
     await log.close();
   }

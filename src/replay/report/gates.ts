@@ -153,10 +153,13 @@ function checkEach(gate: Gate, counted: CountedGroups | undefined): Found {
   };
 }
 
+/** Relative error of a product of two numbers, so that 7 of 1,000 requests are not more than 0.7%. */
+const ROUNDING = 1e-12;
+
 function verdictOn({ unit, most }: Gate, { newlyDenied, requests }: Loss): GateVerdict {
-  const scale = unit === 'share' ? requests : 1;
-  if (newlyDenied.least > most * scale) return 'failed';
-  return newlyDenied.most > most * scale ? 'undecided' : 'passed';
+  const bound = unit === 'share' ? most * requests * (1 + ROUNDING) : most;
+  if (newlyDenied.least > bound) return 'failed';
+  return newlyDenied.most > bound ? 'undecided' : 'passed';
 }
 
 /** Returns why the numbers of the report do not decide a gate; undefined if they do. */

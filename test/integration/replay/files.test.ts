@@ -1,9 +1,12 @@
 /* Tests the messages of `weir replay` and `weir suggest` about files. */
-import { linkSync, mkdirSync, symlinkSync } from 'node:fs';
+import { createWriteStream, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { startProcess } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { CommandHost } from '../../support/weir/commands.js';
+import { WEIR_MAIN } from '../../support/weir/weir.js';
 
 const folder = new TempDir();
 const host = new CommandHost();
@@ -106,4 +109,32 @@ describe('a report that cannot be written ends the command before the replay', (
         ...{ code: 1, stdout: '', stderr: `weir replay: ${message}\n` },
       });
   });
+});
+
+test('an archive that is damaged after some requests fails, and keeps an older report', async () => {
+  const start = Date.parse('2026-11-26T08:00:00Z');
+  const line = (at: number) => LINE.replace('2026-11-26T08:00:00Z', new Date(start + at * 10).toISOString());
+  const lines = Array.from({ length: 200_000 }, (_, at) => line(at)).join('');
+  const packed = gzipSync(lines, { level: 1 });
+  writeFileSync(path('cut.gz'), packed.subarray(0, Math.floor(packed.length * 0.9)));
+  folder.write('old.json', 'old');
+  const { code, stderr, stdout } = await replay('--json', 'old.json', 'cut.gz');
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/^weir replay: cut\.gz: the archive is damaged[^\n]*\n$/),
+  });
+  expect(stdout).toContain('the archive is damaged');
+  expect(readFileSync(path('old.json'), 'utf8')).toBe('old');
+});
+
+test('weir diff --replay ends with a report after Ctrl-C', async () => {
+  const fifo = startProcess('mkfifo', [path('pipe')]);
+  await fifo.exited;
+  const args = ['diff', 'new.yaml', 'new.yaml', '--replay', path('pipe')];
+  const diff = startProcess(process.execPath, [WEIR_MAIN, ...args], { cwd: folder.path });
+  const writer = createWriteStream(path('pipe'));
+  // More than a pipe holds, so the command has begun to read.
+  await new Promise((resolve) => writer.write(LINE.repeat(20_000), resolve));
+  expect(await diff.stop('SIGINT')).toEqual({ code: 130, signal: null });
+  writer.destroy();
 });

@@ -57,6 +57,18 @@ test.each([
   expect(parseGate(text)).toContain(`: ${problem}. Examples: 0, 0.1%, tenant=acme:0`);
 });
 
+test.each(['0.07', '0.12', '0.29', '0.7', '0.94', '33.3'])(
+  'exactly %s%% of the requests passes',
+  (percent) => {
+    const requests = 10_000;
+    const allowed = Math.round(requests * (Number(percent) / 100));
+    const verdictOf = (denied: number) =>
+      check(`${percent}%`, sampleReport({ total: total(requests, { newlyDenied: interval(denied) }) }))
+        .verdict;
+    expect([verdictOf(allowed), verdictOf(allowed + 1)]).toEqual(['passed', 'failed']);
+  },
+);
+
 test('groups are counted for --by, and for the keys of gates', () => {
   const gates = ['0', 'tenant=acme:0', 'tenant=zoo:0', 'plan=*:0', 'plan=free:1'].map(gate);
   const tenants = ['tenant', new Set(['acme', 'zoo'])] as const;
