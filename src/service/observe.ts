@@ -6,10 +6,9 @@ import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
-import { isSoft } from './answer/denial.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
-import type { Decision, PlannedTake, RequestContext } from './plan.js';
+import { type Decision, isSoft, type PlannedTake, type RequestContext } from './plan.js';
 import {
   decisionLine,
   LOGGED_UNKNOWN_DOMAIN,
@@ -144,7 +143,7 @@ export class Observation {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);
       }
-      if (limited) this.warnNeverPasses(policy, take);
+      if (limited && !overSoft) this.warnNeverPasses(policy, take);
       if (Number.isFinite(take.rate.minChargeHits))
         this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
       if (take.outcome?.hold === 'placed') this.counts.holds.placed(domain, take.label, take.hits);

@@ -12,7 +12,7 @@ import type { Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
 import type { DomainControls } from './controls/domain-controls.js';
-import { enforcementOf, enforcementOfRule } from './enforcement.js';
+import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
 import { separateEnds } from './holds/oldest-ends.js';
 import type { Settlements } from './holds/settlements.js';
@@ -88,8 +88,6 @@ export class Decision {
     return this.ends !== undefined && this.takes.length === 0 && this.control === undefined;
   }
 }
-
-const NO_RULES: readonly Rule[] = [];
 
 /** Label of limit overrides in metrics and logs. Callers choose overrides, so all of them share one series. */
 export const OVERRIDE_LABEL = 'override';
@@ -179,6 +177,11 @@ export class RequestContext {
     if (this.drawn < 0) this.drawn = (this.options.random ?? Math.random)() * 100;
     return this.drawn;
   }
+}
+
+/** Returns whether the limit is soft (`on_over`): requests over it pass. */
+export function isSoft({ rule }: PlannedTake): boolean {
+  return rule?.onOver !== undefined;
 }
 
 /** Returns the take of the rule at `index` of a match. */
@@ -295,92 +298,6 @@ export function planDescriptor(
   for (let i = 0; i < liveCount; i++) takes[i] = takeOfRule(context, descriptor, match, i);
   const decision = new Decision(match, takes, candidate, false);
   return context.policy.hasHolds ? separateEnds(decision) : decision;
-}
-
-/** Returns the rules of a decision that may replace other rules: none for a limit override. */
-function replacingRules({ match, overridden }: Decision): readonly Rule[] {
-  return overridden ? NO_RULES : match.rules;
-}
-
-/** Removes takes whose rule another rule `replaces`; a candidate is removed with the last rule of its node. */
-function applyReplaces(decisions: readonly Decision[]): void {
-  const names = new Set<string>();
-  for (const decision of decisions) {
-    for (const rule of replacingRules(decision)) for (const name of rule.replaces) names.add(name);
-  }
-  for (const decision of decisions) {
-    decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
-    const kept = decision.takes.filter(({ name }) => name === '' || !names.has(name));
-    if (kept.length === decision.takes.length) continue;
-    decision.takes = kept;
-    if (kept.length === 0) decision.candidate = undefined;
-  }
-}
-
-/** Returns whether all limits, except candidates, are quotas. */
-function areQuotas(rules: readonly Rule[]): boolean {
-  return rules.some(({ candidate }) => !candidate) && rules.every((rule) => rule.quotaMode || rule.candidate);
-}
-
-/**
- * Returns whether a decision counts as a quota that always allows, so that no quota denies the request, as in the
- * reference. This applies to a quota in shadow mode, to an exempted quota and, with QUOTA_MODE, to a descriptor without
- * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
- */
-export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, control, overridden, onlyEnds } = decision;
-  if (onlyEnds) return false;
-  if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
-  return takes.length === 0
-    ? quotaMode && !unlimited && match.exceeded === undefined
-    : takes.every(({ quota, shadow }) => quota && shadow);
-}
-
-/**
- * Applies `enforce_percent` to quotas. They deny only together, so one draw is compared with their highest percentage.
- * Otherwise a draw could drop the quota that is not full, and the others would deny.
- */
-function drawForQuotas(context: RequestContext): void {
-  const quotas = context.decisions.flatMap(({ takes }) =>
-    takes.filter(({ ruleEnforcement }) => ruleEnforcement === 'quota'),
-  );
-  const percent = quotas.reduce((max, { rule }) => Math.max(max, rule?.enforcePercent ?? 100), 0);
-  if (quotas.length === 0 || percent === 100 || context.percent() < percent) return;
-  for (const take of quotas) {
-    take.ruleEnforcement = 'observe';
-    take.enforcement = 'observe';
-  }
-}
-
-/** Sets quotas to `observe` if another one always allows: then they cannot deny the request. */
-function applyPassingQuotas({ decisions, options }: RequestContext): void {
-  if (!decisions.some((decision) => isPassingQuota(decision, options.answers.quotaMode))) return;
-  for (const { takes } of decisions) {
-    for (const take of takes) if (take.enforcement === 'quota') take.enforcement = 'observe';
-  }
-}
-
-/** Applies the effects of decisions on each other: rules that replace others, and quotas that deny together. */
-export function applyReplacesAndQuotas(context: RequestContext): void {
-  const { decisions } = context;
-  let replaces = false;
-  let quotas = false;
-  let drawn = false;
-  for (let i = 0; i < decisions.length; i++) {
-    const decision = decisions[i] as Decision;
-    const rules = replacingRules(decision);
-    for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
-    for (let at = 0; at < decision.takes.length; at++) {
-      const { quota, rule } = decision.takes[at] as PlannedTake;
-      if (!quota) continue;
-      quotas = true;
-      if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
-    }
-  }
-  if (replaces) applyReplaces(decisions);
-  if (!quotas) return;
-  if (drawn) drawForQuotas(context);
-  applyPassingQuotas(context);
 }
 
 /** Returns the takes for the store, in the order of the descriptors; candidates follow their limits. */

@@ -5,8 +5,9 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
+import { applyReplacesAndQuotas } from './enforcement/quotas-and-replaces.js';
 import { planEnds, settlementDecision } from './holds/settlement-decision.js';
-import { applyReplacesAndQuotas, Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
+import { Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
  * A request that is denied because matching one of its descriptors exceeds its work budget, so that its rules are

@@ -7,13 +7,8 @@ import type { Match } from '../../policy/policy.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
-import {
-  applyReplacesAndQuotas,
-  type Decision,
-  type PlannedTake,
-  planDescriptor,
-  RequestContext,
-} from '../../service/plan.js';
+import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
+import { type Decision, type PlannedTake, planDescriptor, RequestContext } from '../../service/plan.js';
 import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
 import type { OverrideLimit } from './read-question.js';
 

@@ -158,7 +158,7 @@ function noteLines(report: ReplayReport, width: number): readonly string[] {
       ? []
       : [
           `${ruleText(rule, rules)}: ${counted(rule.wouldBeThrottled, 'request was', 'requests were')} over the ` +
-            'limit, but allowed because of a phase (see --as-active), shadow mode or a percentage.',
+            'limit, but allowed because of a phase (see --as-active), shadow mode, a percentage or on_over.',
         ],
   );
   return [...allowed, ...candidateSentences(report), ...notes].flatMap((note) =>

@@ -235,9 +235,10 @@ function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): Lo
 
 function quotaChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   if (before.quotaMode === after.quotaMode) return undefined;
-  const reason = after.quotaMode
+  const denies = after.quotaMode
     ? 'the rule now denies only together with all other quotas'
     : 'the rule now denies on its own';
+  const reason = after.onOver === undefined ? denies : '';
   const effect = effectOf(enforced && before.quotaMode, enforced && after.quotaMode);
   return shift('quota_mode', effect, onOff(before.quotaMode), onOff(after.quotaMode), reason);
 }

@@ -137,7 +137,6 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'calendar',
   'burst',
   'hold',
-  'on_over',
   'allow_debt',
   'max_debt',
 ]);

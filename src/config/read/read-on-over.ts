@@ -11,24 +11,19 @@ const MAX_VALUE_LENGTH = 256;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 /** A field value, RFC 9110 section 5.5, in ASCII and without white space at its ends. */
 const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
-/** Headers that decide where and how Envoy or the upstream reads the request. */
-const RESERVED_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'content-type',
-  'cookie',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+/** Headers with a meaning for Envoy, weir, or the way in which the upstream reads the request. */
+const RESERVED_HEADER =
+  /^(?:authorization|connection|content-[a-z-]+|cookie|expect|forwarded|host|keep-alive|proxy-[a-z-]+|ratelimit.*|retry-after|te|trailer|transfer-encoding|upgrade|x-envoy-.*|x-forwarded-.*|x-ratelimit-.*)$/;
 
 /** Reads `on_over` of a limit; undefined if absent or invalid, which is reported. */
 export function readOnOver(reader: FieldReader): OnOver | undefined {
   const onOver = reader.mapping('on_over');
-  if (onOver === undefined) return undefined;
+  if (onOver === undefined) {
+    // Without this error, the limit would deny.
+    if (reader.has('on_over') && reader.field('on_over') === undefined)
+      reader.error('on_over', '"on_over" is empty; write { allow: true }, or remove "on_over"');
+    return undefined;
+  }
   onOver.expectKeys(keysOf('on_over'));
   if (onOver.boolean('allow') !== true) {
     onOver.error(
@@ -48,8 +43,17 @@ export function readOnOver(reader: FieldReader): OnOver | undefined {
 function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
   const headers: AddedHeader[] = [];
   for (const item of onOver.mappings('request_headers', 'mappings of a header to its value')) {
-    for (const key of item.map.fields.keys()) {
-      const value = item.text(key);
+    const keys = [...item.map.fields.keys()];
+    if (keys.length === 0 || (keys.includes('key') && keys.includes('value'))) {
+      item.problems.error(
+        item.map.at,
+        item.path,
+        'write the name and the value of the header, as in { x-weir-over: burst }',
+      );
+      continue;
+    }
+    for (const key of keys) {
+      const value = item.field(key) === undefined ? '' : item.text(key);
       if (value === undefined) continue;
       const problem = headerProblem(key.toLowerCase(), value, headers);
       if (problem === undefined) headers.push({ key: key.toLowerCase(), value });
@@ -63,8 +67,8 @@ function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
 function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
   const shown = JSON.stringify(key.slice(0, 60));
   if (!HEADER_NAME.test(key)) return `${shown} is not a valid header name; write a name, such as x-weir-over`;
-  if (RESERVED_HEADERS.has(key))
-    return `${shown} has a meaning in HTTP; write another name, such as x-weir-over`;
+  if (RESERVED_HEADER.test(key))
+    return `${shown} already has a meaning; write another name, such as x-weir-over`;
   if (before.some((other) => other.key === key)) return `${shown} is set twice; remove one of the two`;
   if (!HEADER_VALUE.test(value) || value.length > MAX_VALUE_LENGTH)
     return `the value of ${shown} must have 1 to ${MAX_VALUE_LENGTH} visible ASCII characters; change the value`;

@@ -31,7 +31,11 @@ export class LimitCollector implements DecisionObserver {
       globalShadow: nothing,
       failed: nothing,
     },
-    passedOver: nothing,
+    passedOver: () => {
+      const { limits } = this.verdict;
+      const limit = limits[limits.length - this.#undecided - 1];
+      if (limit !== undefined) limit.wouldBeThrottled = true;
+    },
     forgiven: nothing,
     controlled: nothing,
     candidate: (domain, label, liveDenied, denied) => {

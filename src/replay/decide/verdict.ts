@@ -59,7 +59,7 @@ export class MetLimit extends Verdict {
   readonly outcome: TakeOutcome;
   /** Whether the limit may deny: not in phase `monitoring`, for example. */
   readonly isEnforced: boolean;
-  /** Whether the hits exceeded the limit, but did not deny the request. */
+  /** Whether the hits exceeded the limit, but did not deny the request, also because the limit is soft. */
   wouldBeThrottled = false;
   /** Undefined until the limit is tracked. */
   rule: LimitingRule | undefined;

@@ -86,7 +86,7 @@ export interface RuleReport extends Affected {
   readonly rule: string;
   /** The limit in words: `100 per minute`. */
   readonly limit: string;
-  /** Requests over the limit that phase, shadow mode or percentage allowed. */
+  /** Requests over the limit that phase, shadow mode or percentage allowed, or over a soft limit. */
   readonly wouldBeThrottled: number;
   /** Number of callers, each with its own count of requests. */
   readonly callers: number;

@@ -2,7 +2,7 @@ import { CODE, type DescriptorStatus } from '../../codec/messages.js';
 import type { LiveControl } from '../../limiter/control.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import { controlMember } from '../controls/reported-control.js';
-import type { Decision, RequestContext } from '../plan.js';
+import { type Decision, isSoft, type RequestContext } from '../plan.js';
 import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
@@ -27,12 +27,13 @@ function exemptionMetadata({
   return { code: 'OK', domain: policy.domain, ...controlMember(exemption) };
 }
 
-/** Maximum number of members of `passed`. */
-export const MAX_PASSED = 32;
+/** Maximum number of members of `passed`, and maximum length of their names. */
+const MAX_PASSED = 32;
+const MAX_PASSED_NAME = 256;
 
 /**
- * Returns the member `passed`: for the limits whose descriptors passed, the hits that are left, by the rule's name or
- * else its path. If several descriptors have the same name, it is the smallest number. With more than
+ * Returns the member `passed`: for the limits that had room for their descriptors, the hits that are left, by the
+ * rule's name or else its path. If several descriptors have the same name, it is the smallest number. With more than
  * {@link MAX_PASSED} names, `passed_left_out` is the number of descriptors that the answer omits.
  */
 function passedLimits(
@@ -46,11 +47,11 @@ function passedLimits(
   for (let at = 0; at < decisions.length; at++) {
     const { code, limitRemaining } = statuses[at] as DescriptorStatus;
     const shown = tightestOf((decisions[at] as Decision).takes, undefined);
-    if (code !== CODE.OK || shown === undefined) continue;
+    if (code !== CODE.OK || shown === undefined || shown.outcome.limited) continue;
     const name = shown.name || shown.label;
     const known = passed[name];
     if (known !== undefined) passed[name] = Math.min(known, limitRemaining);
-    else if (names === MAX_PASSED) leftOut++;
+    else if (names === MAX_PASSED || name.length > MAX_PASSED_NAME) leftOut++;
     else {
       passed[name] = limitRemaining;
       names++;
@@ -74,7 +75,7 @@ export function decisionMetadata(
   const { take, rank } = described;
   const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
-  const neverPasses = canNeverPass(take);
+  const neverPasses = canNeverPass(take) && !isSoft(take);
   const retryAfter = denied ? retryAfterSeconds(take) : 0;
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',

@@ -1,6 +1,7 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
-import { type Decision, isPassingQuota, type PlannedTake, type RequestContext } from '../plan.js';
+import { isPassingQuota } from '../enforcement/quotas-and-replaces.js';
+import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -20,7 +21,7 @@ export function noteDenial(context: RequestContext): void {
     const { takes } = decision;
     if (isPassingQuota(decision, quotaMode)) {
       enforcedQuotas++;
-      if (takes.length === 0) quotas++;
+      if (!takes.some(({ quota }) => quota)) quotas++;
     }
     for (let at = 0; at < takes.length; at++) {
       const take = takes[at] as PlannedTake;
@@ -40,11 +41,6 @@ export function noteDenial(context: RequestContext): void {
   context.quotasDeny = enforcedQuotas > 0 && enforcedQuotas === enforcedQuotasOver;
   context.quotasWouldDeny = quotas > 0 && quotas === quotasOver;
   context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
-}
-
-/** Returns whether the limit is soft (`on_over`): requests over it pass. */
-export function isSoft({ rule }: PlannedTake): boolean {
-  return rule?.onOver !== undefined;
 }
 
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {

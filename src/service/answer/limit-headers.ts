@@ -1,28 +1,34 @@
 import { CODE, type DescriptorStatus, type HeaderValue } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
-import type { Decision } from '../plan.js';
+import { type Decision, isSoft } from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
 
 /**
  * Returns the status with the fewest hits remaining, or the first of equals. A status that denies is preferred, and the
- * last one of those.
+ * last one of those. A descriptor with only soft limits is chosen if there is no other.
  */
 function described(
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
 ): DescriptorStatus | undefined {
   let chosen: DescriptorStatus | undefined;
+  let soft: DescriptorStatus | undefined;
   let minRemaining = MAX_UINT32;
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i] as DescriptorStatus;
     if (status.currentLimit === undefined) continue;
-    const overLimit = status.code === CODE.OVER_LIMIT && (decisions[i] as Decision).takes[0]?.quota === false;
+    const take = (decisions[i] as Decision).takes.find((one) => !isSoft(one));
+    if (take === undefined) {
+      soft ??= status;
+      continue;
+    }
+    const overLimit = status.code === CODE.OVER_LIMIT && !take.quota;
     if (overLimit || status.limitRemaining < minRemaining) {
       chosen = status;
       minRemaining = overLimit ? 0 : status.limitRemaining;
     }
   }
-  return chosen;
+  return chosen ?? soft;
 }
 
 /**

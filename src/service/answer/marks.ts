@@ -23,6 +23,7 @@ export function marksOf({ policy, decisions, denied }: RequestContext): Marks | 
   const headers = new Map<string, AddedHeader>();
   const merged = new Merged();
   const seen = new Set<OnOver>();
+  let isFull = false;
   for (const { takes } of decisions) {
     for (const { marks, outcome, rule } of takes as readonly PlannedTake[]) {
       const onOver = rule?.onOver;
@@ -32,7 +33,7 @@ export function marksOf({ policy, decisions, denied }: RequestContext): Marks | 
       for (const header of requestHeaders) {
         if (headers.size < MAX_HEADERS && !headers.has(header.key)) headers.set(header.key, header);
       }
-      if (metadata !== undefined) merged.add(metadata);
+      if (metadata !== undefined && !isFull) isFull = !merged.add(metadata);
     }
   }
   if (seen.size === 0) return undefined;

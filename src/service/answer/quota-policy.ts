@@ -1,6 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { HeaderFamilies, Rule } from '../../policy/rule.js';
-import type { PlannedTake } from '../plan.js';
+import { isSoft, type PlannedTake } from '../plan.js';
 import { type DecidedTake, isDecided, passesAfter } from './denial.js';
 import { type DescribedLimit, resetSeconds } from './described-limit.js';
 
@@ -117,7 +117,7 @@ function listedLimits(
   for (let i = 0; i < described.takes.length; i++) {
     const take = described.takes[i] as PlannedTake;
     const { rule } = take;
-    if (!isDecided(take) || !isShown(take)) continue;
+    if (!isDecided(take) || isHidden(take, described) || !isShown(take)) continue;
     const known = findListed(list, rule);
     if (known !== undefined) {
       if (isTighter(take, known.take)) known.take = take;
@@ -153,6 +153,11 @@ export interface QuotaFields {
   readonly quotas: string;
 }
 
+/** Returns whether lists omit a limit: a soft one next to others, because callers need not slow down for it. */
+function isHidden(take: PlannedTake, described: DescribedLimit): boolean {
+  return isSoft(take) && take !== described.take;
+}
+
 /** Returns whether a limit appears in {@link quotaFields}. */
 function isListed(take: PlannedTake, domainFamilies: HeaderFamilies | undefined, upstream: boolean): boolean {
   return take.outcome !== undefined && familiesOf(take, domainFamilies, upstream)?.rateLimit === true;
@@ -160,12 +165,13 @@ function isListed(take: PlannedTake, domainFamilies: HeaderFamilies | undefined,
 
 /** Returns whether any limit that applied appears in {@link quotaFields}. */
 export function wantsQuotaFields(
-  { takes }: DescribedLimit,
+  described: DescribedLimit,
   domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): boolean {
-  for (let i = 0; i < takes.length; i++) {
-    if (isListed(takes[i] as PlannedTake, domainFamilies, upstream)) return true;
+  for (let i = 0; i < described.takes.length; i++) {
+    const take = described.takes[i] as PlannedTake;
+    if (!isHidden(take, described) && isListed(take, domainFamilies, upstream)) return true;
   }
   return false;
 }

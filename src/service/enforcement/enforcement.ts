@@ -1,5 +1,5 @@
-import type { Enforcement } from '../limiter/bucket-store.js';
-import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
+import type { Enforcement } from '../../limiter/bucket-store.js';
+import { type PhaseSchedule, phaseAt, type Rule } from '../../policy/rule.js';
 
 /** The properties of a request that its enforcement depends on; see RequestContext. */
 export interface EnforcementContext {
@@ -20,7 +20,7 @@ export function enforcementOf(
 
 /**
  * Returns the enforcement of a rule in this request; with `enforce_percent` some requests are only observed. Quotas
- * deny only together, so plan.ts draws for all of them at once.
+ * deny only together, so quotas-and-replaces.ts draws for all of them at once.
  */
 export function enforcementOfRule(rule: Rule, quota: boolean, context: EnforcementContext): Enforcement {
   if (rule.candidate) return 'candidate';

@@ -2,9 +2,9 @@ import { CODE, type Descriptor, type RateLimitResponse } from '../../codec/messa
 import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
-import { isSoft, tightestOf } from '../answer/denial.js';
+import { tightestOf } from '../answer/denial.js';
 import { reportedControl } from '../controls/reported-control.js';
-import { type Decision, hitsOf, type RequestContext } from '../plan.js';
+import { type Decision, hitsOf, isSoft, type RequestContext } from '../plan.js';
 import {
   codeName,
   type DecisionRecord,

@@ -97,15 +97,16 @@ describe('decision_metadata', () => {
     expect(decisionOf(decider, secret)).not.toHaveProperty('passed');
   });
 
-  test('lists at most 32 names', () => {
+  test('lists at most 32 names, and no name of more than 256 characters', () => {
     const rules = Array.from(
       { length: 40 },
-      (_, at) => `  - { key: k${at}, rate_limit: { name: n${at}, unit: day, requests_per_unit: 9 } }\n`,
+      (_, at) =>
+        `  - { key: k${at}, rate_limit: { name: n${at || 'x'.repeat(256)}, unit: day, requests_per_unit: 9 } }\n`,
     );
     const decider = new Decider(`domain: d\ndecision_metadata: true\ndescriptors:\n${rules.join('')}`);
     const all = Array.from({ length: 40 }, (_, at) => descriptor([`k${at}=x`]));
     const { passed, ...decision } = decisionOf(decider, ...all) as Record<string, unknown>;
-    expect(Object.keys(passed as object)).toEqual(Array.from({ length: 32 }, (_, at) => `n${at}`));
+    expect(Object.keys(passed as object)).toEqual(Array.from({ length: 32 }, (_, at) => `n${at + 1}`));
     expect(decision).toMatchObject({ passed_left_out: 8 });
   });
 

@@ -104,6 +104,42 @@ describe('a soft limit', () => {
     expect(asked(decider)).toMatchObject({ denied: true, headers: [] });
   });
 
+  test('next to a limit in shadow mode, or alone, does not let a quota deny', () => {
+    const quota = 'key: q, rate_limit: { name: q, unit: hour, requests_per_unit: 1 }';
+    const watched = '{ name: watched, shadow_mode: true, unit: hour, requests_per_unit: 1 }';
+    for (const node of [list(watched, SOFT), `key: k, rate_limit: ${SOFT}`]) {
+      const decider = new Decider(policy(`${node} }, { ${quota}`), { answers: { quotaMode: true } });
+      asked(decider, 'k=x', 'q=x');
+      expect(asked(decider, 'k=x', 'q=x')).toMatchObject(MARKED);
+    }
+  });
+
+  test('next to a hard limit is in no list of limits', () => {
+    const families = (head: string) => headers(new Decider(policy(list(SOFT, HARD), head)).answer([k]));
+    expect(families('response_headers: [ratelimit]')['ratelimit']).toBe('"hard";r=2;t=3600');
+    expect(families('response_headers: [ratelimit-draft-03]')['ratelimit-limit']).toBe('3, 3;w=10800');
+    const alone = new Decider(policy(`key: k, rate_limit: ${SOFT}`, 'response_headers: [ratelimit]'));
+    expect(headers(alone.answer([k]))['ratelimit']).toBe('"soft";r=0;t=3600');
+  });
+
+  test('is described by the headers of the environment only if there is no other limit', () => {
+    const limitHeaders = { limit: 'l', remaining: 'r', reset: 't' };
+    const text = policy(`key: k, rate_limit: ${SOFT} }, { key: h, rate_limit: ${HARD}`);
+    const decider = new Decider(text, { answers: { limitHeaders } });
+    const both = decider.answer([descriptor(['k=x']), descriptor(['h=x'])]);
+    expect(headers(both)).toMatchObject({ l: '3', r: '2' });
+    expect(headers(decider.answer([k]))).toMatchObject({ l: '1', r: '0' });
+  });
+
+  test('has no warning about hits that never fit, and is not in `passed` while it is exceeded', () => {
+    const decider = new Decider(policy(`key: k, rate_limit: ${SOFT}`, 'decision_metadata: true'));
+    const decisionOf = (hits: number) => decider.answer([k], hits).dynamicMetadata?.['decision'];
+    expect(decisionOf(5)).not.toHaveProperty('reason');
+    expect(decisionOf(5)).not.toHaveProperty('passed');
+    expect(decider.observer.told.filter((told) => told.includes('never'))).toEqual([]);
+    expect(decisionOf(1)).toMatchObject({ passed: { soft: 0 } });
+  });
+
   test.each([
     ['error', NOT_MARKED],
     ['allow', NOT_MARKED],

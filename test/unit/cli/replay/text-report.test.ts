@@ -41,7 +41,7 @@ request before.
 10 lines could not be read: not valid JSON, for example:
   {"start_time":"2026-11-25T
 - tenant/path=/export: 41 requests were over the limit, but allowed because of a phase (see
-  --as-active), shadow mode or a percentage.
+  --as-active), shadow mode, a percentage or on_over.
 - Callers are assumed not to react to denials.
 `,
   );

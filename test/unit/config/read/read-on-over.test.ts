@@ -48,7 +48,7 @@ describe('on_over', () => {
       'allow: true, request_headers: [{ ":path": c }]',
       'request_headers[0][":path"]: ":path" is not a valid header',
     ],
-    ['allow: true, request_headers: [{ Host: c }]', 'request_headers[0].Host: "host" has a meaning in HTTP'],
+    ['allow: true, request_headers: [{ Host: c }]', 'request_headers[0].Host: "host" already has a meaning'],
     ['allow: true, request_headers: [{ a: b }, { A: c }]', 'request_headers[1].A: "a" is set twice'],
     [
       'allow: true, request_headers: [{ a: "b\\\\r\\\\nc: d" }]',
@@ -84,6 +84,12 @@ describe('on_over', () => {
     const { warnings } = parse(node('rate_limit: { unlimited: true, on_over: { allow: true } }')).problems;
     expect(warnings.map(({ message }) => message)).toEqual([
       '"on_over" is ignored, because the rule is unlimited; remove it',
+    ]);
+  });
+
+  test('is refused if it is empty, because the limit would deny', () => {
+    expect(errorsOf(limit('on_over: ~'))).toEqual([
+      'rate_limit.on_over: "on_over" is empty; write { allow: true }, or remove "on_over"',
     ]);
   });
 
