@@ -1,15 +1,9 @@
 /* Tests `weir diff --replay`: both answers, their JSON, and which of them decides on the exit code. */
 import { readFileSync } from 'node:fs';
-import { afterAll, describe, expect, test } from '@jest/globals';
-import { TempDir } from '../support/process/temp-dir.js';
-import { CommandHost } from '../support/weir/commands.js';
+import { describe, expect, test } from '@jest/globals';
+import { commandFolder } from '../support/weir/command-folder.js';
 
-const folder = new TempDir();
-const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
+const { folder, host } = commandFolder();
 
 const policy = (requests: number): string =>
   `domain: d\ndescriptors: [{ key: tenant, rate_limit: { unit: hour, requests_per_unit: ${requests} } }]\n`;

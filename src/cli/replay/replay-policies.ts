@@ -106,17 +106,18 @@ export async function replayPolicies(
   const shown = hideValues(report, hide, anonymise);
   for (const warning of shown.warnings) io.err(`weir ${command}: warning: ${printableLine(warning)}\n`);
   print(shown);
-  const isBroken = shown.partial !== undefined && signalled === undefined;
+  const broken = signalled === undefined ? shown.partial : undefined;
   // Half a report must not replace an older one.
-  const problems = isBroken
-    ? [shown.partial ?? '']
-    : files.flatMap(({ path, contentOf }) => writeReport(path, contentOf(shown), inputs) ?? []);
+  const problems =
+    broken !== undefined
+      ? [broken]
+      : files.flatMap(({ path, contentOf }) => writeReport(path, contentOf(shown), inputs) ?? []);
   for (const gate of shown.gates)
     io.err(`weir ${command}: --${gate.name} ${gateText(gate)}: ${gate.verdict}: ${gateResultText(gate)}\n`);
   const worst = worstVerdict(shown.gates);
   if (problems.length > 0) {
     const code = errors.failed(problems);
-    return isBroken && worst === 'failed' ? EXIT.TIGHTENS : code;
+    return broken !== undefined && worst === 'failed' ? EXIT.TIGHTENS : code;
   }
   if (signalled !== undefined) return SIGNAL_CODES[signalled];
   return { passed: EXIT.OK, failed: EXIT.TIGHTENS, undecided: EXIT.FAILED }[worst];

@@ -1,9 +1,9 @@
 import { printableLine } from '../../printable.js';
 import { candidateSentences } from '../../replay/report/candidates.js';
 import { farSentence, headline } from '../../replay/report/headline.js';
-import { shownName, shownPath } from '../../replay/report/names.js';
-import { countText, intervalText, lostShare } from '../../replay/report/numbers.js';
-import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
+import { ruleText, shownName, shownPath } from '../../replay/report/names.js';
+import { counted, countText, intervalText, lostShare } from '../../replay/report/numbers.js';
+import type { Affected, LogSummary, ReplayReport } from '../../replay/report/report.js';
 import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
 import { secondsText } from '../screen/value-text.js';
 
@@ -166,16 +166,6 @@ function noteLines(report: ReplayReport, width: number): readonly string[] {
   );
 }
 
-/** Returns the path of a rule, with its domain if the rules belong to several domains. */
-function ruleText({ domain, rule }: RuleReport, rules: readonly RuleReport[]): string {
-  const several = rules.some((other) => other.domain !== rules[0]?.domain);
-  return several ? `${shownName(domain)}: ${shownPath(rule)}` : shownPath(rule);
-}
-
 function nameText(name: string, width = Number.POSITIVE_INFINITY): string {
   return cutToColumns(name, Math.max(MIN_NAME, Math.min(MAX_NAME, Math.floor(width * NAME_SHARE))));
-}
-
-function counted(count: number, one: string, many: string): string {
-  return `${countText(count)} ${count === 1 ? one : many}`;
 }

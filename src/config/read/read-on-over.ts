@@ -2,13 +2,15 @@ import type { AddedHeader, OnOver } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import { readMetadata } from './read-metadata.js';
+import { TOKEN } from './read-response.js';
 
 /** Maximum number of headers of a soft limit, and maximum length of a value. */
 const MAX_HEADERS = 8;
 const MAX_VALUE_LENGTH = 256;
 
 /** A field name, RFC 9110 section 5.1. */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+const HEADER_NAME = new RegExp(`^${TOKEN}$`);
+const MAX_NAME_LENGTH = 128;
 /** A field value, RFC 9110 section 5.5, in ASCII and without white space at its ends. */
 const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 /** Headers with a meaning for Envoy, weir, or the way in which the upstream reads the request. */
@@ -66,7 +68,8 @@ function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
 /** Returns what is wrong with a header; undefined if nothing is. */
 function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
   const shown = JSON.stringify(key.slice(0, 60));
-  if (!HEADER_NAME.test(key)) return `${shown} is not a valid header name; write a name, such as x-weir-over`;
+  if (!HEADER_NAME.test(key) || key.length > MAX_NAME_LENGTH)
+    return `${shown} is not a valid header name; write a name, such as x-weir-over`;
   if (RESERVED_HEADER.test(key))
     return `${shown} already has a meaning; write another name, such as x-weir-over`;
   if (before.some((other) => other.key === key)) return `${shown} is set twice; remove one of the two`;

@@ -19,12 +19,13 @@ const PROBLEM_JSON = 'problem+json';
 const MAX_BODY_BYTES = 65_536;
 const MAX_CONTENT_TYPE_LENGTH = 256;
 
+/** A token, RFC 9110 section 5.6.2, such as the name of a header. */
+export const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
 /**
  * A media type with parameters, RFC 9110 section 8.3.1. Only visible ASCII and spaces are valid, which prevents header
  * injection.
  */
-const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|${QUOTED}))*$`);
 
 const SHARE = 'the share of the limit that each replica enforces, such as 0.25 for a quarter';

@@ -1,4 +1,7 @@
 import { printableLine } from '../../printable.js';
+import type { RuleReport } from './report.js';
+
+type NamedRule = Pick<RuleReport, 'domain' | 'rule'>;
 
 /** Maximum number of characters of a value from the log, and of the path of a rule, that a report shows. */
 const [MAX_VALUE, MAX_PATH] = [40, 100];
@@ -14,6 +17,12 @@ export function shownName(value: string, most = MAX_VALUE): string {
 /** Returns the path of a rule in the same way. */
 export function shownPath(path: string): string {
   return shownName(path, MAX_PATH);
+}
+
+/** Returns the path of a rule, with its domain if the rules belong to several domains. */
+export function ruleText({ domain, rule }: NamedRule, rules: readonly NamedRule[]): string {
+  const several = rules.some((other) => other.domain !== rules[0]?.domain);
+  return several ? `${shownName(domain)}: ${shownPath(rule)}` : shownPath(rule);
 }
 
 /** Returns the noun for several values of an entry key: `tenants`, `companies`, `x-tenant values`. */

@@ -9,6 +9,11 @@ export function countText(count: number): string {
   return COUNT.format(count);
 }
 
+/** Returns a number with its noun: `1,204 requests`. */
+export function counted(count: number, one: string, many: string): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
 /** Returns an interval for people: `9–12`, or `9` if both ends are equal. */
 export function intervalText({ least, most }: Interval): string {
   return rangeText(countText(least), countText(most));

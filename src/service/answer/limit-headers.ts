@@ -5,7 +5,7 @@ import type { LimitHeaderNames } from './answer-options.js';
 
 /**
  * Returns the status with the fewest hits remaining, or the first of equals. A status that denies is preferred, and the
- * last one of those. A descriptor with only soft limits is chosen if there is no other.
+ * last one of those. Descriptors with only soft limits come last.
  */
 function described(
   decisions: readonly Decision[],

@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../../codec/messages.js';
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
-import type { PlannedTake, RequestContext } from '../plan.js';
+import type { RequestContext } from '../plan.js';
 import { Merged } from './merged-metadata.js';
 
 /** Maximum number of headers that soft limits add to one request. Each has another name. */
@@ -20,22 +20,23 @@ export interface Marks {
  */
 export function marksOf({ policy, decisions, denied }: RequestContext): Marks | undefined {
   if (!policy.hasSoftLimits || denied) return undefined;
-  const headers = new Map<string, AddedHeader>();
-  const merged = new Merged();
-  const seen = new Set<OnOver>();
-  let isFull = false;
+  let exceeded: Set<OnOver> | undefined;
   for (const { takes } of decisions) {
-    for (const { marks, outcome, rule } of takes as readonly PlannedTake[]) {
-      const onOver = rule?.onOver;
-      if (!marks || outcome?.limited !== true || onOver === undefined || seen.has(onOver)) continue;
-      seen.add(onOver);
-      const { requestHeaders, metadata } = onOver;
-      for (const header of requestHeaders) {
-        if (headers.size < MAX_HEADERS && !headers.has(header.key)) headers.set(header.key, header);
-      }
-      if (metadata !== undefined && !isFull) isFull = !merged.add(metadata);
+    for (const { marks, outcome, rule } of takes) {
+      if (!marks || outcome?.limited !== true || rule?.onOver === undefined) continue;
+      exceeded ??= new Set();
+      exceeded.add(rule.onOver);
     }
   }
-  if (seen.size === 0) return undefined;
+  if (exceeded === undefined) return undefined;
+  const headers = new Map<string, AddedHeader>();
+  const merged = new Merged();
+  let isFull = false;
+  for (const { requestHeaders, metadata } of exceeded) {
+    for (const header of requestHeaders) {
+      if (headers.size < MAX_HEADERS && !headers.has(header.key)) headers.set(header.key, header);
+    }
+    if (metadata !== undefined && !isFull) isFull = !merged.add(metadata);
+  }
   return { headers: [...headers.values()], metadata: merged.isEmpty ? undefined : merged.members };
 }

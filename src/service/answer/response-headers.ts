@@ -1,5 +1,5 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
-import type { PlannedTake, RequestContext } from '../plan.js';
+import { isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
 import {
   type DescribedLimit,
@@ -22,10 +22,11 @@ function resetSecond(take: DecidedTake, wallMicros: number): number {
  * Returns whether the rule may allow requests that are over its limit: it is observed, or `enforce_percent` is below
  * 100.
  */
-function isObserved({ ruleEnforcement, outcome, rule }: PlannedTake): boolean {
+function isObserved(take: PlannedTake): boolean {
+  const { ruleEnforcement, outcome, rule } = take;
   return (
     outcome !== undefined &&
-    rule?.onOver === undefined &&
+    !isSoft(take) &&
     (ruleEnforcement === 'observe' || (rule !== undefined && rule.enforcePercent < 100))
   );
 }

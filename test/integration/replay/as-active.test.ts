@@ -1,14 +1,8 @@
 /* Tests `weir replay --as-active`: the effect of a policy that does not deny yet. */
-import { afterAll, expect, test } from '@jest/globals';
-import { TempDir } from '../../support/process/temp-dir.js';
-import { CommandHost } from '../../support/weir/commands.js';
+import { expect, test } from '@jest/globals';
+import { commandFolder } from '../../support/weir/command-folder.js';
 
-const folder = new TempDir();
-const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
+const { folder, host } = commandFolder();
 
 folder.write(
   'new.yaml',

@@ -1,15 +1,9 @@
 /* Tests that a few lines with a time far from all others change no answer about the others. */
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ReplayReport } from '../../../src/replay/report/report.js';
-import { TempDir } from '../../support/process/temp-dir.js';
-import { CommandHost } from '../../support/weir/commands.js';
+import { commandFolder } from '../../support/weir/command-folder.js';
 
-const folder = new TempDir();
-const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
+const { folder, host } = commandFolder();
 
 folder.write(
   'new.yaml',

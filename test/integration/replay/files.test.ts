@@ -2,18 +2,12 @@
 import { createWriteStream, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { startProcess } from '../../support/process/processes.js';
-import { TempDir } from '../../support/process/temp-dir.js';
-import { CommandHost } from '../../support/weir/commands.js';
+import { commandFolder } from '../../support/weir/command-folder.js';
 import { WEIR_MAIN } from '../../support/weir/weir.js';
 
-const folder = new TempDir();
-const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
+const { folder, host } = commandFolder();
 
 folder.write(
   'new.yaml',

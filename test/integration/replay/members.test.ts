@@ -1,15 +1,9 @@
 /* Tests that `weir replay` and `weir suggest` name members and values that the log never has. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { ReplayReport } from '../../../src/replay/report/report.js';
-import { TempDir } from '../../support/process/temp-dir.js';
-import { CommandHost } from '../../support/weir/commands.js';
+import { commandFolder } from '../../support/weir/command-folder.js';
 
-const folder = new TempDir();
-const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
+const { folder, host } = commandFolder();
 
 folder.write(
   'new.yaml',
