@@ -51,6 +51,7 @@ export function decisionLine(record: DecisionRecord, wallMicros: number, worker?
 
 function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string, unknown>> {
   const { sent, moreEntries, override, rule, limit, remaining, candidate, control, holds } = descriptor;
+  const { overSoftLimits } = descriptor;
   return {
     entries: descriptor.entries.map(shownEntry),
     ...(sent !== undefined && { sent: sent.map(shownEntry) }),
@@ -65,7 +66,7 @@ function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),
     ...(descriptor.wouldBeThrottled && { would_be_throttled: true }),
-    ...(descriptor.overSoftLimit && { over_soft_limit: true }),
+    ...(overSoftLimits.length > 0 && { over_soft_limits: overSoftLimits.map((rule) => shown(rule)) }),
     ...(candidate !== undefined && { candidate }),
     ...(control !== undefined && {
       control: { ...control, ...(control.reason !== undefined && { reason: shown(control.reason) }) },

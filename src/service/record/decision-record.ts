@@ -82,8 +82,8 @@ export interface DescriptorRecord {
    * Whether the hits did not fit, but were allowed because of phase, shadow mode, `enforce_percent` or other quotas.
    */
   readonly wouldBeThrottled: boolean;
-  /** Whether the hits did not fit into a soft limit (`on_over`). */
-  readonly overSoftLimit: boolean;
+  /** `Rule.path` of the soft limits (`on_over`) that the hits did not fit into. */
+  readonly overSoftLimits: readonly string[];
   /** The answer that the `candidate` of the rule would have given. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided the descriptor. */

@@ -4,7 +4,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
 import { reportedControl } from '../controls/reported-control.js';
-import { type Decision, hitsOf, isSoft, type RequestContext } from '../plan.js';
+import { type Decision, hitsOf, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 import {
   codeName,
   type DecisionRecord,
@@ -19,6 +19,8 @@ import type { DecisionSpan } from './request-trace.js';
 export const MAX_RECORDED_DESCRIPTORS = 100;
 /** Maximum number of entries per descriptor in a record. */
 export const MAX_RECORDED_ENTRIES = 32;
+/** Maximum number of exceeded soft limits per descriptor in a record. */
+const MAX_RECORDED_SOFT_LIMITS = 32;
 
 /** The part of a {@link RequestContext} that logs and spans need; a domain without a policy has no complete one. */
 export interface ReportedRequest
@@ -102,11 +104,17 @@ function descriptorRecord(
     limit: shown?.rate.reportedLimit,
     remaining: shown?.outcome.remaining,
     wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.limited === true && !isSoft(take)),
-    overSoftLimit: takes.some((take) => take.outcome?.limited === true && isSoft(take)),
+    overSoftLimits: overSoftLimits(takes),
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
     control: decision?.control === undefined ? undefined : reportedControl(decision.control),
     holds: decision === undefined ? [] : holdsOf(decision),
   };
+}
+
+/** Returns the names of the soft limits that a descriptor exceeds. */
+function overSoftLimits(takes: readonly PlannedTake[]): readonly string[] {
+  const over = takes.filter((take) => take.outcome?.limited === true && isSoft(take));
+  return over.slice(0, MAX_RECORDED_SOFT_LIMITS).map(({ label }) => label);
 }
 
 /** Returns the holds that a descriptor placed or ended. */

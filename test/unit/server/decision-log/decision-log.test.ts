@@ -28,6 +28,11 @@ descriptors:
     rate_limits:
       - { name: streams, concurrency: { max: 1 } }
       - { name: tokens, unit: minute, requests_per_unit: 100, hold: { amount: 10 } }
+  - key: soft
+    rate_limits:
+      - { name: most, unit: minute, requests_per_unit: 1, on_over: { allow: true } }
+      - { name: half, unit: hour, requests_per_unit: 2, on_over: { allow: true } }
+      - { name: all, unit: day, requests_per_unit: 9 }
 `;
 
 const schema = new Ajv({ strict: false, validateFormats: false }).compile(
@@ -121,6 +126,14 @@ test('a line contains the holds that a request placed or ended, without the toke
   ]);
   expect(texts.join()).not.toContain(token.slice(0, 40));
   expect(texts[2]).toContain('"entries":[{"key":"hold","value":"[hold token]"},{"key":"done","value":"1"}]');
+});
+
+test('a line names the soft limits that a descriptor is over', () => {
+  const { decider, lines } = logging({ denied: 1, ok: 1 });
+  for (let i = 0; i < 3; i++) decider.answer([descriptor(['soft=a'])]);
+  expect(
+    lines().map(({ descriptors }) => (descriptors as { over_soft_limits?: unknown }[])[0]?.over_soft_limits),
+  ).toEqual([undefined, ['soft[most]'], ['soft[most]', 'soft[half]']]);
 });
 
 test('the debug log does not report a hold token as unmatched', () => {
