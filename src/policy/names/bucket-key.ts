@@ -211,16 +211,18 @@ export function extendedKey(base: BucketKey, parts: string): BucketKey {
 /** Length of a digest in a name, with its mark. */
 const DIGEST_UNITS = 65;
 
-/** Returns the end of the part of a name that begins at `at`; Infinity if no part begins there. */
+/** Characters that begin or end a part. Comparing codes is several times faster than comparing strings. */
+const [HASH, STAR, AT, CARET, COLON, AMPERSAND, TILDE, EXCLAMATION, PERCENT] = [...Buffer.from('#*@^:&~!%')];
+
+/** Returns the end of the part of a name that begins at `at`; more than the length of the name if none begins there. */
 function partEnd(key: string, at: number): number {
   let end = at;
-  if (key[end] === '@' || key[end] === '^') end++;
-  if (key[end] === '#' || key[end] === '*') return end + DIGEST_UNITS;
+  let code = key.charCodeAt(end);
+  if (code === AT || code === CARET) code = key.charCodeAt(++end);
+  if (code === HASH || code === STAR) return end + DIGEST_UNITS;
   let units = 0;
-  for (let code = key.charCodeAt(end); code >= 48 && code <= 57; code = key.charCodeAt(++end)) {
-    units = 10 * units + code - 48;
-  }
-  return key[end] === ':' || key[end] === '*' ? end + 1 + units : Number.POSITIVE_INFINITY;
+  for (; code >= 48 && code <= 57; code = key.charCodeAt(++end)) units = 10 * units + code - 48;
+  return code === COLON || code === STAR ? end + 1 + units : key.length + 1;
 }
 
 /**
@@ -230,8 +232,10 @@ function partEnd(key: string, at: number): number {
 export function divideKey(key: string): { readonly tagLength: number; readonly suffix: string } | undefined {
   const tagLength = partEnd(key, partEnd(key, partEnd(key, 0)));
   let end = tagLength;
-  while (end < key.length && !'~!%'.includes(key.charAt(end))) {
-    end = key[end] === '&' ? end + DIGEST_UNITS : partEnd(key, partEnd(key, end));
+  while (end < key.length) {
+    const code = key.charCodeAt(end);
+    if (code === TILDE || code === EXCLAMATION || code === PERCENT) break;
+    end = code === AMPERSAND ? end + DIGEST_UNITS : partEnd(key, partEnd(key, end));
   }
   return end > key.length ? undefined : { tagLength, suffix: key.slice(end) };
 }

@@ -3,7 +3,7 @@ import type { Rate } from '../../limiter/rate.js';
 import { textPart } from '../../policy/names/bucket-key.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
-import type { TokenHold } from './hold-token.js';
+import { DIGEST_DIGITS, type TokenHold } from './hold-token.js';
 
 /** A rule whose takes hold, its digest for hold tokens, and its rate for settlements. */
 export interface HeldRule {
@@ -33,9 +33,6 @@ export function heldRule(rule: Rule): HeldRule {
   }
   return held;
 }
-
-/** Number of digits to base 36 of a number with 32 bits. */
-const DIGEST_DIGITS = 7;
 
 /**
  * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.

@@ -1,4 +1,4 @@
-import type { Settlement } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
 import { divideKey } from '../../policy/names/bucket-key.js';
 
 /**
@@ -24,13 +24,13 @@ const LOCAL_FLAG = 1;
 const FREE_FLAG = 2;
 /** The name of the bucket is in base64url. */
 const ENCODED_FLAG = 4;
+const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG | ENCODED_FLAG;
 
-/** A hold, see {@link encodeToken}. */
-const HOLD =
-  /([0-7])([\da-f]{24})([\da-z]{7})(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,15})\.([\w:.~%@/#!&^*-]+)(?:,(?=.)|$)/y;
 /** Names with other characters are encoded, so that a token needs no quotes in JSON, headers and commands. */
 const PLAIN_NAME = /^[\w:.~%@/#!&^*-]*$/;
 const MAX_UINT32 = 0xffff_ffff;
+/** Number of digits of the digest of a rule: a number with 32 bits to base 36. */
+export const DIGEST_DIGITS = 7;
 
 /**
  * Maximum length of the tokens of a request that are decoded. The names of a thousand buckets of a usual policy fit.
@@ -64,51 +64,73 @@ function encodeHold(hold: TokenHold): string {
  * tokens are decoded in slices.
  */
 export function* decodeToken(token: string): Generator<TokenHold | undefined, void> {
-  let at = 0;
-  do {
-    HOLD.lastIndex = at;
-    const found = token.length > MAX_TOKEN_CHARACTERS ? null : HOLD.exec(token);
-    at = HOLD.lastIndex;
-    const hold =
-      found === null ? undefined : decodeHold(token.length > LONG_TOKEN ? found.map(copyOf) : found);
+  if (token.length > MAX_TOKEN_CHARACTERS) {
+    yield undefined;
+    return;
+  }
+  for (let at = 0; at >= 0; ) {
+    const end = token.indexOf(',', at);
+    const text = token.slice(at, end < 0 ? token.length : end);
+    const hold = decodeHold(token.length > LONG_TOKEN ? copyOf(text) : text);
     yield hold;
     if (hold === undefined) return;
-  } while (at < token.length);
+    at = end < 0 ? end : end + 1;
+  }
 }
 
 /** Returns the hold of a token that has only one, as most tokens do; undefined for other texts. */
 export function decodeOnly(token: string): TokenHold | undefined {
-  if (token.length > LONG_TOKEN) return undefined;
-  HOLD.lastIndex = 0;
-  const found = HOLD.exec(token);
-  return found === null || HOLD.lastIndex < token.length ? undefined : decodeHold(found);
+  return token.length > LONG_TOKEN || token.includes(',') ? undefined : decodeHold(token);
 }
 
 /** Returns a copy of a part of a token, which does not keep the rest in memory. */
 function copyOf(part: string): string {
-  return Buffer.from(part, 'latin1').toString('latin1');
+  return Buffer.from(part).toString();
 }
 
-function decodeHold(found: readonly string[]): TokenHold | undefined {
-  const flags = Number(found[1]);
-  const amount = Number(found[4]);
-  const lifetimeMillis = Number(found[5]);
-  const fullMicros = Number(found[6]);
-  const name = found[7] as string;
+const ID_AT = 1;
+const RULE_AT = ID_AT + HOLD_ID_DIGITS;
+const AMOUNT_AT = RULE_AT + DIGEST_DIGITS;
+
+function decodeHold(text: string): TokenHold | undefined {
+  const lifetimeAt = text.indexOf('.', AMOUNT_AT) + 1;
+  const markAt = text.indexOf('.', lifetimeAt) + 1;
+  const nameAt = text.indexOf('.', markAt) + 1;
+  const flags = numberIn(text.slice(0, ID_AT), ALL_FLAGS);
+  const amount = numberIn(text.slice(AMOUNT_AT, lifetimeAt - 1), MAX_UINT32);
+  const lifetimeMillis = numberIn(text.slice(lifetimeAt, markAt - 1), MAX_UINT32);
+  const fullMicros = numberIn(text.slice(markAt, nameAt - 1), Number.MAX_SAFE_INTEGER);
+  if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullMicros < 0 || !hasId(text)) return undefined;
+  const name = text.slice(nameAt);
   const key = (flags & ENCODED_FLAG) === 0 ? name : Buffer.from(name, 'base64url').toString();
   const parts = divideKey(key);
-  if (parts === undefined || amount > MAX_UINT32 || lifetimeMillis > MAX_UINT32) return undefined;
-  if (fullMicros > Number.MAX_SAFE_INTEGER) return undefined;
+  if (parts === undefined) return undefined;
   return {
     key,
     tagLength: parts.tagLength,
     suffix: parts.suffix,
-    rule: found[3] as string,
-    id: found[2] as string,
+    rule: text.slice(RULE_AT, AMOUNT_AT),
+    id: text.slice(ID_AT, RULE_AT),
     amount,
     lifetimeMillis,
     fullMicros,
     isLocal: (flags & LOCAL_FLAG) !== 0,
     freesUnknown: (flags & FREE_FLAG) !== 0,
   };
+}
+
+/** Returns an integer from 0 to `max` that is written as {@link encodeToken} writes it; -1 for other texts. */
+function numberIn(text: string, max: number): number {
+  const number = Number(text);
+  return number >= 0 && number <= max && String(number) === text ? number : -1;
+}
+
+/** Returns whether a text has the id of a hold. Stores need not check its digits. */
+function hasId(text: string): boolean {
+  for (let at = ID_AT; at < RULE_AT; at++) {
+    const code = text.charCodeAt(at);
+    const isDigit = (code >= 48 && code <= 57) || (code >= 97 && code <= 102);
+    if (!isDigit) return false;
+  }
+  return true;
 }

@@ -1,4 +1,4 @@
-import type { Settlement } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
 import type { ChainedRecords } from './key-index.js';
 import { chunkOf, placeOf, RecordArena, type Slot } from './record-arena.js';
 
@@ -23,16 +23,11 @@ const POSITION = 9;
 const BEFORE = 10;
 const AFTER = 11;
 
-/** Returns the value of a hexadecimal digit with the character code `code`. */
-function digitOf(code: number): number {
-  // The letters a to f have the codes 97 to 102.
-  return code < 58 ? code - 48 : (code & 15) + 9;
-}
-
 /** The id of one slot of a hold, as three 32-bit words. One object is loaded with one id after another. */
 export class HoldId {
   readonly words = new Int32Array(3);
   hash = 0;
+  readonly #bytes = Buffer.from(this.words.buffer);
 
   /**
    * Loads an id of 24 hexadecimal digits, and the number of a slot, which a hold of several slots adds to it. The
@@ -40,11 +35,7 @@ export class HoldId {
    */
   load(id: string, slot: number): this {
     const { words } = this;
-    for (let i = 0, at = 0; i < 3; i++) {
-      let word = 0;
-      for (const end = at + 8; at < end; at++) word = (word << 4) | digitOf(id.charCodeAt(at));
-      words[i] = word;
-    }
+    this.#bytes.write(id, 'hex');
     words[2] = (words[2] as number) ^ slot;
     this.hash = (words[0] as number) ^ words[2];
     return this;
@@ -90,11 +81,8 @@ export class HoldRecords implements ChainedRecords<HoldId> {
   }
 
   idOf(slot: Slot): string {
-    const ints = this.#intsOf(slot);
     const at = 2 * placeOf(slot) + ID;
-    let id = '';
-    for (let i = 0; i < 3; i++) id += ((ints[at + i] as number) >>> 0).toString(16).padStart(8, '0');
-    return id;
+    return Buffer.from(this.#intsOf(slot).buffer, 4 * at, HOLD_ID_DIGITS / 2).toString('hex');
   }
 
   /** Number of hits; 0 for a further slot of a hold. */
