@@ -93,13 +93,13 @@ export class PolicyReplay {
     const { limits, denied } = verdict;
     for (let at = first; at < limits.length; at++) {
       const limit = limits[at] as MetLimit;
+      const bucket = this.buckets.of(limit);
       limit.request = verdict;
-      limit.bucket = this.buckets.of(limit);
-      limit.rule = limit.bucket?.rule ?? this.buckets.ruleOf(limit);
-    }
-    for (let at = first; at < limits.length; at++) {
-      const limit = limits[at] as MetLimit;
-      limit.bucket?.record(limit, !denied, startMicros, endMicros);
+      limit.rule = bucket?.rule ?? this.buckets.ruleOf(limit);
+      // Without a bucket, an earlier limit of the request that becomes open does not disturb this one.
+      limit.bucket = bucket;
+      bucket?.record(limit, !denied, startMicros, endMicros);
+      if (limits.length > 1) limit.disturbIfOthersAreOpen();
     }
   }
 

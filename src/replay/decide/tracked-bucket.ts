@@ -107,6 +107,8 @@ export class TrackedBucket implements LimitBucket {
     // A bucket that was full for some time is full, even if earlier takes happened later.
     const refilled = Math.max(0, startMicros - this.#settledAtMicros) / tokenMicros;
     const unknown = (endMicros - startMicros) / tokenMicros;
+    // First, it makes up for what other orders have taken, then for the unknown time.
+    const less = Math.max(0, unknown - Math.max(0, refilled - this.#fewer));
     this.#fewer = Math.max(0, this.#fewer - refilled);
     // The time until the hits or the next token fit gives the fraction of a token.
     const next = limited ? hits : remaining + 1;
@@ -116,7 +118,6 @@ export class TrackedBucket implements LimitBucket {
     this.#more = Math.min(this.#more, Math.max(0, capacity - before));
     // When both buckets are full, their difference is lost, and later verdicts may differ again.
     if (before >= capacity) this.#open?.widenBy(1);
-    const less = Math.max(0, unknown - refilled);
     if (less === 0 && this.#fewer === 0) this.#takenSinceFull = 0;
     // The real bucket holds at least what the takes have left of the capacity since it was full.
     const least = capacity - this.#takenSinceFull;

@@ -63,12 +63,13 @@ export class MetLimit extends Verdict {
   wouldBeThrottled = false;
   /** Undefined until the limit is tracked. */
   rule: LimitingRule | undefined;
-  /** Undefined if there are too many buckets to track. */
+  /** Undefined if there are too many buckets to track, and before the take was recorded. */
   bucket: LimitBucket | undefined;
   /** The capacity that would have allowed the hits if all earlier ones had been allowed; 0 if it is unknown. */
   wantedCapacity = 0;
   /** The verdict of the whole request. */
   request: RequestVerdict | undefined;
+  #isDisturbed = false;
 
   constructor(domain: string, take: PlannedTake, outcome: TakeOutcome) {
     super();
@@ -84,7 +85,19 @@ export class MetLimit extends Verdict {
     if (this.open !== undefined || !this.isEnforced || this.bucket === undefined) return;
     this.open = this.bucket.openVerdicts();
     this.open.add(this.denied);
-    for (const other of this.request?.limits ?? []) if (other !== this) other.bucket?.disturb(other);
+    for (const other of this.request?.limits ?? []) if (other !== this) other.#disturb();
+  }
+
+  /** Disturbs the bucket if another limit of the request is open. Call it after the take was recorded. */
+  disturbIfOthersAreOpen(): void {
+    for (const other of this.request?.limits ?? [])
+      if (other !== this && other.open !== undefined) this.#disturb();
+  }
+
+  #disturb(): void {
+    if (this.#isDisturbed || this.bucket === undefined) return;
+    this.#isDisturbed = true;
+    this.bucket.disturb(this);
   }
 }
 

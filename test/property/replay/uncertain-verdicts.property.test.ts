@@ -1,26 +1,10 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Descriptor } from '../../../src/codec/messages.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
-import type { RequestVerdict } from '../../../src/replay/decide/verdict.js';
-import type { RequestCalls } from '../../../src/replay/envoy/route-table.js';
-import { Columns } from '../../../src/replay/log/columns.js';
-import { Replay } from '../../../src/replay/replay.js';
-import type { Affected, Interval } from '../../../src/replay/report/report.js';
-import { GroupTally } from '../../../src/replay/tally/group-tally.js';
-import type { Tally } from '../../../src/replay/tally/tally.js';
-import { expectAtLeast, expectAtMost, expectSame } from '../../support/assert/quick-expect.js';
+import { expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import { setOf } from '../../support/policy/policies.js';
+import { type Arrival, contradictions, policySet } from '../../support/replay/arrivals.js';
 
 const START_MICROS = 1_700_000_000_000_000;
-
-interface Arrival {
-  readonly micros: number;
-  readonly tenant: string;
-  readonly hits: number;
-  readonly wasDenied: boolean;
-}
 
 const arrivals = fc
   .record({
@@ -62,63 +46,6 @@ const limits = fc.oneof(
     .map(([requests, unit]) => `requests_per_unit: ${requests}, unit: ${unit}`),
 );
 
-function policySet(ofTenant: string, ofAll: string | undefined): PolicySet {
-  const all = ofAll === undefined ? '' : `  - key: all\n    rate_limit: { ${ofAll} }\n`;
-  return setOf(`domain: shop\ndescriptors:\n  - key: tenant\n    rate_limit: { ${ofTenant} }\n${all}`);
-}
-
-function callsOf({ tenant, hits }: Arrival): readonly RequestCalls[] {
-  const descriptor = (key: string, value: string): Descriptor => {
-    return { entries: [{ key, value }], limit: undefined, hitsAddend: hits, isNegativeHits: false };
-  };
-  return [{ domain: 'shop', start: [descriptor('tenant', tenant), descriptor('all', '')], end: [] }];
-}
-
-/** Decides arrivals in the given order, whose times are known only up to `precisionMicros`. */
-async function decide(policy: PolicySet, list: readonly Arrival[], precisionMicros: number) {
-  const columns = new Columns();
-  const at = columns.indexOf('INDEX');
-  const status = columns.indexOf('RESPONSE_CODE');
-  const decided: RequestVerdict[] = [];
-  const replay = new Replay({
-    after: policy,
-    before: undefined,
-    callsOf: (values) => callsOf(list[Number(values[at])] as Arrival),
-    columns,
-    groups: [new GroupTally('tenant', undefined)],
-    holdNames: { metadataKey: 'hold', entry: 'hold' },
-    warmMicros: 0,
-    onVerdict: (verdict) => decided.push(verdict),
-  });
-  await replay.add(
-    list.map(({ micros, wasDenied }, index) => {
-      const values = columns.operators.map((): string | undefined => undefined);
-      values[at] = String(index);
-      values[status] = wasDenied ? '429' : '200';
-      return { startMicros: Math.floor(micros / precisionMicros) * precisionMicros, precisionMicros, values };
-    }),
-  );
-  replay.finish();
-  return { decided, tally: replay.tally };
-}
-
-/** Returns the counts that the log determines only up to an interval: of all requests, rules and groups. */
-function countsOf({ tally }: { readonly tally: Tally }): ReadonlyMap<string, readonly Interval[]> {
-  const all: readonly (readonly [string, Affected])[] = [
-    ['', tally.total()],
-    ...tally.rules([], false).map((rule) => [rule.rule, rule] as const),
-    ...tally.groups.flatMap((groups) =>
-      groups.report(10).shown.map((group) => [`tenant ${group.value}`, group] as const),
-    ),
-  ];
-  return new Map(
-    all.map(([name, { deniedAfter, newlyDenied, newlyAllowed }]) => [
-      name,
-      [deniedAfter, newlyDenied, newlyAllowed],
-    ]),
-  );
-}
-
 test('every verdict and number is the one of the real order and times, or the log leaves it open', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -128,23 +55,7 @@ test('every verdict and number is the one of the real order and times, or the lo
       fc.boolean(),
       async ({ precisionMicros, list }, ofTenant, ofAll, reversed) => {
         const policy = policySet(ofTenant, ofAll);
-        const exact = await decide(policy, list, 1);
-        const byArrival = new Map(list.map((arrival, at) => [arrival, exact.decided[at]]));
-        // Requests of the same tick come in any order.
-        const tickOf = ({ micros }: Arrival): number => Math.floor(micros / precisionMicros);
-        const logged = (reversed ? list.toReversed() : list).toSorted(
-          (one, other) => tickOf(one) - tickOf(other),
-        );
-        const replayed = await decide(policy, logged, precisionMicros);
-        for (const [at, verdict] of replayed.decided.entries())
-          if (verdict.open === undefined)
-            expectSame(verdict.denied, byArrival.get(logged[at] as Arrival)?.denied);
-        const counts = countsOf(replayed);
-        for (const [name, intervals] of countsOf(exact))
-          for (const [at, { least, most }] of intervals.entries()) {
-            expectAtMost(counts.get(name)?.[at]?.least, most);
-            expectAtLeast(counts.get(name)?.[at]?.most, least);
-          }
+        expectEqual(await contradictions(policy, list, { precisionMicros, reversed }), []);
       },
     ),
     runs(2000),
