@@ -10,6 +10,7 @@ import { LogError, type ReadTotals } from './log/logged-request.js';
 import type { OpenLog } from './log/open-log.js';
 import { Replay } from './replay.js';
 import { checkGates, type Gate, gateGroups } from './report/gates.js';
+import { unsortedWarning } from './report/log-sentences.js';
 import { shareText } from './report/numbers.js';
 import type { ReplayReport } from './report/report.js';
 import { GroupTally } from './tally/group-tally.js';
@@ -88,7 +89,10 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
     return partial === undefined
       ? 'no request of the log was counted; shorten --warm, or use a longer log'
       : `${partial} before a request was counted`;
-  const warnings = absentValues({ log, columns, needs: envoy?.needs ?? [], totals });
+  const warnings = [
+    ...unsortedWarning(totals),
+    ...absentValues({ log, columns, needs: envoy?.needs ?? [], totals }),
+  ];
   if (by !== undefined && replay.tally.total().requests > 0 && groups[0]?.isEmpty === true)
     return [
       `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`,

@@ -2,6 +2,7 @@ import { printableLine } from '../../printable.js';
 import { absentValues } from '../../replay/absent-values.js';
 import { callsInLog } from '../../replay/calls-in-log.js';
 import { LogError, type LoggedBatch, type ReadTotals } from '../../replay/log/logged-request.js';
+import { unsortedWarning } from '../../replay/report/log-sentences.js';
 import { runSuggest } from '../../replay/suggest/run-suggest.js';
 import { DEFAULT_SUGGEST_OPTIONS } from '../../replay/suggest/suggest.js';
 import { readArguments } from '../arguments.js';
@@ -65,7 +66,10 @@ export async function runSuggestCommand(
     if (signalled !== undefined) return interrupted(signalled, errors);
     const { totals } = read;
     if (totals !== undefined)
-      for (const warning of absentValues({ ...opened, needs: opened.envoy?.needs ?? [], totals }))
+      for (const warning of [
+        ...unsortedWarning(totals),
+        ...absentValues({ ...opened, needs: opened.envoy?.needs ?? [], totals }),
+      ])
         io.err(`weir suggest: warning: ${printableLine(warning)}\n`);
     if (typeof policy !== 'string') return errors.failed([policy.refused]);
     io.out(policy);

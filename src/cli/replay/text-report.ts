@@ -1,6 +1,7 @@
 import { printableLine } from '../../printable.js';
 import { candidateSentences } from '../../replay/report/candidates.js';
-import { farSentence, headline } from '../../replay/report/headline.js';
+import { headline } from '../../replay/report/headline.js';
+import { logSentences } from '../../replay/report/log-sentences.js';
 import { ruleText, shownName, shownPath } from '../../replay/report/names.js';
 import { counted, countText, intervalText, lostShare } from '../../replay/report/numbers.js';
 import type { Affected, LogSummary, ReplayReport } from '../../replay/report/report.js';
@@ -118,19 +119,8 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
 }
 
 function logLines({ log }: ReplayReport, width: number): readonly string[] {
-  const { unreadable, late, far, unlimited, sample } = log;
-  const sentences = [
-    readSentence(log),
-    ...(unlimited > 0 ? [`${counted(unlimited, 'request meets', 'requests meet')} no limit.`] : []),
-    ...(sample === undefined ? [] : [`The log is a sample of about 1 in ${countText(1 / sample)} requests.`]),
-    ...(late > 0
-      ? [
-          `${counted(late, 'request', 'requests')} came too late to be sorted by time; weir decided them on arrival.`,
-        ]
-      : []),
-    ...farSentence(far),
-  ];
-  const examples = unreadable.flatMap(({ reason, lines, example }) => [
+  const sentences = [readSentence(log), ...logSentences(log)];
+  const examples = log.unreadable.flatMap(({ reason, lines, example }) => [
     ...wrapped(
       `${counted(lines, 'line', 'lines')} could not be read: ${printableLine(reason)}, for example:`,
       width,

@@ -1,4 +1,5 @@
 import { printableLine } from '../../printable.js';
+import { unsortedWarning } from './log-sentences.js';
 import { groupNoun, shownName, shownPath } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
 import type { Affected, GateGroup, GateReport, GateVerdict, Offender, ReplayReport } from './report.js';
@@ -171,6 +172,8 @@ function doubtAbout(
 ): string | undefined {
   if (requests === 0)
     return `the log has no request ${group === undefined ? '' : 'of this group '}that a limit applies to`;
+  if (unsortedWarning(log).length > 0)
+    return 'too many requests came too late to be sorted by time (see the warning)';
   if (log.sample !== undefined) return 'the log is only a sample of the requests';
   // The rest of the log cannot reduce a number of requests, but it can reduce their share.
   if (partial !== undefined && !(verdict === 'failed' && unit === 'requests')) {

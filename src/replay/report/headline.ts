@@ -78,13 +78,3 @@ export function gainSentence(newlyAllowed: Interval): readonly string[] {
   const are = newlyAllowed.most === 1 ? 'request that was denied' : 'requests that were denied';
   return [`${intervalText(newlyAllowed)} ${are} would be allowed.`];
 }
-
-/** Returns a sentence about requests with a time that is far from all others. */
-export function farSentence(far: number): readonly string[] {
-  if (far === 0) return [];
-  const have = far === 1 ? '1 request has' : `${countText(far)} requests have`;
-  const them = far === 1 ? 'it' : 'them';
-  return [
-    `${have} a time more than a week from all others; weir decided ${them} at the time of the request before.`,
-  ];
-}

@@ -14,11 +14,19 @@ const NOT_A_STRING = /^(?:y|yes|n|no|on|off|true|false|null)$/i;
 
 const FILL_INTERVALS = { second: '1s', minute: '1m', hour: '1h' } as const;
 
-/** Returns the policy file of a suggestion for a domain. Its phase is monitoring, so it never denies a request. */
-export function policyText(domain: string, suggestion: Suggestion, options: SuggestOptions): string {
+/**
+ * Returns the policy file of a suggestion for a domain. Its phase is monitoring, so it never denies a request.
+ * `warnings` say what probably makes the limits wrong.
+ */
+export function policyText(
+  domain: string,
+  suggestion: Suggestion,
+  options: SuggestOptions,
+  warnings: readonly string[] = [],
+): string {
   const nodes = suggestion.tree.root.children.map((node) => nodeText(node, '  ', suggestion, options));
   return [
-    ...comment(headerText(suggestion, options), ''),
+    ...comment([...headerText(suggestion, options), ...warnings.map((one) => `Warning: ${one}`)], ''),
     `domain: ${yamlText(domain)}`,
     'phase: monitoring',
     'descriptors:',

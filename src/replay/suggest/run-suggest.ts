@@ -1,6 +1,7 @@
 import type { RequestCalls } from '../envoy/route-table.js';
 import type { LineValues } from '../log/log-format.js';
-import type { LoggedBatch } from '../log/logged-request.js';
+import type { LoggedBatch, ReadTotals } from '../log/logged-request.js';
+import { unsortedWarning } from '../report/log-sentences.js';
 import { policyText } from './policy-text.js';
 import { type Demand, type SuggestOptions, suggestLimits } from './suggest.js';
 
@@ -22,11 +23,11 @@ export interface NotSuggested {
 /** Returns a policy for the demand of a log. */
 export async function runSuggest(input: SuggestInput): Promise<string | NotSuggested> {
   const domains = new Set<string>();
-  let incomplete: string | undefined;
+  let read: ReadTotals | undefined;
   let { domain } = input;
   async function* demands(): AsyncGenerator<readonly Demand[]> {
     for await (const { requests, totals } of input.batches) {
-      incomplete ??= totals.incomplete.find(({ kind }) => kind !== 'gap')?.reason;
+      read = totals;
       const batch: Demand[] = [];
       for (const { startMicros, values } of requests)
         for (const { domain: of, start } of input.callsOf(values)) {
@@ -40,6 +41,7 @@ export async function runSuggest(input: SuggestInput): Promise<string | NotSugge
     }
   }
   const suggestion = await suggestLimits(demands(), input.options);
+  const incomplete = read?.incomplete.find(({ kind }) => kind !== 'gap')?.reason;
   if (incomplete !== undefined)
     return { refused: `the log does not contain all requests, so limits would be too low: ${incomplete}` };
   if (input.domain === undefined && domains.size > 1)
@@ -47,5 +49,6 @@ export async function runSuggest(input: SuggestInput): Promise<string | NotSugge
       refused: `the log has several domains (${[...domains].join(', ')}); choose one with --domain`,
     };
   if ('refused' in suggestion) return suggestion;
-  return policyText(domain ?? '', suggestion, input.options);
+  const warnings = read === undefined ? [] : unsortedWarning(read);
+  return policyText(domain ?? '', suggestion, input.options, warnings);
 }

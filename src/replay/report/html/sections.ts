@@ -1,7 +1,7 @@
 import { printableLine } from '../../../printable.js';
 import { candidateSentences } from '../candidates.js';
 import { gateResultText, gateText } from '../gates.js';
-import { farSentence } from '../headline.js';
+import { logSentences } from '../log-sentences.js';
 import { groupNoun, shownName, shownPath } from '../names.js';
 import { countText, durationText, intervalText, lostShare } from '../numbers.js';
 import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
@@ -194,17 +194,10 @@ export function notesSection(report: ReplayReport): Html {
   const sentences = [
     ...candidateSentences(report),
     ...notes,
-    ...(log.sample === undefined
-      ? []
-      : [`The log is a sample of about 1 in ${countText(1 / log.sample)} requests.`]),
-    ...(log.unlimited > 0 ? [`${countText(log.unlimited)} requests meet no limit.`] : []),
+    ...logSentences(log),
     ...(unread > 0
       ? [`${countText(unread)} of ${countText(log.lines)} lines in the log could not be read.`]
       : []),
-    ...(log.late > 0
-      ? [`${countText(log.late)} requests are in the log too late to be sorted by time.`]
-      : []),
-    ...farSentence(log.far),
     `Log files: ${log.files.map(shownPath).join(', ')} (${shownPath(log.format)}).`,
   ];
   return html`<section>

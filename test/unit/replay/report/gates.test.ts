@@ -164,6 +164,13 @@ test('a sample decides nothing', () => {
   expect(check('0', report)).toMatchObject({ verdict: 'undecided', offenders: [] });
 });
 
+test('a log that is not in the order of time decides nothing', () => {
+  const { log } = sampleReport();
+  const late = (count: number) => sampleReport({ log: { ...log, requests: 1000, late: count } });
+  expect(resultOf('0', late(11))).toMatch(/^undecided: .*, but too many requests came too late/);
+  expect(check('0', late(10)).verdict).toBe('failed');
+});
+
 test('a partial report decides only that a number of requests is exceeded', () => {
   const report = sampleReport({ partial: 'the replay was interrupted' });
   expect(check('0', report).verdict).toBe('failed');
