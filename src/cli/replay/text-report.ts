@@ -4,7 +4,7 @@ import { headline } from '../../replay/report/headline.js';
 import { logSentences } from '../../replay/report/log-sentences.js';
 import { ruleText, shownName, shownPath } from '../../replay/report/names.js';
 import { counted, countText, intervalText, lostShare } from '../../replay/report/numbers.js';
-import type { Affected, LogSummary, ReplayReport } from '../../replay/report/report.js';
+import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
 import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
 import { secondsText } from '../screen/value-text.js';
 
@@ -50,7 +50,7 @@ export function textReport(report: ReplayReport, width?: number): string {
 
 function ruleTable({ rules, total }: ReplayReport, width: number | undefined): readonly string[] {
   if (rules.length === 0) return [];
-  const rows = rules.map((rule) => [nameText(ruleText(rule, rules), width), ...effectCells(rule)]);
+  const rows = rules.map((rule) => [ruleCell(rule, rules, width), ...effectCells(rule)]);
   return table('RULE', 'rule', [...rows, ['(all requests)', ...effectCells(total)]], width);
 }
 
@@ -98,7 +98,7 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
       ? []
       : [
           [
-            nameText(ruleText(rule, rules), width),
+            ruleCell(rule, rules, width),
             countText(rule.capacity.none),
             countText(rule.capacity.thousandth),
             countText(rule.capacity.hundredth),
@@ -142,20 +142,15 @@ function readSentence({ files, format, lines, requests, first, last }: LogSummar
 }
 
 function noteLines(report: ReplayReport, width: number): readonly string[] {
-  const { notes, rules } = report;
-  const allowed = rules.flatMap((rule) =>
-    rule.wouldBeThrottled === 0
-      ? []
-      : [
-          `${ruleText(rule, rules)}: ${counted(rule.wouldBeThrottled, 'request was', 'requests were')} over the ` +
-            'limit, but allowed because of a phase (see --as-active), shadow mode, a percentage or on_over.',
-        ],
-  );
-  return [...allowed, ...candidateSentences(report), ...notes].flatMap((note) =>
+  return [...candidateSentences(report), ...report.notes].flatMap((note) =>
     wrapped(printableLine(note), width - 2).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`)),
   );
 }
 
-function nameText(name: string, width = Number.POSITIVE_INFINITY): string {
-  return cutToColumns(name, Math.max(MIN_NAME, Math.min(MAX_NAME, Math.floor(width * NAME_SHARE))));
+function ruleCell(rule: RuleReport, rules: readonly RuleReport[], width: number | undefined): string {
+  return nameText(ruleText(rule, rules), width, 'end');
+}
+
+function nameText(name: string, width = Number.POSITIVE_INFINITY, kept: 'start' | 'end' = 'start'): string {
+  return cutToColumns(name, Math.max(MIN_NAME, Math.min(MAX_NAME, Math.floor(width * NAME_SHARE))), kept);
 }

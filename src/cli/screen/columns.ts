@@ -17,16 +17,17 @@ export function columnsOf(text: string): number {
   return columns;
 }
 
-/** Cuts a string to at most `maxColumns` columns; `…` replaces the omitted part. */
-export function cutToColumns(text: string, maxColumns: number): string {
+/** Cuts a string to at most `maxColumns` columns, and keeps its `kept` part; `…` replaces the omitted part. */
+export function cutToColumns(text: string, maxColumns: number, kept: 'start' | 'end' = 'start'): string {
   if (text.length <= maxColumns / 2 || columnsOf(text) <= maxColumns) return text;
   let [shown, columns] = ['', 0];
-  for (const character of text) {
+  for (const character of kept === 'start' ? text : [...text].reverse()) {
     columns += columnsOfCharacter(character);
     if (columns > maxColumns - 1) break;
-    shown += character;
+    shown = kept === 'start' ? shown + character : character + shown;
   }
-  return maxColumns < 1 ? '' : `${shown}…`;
+  if (maxColumns < 1) return '';
+  return kept === 'start' ? `${shown}…` : `…${shown}`;
 }
 
 /** Pads a string with spaces to `columns` columns, on the right for `left` alignment and on the left for `right`. */

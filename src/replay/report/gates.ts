@@ -1,6 +1,6 @@
 import { printableLine } from '../../printable.js';
 import { unsortedWarning } from './log-sentences.js';
-import { groupNoun, shownName, shownPath } from './names.js';
+import { groupNoun, shownName, shownRule } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
 import type { Affected, GateGroup, GateReport, GateVerdict, Offender, ReplayReport } from './report.js';
 
@@ -16,6 +16,8 @@ export interface Gate {
 
 /** Number of offenders of a gate. */
 const NAMED = 5;
+/** Remark about a policy in the phase `monitoring`, for example. */
+const UNDENIED = 'requests over limits that do not deny are not counted (see --as-active)';
 /** Value of a group that means each value. */
 export const EACH_VALUE = '*';
 
@@ -95,6 +97,7 @@ export function checkGates(
     const found = group?.value === EACH_VALUE ? checkEach(gate, counted) : checkOne(gate, report, counted);
     const { verdict } = found;
     const reason = doubtAbout(gate, report, found, counted);
+    const hasUndenied = report.rules.some(({ wouldBeThrottled }) => wouldBeThrottled > 0);
     return {
       name: 'max-newly-denied',
       ...(group !== undefined && { group }),
@@ -102,6 +105,7 @@ export function checkGates(
       ...found,
       verdict: reason === undefined ? verdict : 'undecided',
       ...(reason !== undefined && { reason }),
+      ...(reason === undefined && verdict === 'passed' && hasUndenied && { remark: UNDENIED }),
       offenders: reason === undefined && verdict === 'failed' ? found.offenders : [],
     };
   });
@@ -212,6 +216,7 @@ export function gateResultText({
   newlyDenied,
   values,
   reason,
+  remark,
   offenders,
 }: GateReport): string {
   if (requests === 0 && reason !== undefined) return reason;
@@ -222,13 +227,14 @@ export function gateResultText({
         groupNoun(group?.key ?? '', values.count);
   const named = group === undefined || values !== undefined ? offenders.map(offenderText) : [];
   const names = named.length === 0 ? '' : `: ${named.join(', ')}`;
-  return `${found} would be newly denied${reason === undefined ? names : `, but ${reason}`}`;
+  const more = remark === undefined ? '' : `; ${remark}`;
+  return `${found} would be newly denied${reason === undefined ? names : `, but ${reason}`}${more}`;
 }
 
 function offenderText({ group, rule, ...loss }: Offender): string {
   const name =
     group === undefined
-      ? `rule ${shownPath(rule?.rule ?? '')} in domain ${shownName(rule?.domain ?? '')}`
+      ? `rule ${shownRule(rule?.rule ?? '')} in domain ${shownName(rule?.domain ?? '')}`
       : groupText(group);
   return `${name} ${intervalText(loss.newlyDenied)} of ${countText(loss.requests)} (${lostShare(loss)})`;
 }

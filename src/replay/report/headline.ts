@@ -1,9 +1,9 @@
 import { printableLine } from '../../printable.js';
-import { groupNoun, shownName } from './names.js';
+import { groupNoun, ruleText, shownName } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
 import type { GroupReport, Interval, ReplayReport } from './report.js';
 
-/** Number of groups that the headline names. */
+/** Number of groups, and of rules, that the headline names. */
 const NAMED = 3;
 
 /**
@@ -13,7 +13,12 @@ const NAMED = 3;
 export function headline(report: ReplayReport): readonly string[] {
   const { total, partial } = report;
   const loss = total.requests === 0 ? nothingSentence(report) : lossSentence(report);
-  return [...partialSentence(partial), loss, ...gainSentence(total.newlyAllowed)];
+  return [
+    ...partialSentence(partial),
+    loss,
+    ...gainSentence(total.newlyAllowed),
+    ...undeniedSentence(report),
+  ];
 }
 
 /** Returns a sentence if the report does not cover the whole log. */
@@ -77,4 +82,23 @@ export function gainSentence(newlyAllowed: Interval): readonly string[] {
   if (newlyAllowed.most === 0) return [];
   const are = newlyAllowed.most === 1 ? 'request that was denied' : 'requests that were denied';
   return [`${intervalText(newlyAllowed)} ${are} would be allowed.`];
+}
+
+/** Returns a sentence if requests are over limits that do not deny. */
+export function undeniedSentence({ rules }: Pick<ReplayReport, 'rules'>): readonly string[] {
+  const undenied = rules
+    .filter(({ wouldBeThrottled }) => wouldBeThrottled > 0)
+    .toSorted((one, other) => other.wouldBeThrottled - one.wouldBeThrottled);
+  if (undenied.length === 0) return [];
+  const named = undenied
+    .slice(0, NAMED)
+    .map(
+      (rule) => `${ruleText(rule, rules)} ${countText(rule.wouldBeThrottled)} of ${countText(rule.requests)}`,
+    );
+  const more = undenied.length - named.length;
+  const names = more > 0 ? [...named, `and ${countText(more)} more`] : named;
+  return [
+    'Requests over a limit that did not deny them, because of its phase (see --as-active), shadow mode, percentage ' +
+      `or on_over: ${names.join(', ')}.`,
+  ];
 }

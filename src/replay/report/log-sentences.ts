@@ -1,7 +1,7 @@
 import { counted, countText, shareText } from './numbers.js';
 import type { LogSummary } from './report.js';
 
-/** Share of late requests above which the numbers of a report may be far from the truth. */
+/** With a larger share of requests that are late, the numbers of a report may be far from the truth. */
 const MAX_LATE = 0.01;
 
 /** Warns if so many requests were late that the log is probably not in the order of time. */
@@ -10,11 +10,11 @@ export function unsortedWarning({
   requests,
 }: Pick<LogSummary, 'late' | 'requests'>): readonly string[] {
   if (late <= MAX_LATE * requests) return [];
+  const lateText = `${countText(late)} of ${counted(requests, 'request', 'requests')} (${shareText(late / requests)})`;
   return [
-    `${countText(late)} of ${counted(requests, 'request', 'requests')} (${shareText(late / requests)}) came too late ` +
-      'to be sorted by time, so the numbers may be far from the truth. If a file contains several logs in succession, ' +
-      'such as those of several pods, pass each log as its own file. Otherwise, set --window to the longest time that a ' +
-      'request takes.',
+    `${lateText} came too late to be sorted by time, so the numbers may be far from the truth. If a file contains ` +
+      'several logs in succession, such as those of several pods, pass each log as its own file. Otherwise, set ' +
+      '--window to the longest time that a request takes.',
   ];
 }
 

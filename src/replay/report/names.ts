@@ -14,15 +14,25 @@ export function shownName(value: string, most = MAX_VALUE): string {
   return printableLine(isCut ? characters.slice(0, most - 1).join('') : value) + (isCut ? '…' : '');
 }
 
-/** Returns the path of a rule in the same way. */
+/** Returns a path in the same way. A long path is cut at its start, because paths differ at their ends. */
 export function shownPath(path: string): string {
-  return shownName(path, MAX_PATH);
+  const characters = Array.from(path.slice(-2 * MAX_PATH));
+  const isCut = characters.length > MAX_PATH || path.length > 2 * MAX_PATH;
+  return (isCut ? '…' : '') + printableLine(isCut ? characters.slice(1 - MAX_PATH).join('') : path);
+}
+
+/** A level of `Rule.path` whose value is equal to its key, as Envoy Gateway writes it. */
+const SAME_VALUE = /(?<=^|\/)([^=]+)=\1(?=$|[/[])/g;
+
+/** Returns the path of a rule, with only the key of a level whose value is equal to its key. */
+export function shownRule(path: string): string {
+  return shownPath(path.slice(-10 * MAX_PATH).replaceAll(SAME_VALUE, '$1'));
 }
 
 /** Returns the path of a rule, with its domain if the rules belong to several domains. */
 export function ruleText({ domain, rule }: NamedRule, rules: readonly NamedRule[]): string {
   const several = rules.some((other) => other.domain !== rules[0]?.domain);
-  return several ? `${shownName(domain)}: ${shownPath(rule)}` : shownPath(rule);
+  return several ? `${shownName(domain)}: ${shownRule(rule)}` : shownRule(rule);
 }
 
 /** Returns the noun for several values of an entry key: `tenants`, `companies`, `x-tenant values`. */

@@ -159,6 +159,8 @@ export interface GateReport {
   readonly verdict: GateVerdict;
   /** Why the gate is undecided, as a clause. */
   readonly reason?: string;
+  /** A clause that restricts a passed gate. */
+  readonly remark?: string;
   /** Number of requests that the gate applies to; for `*`, of the value that loses most. */
   readonly requests: number;
   readonly newlyDenied: Interval;

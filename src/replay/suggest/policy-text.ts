@@ -16,7 +16,7 @@ const FILL_INTERVALS = { second: '1s', minute: '1m', hour: '1h' } as const;
 
 /**
  * Returns the policy file of a suggestion for a domain. Its phase is monitoring, so it never denies a request.
- * `warnings` say what probably makes the limits wrong.
+ * `warnings` are probable reasons for wrong limits, as sentences.
  */
 export function policyText(
   domain: string,

@@ -1,4 +1,5 @@
 /* Tests `weir replay --as-active`: the effect of a policy that does not deny yet. */
+import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { commandFolder } from '../../support/weir/command-folder.js';
 
@@ -23,11 +24,16 @@ folder.write('access.log', `${calls.join('\n')}\n`);
 const replay = (...args: readonly string[]) =>
   host.run({ args: ['replay', '--policy', 'new.yaml', ...args, 'access.log'], folder: folder.path });
 
-test('a policy in the phase monitoring denies nothing, and the report says how to see its effect', async () => {
-  const { stdout } = await replay();
+test('a policy in the phase monitoring denies nothing, and report and gate say how to see its effect', async () => {
+  const { stdout, stderr, code } = await replay('--max-newly-denied', '0', '--html', 'report.html');
   expect(stdout).toMatch(/^new\.yaml would not deny any request/);
-  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-    'tenant: 1 request was over the limit, but allowed because of a phase (see --as-active)',
+  const sentence =
+    'because of its phase (see --as-active), shadow mode, percentage or on_over: path[1] 2 of 3, tenant 1 of 3.';
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(sentence);
+  expect(readFileSync(`${folder.path}/report.html`, 'utf8')).toContain(sentence);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /passed: .*; requests over limits that do not deny are not counted \(see --as-active\)/,
   );
 });
 

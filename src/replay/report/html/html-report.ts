@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readAsset, version } from '../../../assets.js';
 import { printableJson, printableLine } from '../../../printable.js';
-import { gainSentence, lossClause, mostAffected, nothingSentence, partialSentence } from '../headline.js';
+import {
+  gainSentence,
+  lossClause,
+  mostAffected,
+  nothingSentence,
+  partialSentence,
+  undeniedSentence,
+} from '../headline.js';
 import { shownPath } from '../names.js';
 import { countText, intervalText } from '../numbers.js';
 import type { ReplayReport } from '../report.js';
@@ -63,7 +70,9 @@ function headOf(report: ReplayReport): Html {
   const others = [
     ...partialSentence(partial).map((sentence) => html`${sentence}`),
     ...affectedSentence(report),
-    ...gainSentence(total.newlyAllowed).map((sentence) => html`${sentence}`),
+    ...[...gainSentence(total.newlyAllowed), ...undeniedSentence(report)].map(
+      (sentence) => html`${sentence}`,
+    ),
   ];
   const figures: readonly (readonly [string, string])[] = [
     ['Requests with a limit', countText(total.requests)],

@@ -2,7 +2,7 @@ import { printableLine } from '../../../printable.js';
 import { candidateSentences } from '../candidates.js';
 import { gateResultText, gateText } from '../gates.js';
 import { logSentences } from '../log-sentences.js';
-import { groupNoun, shownName, shownPath } from '../names.js';
+import { groupNoun, shownName, shownPath, shownRule } from '../names.js';
 import { countText, durationText, intervalText, lostShare } from '../numbers.js';
 import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
 import { chartData, chartedRules, periodsOf, startOf, type UseChart } from './chart-data.js';
@@ -110,8 +110,8 @@ export function useSection(report: ReplayReport): Html {
   const figures = rules.map((rule, at) => useFigure(rule, charts[at] as UseChart, at));
   return html`<section>
 <h2>How much of the limit callers need</h2>
-<p>Each bar counts callers by the largest part of the limit that they needed at any time. Callers above 100%
-would be denied.</p>
+<p>Each bar counts callers by the largest part of the limit that they needed at any time. Callers above 100% exceed the
+limit.</p>
 <div class="figure-row">
 ${figures}</div>
 </section>`;
@@ -208,7 +208,7 @@ ${sentences.map((sentence) => html`<li>${printableLine(sentence)}</li>\n`)}</ul>
 }
 
 function ruleName({ domain, rule }: RuleReport): string {
-  return `${shownName(domain)}: ${shownPath(rule)}`;
+  return `${shownName(domain)}: ${shownRule(rule)}`;
 }
 
 /** `kind`: the class in report.css that sets the height of the chart. */

@@ -7,9 +7,11 @@ const lines = (width?: number, report = sampleReport()): readonly string[] =>
   textReport(report, width).split('\n');
 
 test('the report begins with the effect of the change', () => {
-  expect(lines().slice(0, 3).join(' ')).toBe(
+  expect(lines().slice(0, 5).join(' ')).toBe(
     '12 of 240 tenants would lose requests: acme 1,204 of 9,000 (13%), globex 310–328 of 8,100 (3.8–4%), ' +
-      'tenant-0 14 of 2,000 (0.7%), and 9 more. 214 requests that were denied would be allowed.',
+      'tenant-0 14 of 2,000 (0.7%), and 9 more. 214 requests that were denied would be allowed. Requests over a ' +
+      'limit that did not deny them, because of its phase (see --as-active), shadow mode, percentage or on_over: ' +
+      'tenant/path=/export 41 of 1,200.',
   );
 });
 
@@ -40,8 +42,6 @@ test('the report ends with what could not be read, and notes', () => {
 request before.
 10 lines could not be read: not valid JSON, for example:
   {"start_time":"2026-11-25T
-- tenant/path=/export: 41 requests were over the limit, but allowed because of a phase (see
-  --as-active), shadow mode, a percentage or on_over.
 - Callers are assumed not to react to denials.
 `,
   );
@@ -78,6 +78,13 @@ test('a narrow terminal omits the last columns', () => {
   expect(headings(200)).toMatch(/FIRST DENIED$/);
   expect(headings(80)).toMatch(/NEWLY DENIED {3}SHARE {2}NEWLY ALLOWED$/);
   expect(headings(60)).toMatch(/NEWLY DENIED {3}SHARE$/);
+});
+
+test('the names of long rules keep their ends', () => {
+  const path = `${'httproute/'.repeat(9)}tenant`;
+  const report = sampleReport({ rules: [rule({ rule: `${path}[soft]` }), rule({ rule: `${path}[hard]` })] });
+  const names = lines(undefined, report).filter((line) => line.startsWith('…'));
+  expect(names.map((line) => /\[\w+\]/.exec(line)?.[0])).toEqual(['[soft]', '[hard]']);
 });
 
 test('rules of several domains are shown with their domains', () => {

@@ -108,7 +108,7 @@ test('* applies a bound to each value', () => {
     /^failed: more requests of 1 of \d+ tenants would be newly denied: tenant=acme 1,204 of 9,000 \(13%\)$/,
   );
   expect(resultOf('tenant=*:1204')).toMatch(
-    /^passed: more requests of 0 of \d+ tenants would be newly denied$/,
+    /^passed: more requests of 0 of \d+ tenants would be newly denied; requests over/,
   );
   expect(check('tenant=*:1204').newlyDenied).toEqual(interval(1204));
   const groups = {
@@ -155,6 +155,13 @@ test('a group that is not in the log is undecided, because its name may be wrong
     'undecided: the log has no request of this group that a limit applies to',
   );
   expect(check('0', sampleReport({ total: total(0) })).verdict).toBe('undecided');
+});
+
+test('a passed gate says that limits which do not deny were exceeded', () => {
+  const remark = '; requests over limits that do not deny are not counted (see --as-active)';
+  expect(resultOf('1672').endsWith(remark)).toBe(true);
+  expect(check('0').remark).toBeUndefined();
+  expect(check('1672', sampleReport({ rules: [rule()] })).remark).toBeUndefined();
 });
 
 test('a sample decides nothing', () => {

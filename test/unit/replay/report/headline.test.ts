@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { headline } from '../../../../src/replay/report/headline.js';
-import { groupNoun, shownName } from '../../../../src/replay/report/names.js';
+import { groupNoun, shownName, shownRule } from '../../../../src/replay/report/names.js';
 import { durationText, intervalText, shareText } from '../../../../src/replay/report/numbers.js';
 import { group, interval, sampleReport, total } from '../../../support/replay/sample-report.js';
 
@@ -9,13 +9,15 @@ test('the headline names the groups that would lose requests, the most affected 
     '12 of 240 tenants would lose requests: acme 1,204 of 9,000 (13%), globex 310–328 of 8,100 (3.8–4%), ' +
       'tenant-0 14 of 2,000 (0.7%), and 9 more.',
     '214 requests that were denied would be allowed.',
+    'Requests over a limit that did not deny them, because of its phase (see --as-active), shadow mode, percentage ' +
+      'or on_over: tenant/path=/export 41 of 1,200.',
   ]);
 });
 
 test('the headline says that nobody would lose requests', () => {
   const shown = [group('acme', 9000, interval(0))];
   const groups = { by: 'tenant', count: 1, affected: interval(0), shown };
-  expect(headline(sampleReport({ groups, total: total(9000) }))).toEqual([
+  expect(headline(sampleReport({ groups, rules: [], total: total(9000) }))).toEqual([
     'None of 1 tenant would lose requests.',
   ]);
 });
@@ -33,13 +35,13 @@ test('without groups, the headline counts requests', () => {
   expect(headline(report)[0]).toBe(
     'new.yaml would deny 1,654–1,672 of 90,000 requests (1.8–1.9%) that were allowed.',
   );
-  expect(headline({ ...report, total: total(10) })).toEqual([
+  expect(headline({ ...report, rules: [], total: total(10) })).toEqual([
     'new.yaml would not deny any request that was allowed.',
   ]);
 });
 
 test('the headline names what is missing', () => {
-  const report = sampleReport({ partial: 'the replay was interrupted', total: total(0) });
+  const report = sampleReport({ partial: 'the replay was interrupted', rules: [], total: total(0) });
   expect(headline(report)).toEqual([
     'This report covers only part of the log, because the replay was interrupted.',
     'The log has no request that a limit of old.yaml or new.yaml applies to.',
@@ -53,6 +55,14 @@ test('names from the log are escaped and cut', () => {
   expect(shownName('x'.repeat(10_000))).toBe(`${'x'.repeat(39)}…`);
   expect(shownName('🦊'.repeat(50))).toBe(`${'🦊'.repeat(39)}…`);
   expect(shownName(`${'🦊'.repeat(39)}${'x'.repeat(10)}`)).toBe(`${'🦊'.repeat(39)}…`);
+});
+
+test('the path of a rule keeps its end, and shows a value that is equal to its key once', () => {
+  const route = 'httproute/shop/orders/rule/0/match/0/api_example_com';
+  expect(shownRule(`${route}=${route}/rule-0-match-0[soft]`)).toBe(`${route}/rule-0-match-0[soft]`);
+  expect(shownRule('a=a/b=c/d=d')).toBe('a/b=c/d');
+  expect(shownRule(`${'x/'.repeat(100)}last[daily]`)).toMatch(/^….*x\/last\[daily\]$/);
+  expect(shownRule('🦊'.repeat(200))).toBe(`…${'🦊'.repeat(99)}`);
 });
 
 test.each([

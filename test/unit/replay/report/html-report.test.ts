@@ -43,6 +43,8 @@ test('the page states the effect of the change', () => {
     'most affected would lose: acme 1,204 of 9,000 (13%), globex 310–328 of 8,100 (3.8–4%)',
   );
   expect(text).toContain('214 requests that were denied would be allowed.');
+  expect(text).toContain('shadow mode, percentage or on_over: tenant/path=/export 41 of 1,200.');
+  expect(text).not.toContain('would be denied.');
   expect(text).toContain('the 99,990 requests in the log of 25 November 2026, 00:00 to 23:59');
   expect(text).toContain('“Before” means the limits in old.yaml.');
   expect(text).toContain(

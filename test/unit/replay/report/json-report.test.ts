@@ -65,6 +65,7 @@ function fullReport(): ReplayReport {
   const result = {
     verdict: 'undecided',
     reason: 'of a sample',
+    remark: 'others are not counted',
     requests,
     newlyDenied,
     values,
