@@ -72,6 +72,26 @@ local function settleAlone(k, value, set, id)
   return found, carry, taken
 end
 
+-- Asks that the fast path has read, because starts and ends of requests often take turns.
+local parsed = {}
+
+local function parseAsk(n)
+  local first = isPlain and 7 * n - 2 or askAt[n]
+  local what, size = ARGV[first], tonumber(ARGV[first + 2])
+  local owing = what == '94' or what == '93'
+  local settles = what == '84' or what == '94' or size > 0 and (what == '83' or what == '93')
+  local debt = owing and 7 or 3
+  local hold = (owing or what == '50') and 9 or 7
+  local ask = {
+    what, size, tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4]), tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]),
+    ARGV[first + 1] == '0' or ARGV[first + 1] == '2', settles, size >= 0 and (settles or what == '40' or what == '50'), owing,
+    tonumber(ARGV[first + debt]), tonumber(ARGV[first + debt + 1]),
+    tonumber(ARGV[first + hold]), tonumber(ARGV[first + hold + 1]), tonumber(ARGV[first + hold + 2]),
+  }
+  parsed[n] = ask
+  return ask
+end
+
 while isFast and at <= #steps do
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n, count = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
@@ -82,17 +102,10 @@ while isFast and at <= #steps do
     k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
   end
   if n ~= asked then
-    local first = isPlain and 7 * n - 2 or askAt[n]
-    asked, what = n, ARGV[first]
-    size, fill, fillCarry = tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
-    cost, costCarry = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6])
-    enforces = ARGV[first + 1] == '0' or ARGV[first + 1] == '2'
-    settles = what == '84' or what == '94' or size > 0 and (what == '83' or what == '93')
-    isFastGroup = size >= 0 and (settles or what == '40' or what == '50')
-    owing, debt, debtCarry = what == '94' or what == '93', fill, fillCarry
-    if owing then debt, debtCarry = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8]) end
-    if owing or what == '50' then first = first + 2 end
-    lifetime, held, useLasts = tonumber(ARGV[first + 7]), tonumber(ARGV[first + 8]), tonumber(ARGV[first + 9])
+    asked = n
+    local ask = parsed[n] or parseAsk(n)
+    what, size, fill, fillCarry, cost, costCarry, enforces, settles, isFastGroup, owing, debt, debtCarry, lifetime, held, useLasts =
+      unpack(ask, 1, 15)
   end
   local many = max(count, 1)
   if isGroup then
