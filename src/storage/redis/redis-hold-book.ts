@@ -12,6 +12,7 @@ import {
 import type { RedisBuckets } from './redis-buckets.js';
 import { holdsKey, redisKey } from './redis-key.js';
 import { scriptText } from './script-requests/script-text.js';
+import { encodeId } from './take-script.js';
 
 const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);
 /** Line of the reply for a hold; see hold-list.lua. */
@@ -45,7 +46,7 @@ export class RedisHoldBook implements HoldBook {
     const unit = bucket.rate.kind === 'concurrency' ? 0 : 1;
     const values = [unit, hold.amount, hold.lifetimeMillis, hold.fullMicros].map(String);
     for (const frees of setsOf(bucket)) {
-      const answer = await this.#run(bucket, frees, ['0', hold.id, ...values], LINE_BYTES);
+      const answer = await this.#run(bucket, frees, ['0', encodeId(hold.id), ...values], LINE_BYTES);
       if (answer instanceof StorageError) return answer;
       if (!/^[01]$/.test(answer)) return unknownAnswer();
       if (answer === '1') return true;

@@ -4,6 +4,7 @@ import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
 import {
   freesExpired,
   HOLD_ID_DIGITS,
+  type HoldId,
   hasTooManySlots,
   placeableHold,
   type SettledHold,
@@ -46,6 +47,11 @@ export function loadTakeScript(): Script {
 /** Largest number that {@link encodeNumber} accepts. */
 export const MAX_ENCODED = 64 ** 3 - 1;
 const FIRST_DIGIT = 48;
+/** Values of hexadecimal digits, by character code. */
+const DIGITS = new Uint8Array(128);
+for (let digit = 0; digit < 16; digit++) DIGITS[digit.toString(16).charCodeAt(0)] = digit;
+/** Reused, see {@link encodeId}. */
+const idBytes = Buffer.alloc(14);
 const encoded: string[] = [];
 /** Largest number whose text is cached; larger ones are rare. */
 const MAX_CACHED_NUMBER = 4096;
@@ -236,7 +242,7 @@ function settlesSame(one: SettledHold | undefined, other: SettledHold | undefine
 }
 
 /** Stands for the id of a hold that the script finds. */
-const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
+const NO_HOLD_ID = encodeId('0'.repeat(HOLD_ID_DIGITS));
 
 /**
  * Encodes the hold that an item places or settles for a step, see take.lua: its id, and `fullMicros` for the
@@ -245,9 +251,30 @@ const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
  */
 export function encodeHold(item: TakeItem): string | undefined {
   const { settles } = item;
-  if (settles === undefined) return (freesExpired(item) ? item.holds : placeableHold(item))?.id;
+  if (settles === undefined) {
+    const holds = freesExpired(item) ? item.holds : placeableHold(item);
+    return holds === undefined ? undefined : encodeId(holds.id);
+  }
   if (settles === 'oldest') return NO_HOLD_ID;
-  return item.rate.kind === 'concurrency' ? settles.id : settles.id + encodeTime(settles.fullMicros);
+  const id = encodeId(settles.id);
+  return item.rate.kind === 'concurrency' ? id : id + encodeTime(settles.fullMicros);
+}
+
+/**
+ * Encodes the id of a hold as 13 characters of 7 bits each, and one of 5 bits. Its member in the set starts with them,
+ * so that the script need not convert them.
+ */
+export function encodeId(id: HoldId): string {
+  let [bits, count, at] = [0, 0, 0];
+  for (let i = 0; i < HOLD_ID_DIGITS; i++) {
+    bits = (bits << 4) | (DIGITS[id.charCodeAt(i)] as number);
+    count += 4;
+    if (count < 7) continue;
+    count -= 7;
+    idBytes[at++] = (bits >> count) & 127;
+  }
+  idBytes[at] = bits & 31;
+  return idBytes.toString('latin1');
 }
 
 /** Encodes a number from 0 to 2^53-1 as nine characters, like {@link encodeNumber}. */

@@ -64,7 +64,7 @@ export class HoldLedger {
     try {
       const [key] = (await redis.keys('*')).filter((name) => name.includes(this.caller));
       if (key === undefined) return new Map();
-      const replies = await redis.zrangeBuffer(key, '0', '-1', 'WITHSCORES');
+      const replies = await redis.zrangebyscoreBuffer(key, '0', '+inf', 'WITHSCORES');
       const members = replies.filter((_, index) => index % 2 === 0);
       return new Map(
         members.map((member, i) => [printed(member), Number(replies[2 * i + 1]?.toString()) / 1e6]),
@@ -90,9 +90,13 @@ export class HoldLedger {
 
   private apply(now: number, isPlaced: boolean, args: readonly string[]): void {
     if (isPlaced) {
-      const [score = '0', member = ''] = args;
-      this.holds.place(member, Number(score) / 1e6, now);
-      this.placed++;
+      // The first argument is CH. Holds have positive scores.
+      for (let i = 1; i < args.length; i += 2) {
+        const score = Number(args[i]);
+        if (score < 0) continue;
+        this.holds.place(args[i + 1] as string, score / 1e6, now);
+        this.placed++;
+      }
     } else for (const member of args) this.holds.end(member, now);
     const isFull = this.holds.countAt(now) >= this.max;
     if (isFull) {

@@ -242,7 +242,7 @@ local function settleHolds(items, sets, id)
       reply[filled + 1], reply[filled + 2], reply[filled + 3] = taken, held, full
       filled = filled + 3
     elseif ask.settles then
-      local full = ask.idLength > 24 and fullTimeAt(id) or 0
+      local full = ask.idLength > ID and fullTimeAt(id) or 0
       fullAfter[i] = full + ask.useLasts
       takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full)
       filled, settles = filled + 1, true

@@ -24,18 +24,24 @@ local function countSlots(h)
   return count
 end
 
+-- First member of each set. Its score is minus a time until which the key certainly exists, in microseconds. It also keeps a set without
+-- holds, because its next start then needs no new key.
+local UNTIL = 'until'
+
 -- Removes some of the holds of a set that have expired.
 local function removeExpired(h)
-  local dead = call('ZCOUNT', KEYS[h], '-inf', expiredText)
-  if dead > 0 then call('ZREMRANGEBYRANK', KEYS[h], 0, min(dead, MAX_REMOVED) - 1) end
+  local dead = call('ZCOUNT', KEYS[h], '0', expiredText)
+  if dead > 0 then call('ZREMRANGEBYRANK', KEYS[h], 1, min(dead, MAX_REMOVED)) end
 end
 
 -- Holds that this call has added and not stored yet. For each set: a list of scores and members, the time at which the last of them
 -- expires, and whether the set had no other holds.
 local added, lastEnds, isNew = {}, {}, {}
 local score, scoreEnds
+-- The score of UNTIL for holds that expire between two times, and how long a key then exists, in milliseconds.
+local untilFrom, untilTo, untilScore, untilLeft = 0, 0, nil, nil
 
--- Adds a hold, which storeHolds() stores. One in 16 takes removes expired holds, chosen by the last digit of the random id.
+-- Adds a hold, which storeHolds() stores. One in 16 takes removes expired holds, chosen by the last digit of the random id, which is its last four bits.
 local function place(h, id, unit, held, lifetime, full)
   local list, ends = added[h], now + lifetime * 1000
   if not list then
@@ -44,7 +50,7 @@ local function place(h, id, unit, held, lifetime, full)
   elseif ends > lastEnds[h] then
     lastEnds[h] = ends
   end
-  if byte(steps, id + 23) == 48 and isPart[h] == nil then removeExpired(h) end
+  if byte(steps, id + ID - 1) % 16 == 0 and isPart[h] == nil then removeExpired(h) end
   if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
   for slot = 0, unit == 0 and held - 1 or 0 do
     local size = #list
@@ -57,21 +63,28 @@ local function keepUntil(h, ends)
   added[h], lastEnds[h] = added[h] or {}, max(lastEnds[h] or 0, ends)
 end
 
--- Maximum number of values in a command. More values could overflow the Lua stack.
+-- Maximum number of values in a command, an even number. More values could overflow the Lua stack.
 local CHUNK = 1000
 
--- Whether PEXPIRE can set the expiry time of new keys only, since Redis 7. Most sets of reservations are new if there are many buckets.
-local canExpireNew = (redis.REDIS_VERSION_NUM or 0) >= 458752
-
--- Stores the holds that were added to a set. A set expires after its last hold; its expiry time is extended at most once per second.
+-- Stores the holds that were added to a set. The key expires one to two seconds after its last hold. UNTIL changes at most once per second
+-- if all holds have the same lifetime. Only then, the expiry time must be set.
 local function storeHolds(h)
   local list, ends, key = added[h], lastEnds[h], KEYS[h]
-  for first = 1, #list, CHUNK do call('ZADD', key, unpack(list, first, min(first + CHUNK - 1, #list))) end
+  local size, changes = #list, 0
   added[h] = nil
-  local left = given and floor((ends - raw) / 999) + margin or floor((ends - now) / 1000) + 1000
-  local text = format(D, left + 1000)
-  if not isNew[h] and canExpireNew and call('PEXPIRE', key, text, 'NX') == 1 then return end
-  if isNew[h] or call('PTTL', key) < left then call('PEXPIRE', key, text) end
+  if ends < untilFrom or ends >= untilTo then
+    untilFrom = ends - ends % 1000000
+    untilTo = untilFrom + 1000000
+    untilScore = format(D, -untilTo)
+    untilLeft = given and floor((untilTo - raw) / 999) + margin or floor((untilTo - raw) / 1000) + 1000
+  end
+  list[size + 1], list[size + 2] = untilScore, UNTIL
+  for first = 1, size + 2, CHUNK do
+    changes = changes + call('ZADD', key, 'CH', unpack(list, first, min(first + CHUNK - 1, size + 2)))
+  end
+  if changes > size / 2 and (isNew[h] or call('PTTL', key) < untilLeft) then
+    call('PEXPIRE', key, format(D, untilLeft))
+  end
 end
 
 local function storeAllHolds()
@@ -86,7 +99,7 @@ local allLive = {}
 local function settle(h, id, unit, held, lifetime, full)
   local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full), 0, 0
   local ends = MAX_COUNT
-  if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '-inf', expiredText) == 0 end
+  if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '0', expiredText) == 0 end
   if unit ~= 0 or not allLive[h] then
     ends = tonumber(call('ZSCORE', key, member) or 0)
     if unit ~= 0 then taken = ends - lifetime * 1000 end
@@ -105,7 +118,7 @@ local function settle(h, id, unit, held, lifetime, full)
   return taken, removed
 end
 
--- First member of a set whose expired holds did not all fit into one call, so that others may still be in the set.
+-- Second member of a set whose expired holds did not all fit into one call, so that others may still be in the set.
 local LATE = 'late'
 
 -- Removes the first expired holds of a set, before `requests` requests that may place as many. Returns each member, followed by its score,
@@ -113,22 +126,21 @@ local LATE = 'late'
 local function removeForRefund(h, requests)
   -- As many as the requests place, so that holds never expire faster than they are given back.
   local key, most = KEYS[h], requests + (isPart[h] and 1 or max(1, MAX_REMOVED - freedCount - 1))
-  local found = call('ZRANGEBYSCORE', key, '-inf', expiredText, 'WITHSCORES', 'LIMIT', 0, most)
+  local found = call('ZRANGEBYSCORE', key, '0', expiredText, 'WITHSCORES', 'LIMIT', 0, most)
   local count, late = #found / 2, found[1] == LATE
   freedCount, isPart[h] = freedCount + count, count == most
   if count < most then
-    if count > 0 then call('ZREMRANGEBYRANK', key, 0, count - 1) end
+    if count > 0 then call('ZREMRANGEBYRANK', key, 1, count) end
   else
-    -- The set keeps its expiry time, because it never becomes empty.
     if not late then call('ZADD', key, 0, LATE) end
-    call('ZREMRANGEBYRANK', key, 1, late and count - 1 or count)
+    call('ZREMRANGEBYRANK', key, 2, late and count or count + 1)
   end
   return found, late or count == most
 end
 
--- Returns the time that follows the digits of an id, as three numbers.
+-- Returns the time that follows an id, as three numbers.
 local function fullTimeAt(id)
-  local a, b, c, d, e, f, g, h, i = byte(steps, id + 24, id + 32)
+  local a, b, c, d, e, f, g, h, i = byte(steps, id + ID, id + ID + 8)
   local high, middle, low = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
   return (high * 262144 + middle) * 262144 + low
 end

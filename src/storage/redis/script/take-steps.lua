@@ -112,7 +112,7 @@ while isFast and at <= #steps do
     if not isFastGroup or settles and size > 0 and count > 0 then break end
     a, b, c = byte(steps, at + 15, at + 17)
     set, ids = (a * 64 + b) * 64 + c - ZEROS, at + 18
-    after = ids + (settles and size > 0 and 33 or 24) * many
+    after = ids + (settles and size > 0 and ID + 9 or ID) * many
   elseif what ~= '0' then
     break
   end
@@ -147,12 +147,12 @@ while isFast and at <= #steps do
     filled = filled + 3
     for earlier = 0, passed - 1 do
       local full = found + earlier * cost + floor((carry + earlier * costCarry) / size)
-      place(set, ids + 24 * earlier, size, held, lifetime, full)
+      place(set, ids + ID * earlier, size, held, lifetime, full)
     end
   else
     filled = filled + 1
     reply[filled] = found
-    for id = ids, after - 1, 24 do
+    for id = ids, after - 1, ID do
       if settles then
         filled = filled + 1
         reply[filled], passed = settle(set, id, 0, held, lifetime)
@@ -254,7 +254,7 @@ while argument <= #ARGV do
     }
     argument = argument + 4
   end
-  ask.idLength = flags >= 8 and ask.unit ~= 0 and 33 or 24
+  ask.idLength = flags >= 8 and ask.unit ~= 0 and ID + 9 or ID
   ask.over = 0
   if ask.what > 3 then
     ask.over = tonumber(ARGV[argument])

@@ -17,7 +17,7 @@
 --                              bucket that no other step uses.
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item, and the key of the
 --                              set of holds if the item has a hold or a settlement. Then for each request, and for each of these items:
---                              the 24 hexadecimal digits of the hold. For the settlement of a reservation, the time at which the bucket
+--                              the 14 characters of the hold's id (hold-members.lua). For the settlement of a reservation, the time at which the bucket
 --                              would have been full without the hold follows (0 for a window): 9 characters, base 64 as above. A count of
 --                              0 means one request with one item, on a bucket that no other step uses.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
