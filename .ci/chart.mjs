@@ -10,6 +10,7 @@ export const PAGE = 'deploy/helm/weir/README.md';
 
 const WHOLE = '^\\+?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)?$';
 const BOOLEANS = ['1', 't', 'T', 'true', 'TRUE', 'True', '0', 'f', 'F', 'false', 'FALSE', 'False'];
+const ANY_BOOLEAN = `(${BOOLEANS.join('|')})`;
 const MAX_SAFE = Number.MAX_SAFE_INTEGER;
 
 const whole = (minimum, maximum) => ({
@@ -27,6 +28,10 @@ const duration = {
  * Type of a setting → schema of its YAML value. Types that are not listed are text. An absent value or '' means unset.
  */
 const FORMS = {
+  boolean_list: () => ({
+    type: ['boolean', 'string', 'null'],
+    pattern: `^(${ANY_BOOLEAN}(, *${ANY_BOOLEAN})*)?$`,
+  }),
   boolean: () => ({ enum: [true, false, 1, 0, null, '', ...BOOLEANS] }),
   port: () => whole(0, 65_535),
   count: (max = MAX_SAFE) => whole(1, max),

@@ -1,172 +1,117 @@
+import { createHash } from 'node:crypto';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
-import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
 import { type LoadingPolicyProvider, MAX_SHOWN } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets } from '../read/secret-keys.js';
-import { type ConfigProblem, countProblems, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
-import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
-import { createDiscoveryCodec } from './discovery.js';
-import { UpdateLoader } from './update-loader.js';
+import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import { type XdsEvents, type XdsOptions, type XdsPolicies, XdsSource } from './xds-source.js';
 
-/** Events of a provider with a management server, for a log. */
-export interface XdsEvents {
-  connected(): void;
-  /**
-   * Called when a connection fails, or is lost if `wasConnected`. The next attempt starts in `pauseMs` milliseconds.
-   */
-  lost(reason: string, pauseMs: number, wasConnected: boolean): void;
-  /** Called when an update takes effect. */
-  accepted(version: string, loaded: LoadedPolicies, secrets: readonly NewSecret[]): void;
-  /** Called when an update is invalid and the previous policies stay in effect. `policy` is their version. */
-  rejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>, policy: string): void;
-  /** Called when an update could not be processed. */
-  failed(error: unknown): void;
-  /** Called when the server sends resources of a type that was not requested. */
-  ignored(typeUrl: string): void;
-  /**
-   * Called when an operator requests a reload while the server is connected, which has no effect because updates are
-   * pushed.
-   */
-  reloadAsked(): void;
+/** Options of a management server, and the log of its events. */
+export interface XdsServerOptions {
+  readonly options: XdsOptions;
+  readonly events: XdsEvents;
 }
-
-/** Address of the management server, and settings of the requests to it. */
-export interface XdsOptions extends Pick<AdsClientOptions, 'address' | 'node' | 'backOff'> {
-  readonly load: LoadOptions;
-}
-
-const TIMERS: AdsClientOptions['timers'] = {
-  set: (callback, delayMs) => setTimeout(callback, delayMs),
-  clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
-};
 
 /**
- * Provides policies from a management server: the last valid update as a whole, until `close`. Call {@link connect} to
- * start.
+ * Provides the policies of one or several management servers: the last valid update of each. If several have the same
+ * domain, the first one in the list decides it, so that all replicas agree whatever server answers first. Call
+ * {@link connect} to start.
  */
-export class XdsPolicyProvider implements LoadingPolicyProvider {
-  readonly #events: XdsEvents;
-  readonly #loader: UpdateLoader;
-  readonly #client: AdsClient;
+export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
+  readonly #sources: readonly XdsSource[];
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
-  #connected = false;
-  /** The last valid update, whose policies are in effect. */
-  #accepted: LoadedPolicies | undefined;
-  #domains: readonly DomainStatus[] = [];
-  #errors: readonly ConfigProblem[] = [];
+  #current: PolicySet | undefined;
+  /** Domains that an earlier source decides, as problems of the sources that repeat them. */
+  #repeated: readonly ConfigProblem[] = [];
 
-  constructor({ load, ...server }: XdsOptions, events: XdsEvents) {
-    this.#events = events;
-    this.#loader = new UpdateLoader(load);
-    this.#client = new AdsClient({
-      ...server,
-      codec: createDiscoveryCodec(),
-      timers: TIMERS,
-      update: (update) => this.#update(update),
-      refused: (version, error) => this.#refuse(version, error),
-      connected: () => this.#onConnected(),
-      lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
-      failed: (error) => this.#onFailed(error),
-      ignored: (typeUrl) => events.ignored(typeUrl),
-    });
+  constructor(servers: readonly XdsServerOptions[]) {
+    this.#sources = servers.map(({ options, events }) => new XdsSource(options, events, this));
   }
 
   connect(): void {
-    this.#client.connect();
+    for (const source of this.#sources) source.connect();
   }
 
   current(): PolicySet | undefined {
-    return this.#accepted?.policySet;
+    return this.#current;
+  }
+
+  /** Returns the management servers that have sent no valid policies yet. */
+  missing(): readonly string[] {
+    return this.#sources.filter(({ policySet }) => policySet === undefined).map(({ server }) => server);
   }
 
   errors(): readonly ConfigProblem[] {
-    return this.#errors;
+    return [...this.#sources.flatMap(({ errors }) => errors), ...this.#repeated].slice(0, MAX_SHOWN);
   }
 
   domains(): readonly DomainStatus[] {
-    return this.#domains;
+    const byName = new Map<string, DomainStatus>();
+    for (const { domains } of this.#sources) {
+      for (const status of domains) {
+        const known = byName.get(status.domain);
+        if (known === undefined || known.state === 'absent') byName.set(status.domain, status);
+      }
+    }
+    return [...byName.values()].sort((a, b) => (a.domain < b.domain ? -1 : 1));
   }
 
-  /** Ends a pause before the next connection. There is nothing to read again, because the server pushes updates. */
   reload(): void {
-    if (this.#connected) this.#events.reloadAsked();
-    this.#client.connect();
+    for (const source of this.#sources) source.reload();
   }
 
   close(): void {
-    this.#client.stop();
-    this.#loader.close();
+    for (const source of this.#sources) source.close();
   }
 
-  async #update({ version, bytes, rejected }: AdsUpdate): Promise<Rejection | undefined> {
-    const loaded = await this.#loader.load(bytes, this.#accepted, rejected);
-    const { errors, contents: digest } = loaded;
-    // The same update was reported when it was first rejected.
-    if (digest === rejected) return { digest, error: '' };
-    if (errors.length === 0) this.#accept(version, loaded);
-    else this.#reject(version, loaded);
-    this.#loaded.emit(errors.length === 0);
-    return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
+  apply(): readonly NewSecret[] {
+    const before = this.#current;
+    const set = this.#combine();
+    if (before?.version === set.version) return [];
+    const secrets = before === undefined ? [] : newSecrets(before, set);
+    shareSecrets(set);
+    this.#current = set;
+    return secrets;
   }
 
-  /** Reports an update that is too large to be processed. */
-  #refuse(version: string, message: string): void {
-    this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
-    this.#tellRejected(version, { errors: this.#errors, warnings: [] });
-    this.#loaded.emit(false);
+  loaded(success: boolean): void {
+    this.#loaded.emit(success);
   }
 
-  #accept(version: string, loaded: LoadedPolicies): void {
-    const before = this.current();
-    // Keep the same object for equal content, so that callers can compare sets by identity.
-    const policySet = before?.version === loaded.policySet.version ? before : loaded.policySet;
-    const secrets = before === undefined || before === policySet ? [] : newSecrets(before, policySet);
-    shareSecrets(policySet);
-    this.#accepted = { ...loaded, policySet };
-    this.#domains = loaded.domains;
-    this.#errors = [];
-    this.#events.accepted(version, this.#accepted, secrets);
-  }
-
-  #reject(version: string, loaded: LoadedPolicies): void {
-    const inEffect = this.current()?.domains ?? new Map();
-    const kept = this.#domains.flatMap((one) =>
-      inEffect.has(one.domain) ? [{ ...one, state: 'kept' as const }] : [],
-    );
-    const absent = loaded.domains.flatMap((one) =>
-      inEffect.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
-    );
-    this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
-    this.#errors = loaded.errors.slice(0, MAX_SHOWN);
-    this.#tellRejected(version, loaded);
-  }
-
-  #tellRejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>): void {
-    this.#events.rejected(version, loaded, this.current()?.version ?? 'none');
-  }
-
-  #onFailed(error: unknown): void {
-    this.#events.failed(error);
-    this.#loaded.emit(false);
-  }
-
-  #onConnected(): void {
-    this.#connected = true;
-    this.#events.connected();
-  }
-
-  #onLost(reason: string, pauseMs: number): void {
-    const wasConnected = this.#connected;
-    this.#connected = false;
-    this.#events.lost(reason, pauseMs, wasConnected);
+  /** Returns the policies of all sources, and reports domains that several of them have. */
+  #combine(): PolicySet {
+    const loaded = this.#sources.filter(({ policySet }) => policySet !== undefined);
+    const [only] = loaded;
+    if (only?.policySet !== undefined && loaded.length === 1) return only.policySet;
+    const domains = new Map<string, CompiledPolicy>();
+    const owners = new Map<string, XdsSource>();
+    const repeated: ConfigProblem[] = [];
+    const known = new Set(this.#repeated.map(({ message }) => message));
+    for (const source of loaded) {
+      for (const [domain, policy] of source.policySet?.domains ?? []) {
+        const owner = owners.get(domain);
+        if (owner !== undefined) {
+          const problem = repetition(policy, source, owner);
+          repeated.push(problem);
+          if (!known.has(problem.message)) source.events.repeated(problem);
+        } else {
+          owners.set(domain, source);
+          domains.set(domain, policy);
+        }
+      }
+    }
+    this.#repeated = repeated;
+    const versions = loaded.map(({ policySet }) => policySet?.version).join(' ');
+    return { domains, version: createHash('sha256').update(versions).digest('hex').slice(0, 12) };
   }
 }
 
-/** Returns the text that tells operators, in the log of the management server, what to correct. */
-function rejection(errors: readonly ConfigProblem[]): string {
-  const lines = errors.slice(0, MAX_SHOWN).map(formatProblem);
-  const more = countProblems(errors) - lines.length;
-  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+function repetition({ domain, file }: CompiledPolicy, source: XdsSource, owner: XdsSource): ConfigProblem {
+  const message =
+    `the domain "${domain.slice(0, 200)}" of ${source.server} has no effect, because ${owner.server} has it, too; ` +
+    'remove it from one of the two management servers';
+  return { file, ...WHOLE_FILE, path: '', message };
 }

@@ -2,7 +2,7 @@ import type { ReloadOutcome } from '../../config/files/file-policy-provider.js';
 import type { LoadedPolicies } from '../../config/files/load-policies.js';
 import { MAX_SHOWN } from '../../config/policy-provider.js';
 import type { NewSecret } from '../../config/read/secret-keys.js';
-import type { XdsEvents } from '../../config/xds/xds-policy-provider.js';
+import type { XdsEvents } from '../../config/xds/xds-source.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ConfigWarnings } from './config-warnings.js';
@@ -76,15 +76,15 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
         : 'cannot reach the management server';
       log.warn({ server, reason, pauseMs }, what);
     },
-    accepted(version, { policySet, warnings }, secrets) {
+    accepted(version, { policySet, warnings }, inEffect, secrets) {
       warningLog.logNew(policySet.version, warnings);
       const domains = [...policySet.domains.keys()];
       const named = version.slice(0, MAX_LOGGED);
-      log.info({ version: named, policy: policySet.version, domains }, 'configuration accepted');
+      log.info({ server, version: named, policy: inEffect.version, domains }, 'configuration accepted');
       logNewSecrets(log, secrets);
-      if (domains.length === 0)
+      if (inEffect.domains.size === 0)
         warningLog.logOnce(
-          policySet.version,
+          inEffect.version,
           NO_DOMAIN,
           `the configuration ${NO_DOMAIN}, so weir does not limit any requests`,
         );
@@ -93,10 +93,11 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
       warningLog.logNew(policy, warnings);
       logErrors(log, errors);
       log.error(
-        { version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
+        { server, version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
         'configuration rejected; the previous configuration stays in effect',
       );
     },
+    repeated: (problem) => logErrors(log, [problem]),
     failed: (error) => log.error({ err: error }, 'unexpected error'),
     ignored(typeUrl) {
       const named = typeUrl.slice(0, MAX_LOGGED);

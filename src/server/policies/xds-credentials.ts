@@ -6,24 +6,24 @@ import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/
 import { hasSubjectAltName } from '../../h2/tls-material.js';
 import { ipOfTarget } from '../../no-server-name.js';
 import { loadNamedFile } from '../settings/named-file.js';
-import type { Settings } from '../settings/settings-table.js';
 import { MAX_TLS_FILE_BYTES } from '../tls-files.js';
+import type { XdsServer } from './xds-servers.js';
 
 const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
 const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
 const CA = 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT';
 
-/** Creates credentials for connections to the management server. */
+/** Creates credentials for connections to a management server. */
 export class XdsCredentials {
-  readonly #settings: Settings;
+  readonly #server: XdsServer;
   /**
    * The latest credentials and the files they were created from. Creating them with all of Node.js's root certificates
    * takes 60 ms.
    */
   #last: { readonly files: readonly (Buffer | null)[]; readonly made: ChannelCredentials } | undefined;
 
-  constructor(settings: Settings) {
-    this.#settings = settings;
+  constructor(server: XdsServer) {
+    this.#server = server;
   }
 
   /**
@@ -31,12 +31,12 @@ export class XdsCredentials {
    * unusable file.
    */
   async get(): Promise<ChannelCredentials> {
-    const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert } = this.#settings;
-    if (!xdsUseTls) return credentials.createInsecure();
+    const server = this.#server;
+    if (!server.useTls) return credentials.createInsecure();
     const files = [
-      await loadPem(CA, xdsTlsCaCert),
-      await loadPem(KEY, xdsTlsKey),
-      await loadPem(CERT, xdsTlsCert),
+      await loadPem(CA, server.caCert),
+      await loadPem(KEY, server.key),
+      await loadPem(CERT, server.cert),
     ] as const;
     const [ca, key, cert] = files;
     if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
@@ -44,7 +44,7 @@ export class XdsCredentials {
       // Node.js ignores text that contains no certificate, and would then trust no server.
       if (ca !== null) new X509Certificate(ca);
       const roots = ca === null ? null : withBundledRoots(ca);
-      const made = credentials.createSsl(roots, key, cert, verification(this.#settings));
+      const made = credentials.createSsl(roots, key, cert, verification(server));
       this.#last = { files, made };
       return made;
     } catch (error) {
@@ -65,9 +65,9 @@ function withBundledRoots(ca: Buffer): Buffer {
  * Returns how to check the name in the certificate. gRPC cannot check IP addresses, because it does not send them in
  * the handshake.
  */
-function verification({ xdsTlsSan, xdsServerUrl }: Settings): VerifyOptions {
-  if (xdsTlsSan !== '') return checkName(xdsTlsSan);
-  const ip = ipOfTarget(xdsServerUrl);
+function verification({ subjectAltName, url }: XdsServer): VerifyOptions {
+  if (subjectAltName !== '') return checkName(subjectAltName);
+  const ip = ipOfTarget(url);
   return ip === undefined
     ? {}
     : { checkServerIdentity: (_name, certificate) => checkServerIdentity(ip, certificate) };
@@ -93,8 +93,6 @@ async function loadPem(variable: string, path: string): Promise<Buffer | null> {
  * Returns the server name for the TLS handshake if CONFIG_GRPC_XDS_SERVER_TLS_SAN is a DNS name. Addresses and URIs are
  * not allowed there (RFC 6066 section 3): gRPC then sends the host of the target, unless that is an address, too.
  */
-export function xdsServerName({ xdsUseTls, xdsTlsSan }: Settings): string | undefined {
-  return xdsUseTls && xdsTlsSan !== '' && !xdsTlsSan.includes(':') && isIP(xdsTlsSan) === 0
-    ? xdsTlsSan
-    : undefined;
+export function xdsServerName({ useTls, subjectAltName: name }: XdsServer): string | undefined {
+  return useTls && name !== '' && !name.includes(':') && isIP(name) === 0 ? name : undefined;
 }

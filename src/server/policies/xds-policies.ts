@@ -4,7 +4,7 @@ import {
   KEEPALIVE_TIMEOUT_MS,
   metadataOf,
 } from '../../config/xds/ads-stream.js';
-import { XdsPolicyProvider } from '../../config/xds/xds-policy-provider.js';
+import { XdsPolicyProvider, type XdsServerOptions } from '../../config/xds/xds-policy-provider.js';
 import { timerMs } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -13,57 +13,86 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { xdsLog } from './policy-log.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
+import { type XdsServer, xdsServers } from './xds-servers.js';
 
 /** Default of gRPC. */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Milliseconds between two log lines while a start waits for its first configuration. */
 const WAITING_LOG_INTERVAL_MS = 10_000;
+/** Maximum wait for the configurations of other management servers after the first configuration, in milliseconds. */
+const OTHERS_MS = 10_000;
 
 /**
- * Opens policies from a management server, which it follows until `close`. Resolves when the first configuration is in
- * effect, or immediately with FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with {@link StartError} if settings are
- * invalid, or with {@link StartStopped} if `stopping` aborts the wait.
+ * Opens policies from management servers, which it follows until `close`. Resolves when the first configuration is in
+ * effect (see {@link firstConfigurations}), or immediately with FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with
+ * {@link StartError} if settings are invalid, or with {@link StartStopped} if `stopping` aborts the wait.
  */
 export async function openXdsPolicies(
   settings: Settings,
   log: Logger,
   stopping: AbortSignal,
+  othersMs = OTHERS_MS,
 ): Promise<XdsPolicyProvider> {
-  const policies = new XdsPolicyProvider(
-    {
-      address: await addressOf(settings, log),
-      node: { id: settings.xdsNodeId, metadata: settings.xdsNodeMetadata },
-      backOff: backOffOf(settings),
-      load: loadOptions(settings),
-    },
-    xdsLog(log, settings.xdsServerUrl),
-  );
+  const servers: XdsServerOptions[] = [];
+  for (const server of xdsServers(settings)) {
+    servers.push({
+      options: {
+        address: await addressOf(server, settings, log),
+        node: { id: server.nodeId, metadata: settings.xdsNodeMetadata },
+        backOff: backOffOf(settings),
+        load: loadOptions(settings),
+      },
+      events: xdsLog(log, server.url),
+    });
+  }
+  const policies = new XdsPolicyProvider(servers);
   policies.connect();
-  if (!settings.forceStart && !(await firstConfiguration(policies, settings, log, stopping))) {
+  if (!settings.forceStart && !(await firstConfigurations(policies, log, stopping, othersMs))) {
     policies.close();
     throw new StartStopped();
   }
   return policies;
 }
 
-/** Resolves with true once a configuration exists, or with false if `stopping` aborts first. */
-function firstConfiguration(
+/**
+ * Resolves with true once all management servers have sent a configuration, or `othersMs` milliseconds after the first
+ * one did. A server without rate limits may never send one. Resolves with false if `stopping` aborts first.
+ */
+function firstConfigurations(
   policies: XdsPolicyProvider,
-  { xdsServerUrl: server }: Settings,
   log: Logger,
   stopping: AbortSignal,
+  othersMs: number,
 ): Promise<boolean> {
   return new Promise((resolve) => {
+    let othersWait: NodeJS.Timeout | undefined;
     const logWaiting = (): void => {
-      log.info({ server }, 'waiting for the first configuration from the management server');
+      for (const server of policies.missing()) {
+        log.info({ server }, 'waiting for the first configuration from the management server');
+      }
     };
     const waiting = setInterval(logWaiting, WAITING_LOG_INTERVAL_MS);
-    const check = (): void => {
-      const found = policies.current() !== undefined;
-      if (!found && !stopping.aborted) return;
+    const end = (found: boolean): void => {
       clearInterval(waiting);
+      clearTimeout(othersWait);
       stopping.removeEventListener('abort', check);
       resolve(found);
+    };
+    const startWithout = (): void => {
+      for (const server of policies.missing()) {
+        log.warn(
+          { server },
+          'weir starts without a configuration from this management server; until it sends one, weir allows all ' +
+            'requests to its domains',
+        );
+      }
+      end(true);
+    };
+    const check = (): void => {
+      const found = policies.current() !== undefined;
+      const isComplete = policies.missing().length === 0;
+      if (isComplete || stopping.aborted) end(isComplete);
+      else if (found) othersWait ??= setTimeout(startWithout, othersMs);
     };
     logWaiting();
     stopping.addEventListener('abort', check);
@@ -72,17 +101,17 @@ function firstConfiguration(
   });
 }
 
-async function addressOf(settings: Settings, log: Logger): Promise<AdsAddress> {
-  const { xdsServerUrl, xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
-  const credentials = new XdsCredentials(settings);
+async function addressOf(server: XdsServer, settings: Settings, log: Logger): Promise<AdsAddress> {
+  const { url, cert, key, caCert, subjectAltName } = server;
+  const credentials = new XdsCredentials(server);
   const refused: string[] = [];
-  if ((xdsTlsCert === '') !== (xdsTlsKey === '')) {
+  if ((cert === '') !== (key === '')) {
     refused.push(
       'CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY require each other; set both, or neither',
     );
   }
-  const unused = [xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan].some((value) => value !== '');
-  if (!xdsUseTls && unused) {
+  const unused = [cert, key, caCert, subjectAltName].some((value) => value !== '');
+  if (!settings.xdsUseTls.includes(true) && unused) {
     log.warn(
       'CONFIG_GRPC_XDS_SERVER_USE_TLS is off, so weir connects to the management server in plain text ' +
         'and does not use the certificates',
@@ -92,9 +121,9 @@ async function addressOf(settings: Settings, log: Logger): Promise<AdsAddress> {
   if (refused.length === 0) await credentials.get().catch((error: Error) => refused.push(error.message));
   if (refused.length > 0) throw new StartError(refused);
   return {
-    target: xdsServerUrl,
+    target: url,
     credentials: () => credentials.get(),
-    serverName: xdsServerName(settings),
+    serverName: xdsServerName(server),
     headers: settings.xdsHeaders,
     connectTimeoutMs: timerMs(settings.xdsRetryInterval),
     maxMessageBytes: settings.xdsMaxMessageBytes || DEFAULT_MAX_MESSAGE_BYTES,

@@ -15,7 +15,7 @@ const REFERENCE_APP_DIRECTORY = POLICY_SETTINGS.runtimeAppDirectory.reference.de
 
 /** Returns the source of the policies for messages: a management server, a path, or the bundled policy. */
 export function policySource(settings: Settings): string {
-  if (settings.configType !== 'FILE') return `management server ${settings.xdsServerUrl}`;
+  if (settings.configType !== 'FILE') return `management server ${settings.xdsServerUrl.join(', ')}`;
   const place = policyPlace(settings);
   if (typeof place !== 'string') return place.directory;
   return settings.configPath === '' ? 'the bundled policy' : place;

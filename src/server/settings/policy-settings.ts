@@ -1,6 +1,9 @@
 import { DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import type { SettingSpec } from './spec.js';
 
+const EACH_SERVER =
+  ' With several management servers: one value for all, or one for each, separated by commas.';
+
 /** Settings of the source of policies. */
 export const POLICY_SETTINGS = {
   configPath: {
@@ -115,9 +118,9 @@ export const POLICY_SETTINGS = {
   xdsNodeId: {
     name: 'CONFIG_GRPC_XDS_NODE_ID',
     effectiveWhen: ['xds'],
-    type: 'string',
+    type: 'string_list',
     default: 'default',
-    help: 'Node ID that weir sends to the management server.',
+    help: `Node ID that weir sends to the management server.${EACH_SERVER}`,
     reference: { default: 'default' },
   },
   xdsNodeMetadata: {
@@ -134,10 +137,12 @@ export const POLICY_SETTINGS = {
   xdsServerUrl: {
     name: 'CONFIG_GRPC_XDS_SERVER_URL',
     effectiveWhen: ['xds'],
-    type: 'string',
+    type: 'string_list',
     default: 'localhost:18000',
-    help: 'Address of the management server: `host:port`, without a scheme.',
-    reference: { default: 'localhost:18000' },
+    help:
+      'Address of the management server: `host:port`, without a scheme. Several addresses, separated by commas: weir ' +
+      'gets policies from all of these servers. If two of them have the same domain, the first one decides it.',
+    reference: { default: 'localhost:18000', differs: 'envoyproxy/ratelimit supports one address.' },
   },
   xdsRetryInterval: {
     name: 'CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL',
@@ -159,43 +164,45 @@ export const POLICY_SETTINGS = {
   xdsUseTls: {
     name: 'CONFIG_GRPC_XDS_SERVER_USE_TLS',
     effectiveWhen: ['xds'],
-    type: 'boolean',
+    type: 'boolean_list',
     default: 'false',
-    help: 'Connect to the management server over TLS.',
+    help: `Connect to the management server over TLS.${EACH_SERVER}`,
     reference: { default: 'false' },
   },
   xdsTlsCert: {
     name: 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT',
     effectiveWhen: ['xds', 'xdsTls'],
-    type: 'string',
+    type: 'string_list',
     default: '',
-    help: 'File with the client certificate for the management server (PEM).',
+    help: `File with the client certificate for the management server (PEM).${EACH_SERVER}`,
     reference: { default: '' },
   },
   xdsTlsKey: {
     name: 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY',
     effectiveWhen: ['xds', 'xdsTls'],
-    type: 'string',
+    type: 'string_list',
     default: '',
-    help: 'File with the private key of the certificate in CONFIG_GRPC_XDS_CLIENT_TLS_CERT (PEM).',
+    help: `File with the private key of the certificate in CONFIG_GRPC_XDS_CLIENT_TLS_CERT (PEM).${EACH_SERVER}`,
     reference: { default: '' },
   },
   xdsTlsCaCert: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
     effectiveWhen: ['xds', 'xdsTls'],
-    type: 'string',
+    type: 'string_list',
     default: '',
-    help: 'File with CA certificates for the management server (PEM), in addition to the CAs that Node.js trusts.',
+    help:
+      'File with CA certificates for the management server (PEM), in addition to the CAs that Node.js trusts.' +
+      EACH_SERVER,
     reference: { default: '' },
   },
   xdsTlsSan: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',
     effectiveWhen: ['xds', 'xdsTls'],
-    type: 'string',
+    type: 'string_list',
     default: '',
     help:
       "Subject alternative name that the management server's certificate must contain instead of the " +
-      "server's host name.",
+      `server's host name.${EACH_SERVER}`,
     reference: { default: '', differs: 'weir also accepts a URI (SPIFFE).' },
   },
   xdsBackoffInitial: {

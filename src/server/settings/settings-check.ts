@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { xdsServerFaults } from '../policies/xds-servers.js';
 import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
@@ -53,11 +54,9 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       'DEBUG_SERVER_TLS_KEY, or neither',
   );
   refuseRedis(settings, given, refuse);
-  refuse(
-    settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
-    'CONFIG_GRPC_XDS_SERVER_URL',
-    'the value is a URL; use host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS',
-  );
+  for (const [variable, why] of xdsServerFaults(settings)) {
+    refuse(settings.configType === 'GRPC_XDS_SOTW', variable, why);
+  }
   for (const [name, header] of [...limitHeaders(settings), ...requestHeaders(settings)]) {
     refuse(
       !FIELD_NAME.test(header),

@@ -203,6 +203,15 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
         : `true or false; write ${meant}`,
     );
   },
+  boolean_list: (text) => {
+    const values: boolean[] = [];
+    for (const item of text.split(',')) {
+      const parsed = parsers.boolean(item.trim());
+      if (!parsed.ok) return parsed;
+      values.push(parsed.value);
+    }
+    return good(values);
+  },
   duration: (text) => {
     const value = parseDuration(text);
     return value === undefined ? bad(`a duration such as 150ms, 2s or 1h30m${unitHint(text)}`) : good(value);

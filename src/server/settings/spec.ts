@@ -13,6 +13,8 @@ export interface SettingTypes {
   /** Number of at least 0, optionally with a fraction. */
   number: number;
   boolean: boolean;
+  /** List such as `true,false`. */
+  boolean_list: readonly boolean[];
   /** Duration in Go's syntax, such as `150ms` or `1h30m`; parsed to microseconds. */
   duration: number;
   /** Duration in Go's syntax; undefined if unset. */

@@ -17,8 +17,20 @@
 {{- if and (gt (len $sources) 1) (not (hasPrefix "settings.RUNTIME" (first $sources))) -}}
 {{- $problems = append $problems (printf "%s: each of them says where the policies are; set one of them" (join ", " $sources)) -}}
 {{- end -}}
-{{- if and (hasPrefix "policies." (first $sources | default "")) (eq (include "weir.setting" (list . "CONFIG_TYPE")) "GRPC_XDS_SOTW") -}}
-{{- $problems = append $problems (printf "%s: settings.CONFIG_TYPE is GRPC_XDS_SOTW, so policies come from a management server and files are not read; remove one of them" (first $sources)) -}}
+{{- if and (hasPrefix "policies." (first $sources | default "")) (include "weir.xdsServers" .) -}}
+{{- $why := ternary "aiGateway.quotaPolicies is true" "settings.CONFIG_TYPE is GRPC_XDS_SOTW" .Values.aiGateway.quotaPolicies -}}
+{{- $problems = append $problems (printf "%s: %s, so policies come from a management server and files are not read; remove one of them" (first $sources) $why) -}}
+{{- end -}}
+{{- if .Values.aiGateway.quotaPolicies -}}
+{{- if eq (include "weir.setting" (list . "CONFIG_TYPE")) "FILE" -}}
+{{- $problems = append $problems "aiGateway.quotaPolicies: settings.CONFIG_TYPE is FILE, but QuotaPolicies come from a management server; remove one of them" -}}
+{{- end -}}
+{{- if ne (include "weir.grpcPort" .) "8081" -}}
+{{- $problems = append $problems "aiGateway.quotaPolicies: Envoy AI Gateway always calls port 8081; remove settings.GRPC_PORT" -}}
+{{- end -}}
+{{- if include "weir.hasTls" . -}}
+{{- $problems = append $problems "aiGateway.quotaPolicies: Envoy AI Gateway calls the gRPC port in plain text; turn TLS off (tls.existingSecret, settings.GRPC_SERVER_USE_TLS)" -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $problems -}}
 {{- end -}}

@@ -86,6 +86,14 @@ true
 {{- if or .Values.tls.existingSecret (include "weir.isOn" (list . "GRPC_SERVER_USE_TLS")) -}}true{{- end -}}
 {{- end -}}
 
+{{- /* Addresses of the management servers, separated by commas; nothing for policies in files. */ -}}
+{{- define "weir.xdsServers" -}}
+{{- $own := include "weir.ownVariables" . | fromJson -}}
+{{- if eq (get $own "CONFIG_TYPE" | default (include "weir.setting" (list . "CONFIG_TYPE"))) "GRPC_XDS_SOTW" -}}
+{{- include "weir.setting" (list . "CONFIG_GRPC_XDS_SERVER_URL" (get $own "CONFIG_GRPC_XDS_SERVER_URL" | default "localhost:18000")) -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "weir.policiesConfigMap" -}}
 {{- if .Values.policies.existingConfigMap -}}
 {{- .Values.policies.existingConfigMap -}}
@@ -99,6 +107,13 @@ true
 {{- $own := dict -}}
 {{- if include "weir.policiesConfigMap" . -}}
 {{- $_ := set $own "CONFIG_PATH" "/etc/weir/policies" -}}
+{{- end -}}
+{{- /* Settings of their own may add the management server of Envoy Gateway. */ -}}
+{{- if .Values.aiGateway.quotaPolicies -}}
+{{- $xds := dict "CONFIG_TYPE" "GRPC_XDS_SOTW" "CONFIG_GRPC_XDS_SERVER_URL" "ai-gateway-controller.envoy-ai-gateway-system.svc.cluster.local:18002" "CONFIG_GRPC_XDS_NODE_ID" "envoy-ai-gateway-ratelimit" -}}
+{{- range $name, $value := $xds -}}
+{{- if not (include "weir.setting" (list $ $name)) -}}{{- $_ := set $own $name $value -}}{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- with .Values.redis.auth -}}
 {{- if .existingSecret -}}{{- $_ := set $own "REDIS_AUTH_FILE" (printf "/etc/weir/redis-auth/%s" .key) -}}{{- end -}}

@@ -30,7 +30,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
       'weir reads policies from files; set CONFIG_TYPE=GRPC_XDS_SOTW to receive policies from a management server.',
   },
   xdsTls: {
-    holds: ({ xdsUseTls }) => xdsUseTls,
+    holds: ({ xdsUseTls }) => xdsUseTls.includes(true),
     otherwise:
       'weir connects to the management server in plain text; set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS.',
   },

@@ -169,6 +169,32 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(ofKind(ours, 'PodDisruptionBudget').spec.maxUnavailable).toBe(1);
   });
 
+  test('with QuotaPolicies, weir gets its policies from Envoy AI Gateway, whose proxies may call it', async () => {
+    const objects = await objectsWith({ aiGateway: { quotaPolicies: true } });
+    const service = objects.find(({ metadata }) => metadata.name === 'envoy-ai-gateway-ratelimit');
+    expect(service?.spec).toMatchObject({ clusterIP: 'None', ports: [{ port: 8081 }] });
+    const { env } = containerOf(objects);
+    expect(env).toEqual(
+      expect.arrayContaining([
+        { name: 'CONFIG_TYPE', value: 'GRPC_XDS_SOTW' },
+        { name: 'CONFIG_GRPC_XDS_NODE_ID', value: 'envoy-ai-gateway-ratelimit' },
+        {
+          name: 'CONFIG_GRPC_XDS_SERVER_URL',
+          value: 'ai-gateway-controller.envoy-ai-gateway-system.svc.cluster.local:18002',
+        },
+      ]),
+    );
+    const { spec } = ofKind(objects, 'NetworkPolicy');
+    const labels = {
+      'app.kubernetes.io/managed-by': 'envoy-gateway',
+      'app.kubernetes.io/component': 'proxy',
+    };
+    expect(allows(spec, { direction: 'in', labels, namespace: 'envoy-gateway-system', port: 8081 })).toBe(
+      true,
+    );
+    expect(allows(spec, { direction: 'out', namespace: 'envoy-ai-gateway-system', port: 18_002 })).toBe(true);
+  });
+
   describe('refuses', () => {
     const redis = { settings: { REDIS_URL: 'redis:6379' } };
     test.each<[what: string, values: object, said: string]>([
@@ -188,6 +214,21 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
         'a policy that is no YAML file',
         { policies: { files: { shop: 'x' } } },
         "invalid propertyName 'shop'",
+      ],
+      [
+        'QuotaPolicies next to policies in files',
+        { aiGateway: { quotaPolicies: true }, policies: { existingConfigMap: 'p' } },
+        'policies.existingConfigMap: aiGateway.quotaPolicies is true, so policies come from a management server',
+      ],
+      [
+        'QuotaPolicies on another port',
+        { aiGateway: { quotaPolicies: true }, settings: { GRPC_PORT: 9000 } },
+        'aiGateway.quotaPolicies: Envoy AI Gateway always calls port 8081; remove settings.GRPC_PORT',
+      ],
+      [
+        'QuotaPolicies over TLS',
+        { aiGateway: { quotaPolicies: true }, tls: { existingSecret: 't' } },
+        'aiGateway.quotaPolicies: Envoy AI Gateway calls the gRPC port in plain text; turn TLS off',
       ],
       [
         'replicas without Redis',

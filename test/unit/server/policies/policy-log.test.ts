@@ -40,10 +40,10 @@ describe('policy warnings', () => {
     const { log, warned } = open();
     const { accepted, rejected } = xdsLog(log, 'xds:1');
     const first = shadowed(20, 5);
-    for (const version of ['1', '2', '3']) accepted(version, first, []);
+    for (const version of ['1', '2', '3']) accepted(version, first, first.policySet, []);
     rejected('4', first, first.policySet.version);
     expect(warned).toEqual([SHADOWED]);
-    accepted('5', shadowed(20, 6), []);
+    accepted('5', shadowed(20, 6), shadowed(20, 6).policySet, []);
     expect(warned).toEqual([SHADOWED, SHADOWED]);
   });
 
@@ -80,7 +80,7 @@ describe('policy warnings', () => {
     const { accepted, ignored } = xdsLog(log, 'xds:1');
     const none = loadUpdate([], codec, { mergeDomains: false });
     for (const version of ['1', '2', '3']) {
-      accepted(version, none, []);
+      accepted(version, none, none.policySet, []);
       ignored('type.googleapis.com/envoy.config.cluster.v3.Cluster');
     }
     expect(warned).toEqual([

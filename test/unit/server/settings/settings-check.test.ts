@@ -69,6 +69,25 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^CONFIG_GRPC_XDS_SERVER_URL: the value is a URL; use host:port without a scheme/,
   ],
   [
+    'two management servers with three nodes',
+    {
+      CONFIG_TYPE: 'GRPC_XDS_SOTW',
+      CONFIG_GRPC_XDS_SERVER_URL: 'a:1, b:2',
+      CONFIG_GRPC_XDS_NODE_ID: 'a,b,c',
+    },
+    /^CONFIG_GRPC_XDS_NODE_ID: there are 3 values, but CONFIG_GRPC_XDS_SERVER_URL contains 2; write one value for all/,
+  ],
+  [
+    'an empty address of a management server',
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'a:1,' },
+    /^CONFIG_GRPC_XDS_SERVER_URL: an address is empty/,
+  ],
+  [
+    'a management server twice',
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'a:1,b:1,a:1' },
+    /^CONFIG_GRPC_XDS_SERVER_URL: the address a:1 occurs twice/,
+  ],
+  [
     'a certificate without a key',
     { DEBUG_SERVER_TLS_CERT: '/c' },
     /^DEBUG_SERVER_TLS_CERT: .*; set both DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or neither$/,
