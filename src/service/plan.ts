@@ -1,4 +1,5 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import type { TextParts } from '../codec/text-parts.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { LiveControl } from '../limiter/control.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
@@ -136,8 +137,8 @@ export class RequestContext {
   quotasWouldDeny = false;
   /** Whether the answer is OVER_LIMIT. */
   denied = false;
-  /** Token of the holds that the request placed; '' if it placed none. */
-  token = '';
+  /** Token of the holds that the request placed; undefined if it placed none. */
+  token: TextParts | undefined = undefined;
   private drawn = -1;
   private slots = 0;
 

@@ -129,9 +129,9 @@ export class PolicyReplay {
 /** Returns the descriptor with the hold token in its place. Without a token, Envoy does not send such a descriptor. */
 function withToken({ holdEntry, ...descriptor }: LoggedDescriptor, token: unknown): Descriptor | undefined {
   if (holdEntry === undefined) return descriptor;
-  if (typeof token !== 'string') return undefined;
+  if (token === undefined) return undefined;
   const entries = descriptor.entries.map((entry, index) =>
-    index === holdEntry ? { key: entry.key, value: token } : entry,
+    index === holdEntry ? { key: entry.key, value: String(token) } : entry,
   );
   return { ...descriptor, entries };
 }

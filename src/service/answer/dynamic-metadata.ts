@@ -5,6 +5,7 @@ import {
   type RateLimitOverride,
   type RateLimitRequest,
 } from '../../codec/messages.js';
+import type { TextParts } from '../../codec/text-parts.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Decision, RequestContext } from '../plan.js';
 import { ENTRY_UNITS, type JsonObject, MAX_ECHOED_UNITS, Merged } from './merged-metadata.js';
@@ -116,10 +117,10 @@ export function redactedKeys({ policy, options }: RequestContext): ReadonlySet<s
 /** Adds the token of a request's holds, if there is one, to `metadata`. */
 export function withToken(
   metadata: JsonObject | undefined,
-  token: string,
+  token: TextParts | undefined,
   key: string,
 ): JsonObject | undefined {
-  if (token === '') return metadata;
+  if (token === undefined) return metadata;
   return metadata === undefined ? { [key]: token } : { ...metadata, [key]: token };
 }
 

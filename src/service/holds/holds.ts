@@ -152,10 +152,9 @@ export class Holds {
     }
     if (holds.length === 0) return;
     if (named.length > 0) context.token = encodeToken(named);
-    // The transport keeps the function for a while, so it refers to no more than it needs: a token is smaller than its
-    // holds.
-    const { policy, caller, token } = context;
-    const released = holds.length === 1 && named.length === 1 ? token : holds;
+    // The transport keeps the function for a while, so it refers to no more than it needs.
+    const { policy, caller } = context;
+    const released = holds;
     caller.onReset = () => this.#release(policy, released);
   }
 
@@ -319,11 +318,11 @@ export class Holds {
   }
 
   /** Gives back the holds of a request whose caller is gone. */
-  #release(policy: DomainPolicy, released: string | readonly TokenHold[]): void {
+  #release(policy: DomainPolicy, holds: readonly TokenHold[]): void {
     const { domain } = policy;
-    for (const hold of typeof released === 'string' ? decodeToken(released) : released) {
-      const held = hold && heldRuleOf(policy, hold);
-      if (hold === undefined || held === undefined) continue;
+    for (const hold of holds) {
+      const held = heldRuleOf(policy, hold);
+      if (held === undefined) continue;
       const end = holdEnd(held, hold, 0);
       const note = (result: TakeResult, mayHaveRun: boolean): void => {
         if (result instanceof StorageError || (!mayHaveRun && result[0]?.hold !== 'settled')) return;

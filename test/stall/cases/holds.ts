@@ -16,7 +16,7 @@ const HOLDS = 2900;
 function forgedToken(): string {
   const suffix = '%holds';
   const tag = '4:held1:v1:a';
-  return encodeToken(
+  const token = encodeToken(
     Array.from({ length: HOLDS }, (_, n) => ({
       key: `${tag}${suffix}`,
       tagLength: tag.length,
@@ -30,6 +30,7 @@ function forgedToken(): string {
       freesUnknown: false,
     })),
   );
+  return String(token);
 }
 
 function tokenCase(store: string): StallCase {

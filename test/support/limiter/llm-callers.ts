@@ -56,7 +56,7 @@ export function simulateCalls(options: LlmCallers): readonly SimulatedCall[] {
       caller.at += retrySeconds * (0.5 + random());
       return;
     }
-    const token = answer.dynamicMetadata?.['hold'] as string;
+    const token = String(answer.dynamicMetadata?.['hold']);
     caller.token = token;
     caller.over = Math.max(0, used - ([...decodeToken(token)][0]?.amount ?? 0));
     caller.at += callSeconds * (0.5 + random());

@@ -32,7 +32,7 @@ const hold: fc.Arbitrary<TokenHold> = fc
 test('a token contains the holds of a request', () => {
   fc.assert(
     fc.property(fc.array(hold, { minLength: 1, maxLength: 5 }), (holds) => {
-      const token = encodeToken(holds);
+      const token = String(encodeToken(holds));
       expect(token).toMatch(/^[\w:.~%@/#!&^*,-]+$/);
       expectEqual([...decodeToken(token)], holds);
     }),
@@ -55,16 +55,16 @@ const PLAIN: TokenHold = {
 };
 
 test('a token shows the values of its holds', () => {
-  const token = encodeToken([PLAIN]);
+  const token = String(encodeToken([PLAIN]));
   expect(token).toBe('00123456789abcdef012345670zik0zj1.60000.0.1:d1:k1:v%holds');
   const other = { ...PLAIN, isLocal: true, amount: 5, key: '1:d1:k1:é%holds' };
-  expect(encodeToken([PLAIN, other])).toBe(
+  expect(String(encodeToken([PLAIN, other]))).toBe(
     `${token},50123456789abcdef012345670zik0zj5.60000.0.MTpkMTprMTrDqSVob2xkcw`,
   );
 });
 
 test('a token that is cut off, extended or written differently is no token', () => {
-  const token = encodeToken([PLAIN]);
+  const token = String(encodeToken([PLAIN]));
   // The name of the bucket may have any end.
   for (let length = 0; length < token.length - '%holds'.length; length++)
     expect([...decodeToken(token.slice(0, length))]).toEqual([undefined]);

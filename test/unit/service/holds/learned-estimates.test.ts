@@ -18,12 +18,12 @@ descriptors:
 
 /** Starts a call of a tenant. Returns its token and its estimate. */
 function start(decider: Decider, tenant = 'acme'): { readonly token: string; readonly hits: number } {
-  const token = decider.answer([descriptor([`tenant=${tenant}`])]).dynamicMetadata?.['hold'] as string;
+  const token = decider.answer([descriptor([`tenant=${tenant}`])]).dynamicMetadata?.['hold'];
   const hits = decider.observer.told
     .findLast((text) => / placed /.test(text))
     ?.split(' ')
     .at(-1);
-  return { token, hits: Number(hits) };
+  return { token: String(token), hits: Number(hits) };
 }
 
 function settle(decider: Decider, token: string, used?: number): void {
