@@ -28,6 +28,8 @@ const MAPPINGS = {
   on_over: ['`on_over`', definition('on_over')],
   phase_schedule: ['`phase`', withProperties(definition('phase'))],
   local_share: ['`on_store_failure`', withProperties(definition('on_store_failure'))],
+  plans: ['`plans`', definition('plans')],
+  plan_value: ['value of a field', definition('plan_value')],
   derive_item: ['item of `derive`', definition('derive_item')],
   derive_rule: ['item of `rules`', definition('derive_item').properties.rules.items],
 };
@@ -45,6 +47,7 @@ const TABLES = [
   ['Soft limits', ['on_over']],
   ['Phase schedules', ['phase_schedule']],
   ['Local shares', ['local_share']],
+  ['Plans', ['plans', 'plan_value']],
   ['Derived entries', ['derive_item', 'derive_rule']],
 ];
 

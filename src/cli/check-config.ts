@@ -1,7 +1,8 @@
 import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies.js';
 import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
-import type { DomainPolicy } from '../policy/policy.js';
+import type { CompiledPolicy } from '../policy/compiled-policy.js';
+import { rowCount } from '../policy/plans/plan-table.js';
 import { quantity } from '../quantity.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
@@ -23,7 +24,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     io.err(options);
     return EXIT.USAGE;
   }
-  const loaded = loadPolicies(parsed.positionals, { ...options, emptyIsError: true });
+  const loaded = loadPolicies(parsed.positionals, { ...options, emptyIsError: true, badRowsAreErrors: true });
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
@@ -45,12 +46,13 @@ function validDomains({ policySet }: LoadedPolicies): readonly string[] {
   );
 }
 
-/** Returns `5 rules`, or `4 rules, 1 candidate`. */
-function ruleCounts({ rules }: DomainPolicy): string {
+/** Returns `5 rules`, or `4 rules, 1 candidate, 3 rows of plans`. */
+function ruleCounts({ rules, plans }: CompiledPolicy): string {
   const candidates = rules.filter(({ candidate }) => candidate).length;
   const live = rules.length - candidates;
   const others = candidates === 0 ? '' : `, ${quantity(candidates, 'candidate')}`;
-  return `${quantity(live, 'rule')}${others}`;
+  const rows = plans === undefined ? '' : `, ${quantity(rowCount(plans), 'row')} of plans`;
+  return `${quantity(live, 'rule')}${others}${rows}`;
 }
 
 /** Lists the domains that `weir serve` would load, and those that it would not load. */

@@ -4,6 +4,7 @@ import type { DeriveCondition } from './derive/derive-rule.js';
 import type { Level } from './level.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import { PathPattern } from './paths/path-pattern.js';
+import type { PlanTable } from './plans/plan-table.js';
 import { PolicyNode } from './policy-node.js';
 import { isSecretKey } from './redact.js';
 import { namedRule, type Rule, type RuleSpec } from './rule.js';
@@ -38,11 +39,17 @@ export class TreeBuilder {
   private readonly shared = new SharedParts();
   private table = new Map<string, string>();
   private ruleStep: RuleStep | undefined;
+  private plans: PlanTable | undefined;
 
   /** `secretKeys`: the entry keys with secret values, including those of other domains, which affect names. */
   constructor(head: DomainHead, secretKeys: ReadonlySet<string>) {
     this.head = head;
     this.secretKeys = secretKeys;
+  }
+
+  /** Sets the rows of `plans`. */
+  setPlans(plans: PlanTable): void {
+    this.plans = plans;
   }
 
   /** Starts a table of `derive`; {@link addKeys} fills it. */
@@ -103,10 +110,10 @@ export class TreeBuilder {
 
   /** Returns the policy, after everything was added. Throws an Error without a node. */
   finish(): CompiledPolicy {
-    const { head, steps, rules, secretKeys, keys } = this;
+    const { head, steps, rules, secretKeys, keys, plans } = this;
     const [root] = this.nodes;
     if (root === undefined) throw new Error(`the domain ${head.domain} has no root node`);
-    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys });
+    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys, plans });
   }
 
   private nextPosition(parent: number, fields: NodeFields): TreePosition {
@@ -151,8 +158,9 @@ export function buildPolicy(
   spec: DomainSpec,
   secretKeys: ReadonlySet<string> = secretSources(spec.steps),
 ): CompiledPolicy {
-  const { steps, root, ...head } = spec;
+  const { steps, root, plans, ...head } = spec;
   const builder = new TreeBuilder(head, secretKeys);
+  if (plans !== undefined) builder.setPlans(plans);
   for (const step of steps) {
     if (step.kind === 'table') {
       builder.addTable(step);

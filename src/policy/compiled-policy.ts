@@ -5,6 +5,8 @@ import type { Level } from './level.js';
 import { EXCEEDED, namingSteps, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
+import type { PlanTable } from './plans/plan-table.js';
+import { PlannedNodes } from './plans/planned-nodes.js';
 import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
@@ -76,6 +78,7 @@ export interface PolicyParts {
   readonly secretKeys: ReadonlySet<string>;
   /** Entry keys of all nodes. */
   readonly keys: ReadonlySet<string>;
+  readonly plans: PlanTable | undefined;
 }
 
 /** A compiled policy. */
@@ -99,12 +102,15 @@ export class CompiledPolicy implements DomainPolicy {
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
+  /** The rows of `plans`; undefined without it. */
+  readonly plans: PlanTable | undefined;
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
   private bucketNames: BucketNames;
+  private plannedNodes: PlannedNodes | undefined;
   private allRulesDenial: PossibleDenial | undefined;
 
-  constructor({ head, steps, root, rules, secretKeys, keys }: PolicyParts) {
+  constructor({ head, steps, root, rules, secretKeys, keys, plans }: PolicyParts) {
     this.head = head;
     this.domain = head.domain;
     this.file = head.file;
@@ -125,6 +131,8 @@ export class CompiledPolicy implements DomainPolicy {
     this.rules = rules;
     this.steps = steps;
     this.root = root;
+    this.plans = plans;
+    this.plannedNodes = plans && new PlannedNodes(plans);
     this.bucketNames = new BucketNames(head.domain, secretKeys);
   }
 
@@ -150,6 +158,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.bucketNames = new BucketNames(this.domain, secretKeys);
     if (!changed.some((key) => this.keys.has(key))) return;
     yield* this.renameTree();
+    this.plannedNodes = this.plans && new PlannedNodes(this.plans);
     // Names that were cached during the walk may be old ones.
     this.bucketNames = new BucketNames(this.domain, secretKeys);
   }
@@ -237,10 +246,12 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   /**
-   * Returns the result of {@link match} for a descriptor that ends at `node`. `entries` has one entry for each node of
+   * Returns the result of {@link match} for a descriptor that ends at `end`. `entries` has one entry for each node of
    * the path; only the values that are part of the bucket's name have to be correct.
    */
-  matchAt(node: PolicyNode, entries: readonly Entry[]): Match {
+  matchAt(end: PolicyNode, entries: readonly Entry[]): Match {
+    const { plannedNodes } = this;
+    const node = plannedNodes !== undefined && end.usesPlan ? plannedNodes.of(end, entries) : end;
     const { keys, tagLength, statNames } = this.bucketNames.nameOf(node, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }

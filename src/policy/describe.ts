@@ -2,6 +2,8 @@ import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
+import { plannedFields } from './plans/plan-rate.js';
+import { type PlanTable, rowCount } from './plans/plan-table.js';
 import {
   type DeniedResponse,
   HEADER_FAMILIES,
@@ -91,7 +93,7 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
-  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule)];
+  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule)];
   if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');
@@ -109,6 +111,32 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts.filter((part) => part !== '').join('; ');
+}
+
+/** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */
+function describePlanned({ plan }: Rule): string {
+  if (plan === undefined) return '';
+  return plannedFields(plan)
+    .map(([field, value]) => `${field} from the plan value ${value}`)
+    .join(', ');
+}
+
+/** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 %`. */
+export function describePlans(plans: PlanTable): string {
+  const { by, file, standard, maxDrop, refused } = plans;
+  const rows = quantity(rowCount(plans), 'row');
+  return [
+    `${by}${file === '' ? '' : ` from ${file}`}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
+    ...(standard === undefined ? [] : [`default ${standard}`]),
+    `max drop ${maxDrop} %`,
+  ].join('; ');
+}
+
+/** Formats a plan: `free: burst 20, rate 5`. */
+export function describePlan({ name, values }: PlanTable['plans'][number]): string {
+  return `${name}: ${Object.entries(values)
+    .map((pair) => pair.join(' '))
+    .join(', ')}`;
 }
 
 /** Formats `on_over`: `passes if over, with x-weir-over: burst and metadata {"tier":"low"}`. */

@@ -49,6 +49,8 @@ export class PolicyNode {
   statNames: readonly string[] | undefined;
   /** Unique in the process, and increasing in file order within a tree. */
   readonly id = nextId++;
+  /** Whether the limits of a customer may come from a plan. */
+  readonly usesPlan: boolean;
   /** Indexes of the entries whose values are part of the bucket's name. */
   readonly bucketEntries: readonly number[];
   /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
@@ -76,6 +78,7 @@ export class PolicyNode {
     this.onStoreFailure = fields.onStoreFailure;
     this.onUnmatched = fields.onUnmatched;
     this.rules = rules;
+    this.usesPlan = rules.some(({ plan }) => plan !== undefined);
     this.statNames = fixedStatsOf(rules);
     const takesMany = this.wildcard !== undefined || matcher !== undefined;
     this.isValueInBucket = takesMany ? !shareThreshold : value === '';

@@ -73,7 +73,9 @@ function withoutDominated(rules: Iterable<Rule>): readonly Denier[] {
   const soonest = new Map<number, number>();
   for (const rule of rules) {
     if (!canDeny(rule)) continue;
-    const denier = { activeAtMicros: rule.phase.activeAtMicros, percent: rule.enforcePercent };
+    // A row of the plan may set the phase.
+    const activeAtMicros = rule.plan === undefined ? rule.phase.activeAtMicros : Number.NEGATIVE_INFINITY;
+    const denier = { activeAtMicros, percent: rule.enforcePercent };
     if (isCertain(denier)) return [denier];
     const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;
     soonest.set(denier.percent, Math.min(known, denier.activeAtMicros));

@@ -1,5 +1,6 @@
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
+import type { PlannedRate } from './plans/plan-rate.js';
 import { type RateSpec, rateSpecOf } from './rate-spec.js';
 
 /** Phases in which a policy is introduced; see docs/policy/answers.md. */
@@ -115,8 +116,12 @@ export interface HoldSpec {
 export interface RuleSpec {
   /** `rate_limit.name`, or '' without one. */
   readonly name: string;
-  /** Absent for `unlimited: true`. */
+  /**
+   * Absent for `unlimited: true`. If numbers come from a plan, this is the rate of customers without a row.
+   */
   readonly rate: RateSpec | undefined;
+  /** The rate, if numbers come from the plan of the customer. */
+  readonly plan: PlannedRate | undefined;
   /** Absent for a limit whose takes are final. */
   readonly hold: HoldSpec | undefined;
   readonly phase: PhaseSchedule;
@@ -196,6 +201,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     name: shared.name,
     path: names.path,
     rate: shared.rate,
+    plan: spec.plan,
     hold: shared.hold,
     phase: shared.phase,
     shadowMode: spec.shadowMode,

@@ -1,4 +1,5 @@
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
+import type { PlanTable } from './plans/plan-table.js';
 import type { DomainSettings, UnmatchedMode } from './policy.js';
 import type { PhaseSchedule, RuleSpec } from './rule.js';
 import type { ValueMatcher } from './values/value-matcher.js';
@@ -15,6 +16,8 @@ import type { ValueMatcher } from './values/value-matcher.js';
 export interface DomainSpec extends DomainHead {
   /** The items of `derive`, in order. */
   readonly steps: readonly StepSpec[];
+  /** The rows of `plans`; undefined without it. */
+  readonly plans: PlanTable | undefined;
   /** The file itself: a node without a key. */
   readonly root: NodeSpec;
 }

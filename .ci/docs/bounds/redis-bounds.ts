@@ -1,4 +1,6 @@
 import { MAX_LAYOUT_ENTRIES } from '../../../src/config/files/policy-paths.js';
+import { MAX_PLAN_BYTES } from '../../../src/config/read/plans/plan-rows.js';
+import { MAX_KEY_UNITS, MAX_PLAN_ROWS } from '../../../src/config/read/plans/read-plan-table.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../../src/config/yaml/config-problem.js';
@@ -159,6 +161,16 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         what: 'size of a policy file; number of errors that weir lists for one load',
         bound: `${shownSize(MAX_FILE_BYTES)}; ${shownCount(MAX_PROBLEMS)}`,
         beyond: 'the file is invalid; weir shows the number of further errors',
+      },
+      {
+        what: 'size of a table of [plans](../policy/plans.md); number of rows',
+        bound: `${shownSize(MAX_PLAN_BYTES)}; ${shownCount(MAX_PLAN_ROWS)}`,
+        beyond: 'the file is invalid',
+      },
+      {
+        what: 'characters of a customer in a table of plans',
+        bound: String(MAX_KEY_UNITS),
+        beyond: 'the row is invalid',
       },
       {
         what: 'size of a certificate or key that weir reloads; size of a login file',

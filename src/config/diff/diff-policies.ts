@@ -7,6 +7,7 @@ import { quantity } from '../../quantity.js';
 import { effectOf, type LocalChange, type PolicyChange, plain, shift } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced, shareEffect } from './enforcement.js';
+import { planChanges } from './plan-changes.js';
 import { bodyOf, contextOf, phaseChange, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
@@ -66,6 +67,7 @@ function domainChanges(
   return [
     ...settings,
     ...deriveChanges(before.steps, after.steps),
+    ...planChanges(before, after, nowMicros),
     ...treeChanges(before.root, after.root, secretKeys, context),
   ];
 }

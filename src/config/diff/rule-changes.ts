@@ -4,6 +4,7 @@ import {
   type StoreFailurePolicy,
 } from '../../limiter/failure-policy.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
+import { plannedFields } from '../../policy/plans/plan-rate.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
 import { effectOf, isSame, type LocalChange, plain, shift } from './change.js';
@@ -147,11 +148,17 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     placeChange(before, after),
     failureChange(before, after, is),
     ...answerChanges(before, after, context),
+    plain('plan', valuesOf(before), valuesOf(after)),
     plain('metadata', before.metadata, after.metadata),
     before.onOver && after.onOver && plain('on_over', before.onOver, after.onOver),
   ];
   const found = changes.filter((change) => change !== undefined);
   return otherQuotasCanDeny([before], [after], context) ? withQuotaCause(found) : found;
+}
+
+/** Returns the fields that take values from a plan; undefined without any. */
+function valuesOf({ plan }: Rule): object | undefined {
+  return plan && plannedFields(plan);
 }
 
 /** Settings that can remove a quota from a request, the most likely cause first. */

@@ -6,6 +6,7 @@ import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
 import { comparablePath } from '../../working-directory.js';
+import { planFile } from '../read/plans/read-plans.js';
 import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
 import {
@@ -81,7 +82,8 @@ export function inEffectOf(previous: PreviousPolicies | undefined): InEffect {
     policySet.domains,
     ([domain, { ownSecretKeys }]) => [domain, ownSecretKeys] as const,
   );
-  return { inEffect: new Map(inEffect), memory };
+  const plans = Array.from(policySet.domains, ([domain, policy]) => [domain, policy.plans] as const);
+  return { inEffect: new Map(inEffect), plans: new Map(plans), memory };
 }
 
 /**
@@ -143,11 +145,13 @@ export function readPolicies(
     options.onFile?.(at, found.length);
     return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
   });
-  // A key table is often in the directory of the policies. Such a file is read like a policy, but it is not one, so the
-  // resulting errors are dropped.
+  // Key tables and tables of plans are often in the directory of the policies. Such a file is read like a policy, but
+  // it is not one, so the resulting errors are dropped.
   const tables = new Set(
     opened.flatMap(({ opened: { source } }) =>
-      source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
+      source === undefined
+        ? []
+        : [...tableNames(source.root), ...planFile(source.root)].map((file) => resolve(file)),
     ),
   );
   const sources = opened.filter(({ file, listed, opened: { isKeyTable } }) => {
@@ -165,7 +169,7 @@ export function readPolicies(
     opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
     before.memory,
   );
-  const readFile = (file: string): Uint8Array => reader.read(file);
+  const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
   const tableDigest = (file: string): string => reader.digestOf(file);
   const joined = resolveDomains(sources, lost, { ...options, readFile, tableDigest }, before);
   const fingerprint = fingerprintOf(identities, reader.identities);
@@ -206,7 +210,8 @@ export function loadParts(
 function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InEffect): ReadPolicies {
   const readFile = (file: string): never => {
     throw new Error(
-      `"${file}" is not read, because the policy does not come from a file; write the table under "sha256"`,
+      `"${file}" is not read, because the policy does not come from a file; write its content into the ` +
+        'policy',
     );
   };
   const joined = resolveDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
@@ -260,14 +265,14 @@ class FileReader {
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
 
-  /** Reads a file. Throws an Error with a sentence if the file cannot be read. */
-  read(file: string): Uint8Array {
+  /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
+  read(file: string, maxBytes?: number): Uint8Array {
     this.files.push(file);
     const known = this.known.get(file);
     if (known !== undefined) return known;
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
-    const bytes = readConfigFile(file);
+    const bytes = readConfigFile(file, maxBytes);
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
     return bytes;

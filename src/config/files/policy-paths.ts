@@ -321,9 +321,9 @@ function* policyNames(directory: string): Generator<void, readonly string[]> {
 }
 
 /** Reads a policy or another configuration file, unless it is too large. Throws an Error with a sentence. */
-export function readConfigFile(file: string): Buffer {
+export function readConfigFile(file: string, maxBytes = MAX_FILE_BYTES): Buffer {
   try {
-    return readRegularFile(file, MAX_FILE_BYTES);
+    return readRegularFile(file, maxBytes);
   } catch (error) {
     throw new Error(messageOf(error, file));
   }

@@ -21,6 +21,8 @@ export type MappingName =
   | 'on_over'
   | 'phase_schedule'
   | 'local_share'
+  | 'plans'
+  | 'plan_value'
   | 'derive_item'
   | 'derive_rule';
 
@@ -109,6 +111,8 @@ export const POLICY_FIELDS = {
     on_unmatched: 'text',
     enforce_percent: 'percent',
     derive: { list: 'derive_item' },
+    // The rows are a file of weir's machine, which a management server cannot name.
+    plans: 'file_only',
     descriptors: { list: 'descriptor' },
   },
   descriptor: {
@@ -157,6 +161,14 @@ export const POLICY_FIELDS = {
   on_over: { allow: 'flag', request_headers: 'header_values', metadata: 'metadata' },
   phase_schedule: { grace_period: 'time', active: 'time' },
   local_share: { local: 'percent' },
+  plans: {
+    by: 'file_only',
+    from: 'file_only',
+    default: 'file_only',
+    define: 'file_only',
+    max_drop: 'file_only',
+  },
+  plan_value: { plan: 'file_only', default: 'file_only' },
   derive_item: {
     entry: 'text',
     from: 'texts',

@@ -98,6 +98,7 @@ const IN_FILE_OR_RATE_LIMIT = `at the top of the file or ${IN_RATE_LIMIT}`;
 export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['phase', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
   ['derive', 'at the top of the file'],
+  ['plans', 'at the top of the file'],
   ['decision_metadata', 'at the top of the file'],
   ['response_headers', IN_FILE_OR_RATE_LIMIT],
   ['request_headers', IN_FILE_OR_RATE_LIMIT],

@@ -9,8 +9,8 @@ import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
 
-/** Reads a file that a policy names. Throws an Error with a sentence if the file cannot be read. */
-export type ReadFile = (file: string) => Uint8Array;
+/** Reads a file that a policy names, unless it is too large. Throws an Error with a sentence if it cannot be read. */
+export type ReadFile = (file: string, maxBytes?: number) => Uint8Array;
 
 /** Result of reading `derive`. */
 export interface DeriveFields {

@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
 import { isSecretKey } from '../../policy/redact.js';
@@ -13,6 +14,8 @@ import {
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
+import type { PlansReader } from './plans/read-plans.js';
 import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type ReadFile } from './read-derive.js';
@@ -29,13 +32,23 @@ export interface DomainOptions {
   readonly holdEntry?: string;
   /** Reads each phase as `active`, for a preview of a policy that does not deny yet. */
   readonly asActive?: boolean;
+  /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
+  readonly badRowsAreErrors?: boolean;
+}
+
+/** Facts about other domains, and about the policies in effect. */
+export interface DomainContext {
+  /** The secret keys of all domains, whose values messages never show. Default: those of the files. */
+  readonly secretKeys?: ReadonlySet<string>;
+  /** The rows of `plans` in effect. */
+  readonly plans?: PlanTable | undefined;
 }
 
 /** Result of reading the files of one domain. */
 export interface ReadDomain {
   /** Absent if one of the files has an error. */
   readonly spec: DomainSpec | undefined;
-  /** Files named by `sha256_file`, with the problems of each. */
+  /** Files named by `sha256_file` and `plans`, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
 }
 
@@ -48,18 +61,18 @@ export interface ReadDomain {
 export function readDomain(
   sources: readonly PolicySource[],
   readFile: ReadFile,
-  {
-    defaultAlgorithm = DEFAULT_ALGORITHM,
-    holdEntry = DEFAULT_HOLD_ENTRY,
-    asActive = false,
-  }: DomainOptions = {},
-  secretKeys: ReadonlySet<string> = new Set(sources.flatMap(({ root }) => declaredSecrets(root))),
+  options: DomainOptions = {},
+  context: DomainContext = {},
 ): ReadDomain {
+  const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY, asActive = false } = options;
+  const secretKeys = context.secretKeys ?? new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
-  const { steps, tableFiles } = settings.derived;
+  const { steps } = settings.derived;
   const domain = sources[0]?.domain ?? '';
   const root = new TreeReader(settings, secretKeys, holdEntry).read(sources);
+  const plans = settings.plans && readPlans(settings.plans, readFile, secretKeys, options, context);
+  const tableFiles = [...settings.derived.tableFiles, ...(plans?.file === undefined ? [] : [plans.file])];
   for (const source of sources) source.root.problems.sort();
   const lists = [...sources.map((source) => source.root.problems), ...tableFiles];
   const bad = domain === '' || lists.some((list) => list.errors.length > 0);
@@ -74,9 +87,22 @@ export function readDomain(
       overrideAlgorithm: settings.algorithm,
     },
     steps,
+    plans: plans?.table,
     root: asActive ? inPhase(root, fixedPhase('active')) : root,
   };
   return { spec: bad ? undefined : spec, tableFiles };
+}
+
+function readPlans(
+  plans: PlansReader,
+  readFile: ReadFile,
+  secretKeys: ReadonlySet<string>,
+  { badRowsAreErrors = false }: DomainOptions,
+  { plans: previous }: DomainContext,
+): ReadPlanTable {
+  plans.refuseSecret(secretKeys);
+  plans.checkNames();
+  return readPlanTable(plans, { readFile, previous, badRowsAreErrors, nowMillis: Date.now() });
 }
 
 /** Returns a tree of nodes whose limits are all in one phase. */
@@ -93,6 +119,11 @@ interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
+  /**
+   * Whether a descriptor from the top to here has the entry that selects a row of `plans`: one bucket for each value,
+   * or a shared one.
+   */
+  readonly planEntry: 'absent' | 'own' | 'shared';
 }
 
 /** Maximum number of rule names that are compared to a misspelt name. Each comparison takes time. */
@@ -164,7 +195,8 @@ class TreeReader {
       isList: false,
     };
     const siblings = new SiblingNodes();
-    const children = sources.flatMap(({ root }) => this.readDescriptors(root, this.settings, siblings));
+    const above: Inherited = { ...this.settings, planEntry: 'absent' };
+    const children = sources.flatMap(({ root }) => this.readDescriptors(root, above, siblings));
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
     this.refuseHoldEntry();
@@ -204,8 +236,29 @@ class TreeReader {
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
-    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent });
+    const planEntry = matched.key === this.settings.plans?.by ? entryOf(matched) : above.planEntry;
+    if (rules.some(({ plan }) => plan !== undefined)) this.checkPlanEntry(reader, planEntry);
+    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, planEntry });
     return isGood ? { fields, rules, children } : undefined;
+  }
+
+  /** Checks that the limits of a descriptor can differ between customers. */
+  private checkPlanEntry(reader: FieldReader, planEntry: Inherited['planEntry']): void {
+    const by = this.settings.plans?.by ?? '';
+    if (planEntry === 'absent') {
+      reader.problems.error(
+        reader.map.at,
+        reader.path,
+        `a limit here takes values from a plan, but no descriptor from the top to here has the key "${by}", which ` +
+          '"plans.by" names; move the limit below such a descriptor',
+      );
+    } else if (planEntry === 'shared') {
+      reader.problems.error(
+        reader.map.at,
+        reader.path,
+        `all values of "${by}" share one bucket here, so its limit cannot come from a plan; remove "share_threshold"`,
+      );
+    }
   }
 
   private isNew(fields: NodeFields, reader: FieldReader, siblings: SiblingNodes): boolean {
@@ -271,6 +324,10 @@ class TreeReader {
 function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType<FieldReader['at']> {
   if (matcher !== undefined) return reader.at(matcherField(matcher));
   return reader.at(value === '' ? 'key' : 'value');
+}
+
+function entryOf({ shareThreshold }: Pick<NodeFields, 'shareThreshold'>): Inherited['planEntry'] {
+  return shareThreshold ? 'shared' : 'own';
 }
 
 /** Returns the value, block or pattern that a sibling already matches. */

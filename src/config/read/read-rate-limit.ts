@@ -1,5 +1,6 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, HeaderFamilies, HoldSpec, OnOver } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
@@ -13,7 +14,9 @@ import {
   RATE_KEYS,
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
-import { type RateDefaults, type RateFields, readRate, unitOf } from './rates/read-rate.js';
+import type { RateDefaults, RateFields } from './rates/rate-fields.js';
+import { readRate } from './rates/read-rate.js';
+import { unitOf } from './rates/unit-of.js';
 import { readOnOver } from './read-on-over.js';
 import {
   readDeniedResponse,
@@ -29,6 +32,8 @@ export interface RateLimitFields {
   readonly rate: RateSpec | undefined;
   /** Absent for a limit without holds. */
   readonly hold: HoldSpec | undefined;
+  /** Absent if no number comes from a plan. */
+  readonly plan: PlannedRate | undefined;
   readonly replaces: readonly Located<string>[];
   /** Absent if the setting of the file applies. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
@@ -51,7 +56,7 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
   const limit =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore) return undefined;
-  return { ...fields, rate: limit?.rate, hold: limit?.hold };
+  return { ...fields, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
 }
 
 /** Reads the fields that an item of `rate_limits` shares with a `rate_limit`. Its rate is never absent. */
@@ -61,7 +66,7 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
   const fields = readSharedFields(reader);
   const limit = readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
-  return { ...fields, ...limit };
+  return { ...fields, plan: undefined, ...limit };
 }
 
 /** Reads a `candidate`. */

@@ -2,7 +2,7 @@ import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/fail
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { HoldSpec, PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
-import type { RateDefaults } from './rates/read-rate.js';
+import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
@@ -51,6 +51,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const base: RuleSpec = {
     name: '',
     rate: undefined,
+    plan: undefined,
     hold: undefined,
     phase: place.node.phase,
     shadowMode: place.node.shadowMode,
@@ -152,6 +153,7 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
     ...base,
     name: fields.name,
     rate: fields.rate,
+    plan: fields.plan,
     hold: fields.hold,
     replaces: fields.replaces.map(({ value }) => value),
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
@@ -277,6 +279,7 @@ function readNodeCandidate(
     ...base,
     name: fields.name,
     rate: fields.rate,
+    plan: fields.plan,
     hold: fields.hold,
     candidate: true,
     // This setting has no effect on a candidate.

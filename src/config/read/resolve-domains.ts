@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
 import type { ProblemList } from '../yaml/config-problem.js';
@@ -36,6 +37,8 @@ export interface LoadMemory {
 export interface InEffect {
   /** The domains in effect, each with the secret keys that it declares. The policies themselves are not sent. */
   readonly inEffect: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The rows of `plans` in effect, by domain; refused rows keep their values in them. */
+  readonly plans: ReadonlyMap<string, PlanTable | undefined>;
   readonly memory: LoadMemory;
 }
 
@@ -59,7 +62,7 @@ export interface ResolvedDomains {
   readonly secretKeys: ReadonlySet<string>;
   readonly domains: readonly DomainStatus[];
   readonly memory: LoadMemory;
-  /** Files named by `sha256_file`, each once, with their problems. */
+  /** Files named by `sha256_file` and `plans`, each once, with their problems. */
   readonly tableFiles: readonly ProblemList[];
 }
 
@@ -86,6 +89,7 @@ interface ReadClaim {
 /** The state before the first load. */
 export const NOTHING_IN_EFFECT: InEffect = {
   inEffect: new Map(),
+  plans: new Map(),
   memory: { domainOf: new Map(), digests: new Map() },
 };
 
@@ -106,7 +110,7 @@ export function resolveDomains(
   const read = new Map<string, ReadClaim>();
   const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
-    const { spec, tableFiles } = readClaim(domain, claim, options, declared);
+    const { spec, tableFiles } = readClaim(domain, claim, options, declared, before.plans.get(domain));
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
@@ -204,10 +208,11 @@ function readClaim(
   claim: Claim,
   options: LoadOptions & { readonly readFile: ReadFile },
   secretKeys: ReadonlySet<string>,
+  plans: PlanTable | undefined,
 ): ReadDomain {
   const { sources, broken } = claim;
   const readOne = (files: readonly PolicySource[]): ReadDomain =>
-    readDomain(files, options.readFile, options, secretKeys);
+    readDomain(files, options.readFile, options, { secretKeys, plans });
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the file names, whatever their directories.

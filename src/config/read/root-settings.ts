@@ -14,6 +14,7 @@ import {
 } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from '../yaml/field-reader.js';
+import { PlansReader } from './plans/read-plans.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
@@ -42,6 +43,7 @@ export interface RootSettings {
   /** See Rule.enforcePercent. */
   readonly enforcePercent: number;
   readonly derived: DeriveFields;
+  readonly plans: PlansReader | undefined;
 }
 
 /**
@@ -71,6 +73,7 @@ export function readRootSettings(
     onUnmatched: agreed(sources, 'on_unmatched', readOnUnmatched) ?? DEFAULT_UNMATCHED_MODE,
     enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
+    plans: readOnePlans(sources),
   };
 }
 
@@ -108,23 +111,31 @@ function canonical(value: unknown): string {
 }
 
 function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): DeriveFields {
-  let first: PolicySource | undefined;
-  const steps: DeriveFields['steps'][number][] = [];
-  const tableFiles: DeriveFields['tableFiles'][number][] = [];
-  for (const source of sources) {
-    if (source.root.field('derive') === undefined) continue;
-    if (first === undefined) {
-      first = source;
-    } else {
-      const other = placeName(first.file, first.root.at('derive'));
-      source.root.error(
-        'derive',
-        `"derive" is already set in ${other}, a file of the same domain; move these items to that file`,
-      );
-    }
-    const derived = readDerive(source.root, readFile);
-    steps.push(...derived.steps);
-    tableFiles.push(...derived.tableFiles);
+  const derived = onlyOnce(sources, 'derive', 'these items').map(({ root }) => readDerive(root, readFile));
+  return {
+    steps: derived.flatMap(({ steps }) => steps),
+    tableFiles: derived.flatMap(({ tableFiles }) => tableFiles),
+  };
+}
+
+function readOnePlans(sources: readonly PolicySource[]): PlansReader | undefined {
+  const [plans] = onlyOnce(sources, 'plans', 'the limits and plans')
+    .map(({ root }) => root.mapping('plans'))
+    .filter((reader) => reader !== undefined)
+    .map((reader) => new PlansReader(reader));
+  return plans;
+}
+
+/** Returns the files that have a key, which only one of a domain may have. */
+function onlyOnce(sources: readonly PolicySource[], key: string, what: string): readonly PolicySource[] {
+  const found = sources.filter(({ root }) => root.field(key) !== undefined);
+  const [first, ...others] = found;
+  for (const { root } of others) {
+    const other = placeName((first as PolicySource).file, (first as PolicySource).root.at(key));
+    root.error(
+      key,
+      `"${key}" is already set in ${other}, a file of the same domain; move ${what} to that file`,
+    );
   }
-  return { steps, tableFiles };
+  return found;
 }

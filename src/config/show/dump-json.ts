@@ -1,5 +1,6 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
+import { type PlanTable, rowCount } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -76,8 +77,23 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
     on_store_failure: policy.onStoreFailure,
     on_unmatched: policy.root.onUnmatched,
     derive: new LazyList(dumpSteps(policy)),
+    plans: policy.plans === undefined ? null : dumpPlans(policy.plans),
     rules: new LazyList(dumpRules(policy, wallMicros)),
   });
+}
+
+/** Returns `plans` without its rows, which may be many. */
+function dumpPlans(plans: PlanTable): object {
+  const { by, file, standard, maxDrop, refused } = plans;
+  return {
+    by,
+    from: file === '' ? null : file,
+    default: standard ?? null,
+    max_drop: maxDrop,
+    define: Object.fromEntries(plans.plans.map(({ name, values }) => [name, values])),
+    rows: rowCount(plans),
+    refused,
+  };
 }
 
 function* dumpSteps(policy: CompiledPolicy): Generator<LazyObject> {

@@ -7,6 +7,8 @@ import {
   describeDenied,
   describeHeaders,
   describePhase,
+  describePlan,
+  describePlans,
   describeRequestHeaders,
   describeRule,
 } from '../../policy/describe.js';
@@ -43,6 +45,10 @@ domain ${policy.domain} (${policy.file})
     yield `  derive[${i}]: ${describeStep(step)}\n`;
     if (step.kind !== 'rules') continue;
     for (const rule of step.rules) yield `    ${describeDeriveRule(rule, step.sources)}\n`;
+  }
+  if (policy.plans !== undefined) {
+    yield `  plans: ${describePlans(policy.plans)}\n`;
+    for (const plan of policy.plans.plans) yield `    ${describePlan(plan)}\n`;
   }
   yield '  descriptors:\n';
   yield* dumpNodes(policy.root, '    ', wallMicros);

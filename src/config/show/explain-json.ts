@@ -1,6 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
 import type { TriedNode } from './explain-level.js';
+import type { ExplainedPlan } from './explain-plan.js';
 import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
 
 /**
@@ -33,10 +34,24 @@ export interface ExplanationJson {
   /** Changes that would make a rule apply; empty if one does. */
   readonly to_match: readonly string[];
   readonly rules: readonly ExplainedRuleJson[];
+  /** The row of `plans`; null if the limits do not depend on it. */
+  readonly plan: ExplainedPlanJson | null;
   /** `algorithm` of limit overrides; null if the domain is unknown. */
   readonly overrides: string | null;
   /** null if the environment decides, or the domain is unknown. */
   readonly decision_metadata: boolean | null;
+}
+
+/** The row of `plans` that selects the values of a limit. */
+interface ExplainedPlanJson {
+  /** null if the customer has no row. */
+  readonly line: number | null;
+  /** null if the rows are the plans of the policy. */
+  readonly file: string | null;
+  /** Name of the plan in `define`; null without one. */
+  readonly plan: string | null;
+  /** When the rows were read, RFC 3339. */
+  readonly read_at: string;
 }
 
 /** A rule. `response_headers`, `request_headers` and `denied_response` are the effective values. */
@@ -68,7 +83,7 @@ export function explanationJson(
   wallMicros: number,
   placeOf: (rule: ExplainedRule) => BucketPlace | undefined,
 ): ExplanationJson {
-  const { domain, file, given, steps, entries, levels, result, rules, settings, toMatch } = explanation;
+  const { domain, file, given, steps, entries, levels, result, rules, plan, settings, toMatch } = explanation;
   return {
     domain,
     file: file ?? null,
@@ -83,8 +98,18 @@ export function explanationJson(
     result,
     to_match: toMatch,
     rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, placeOf)),
+    plan: plan === undefined ? null : planJson(plan),
     overrides: settings?.overrideAlgorithm ?? null,
     decision_metadata: settings?.decisionMetadata ?? null,
+  };
+}
+
+function planJson({ line, file, plan, readAtMillis }: ExplainedPlan): ExplainedPlanJson {
+  return {
+    line: line ?? null,
+    file: file === '' ? null : file,
+    plan: plan ?? null,
+    read_at: new Date(readAtMillis).toISOString(),
   };
 }
 

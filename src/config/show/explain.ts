@@ -24,6 +24,7 @@ import {
 import { printableLine } from '../../printable.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
+import { describeExplainedPlan, type ExplainedPlan, explainPlan } from './explain-plan.js';
 import { remedies } from './explain-unmatched.js';
 import { shellText } from './shell-text.js';
 import { didYouMean } from './why-unmatched.js';
@@ -118,6 +119,8 @@ export interface Explanation {
   readonly levels: readonly ExplainedLevel[];
   /** Rules in file order, with the candidate last. */
   readonly rules: readonly ExplainedRule[];
+  /** The row of `plans`; undefined if the limits do not depend on it. */
+  readonly plan: ExplainedPlan | undefined;
   /** One sentence: what applies, or why no rule does. */
   readonly result: string;
   /** Changes that would make a rule apply, one sentence each; empty if a rule applies. */
@@ -144,6 +147,7 @@ export function explain(
     entries: shown,
     levels: [],
     rules: [],
+    plan: undefined,
     toMatch: [],
   };
   const policy = policySet.domains.get(domain);
@@ -188,6 +192,7 @@ export function explain(
       statName: match.statNames[i] as string,
       answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
+    plan: node?.usesPlan ? explainPlan(policy.plans, entries) : undefined,
     result: resultOf(live, node, levels.length, entries.length),
     toMatch: live.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
   };
@@ -329,6 +334,9 @@ export function renderExplanation(
   });
   lines.push(`result:     ${explanation.result}`);
   for (const sentence of explanation.toMatch) lines.push(`to match:   ${sentence}`);
+  if (explanation.plan !== undefined) {
+    lines.push(`plan:       ${describeExplainedPlan(explanation.plan, wallMicros)}`);
+  }
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;
     lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));

@@ -1,6 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { TimedRate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies, retryAfterText } from '../../policy/describe.js';
+import { plannedFields } from '../../policy/plans/plan-rate.js';
 import {
   type DeniedResponse,
   type HeaderFamilies,
@@ -28,6 +29,8 @@ export interface RuleJson {
   readonly path: string;
   readonly name: string;
   readonly limit: unknown;
+  /** The fields of the limit that come from a plan, each with the name of the value; null if none does. */
+  readonly plan_values: object | null;
   readonly phase: PhaseJson;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
@@ -52,6 +55,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     path: rule.path,
     name: rule.name,
     limit: limitJson(rule),
+    plan_values: rule.plan === undefined ? null : Object.fromEntries(plannedFields(rule.plan)),
     phase: phaseJson(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,

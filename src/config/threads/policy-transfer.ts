@@ -4,6 +4,7 @@ import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveCondition } from '../../policy/derive/derive-rule.js';
 import type { Level } from '../../policy/level.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
+import { PLAN_PARTS, type PlanHead, type PlanParts, type PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { type RuleSpec, ruleSpecOf } from '../../policy/rule.js';
@@ -35,6 +36,14 @@ export type PolicyItem =
       readonly head: DomainHead;
       /** The secret keys of all domains, which determine the names of buckets. */
       readonly secretKeys: readonly string[];
+    }
+  /** The rows of `plans`: first their head, with the length of each part in bytes, then all bytes of each part. */
+  | { readonly kind: 'plans'; readonly head: PlanHead; readonly sizes: PlanSizes; readonly isByte: boolean }
+  | {
+      readonly kind: 'plan_bytes';
+      readonly part: keyof PlanParts;
+      readonly at: number;
+      readonly bytes: Uint8Array;
     }
   /** The start of a `derive` step. The following `keys` or `derive` items belong to it. */
   | { readonly kind: 'table'; readonly step: Omit<TableSpec, 'table'> }
@@ -75,6 +84,7 @@ export type PolicyItem =
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   | { readonly kind: 'end' };
 
+type PlanSizes = Readonly<Record<keyof PlanParts, number>>;
 type DeriveItem = Extract<PolicyItem, { kind: 'derive' }>;
 /** An item that is part of a domain. */
 type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
@@ -83,6 +93,9 @@ type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
 const PAIRS_PER_ITEM = 16;
 /** Number of words of compiled patterns per item: 256 KB. */
 const WORDS_PER_ITEM = 65_536;
+
+/** Number of bytes of a table of plans per item. */
+const PLAN_BYTES_PER_ITEM = 262_144;
 
 /** The parts of a node that are sent. */
 interface NodeParts {
@@ -106,8 +119,9 @@ export function* policyItems(
       yield { kind: 'kept', domain };
       continue;
     }
-    const { head, secretKeys, steps, root } = policy;
+    const { head, secretKeys, steps, root, plans } = policy;
     yield { kind: 'domain', head, secretKeys: [...secretKeys] };
+    if (plans !== undefined) yield* planItems(plans);
     for (const step of steps) yield* stepItems(step);
     yield* nodeItems(root, (node) => node.inFileOrder(), prepares ? partsOfNode : partsWithoutLevels);
     yield { kind: 'end' };
@@ -116,10 +130,11 @@ export function* policyItems(
 
 /** Yields a domain that was read. `secretKeys` determines the names of its buckets. */
 export function* specItems(
-  { steps, root, ...head }: DomainSpec,
+  { steps, root, plans, ...head }: DomainSpec,
   secretKeys: ReadonlySet<string>,
 ): Generator<PolicyItem> {
   yield { kind: 'domain', head, secretKeys: [...secretKeys] };
+  if (plans !== undefined) yield* planItems(plans);
   for (const step of steps) yield* stepItems(step);
   yield* nodeItems(root, ({ children }) => children, partsOfSpec);
   yield { kind: 'end' };
@@ -136,6 +151,19 @@ function partsWithoutLevels(node: PolicyNode): NodeParts {
 function partsOfSpec(spec: NodeSpec): NodeParts {
   const { fields, rules } = spec;
   return { fields, rules, levels: levelsToPrepare(spec) };
+}
+
+function* planItems(table: PlanTable): Generator<PolicyItem> {
+  const { keys, ends, slots, valuesOf, lines, values, ...head } = table;
+  const sizes = Object.fromEntries(PLAN_PARTS.map((part) => [part, table[part].byteLength])) as PlanSizes;
+  yield { kind: 'plans', head, sizes, isByte: keys instanceof Uint8Array };
+  for (const part of PLAN_PARTS) {
+    const { buffer } = table[part];
+    for (let at = 0; at < buffer.byteLength; at += PLAN_BYTES_PER_ITEM) {
+      const length = Math.min(PLAN_BYTES_PER_ITEM, buffer.byteLength - at);
+      yield { kind: 'plan_bytes', part, at, bytes: new Uint8Array(buffer, at, length) };
+    }
+  }
 }
 
 function* stepItems(step: DeriveStep | StepSpec): Generator<PolicyItem> {
@@ -198,7 +226,7 @@ function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Gen
 /** Tells whether an item takes so long to add that it needs its own slice. */
 export function needsOwnSlice(item: { readonly kind: string }): boolean {
   if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(hasAlternatives);
-  return item.kind === 'compile' || item.kind === 'patterns';
+  return item.kind === 'compile' || item.kind === 'patterns' || item.kind === 'plan_bytes';
 }
 
 /** Tells whether the condition has braces, which make it several patterns. */
@@ -213,6 +241,7 @@ export class PolicyReceiver {
   private builder: TreeBuilder | undefined;
   /** Words received so far for the patterns of a level. */
   private words = new Int32Array(0);
+  private plans: PlanTable | undefined;
 
   /** `inEffect` has the domains that are kept. */
   constructor(inEffect: PolicySet | undefined) {
@@ -248,6 +277,14 @@ export class PolicyReceiver {
 
   private addTo(builder: TreeBuilder, item: PartItem): void {
     switch (item.kind) {
+      case 'plans':
+        this.plans = emptyPlans(item);
+        builder.setPlans(this.plans);
+        break;
+      case 'plan_bytes':
+        if (this.plans === undefined) break;
+        new Uint8Array(this.plans[item.part].buffer).set(item.bytes, item.at);
+        break;
       case 'table':
         builder.addTable(item.step);
         break;
@@ -276,4 +313,19 @@ export class PolicyReceiver {
         builder.levelBelow(item.parent, item.key)?.compile(item.step);
     }
   }
+}
+
+/** Returns a table whose parts have their length, and no content yet. */
+function emptyPlans({ head, sizes, isByte }: Extract<PolicyItem, { kind: 'plans' }>): PlanTable {
+  const memory = (part: keyof PlanParts): SharedArrayBuffer => new SharedArrayBuffer(sizes[part]);
+  const keys = memory('keys');
+  return {
+    ...head,
+    keys: isByte ? new Uint8Array(keys) : new Uint16Array(keys),
+    ends: new Uint32Array(memory('ends')),
+    slots: new Uint32Array(memory('slots')),
+    valuesOf: new Uint32Array(memory('valuesOf')),
+    lines: new Uint32Array(memory('lines')),
+    values: new Float64Array(memory('values')),
+  };
 }

@@ -45,7 +45,7 @@ export class FieldReader {
   readonly map: YamlMap;
   readonly path: string;
   readonly problems: ProblemList;
-  private readonly vocabulary: Vocabulary;
+  readonly vocabulary: Vocabulary;
 
   /**
    * `path` is the path of the mapping in its document, '' for the document itself. Readers of nested mappings use the

@@ -20,6 +20,7 @@ import { commandsOf, HoldTokens, type PageCommand, withShown } from './page-exam
 export const WALKTHROUGHS = [
   'docs/start.md',
   'docs/policy/concurrency.md',
+  'docs/policy/plans.md',
   'docs/policy/soft-limits.md',
   'docs/operate/at-three-in-the-morning.md',
   'docs/operate/replay.md',

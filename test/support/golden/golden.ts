@@ -158,7 +158,9 @@ async function commands(): Promise<string> {
       before = before.replace(text, earlier);
     }
     const old = folder.write('every-key.yaml', before);
-    folder.write('keys.yaml', readFileSync(inFolder('policies/keys.yaml'), 'utf8'));
+    for (const file of ['keys.yaml', 'customers.csv']) {
+      folder.write(file, readFileSync(inFolder(`policies/${file}`), 'utf8'));
+    }
     const paths = Object.keys(POLICIES);
     const now = 'test/contract/golden/policies/every-key.yaml';
     const lines = [

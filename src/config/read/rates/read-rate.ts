@@ -5,23 +5,13 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/win
 import { nearest } from '../../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../../policy/policy.js';
 import type { RateSpec } from '../../../policy/rate-spec.js';
-import type { HoldSpec } from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
+import { readPlannedRate } from '../plans/planned-limit.js';
 import { asUnit } from './duration-spelling.js';
+import type { RateDefaults, RateFields } from './rate-fields.js';
 import { readConcurrency, readHold } from './read-holds.js';
 import { checkedBucket, type Debt, readTokenBucket } from './read-token-bucket.js';
-
-/** Defaults for the rates of a file. */
-export interface RateDefaults {
-  /** `algorithm` of the file, or of the environment. */
-  readonly algorithm: Algorithm;
-}
-
-/** A rate, and the settings of its holds, if it has any. */
-export interface RateFields {
-  readonly rate: RateSpec;
-  readonly hold: HoldSpec | undefined;
-}
+import { unitOf } from './unit-of.js';
 
 /** Keys that define a window, none of which a `token_bucket` can have. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
@@ -31,6 +21,11 @@ const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar']
  * `candidate`. The caller reads the other keys. Returns undefined if there are errors, all of which are reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
+  const planned = readPlannedRate(reader, defaults, readFixedRate);
+  return planned === undefined ? readFixedRate(reader, defaults) : planned.fields;
+}
+
+function readFixedRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const errorsBefore = reader.problems.errorCount;
   const hasSlots = reader.field('concurrency') !== undefined;
   const fields = hasSlots ? readConcurrency(reader) : readTimedRate(reader, defaults);
@@ -41,11 +36,6 @@ function readTimedRate(reader: FieldReader, defaults: RateDefaults): RateFields 
   const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
   const hold = readHold(reader, rate);
   return rate === undefined ? undefined : { rate, hold };
-}
-
-/** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
-export function unitOf(text: string): WindowUnit | undefined {
-  return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
 }
 
 function readBucket(reader: FieldReader): RateSpec | undefined {

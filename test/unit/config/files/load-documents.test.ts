@@ -80,7 +80,7 @@ describe('documents from elsewhere', () => {
     const loaded = loadDocuments([{ name: 'r', document: map({ domain: scalar('d'), derive }) }]);
     expect(loaded.errors.map(formatProblem)).toEqual([
       'r: derive[0].sha256_file: "/etc/passwd" is not read, because the policy does not come from a ' +
-        'file; write the table under "sha256"',
+        'file; write its content into the policy',
     ]);
   });
 });

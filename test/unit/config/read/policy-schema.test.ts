@@ -54,6 +54,8 @@ describe('the schema', () => {
     on_over: definition('on_over'),
     phase_schedule: mappingOf(definition('phase')),
     local_share: mappingOf(definition('on_store_failure')),
+    plans: definition('plans'),
+    plan_value: definition('plan_value'),
     derive_item: deriveItem,
     derive_rule: mappingOf(resolved(deriveItem.properties?.['rules'] as SchemaPart)),
   };

@@ -47,6 +47,7 @@ const OF_ALL = {
     grace_period: '2024-05-01T00:00:00.000Z',
     active: '2024-05-15T00:00:00.000Z',
   },
+  plan_values: null,
   quota_mode: false,
   on_store_failure: 'error',
 };
@@ -163,6 +164,7 @@ describe('an explanation for machines', () => {
           statistics: null,
         },
       ],
+      plan: null,
       overrides: 'token_bucket',
       decision_metadata: null,
     });
@@ -174,6 +176,7 @@ describe('an explanation for machines', () => {
         path: 'free',
         name: 'other',
         limit: { unlimited: true },
+        plan_values: null,
         phase: { now: 'active' },
         shadow_mode: false,
         quota_mode: true,
@@ -208,6 +211,7 @@ describe('an explanation for machines', () => {
       result: 'The domain is unknown: no limit. Known domains: "shop".',
       to_match: [],
       rules: [],
+      plan: null,
       overrides: null,
       decision_metadata: null,
     });

@@ -1,0 +1,88 @@
+import { WINDOW_UNITS } from '../../../limiter/window-unit.js';
+import { nearest } from '../../../nearest-name.js';
+import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { parseGoDuration } from '../../yaml/go-duration.js';
+import { readPlain } from '../../yaml/yaml-scalar.js';
+import { unitOf } from '../rates/unit-of.js';
+
+/** The kinds of values that fields of a limit take from a plan. */
+export type ColumnKind = 'count' | 'duration' | 'unit';
+
+/** The fields that can take a value from a plan, by their path in a limit. */
+export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
+  'token_bucket.max_tokens': 'count',
+  'token_bucket.tokens_per_fill': 'count',
+  'token_bucket.fill_interval': 'duration',
+  requests_per_unit: 'count',
+  unit: 'unit',
+  burst: 'count',
+  'concurrency.max': 'count',
+};
+
+/** Returns the number that a table has for the text of a value; NaN if the text is not of this kind. */
+export function numberOfText(kind: ColumnKind, text: string): number {
+  if (kind === 'unit') {
+    const unit = unitOf(text);
+    return unit === undefined ? Number.NaN : WINDOW_UNITS.indexOf(unit);
+  }
+  if (kind === 'duration') {
+    const nanos = parseGoDuration(text);
+    return nanos === undefined ? Number.NaN : Number(nanos / 1000n);
+  }
+  const plain = readPlain(text);
+  return plain.kind === 'integer' ? Number(plain.value) : Number.NaN;
+}
+
+/** Returns the text of a number in a table, the inverse of {@link numberOfText}; undefined without a value. */
+export function textOfNumber(kind: ColumnKind, number: number): string | undefined {
+  if (Number.isNaN(number)) return undefined;
+  if (kind === 'unit') return WINDOW_UNITS[number];
+  return kind === 'duration' ? `${number}us` : String(number);
+}
+
+/** The columns of a table: {@link PLAN_FLAGS}, and the values that the limits of the domain use. */
+export class PlanColumns {
+  readonly names: string[] = [];
+  readonly kinds: ColumnKind[] = [];
+
+  /** Adds the column of a value, unless it exists. Returns its index, or undefined if its kind is another. */
+  add(name: string, kind: ColumnKind): number | undefined {
+    const known = this.names.indexOf(name);
+    if (known >= 0) return this.kinds[known] === kind ? known : undefined;
+    this.kinds.push(kind);
+    return this.names.push(name) - 1;
+  }
+
+  /** Returns the index of a column among the cells of a row; -1 if it is unknown. */
+  cellOf(name: string): number {
+    const flag = (PLAN_FLAGS as readonly string[]).indexOf(name);
+    if (flag >= 0) return flag;
+    const column = this.names.indexOf(name);
+    return column < 0 ? -1 : FIRST_COLUMN + column;
+  }
+
+  /** Names of all cells of a row. */
+  get cells(): readonly string[] {
+    return [...PLAN_FLAGS, ...this.names];
+  }
+}
+
+/** A problem of a limit for the values of one row. */
+export interface LimitProblem {
+  /** The cell of the row, or -1. */
+  readonly cell: number;
+  readonly message: string;
+}
+
+/** Finds the first problem of a limit for the cells of a row; see {@link PlanColumns.cells}. */
+export interface LimitCheck {
+  /** The cells that the limit uses. */
+  readonly cells: readonly number[];
+  check(cells: readonly (string | undefined)[]): LimitProblem | undefined;
+}
+
+/** Returns the end of a message about an unknown column or value. */
+export function nearColumn(name: string, columns: readonly string[]): string {
+  const near = nearest(name, columns);
+  return near === undefined ? `the known columns are ${columns.join(', ')}` : `did you mean "${near}"?`;
+}

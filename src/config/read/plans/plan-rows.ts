@@ -1,0 +1,276 @@
+import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
+import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
+import { nearColumn } from './plan-columns.js';
+
+/** Maximum size of a file with rows, in bytes. */
+export const MAX_PLAN_BYTES = 128 * 1024 * 1024;
+
+/** Receives the rows of a file. */
+export interface RowSink {
+  /** Key of the entry whose value selects the row; the name of its column. */
+  readonly by: string;
+  /** Names of the other columns that a file may have. */
+  readonly cells: readonly string[];
+  /**
+   * Adds a row. `cells` has one text for each name in {@link cells}, and undefined for those without a value.
+   *
+   * @param placeOf returns the position of a cell, or of the row for -1
+   */
+  add(
+    key: string,
+    cells: readonly (string | undefined)[],
+    line: number,
+    placeOf: (cell: number) => Position,
+  ): void;
+  /** Refuses a row that cannot be read; its key may be unknown. */
+  refuse(key: string | undefined, at: Position, path: string, message: string): void;
+}
+
+/** Endings of the names of files, and what reads them. */
+const READERS: readonly (readonly [string, (text: string, sink: RowSink, problems: ProblemList) => void])[] =
+  [
+    ['.csv', readCsv],
+    ['.jsonl', readJsonLines],
+    ['.ndjson', readJsonLines],
+  ];
+
+/** Reads the rows of a file. Adds problems of the whole file to `problems`. */
+export function readPlanRows(file: string, bytes: Uint8Array, sink: RowSink, problems: ProblemList): void {
+  if (/\.(?:ya?ml|json)$/.test(file)) {
+    readYamlRows(bytes, sink, problems);
+    return;
+  }
+  const [, read] = READERS.find(([end]) => file.endsWith(end)) ?? [];
+  if (read === undefined) {
+    problems.error(
+      WHOLE_FILE,
+      '',
+      'the format of the file is unknown; give it a name that ends in .csv, .jsonl, .yaml or .json',
+    );
+    return;
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    problems.error(WHOLE_FILE, '', 'the file is not UTF-8 text; save it as UTF-8');
+    return;
+  }
+  read(text, sink, problems);
+}
+
+/** Reads comma-separated values as in RFC 4180. The first line names the columns. */
+function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
+  const lines = new CsvLines(text);
+  const header = lines.next();
+  if (header === undefined) {
+    problems.error(
+      WHOLE_FILE,
+      '',
+      `the file is empty; begin it with the names of the columns, such as ${sink.by},plan`,
+    );
+    return;
+  }
+  const headerLine = lines.line;
+  const names = header.map((name) => name.trim());
+  const keyColumn = names.indexOf(sink.by);
+  const cellOf = names.map((name) => (name === sink.by ? -1 : sink.cells.indexOf(name)));
+  names.forEach((name, i) => {
+    const at = { line: headerLine, column: columnOf(header, i) };
+    if (names.indexOf(name) !== i)
+      problems.error(at, '', `two columns are named "${name.slice(0, 60)}"; remove one`);
+    else if (i !== keyColumn && cellOf[i] === -1) {
+      const shown = name.slice(0, 60);
+      const hint =
+        names.length === 1 && /[;\t]/.test(name)
+          ? 'separate the columns by commas'
+          : nearColumn(name, [sink.by, ...sink.cells]);
+      problems.error(at, '', `no limit uses the column "${shown}"; ${hint}`);
+    }
+  });
+  if (keyColumn < 0 && problems.errors.length === 0) {
+    problems.error(
+      { line: headerLine, column: 1 },
+      '',
+      `the column "${sink.by}" is missing; add it to the first line`,
+    );
+  }
+  if (problems.errors.length > 0) return;
+  for (let row = lines.next(); row !== undefined; row = lines.next()) {
+    const { line } = lines;
+    const current = row;
+    if (row.length !== names.length) {
+      const message = `the row has ${row.length} columns, but the first line names ${names.length}; correct the commas`;
+      sink.refuse(row[keyColumn]?.trim(), { line, column: 1 }, '', message);
+      continue;
+    }
+    const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
+    row.forEach((text, i) => {
+      const cell = cellOf[i] as number;
+      const value = text.trim();
+      if (cell >= 0 && value !== '') cells[cell] = value;
+    });
+    sink.add((row[keyColumn] as string).trim(), cells, line, (cell) => ({
+      line,
+      column: columnOf(current, cell < 0 ? keyColumn : cellOf.indexOf(cell)),
+    }));
+  }
+}
+
+/** Returns the column of a cell in its line, if no earlier cell has quotes. */
+function columnOf(cells: readonly string[], index: number): number {
+  return cells.slice(0, Math.max(0, index)).reduce((sum, cell) => sum + cell.length + 1, 1);
+}
+
+/** The records of a CSV file. Lines without text, and comments that begin with `#`, are skipped. */
+class CsvLines {
+  /** Line on which the last record began. */
+  line = 0;
+  readonly #text: string;
+  #at: number;
+  #next = 1;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#at = 0;
+  }
+
+  /** Returns the cells of the next record; undefined at the end. */
+  next(): readonly string[] | undefined {
+    const text = this.#text;
+    while (this.#at < text.length) {
+      this.line = this.#next;
+      const end = endOf(text, this.#at);
+      const record = text.slice(this.#at, text[end - 1] === '\r' ? end - 1 : end);
+      const isSkipped = record.trim() === '' || record.startsWith('#');
+      if (!isSkipped && record.includes('"')) return this.#quoted();
+      this.#at = end + 1;
+      this.#next++;
+      if (!isSkipped) return record.split(',');
+    }
+    return undefined;
+  }
+
+  /** Reads a record with quotes, which may contain commas and line ends. */
+  #quoted(): readonly string[] {
+    const text = this.#text;
+    const cells: string[] = [];
+    let cell = '';
+    let at = this.#at;
+    for (;;) {
+      if (text[at] === '"' && cell.trim() === '') {
+        cell = '';
+        for (at++; at < text.length; at++) {
+          if (text[at] === '"' && text[at + 1] !== '"') break;
+          if (text[at] === '"') at++;
+          if (text[at] === '\n') this.#next++;
+          cell += text[at];
+        }
+        at++;
+        while (at < text.length && !',\r\n'.includes(text[at] as string)) at++;
+      }
+      const char = text[at];
+      if (char === undefined || char === '\n') break;
+      if (char === ',') {
+        cells.push(cell);
+        cell = '';
+      } else if (char !== '\r' || text[at + 1] !== '\n') cell += char;
+      at++;
+    }
+    this.#at = at + 1;
+    this.#next++;
+    return [...cells, cell];
+  }
+}
+
+function endOf(text: string, from: number): number {
+  const end = text.indexOf('\n', from);
+  return end < 0 ? text.length : end;
+}
+
+/** Reads one JSON object per line. */
+function readJsonLines(text: string, sink: RowSink): void {
+  let line = 0;
+  for (let start = 0; start < text.length; ) {
+    const end = endOf(text, start);
+    const record = text.slice(start, end).trim();
+    start = end + 1;
+    line++;
+    if (record === '') continue;
+    readObject(record, { line, column: 1 }, sink);
+  }
+}
+
+function readObject(record: string, at: Position, sink: RowSink): void {
+  let value: unknown;
+  try {
+    value = JSON.parse(record);
+  } catch {
+    value = undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    sink.refuse(undefined, at, '', 'the line is not a JSON object; write one object on each line');
+    return;
+  }
+  const { [sink.by]: key, ...fields } = value as Readonly<Record<string, unknown>>;
+  const name = typeof key === 'string' || typeof key === 'number' ? String(key) : '';
+  addFields(name, Object.entries(fields), sink, { line: at.line, placeOf: () => at });
+}
+
+/** Reads a mapping of the key of each row to the name of its plan, or to a mapping of its values. */
+function readYamlRows(bytes: Uint8Array, sink: RowSink, problems: ProblemList): void {
+  const document = parseYaml(bytes, problems, { showKey: () => false });
+  if (document === undefined || problems.errors.length > 0) return;
+  if (document.kind !== 'map') {
+    problems.error(document.at, '', 'the file must be a mapping; write <customer>: <plan> on each line');
+    return;
+  }
+  for (const { key, keyAt, value } of document.fields.values()) {
+    const { line } = keyAt;
+    if (value.kind === 'list') {
+      sink.refuse(key, value.at, '', 'the row must be the name of a plan, or a mapping of values');
+    } else if (value.kind === 'scalar') {
+      addFields(key, [['plan', value.text]], sink, { line, placeOf: () => value.at });
+    } else {
+      const places = new Map([...value.fields.values()].map((field) => [field.key, field.value.at]));
+      const fields = [...value.fields.values()].map((field) => [field.key, plainOf(field.value)] as const);
+      const placeOf = (cell: number): Position => places.get(sink.cells[cell] ?? '') ?? keyAt;
+      addFields(key, fields, sink, { line, placeOf });
+    }
+  }
+}
+
+function plainOf(value: YamlValue): unknown {
+  if (value.kind !== 'scalar') return value;
+  return isNull(value) ? null : value.text;
+}
+
+/** Adds a row of named values. */
+function addFields(
+  key: string,
+  fields: readonly (readonly [string, unknown])[],
+  sink: RowSink,
+  { line, placeOf }: { readonly line: number; readonly placeOf: (cell: number) => Position },
+): void {
+  const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
+  for (const [name, value] of fields) {
+    const cell = sink.cells.indexOf(name);
+    if (cell < 0) {
+      const shown = name.slice(0, 60);
+      sink.refuse(
+        key,
+        placeOf(-1),
+        '',
+        `no limit uses the value "${shown}"; ${nearColumn(name, sink.cells)}`,
+      );
+      return;
+    }
+    if (value === null) continue;
+    if (typeof value === 'object') {
+      sink.refuse(key, placeOf(cell), name, `"${name}" must be a single value`);
+      return;
+    }
+    cells[cell] = String(value);
+  }
+  sink.add(key, cells, line, placeOf);
+}

@@ -1,0 +1,257 @@
+import { timeZoneName } from '../../../limiter/calendar.js';
+import type { PlanNumber, PlannedRate } from '../../../policy/plans/plan-rate.js';
+import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { ProblemList } from '../../yaml/config-problem.js';
+import { FieldReader } from '../../yaml/field-reader.js';
+import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
+import { keysOf } from '../policy-fields.js';
+import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
+import { type ColumnKind, type LimitCheck, numberOfText, PLANNED_FIELDS } from './plan-columns.js';
+import type { PlansReader } from './read-plans.js';
+
+/** A field of a limit that takes a value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
+interface PlanValue {
+  /** Path of the field in the limit. */
+  readonly path: string;
+  readonly kind: ColumnKind;
+  readonly column: number;
+  readonly name: string;
+  readonly default: YamlScalar | undefined;
+  readonly written: YamlMap;
+}
+
+/** Reads the rate of a limit without values from plans. */
+export type ReadFixedRate = (reader: FieldReader, defaults: RateDefaults) => RateFields | undefined;
+
+/** Matches names that can be the header of a column and the key of a mapping. */
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
+
+/**
+ * Reads a limit with fields that take their values from a plan. Returns undefined for a limit without such fields.
+ * `readFixed` reads the limit with values in place of the references: first the default values, and later the values of
+ * each row. Rows therefore meet the same checks as a policy.
+ */
+export function readPlannedRate(
+  reader: FieldReader,
+  defaults: RateDefaults,
+  readFixed: ReadFixedRate,
+): { readonly fields: RateFields | undefined } | undefined {
+  const { plans } = defaults;
+  const errorsBefore = reader.problems.errorCount;
+  const values = findValues(reader, plans);
+  if (values === undefined) return undefined;
+  if (plans === undefined || reader.problems.errorCount > errorsBefore) return { fields: undefined };
+  if (reader.field('hold') !== undefined) {
+    reader.error(
+      'hold',
+      '"hold" cannot be combined with values from a plan; write the numbers of the limit in the policy, or remove ' +
+        '"hold"',
+    );
+    return { fields: undefined };
+  }
+  const base = new FieldReader(
+    withValues(reader.map, values, (value) => plans.standardOf(value.name) ?? value.default),
+    reader.path,
+    reader.problems,
+    reader.vocabulary,
+  );
+  for (const value of values) {
+    if ((plans.standardOf(value.name) ?? value.default) !== undefined) continue;
+    reader.problems.error(
+      value.written.at,
+      reader.pathOf(value.path),
+      `customers without a row have no value "${value.name}"; add it to the plan that "plans.default" names, or ` +
+        `write { plan: ${value.name}, default: <value> }`,
+    );
+  }
+  const isComplete = reader.problems.errorCount === errorsBefore;
+  const fields = isComplete ? readFixed(base, defaults) : undefined;
+  if (fields === undefined || reader.problems.errorCount > errorsBefore) return { fields: undefined };
+  plans.checks.push(checkOf(reader, values, defaults, readFixed));
+  return { fields: { ...fields, plan: plannedRate(base, values, defaults) } };
+}
+
+/** Returns the fields that take values from plans; undefined without any. Reports invalid ones. */
+function findValues(reader: FieldReader, plans: PlansReader | undefined): readonly PlanValue[] | undefined {
+  const values: PlanValue[] = [];
+  let isFound = false;
+  for (const [path, kind] of Object.entries(PLANNED_FIELDS)) {
+    const [first = '', second] = path.split('.');
+    const outer = reader.field(first)?.value;
+    const written = second === undefined || outer?.kind !== 'map' ? outer : outer.fields.get(second)?.value;
+    if (written?.kind !== 'map') continue;
+    isFound = true;
+    const value = readValue(
+      new FieldReader(written, reader.pathOf(path), reader.problems),
+      path,
+      kind,
+      plans,
+    );
+    if (value !== undefined) values.push(value);
+  }
+  return isFound ? values : undefined;
+}
+
+function readValue(
+  value: FieldReader,
+  path: string,
+  kind: ColumnKind,
+  plans: PlansReader | undefined,
+): PlanValue | undefined {
+  value.expectKeys(keysOf('plan_value'));
+  const { map: written, problems } = value;
+  if (plans === undefined) {
+    problems.error(
+      written.at,
+      value.path,
+      'the value comes from a plan, but the policy has no "plans"; add "plans" at the top of the file, or write the ' +
+        'value',
+    );
+    return undefined;
+  }
+  const name = value.text('plan');
+  if (name === undefined) {
+    problems.error(
+      written.at,
+      value.path,
+      '"plan" is missing; write the name of a value, as in { plan: burst, default: 100 }',
+    );
+    return undefined;
+  }
+  if (!NAME.test(name) || (PLAN_FLAGS as readonly string[]).includes(name) || name === plans.by) {
+    value.error(
+      'plan',
+      `"${name.slice(0, 60)}" cannot be the name of a value; write letters, digits, "_" and "-", beginning with a ` +
+        `letter, and none of ${[...PLAN_FLAGS, plans.by].join(', ')}`,
+    );
+    return undefined;
+  }
+  const column = plans.columns.add(name, kind);
+  if (column === undefined) {
+    value.error(
+      'plan',
+      `another limit uses the value "${name}" as a value of another type; choose another name for one of them`,
+    );
+    return undefined;
+  }
+  const standard = value.field('default')?.value;
+  if (standard !== undefined && standard.kind !== 'scalar') {
+    value.error('default', '"default" must be a single value');
+    return undefined;
+  }
+  return { path, kind, column, name, default: standard, written };
+}
+
+/** Returns the mapping of a limit with values instead of the references; a field without a value is absent. */
+function withValues(
+  map: YamlMap,
+  values: readonly PlanValue[],
+  scalarOf: (value: PlanValue) => YamlScalar | undefined,
+): YamlMap {
+  let changed = map;
+  for (const value of values) {
+    const scalar = scalarOf(value);
+    const standing = scalar && { ...scalar, at: value.written.at };
+    changed = replaced(changed, value.path.split('.'), standing);
+  }
+  return changed;
+}
+
+function replaced(map: YamlMap, path: readonly string[], by: YamlScalar | undefined): YamlMap {
+  const [first = '', ...rest] = path;
+  const field = map.fields.get(first);
+  if (field === undefined) return map;
+  const fields = new Map(map.fields);
+  const inner: YamlValue | undefined =
+    rest.length > 0 && field.value.kind === 'map' ? replaced(field.value, rest, by) : by;
+  if (inner === undefined) fields.delete(first);
+  else fields.set(first, { ...field, value: inner });
+  return { ...map, fields };
+}
+
+function checkOf(
+  reader: FieldReader,
+  values: readonly PlanValue[],
+  defaults: RateDefaults,
+  readFixed: ReadFixedRate,
+): LimitCheck {
+  return {
+    cells: values.map(({ column }) => FIRST_COLUMN + column),
+    check(cells) {
+      const textOf = ({ column }: PlanValue): string | undefined => cells[FIRST_COLUMN + column];
+      for (const value of values) {
+        if (textOf(value) !== undefined || value.default !== undefined) continue;
+        return {
+          cell: -1,
+          message: `the value "${value.name}" is missing; add it to the row or to its plan`,
+        };
+      }
+      const problems = new ProblemList(reader.problems.file);
+      const map = withValues(reader.map, values, (value) => {
+        const text = textOf(value);
+        return text === undefined
+          ? value.default
+          : { kind: 'scalar', text, plain: true, at: value.written.at };
+      });
+      readFixed(new FieldReader(map, '', problems), defaults);
+      const [first] = problems.errors;
+      if (first === undefined) return undefined;
+      const wrong = values.find(({ path }) => path === first.path);
+      return { cell: wrong === undefined ? -1 : FIRST_COLUMN + wrong.column, message: first.message };
+    },
+  };
+}
+
+/** Returns the rate as plain data for decisions. `base` is the limit with default values, which has no errors. */
+function plannedRate(
+  base: FieldReader,
+  values: readonly PlanValue[],
+  { algorithm: standardAlgorithm }: RateDefaults,
+): PlannedRate {
+  const byPath = new Map(values.map((value) => [value.path, value]));
+  const numberOf = (reader: FieldReader, path: string, absent: number): PlanNumber => {
+    const kind = PLANNED_FIELDS[path] as ColumnKind;
+    const value = byPath.get(path);
+    if (value !== undefined) {
+      const standard = value.default === undefined ? Number.NaN : numberOfText(kind, value.default.text);
+      return { column: value.column, name: value.name, default: standard };
+    }
+    const text = reader.text(path.slice(path.indexOf('.') + 1));
+    return text === undefined ? absent : numberOfText(kind, text);
+  };
+  const slots = base.mapping('concurrency');
+  if (slots !== undefined) return { kind: 'concurrency', max: numberOf(slots, 'concurrency.max', 0) };
+  const maxDebt =
+    base.field('max_debt') === undefined ? debtWithoutMaximum(base) : countOf(base, 'max_debt', 0);
+  const bucket = base.mapping('token_bucket');
+  if (bucket !== undefined) {
+    return {
+      kind: 'token_bucket',
+      maxTokens: numberOf(bucket, 'token_bucket.max_tokens', 0),
+      tokensPerFill: numberOf(bucket, 'token_bucket.tokens_per_fill', 1),
+      fillIntervalMicros: numberOf(bucket, 'token_bucket.fill_interval', 0),
+      maxDebt,
+    };
+  }
+  const calendar = base.text('calendar');
+  const standard = calendar === undefined ? standardAlgorithm : 'fixed_window';
+  return {
+    kind: 'units',
+    requestsPerUnit: numberOf(base, 'requests_per_unit', 0),
+    unit: numberOf(base, 'unit', 0),
+    multiplier: countOf(base, 'unit_multiplier', 1),
+    isBucket: (base.text('algorithm') ?? standard) === 'token_bucket',
+    burst: base.field('burst') === undefined ? undefined : numberOf(base, 'burst', 0),
+    timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
+    maxDebt,
+  };
+}
+
+function debtWithoutMaximum(base: FieldReader): 0 | 'capacity' {
+  return base.boolean('allow_debt') === true ? 'capacity' : 0;
+}
+
+function countOf(reader: FieldReader, key: string, absent: number): number {
+  const text = reader.text(key);
+  return text === undefined ? absent : numberOfText('count', text);
+}

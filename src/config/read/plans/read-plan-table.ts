@@ -1,0 +1,335 @@
+import { nearest } from '../../../nearest-name.js';
+import {
+  FIRST_COLUMN,
+  findRow,
+  keyOfRow,
+  PLAN_FLAGS,
+  type PlanTable,
+  rowCount,
+  valuesAt,
+} from '../../../policy/plans/plan-table.js';
+import { PHASES, type Phase } from '../../../policy/rule.js';
+import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
+import { readPlain } from '../../yaml/yaml-scalar.js';
+import type { ReadFile } from '../read-derive.js';
+import { type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
+import { MAX_PLAN_BYTES, type RowSink, readPlanRows } from './plan-rows.js';
+import { PlanTableBuilder } from './plan-table-builder.js';
+import type { PlansReader } from './read-plans.js';
+
+/** Maximum number of rows. */
+export const MAX_PLAN_ROWS = 2_000_000;
+/** Maximum length of the key of a row, in UTF-16 units. */
+export const MAX_KEY_UNITS = 256;
+/** Number of checked rows of cells that are remembered; others are checked again. */
+const MAX_CHECKED = 100_000;
+
+const [PLAN, UNLIMITED, BLOCKED, PHASE] = [0, 1, 2, 3];
+
+type Cells = readonly (string | undefined)[];
+
+/** Options of {@link readPlanTable}. */
+export interface PlanTableOptions {
+  readonly readFile: ReadFile;
+  /** The rows in effect, whose values refused rows keep. */
+  readonly previous: PlanTable | undefined;
+  /** Whether a refused row is an error instead of a warning. */
+  readonly badRowsAreErrors: boolean;
+  readonly nowMillis: number;
+}
+
+/** The rows of `plans`, and the file that they come from, with its problems. */
+export interface ReadPlanTable {
+  /** Undefined if the file cannot be used. */
+  readonly table: PlanTable | undefined;
+  readonly file: ProblemList | undefined;
+}
+
+/** Reads the rows of `plans`, after all limits that use them. */
+export function readPlanTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable {
+  const rows = new RowReader(plans, options);
+  rows.addPlans();
+  if (plans.file === undefined) return { table: rows.finish(), file: undefined };
+  const problems = new ProblemList(plans.file);
+  let bytes: Uint8Array;
+  try {
+    bytes = options.readFile(plans.file, MAX_PLAN_BYTES);
+  } catch (error) {
+    plans.reader.error('from', error instanceof Error ? error.message : String(error));
+    return { table: undefined, file: problems };
+  }
+  rows.readFile(plans.file, bytes, problems);
+  problems.sort();
+  return { table: problems.errors.length > 0 ? undefined : rows.finish(), file: problems };
+}
+
+/** Checks rows, and adds them to the table. */
+class RowReader implements RowSink {
+  readonly by: string;
+  readonly cells: readonly string[];
+  readonly #plans: PlansReader;
+  readonly #options: PlanTableOptions;
+  readonly #builder: PlanTableBuilder;
+  readonly #planNames: readonly string[];
+  /** Cells of the plans of `define`, by name. */
+  readonly #planCells = new Map<string, Cells>();
+  /** Results of checks: the index of the values, or the problem. */
+  readonly #checked = new Map<string, number | LimitProblem>();
+  /** The rows in effect, if they come from the same file. */
+  readonly #previous: PlanTable | undefined;
+  #problems = new ProblemList('');
+  /** Keys of refused rows, which keep their values or stay without. */
+  readonly #refusedKeys = new Set<string>();
+  #refused = 0;
+
+  constructor(plans: PlansReader, options: PlanTableOptions) {
+    this.#plans = plans;
+    this.#options = options;
+    this.by = plans.by;
+    this.cells = plans.columns.cells;
+    this.#planNames = [...plans.defined.keys()];
+    this.#builder = new PlanTableBuilder(this.cells.length);
+    const { previous } = options;
+    this.#previous = previous?.by === plans.by && previous.file === plans.from ? previous : undefined;
+  }
+
+  /** Checks the plans of `define`. They are the rows if there is no file. */
+  addPlans(): void {
+    const { defined, standard, file } = this.#plans;
+    for (const [name, { values }] of defined) {
+      const cells = this.cells.map((cell) => values.get(cell)?.text);
+      cells[PLAN] = name;
+      this.#planCells.set(name, cells);
+    }
+    const standardIndex = this.#checkPlan(standard);
+    if (standardIndex !== undefined) {
+      this.#builder.setStandard(standardIndex);
+      this.#checked.clear();
+    }
+    for (const [name, plan] of defined) {
+      const index = this.#checkPlan(name);
+      // A plan without some values only needs rows that have them.
+      if (index === undefined) continue;
+      if (file === undefined) this.#builder.addRow(name, index, plan.reader.map.at.line);
+    }
+  }
+
+  /** Returns the index of a plan's values, or undefined if it is incomplete. Reports invalid values. */
+  #checkPlan(name: string | undefined): number | undefined {
+    if (name === undefined) return undefined;
+    const checked = this.#check(this.#planCells.get(name) as Cells);
+    if (typeof checked === 'number') return checked;
+    const plan = this.#plans.defined.get(name);
+    const isMissing = checked.cell < 0 && this.#plans.file !== undefined && name !== this.#plans.standard;
+    if (isMissing) return undefined;
+    const at = plan?.values.get(this.cells[checked.cell] ?? '')?.at ?? plan?.reader.map.at ?? WHOLE_FILE;
+    const path = plan?.reader.pathOf(this.cells[checked.cell] ?? '') ?? '';
+    plan?.reader.problems.error(at, checked.cell < 0 ? plan.reader.path : path, checked.message);
+    return undefined;
+  }
+
+  readFile(file: string, bytes: Uint8Array, problems: ProblemList): void {
+    this.#problems = problems;
+    readPlanRows(file, bytes, this, problems);
+    if (problems.errors.length > 0 && !this.#options.badRowsAreErrors) return;
+    const rows = this.#builder.rows + this.#refused;
+    if (rows === 0 && problems.errors.length === 0) {
+      problems.error(
+        WHOLE_FILE,
+        '',
+        'the file has no rows, so every customer would get the default limits; write at least one row, or remove ' +
+          '"from"',
+      );
+    } else if (rows > MAX_PLAN_ROWS) {
+      problems.error(
+        WHOLE_FILE,
+        '',
+        `the file has more than ${MAX_PLAN_ROWS} rows; remove rows that equal the default`,
+      );
+    } else if (this.#builder.rows === 0 && problems.errors.length === 0) {
+      problems.error(
+        WHOLE_FILE,
+        '',
+        `all rows of the file are invalid (${rows}); correct them, or restore the file`,
+      );
+    }
+    this.#checkDrop();
+  }
+
+  /** Refuses a file that lacks too many of the customers in effect. */
+  #checkDrop(): void {
+    const previous = this.#previous;
+    if (previous === undefined) return;
+    let lost = 0;
+    const before = rowCount(previous);
+    for (let row = 0; row < before; row++) {
+      const key = keyOfRow(previous, row);
+      if (!this.#builder.has(key) && !this.#refusedKeys.has(key)) lost++;
+    }
+    const { maxDrop } = this.#plans;
+    if (lost * 100 <= maxDrop * before) return;
+    this.#problems.error(
+      WHOLE_FILE,
+      '',
+      `${lost} of ${before} rows are gone, more than ${maxDrop} %, so the file is probably incomplete; restore it, ` +
+        'or raise "plans.max_drop" if the rows should go',
+    );
+  }
+
+  add(key: string, cells: Cells, line: number, placeOf: (cell: number) => Position): void {
+    if (this.#builder.rows + this.#refused > MAX_PLAN_ROWS) {
+      this.#refused++;
+      return;
+    }
+    const bad = this.#badKey(key);
+    if (bad !== undefined) {
+      this.refuse(undefined, placeOf(-1), this.by, bad);
+      return;
+    }
+    if (this.#builder.has(key)) {
+      const first = this.#builder.lineOf(key);
+      this.#report(
+        placeOf(-1),
+        this.by,
+        `another row has the same customer, in line ${first}, and applies; remove one of the two rows`,
+      );
+      return;
+    }
+    const checked = this.#checkRow(cells);
+    if (typeof checked === 'number') {
+      this.#builder.addRow(key, checked, line);
+      return;
+    }
+    this.refuse(key, placeOf(checked.cell), this.cells[checked.cell] ?? '', checked.message);
+  }
+
+  #badKey(key: string): string | undefined {
+    if (key === '') return `the customer is missing; write a value for "${this.by}"`;
+    if (key.length <= MAX_KEY_UNITS) return undefined;
+    return `the customer has more than ${MAX_KEY_UNITS} characters; shorten it`;
+  }
+
+  refuse(key: string | undefined, at: Position, path: string, message: string): void {
+    const row = key === undefined || this.#previous === undefined ? -1 : findRow(this.#previous, key);
+    const kept = row < 0 ? undefined : this.#keep(this.#previous as PlanTable, row);
+    if (key !== undefined) this.#refusedKeys.add(key);
+    if (kept !== undefined && key !== undefined && !this.#builder.has(key))
+      this.#builder.addRow(key, kept, at.line);
+    const fate =
+      kept === undefined ? 'the customer has the default limits' : 'the row keeps its previous values';
+    this.#report(at, path, this.#options.badRowsAreErrors ? message : `${message}; until then, ${fate}`);
+  }
+
+  #report(at: Position, path: string, message: string): void {
+    this.#refused++;
+    if (this.#options.badRowsAreErrors) this.#problems.error(at, path, message);
+    else this.#problems.warn(at, path, message);
+  }
+
+  /** Returns the index of the values that a row has in effect; undefined if the policy no longer accepts them. */
+  #keep(previous: PlanTable, row: number): number | undefined {
+    const { columns } = this.#plans;
+    const values = valuesAt(previous, previous.valuesOf[row] as number);
+    const cells = this.cells.map((name, cell): string | undefined => {
+      if (cell >= FIRST_COLUMN) {
+        const at = previous.columns.indexOf(name);
+        const kind = columns.kinds[cell - FIRST_COLUMN];
+        return at < 0 || kind === undefined
+          ? undefined
+          : textOfNumber(kind, values[FIRST_COLUMN + at] as number);
+      }
+      const value = values[cell] as number;
+      if (Number.isNaN(value)) return undefined;
+      if (cell === PLAN) return previous.plans[value]?.name;
+      return cell === PHASE ? PHASES[value] : String(value === 1);
+    });
+    // The values already include those of the plan, which may be gone or have other values now.
+    if (cells[PLAN] !== undefined && !this.#planCells.has(cells[PLAN])) cells[PLAN] = undefined;
+    const checked = this.#check(cells);
+    return typeof checked === 'number' ? checked : undefined;
+  }
+
+  /** Returns the index of the values of a row and its plan, or else the default plan; or the problem. */
+  #checkRow(cells: Cells): number | LimitProblem {
+    const name = cells[PLAN] ?? this.#plans.standard;
+    if (name === undefined) return this.#check(cells);
+    const plan = this.#planCells.get(name);
+    if (plan === undefined) {
+      const near = nearest(name, this.#planNames);
+      const remedy =
+        near === undefined
+          ? `the plans are ${this.#planNames.slice(0, 10).join(', ') || 'none'}`
+          : `did you mean "${near}"?`;
+      return { cell: PLAN, message: `"${name.slice(0, 60)}" is not a plan of "define"; ${remedy}` };
+    }
+    return this.#check(cells.map((cell, i) => cell ?? plan[i]));
+  }
+
+  #check(cells: Cells): number | LimitProblem {
+    const name = cells.join('\0');
+    const known = this.#checked.get(name);
+    if (known !== undefined) return known;
+    const checked = this.#checkNew(cells);
+    if (this.#checked.size >= MAX_CHECKED) this.#checked.clear();
+    this.#checked.set(name, checked);
+    return checked;
+  }
+
+  #checkNew(cells: Cells): number | LimitProblem {
+    const flags = flagsOf(cells, this.#planNames);
+    if (!Array.isArray(flags)) return flags as LimitProblem;
+    const hasLimit = flags[UNLIMITED] !== 1 && flags[BLOCKED] !== 1;
+    for (const check of hasLimit ? this.#plans.checks : []) {
+      const problem = check.check(cells);
+      if (problem !== undefined) return problem;
+    }
+    const { kinds } = this.#plans.columns;
+    const numbers = kinds.map((kind, i) => {
+      const text = cells[FIRST_COLUMN + i];
+      return text === undefined ? Number.NaN : numberOfText(kind, text);
+    });
+    return this.#builder.indexOf([...(flags as number[]), ...numbers]);
+  }
+
+  finish(): PlanTable {
+    return this.#builder.finish({
+      by: this.by,
+      file: this.#plans.from,
+      columns: this.#plans.columns.names,
+      plans: Array.from(this.#plans.defined, ([name, { values }]) => ({
+        name,
+        values: Object.fromEntries(Array.from(values, ([value, { text }]) => [value, text])),
+      })),
+      standard: this.#plans.standard,
+      maxDrop: this.#plans.maxDrop,
+      refused: this.#refused,
+      readAtMillis: this.#options.nowMillis,
+    });
+  }
+}
+
+/** Returns the numbers of the cells in PLAN_FLAGS, or the problem. */
+function flagsOf(cells: Cells, plans: readonly string[]): readonly number[] | LimitProblem {
+  const flags: number[] = new Array<number>(PLAN_FLAGS.length).fill(Number.NaN);
+  if (cells[PLAN] !== undefined) flags[PLAN] = plans.indexOf(cells[PLAN]);
+  for (const cell of [UNLIMITED, BLOCKED]) {
+    const text = cells[cell];
+    if (text === undefined) continue;
+    const plain = readPlain(text);
+    if (plain.kind !== 'boolean') {
+      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${text.slice(0, 60)}"; write true or false` };
+    }
+    flags[cell] = plain.value ? 1 : 0;
+  }
+  if (flags[UNLIMITED] === 1 && flags[BLOCKED] === 1) {
+    return { cell: BLOCKED, message: 'a row cannot be both "unlimited" and "blocked"; remove one of them' };
+  }
+  const phase = cells[PHASE];
+  if (phase !== undefined) {
+    const index = PHASES.indexOf(phase as Phase);
+    if (index < 0)
+      return { cell: PHASE, message: `"${phase.slice(0, 60)}" is not one of ${PHASES.join(', ')}` };
+    flags[PHASE] = index;
+  }
+  return flags;
+}

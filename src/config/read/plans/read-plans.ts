@@ -1,0 +1,145 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import { nearest } from '../../../nearest-name.js';
+import { isSecretKey } from '../../../policy/redact.js';
+import type { FieldReader } from '../../yaml/field-reader.js';
+import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
+import { keysOf } from '../policy-fields.js';
+import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
+
+/** Default `max_drop`, in percent of the rows. */
+const DEFAULT_MAX_DROP = 20;
+/** Maximum number of plans in `define`. */
+const MAX_PLANS = 1000;
+
+/** A plan of `define`: its values by name. */
+export interface DefinedPlan {
+  readonly reader: FieldReader;
+  readonly values: ReadonlyMap<string, YamlScalar>;
+}
+
+/** The `plans` of a domain, and what its limits take from them. */
+export class PlansReader {
+  readonly by: string;
+  /** Path of the file with the rows; undefined if the rows are the plans of `define`. */
+  readonly file: string | undefined;
+  /** Name of the file as written. */
+  readonly from: string;
+  readonly maxDrop: number;
+  readonly defined: ReadonlyMap<string, DefinedPlan>;
+  readonly reader: FieldReader;
+  /** The plan of customers without a row; undefined without a `default`. */
+  readonly standard: string | undefined;
+  readonly columns = new PlanColumns();
+  /** The checks of all limits that use values, which each row must pass. */
+  readonly checks: LimitCheck[] = [];
+
+  constructor(reader: FieldReader) {
+    this.reader = reader;
+    reader.expectKeys(keysOf('plans'));
+    this.by = reader.name('by') ?? '';
+    this.from = reader.text('from') ?? '';
+    this.file = this.from === '' ? undefined : planPath(reader, this.from);
+    this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
+    this.defined = readDefined(reader);
+    const standard = reader.text('default');
+    this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;
+    this.check(standard);
+  }
+
+  private check(standard: string | undefined): void {
+    const { reader, defined } = this;
+    if (this.by === '') {
+      reader.error(
+        'by',
+        '"by" is missing; write the key of the entry that names the customer, such as tenant',
+      );
+    }
+    if (this.file === undefined && defined.size === 0) {
+      reader.error(
+        'from',
+        '"plans" has no rows; name a file with the plan of each customer as "from", or write plans below "define"',
+      );
+    }
+    if (standard !== undefined && this.standard === undefined) {
+      const near = nearest(standard, defined.keys());
+      const remedy = near === undefined ? 'add the plan to "define"' : `did you mean "${near}"?`;
+      reader.error('default', `"${standard.slice(0, 60)}" is not a plan of "define"; ${remedy}`);
+    }
+  }
+
+  /** Reports `by` if its values are secrets: a table of customers must not contain API keys. */
+  refuseSecret(secretKeys: ReadonlySet<string>): void {
+    if (!isSecretKey(this.by, secretKeys)) return;
+    this.reader.error(
+      'by',
+      `the values of "${this.by.slice(0, 60)}" are secrets, which a table must not contain; derive an entry from it ` +
+        'with "derive", such as tenant, and write that entry',
+    );
+  }
+
+  /**
+   * Returns the value that describes the limit of customers without a row: the value of the default plan, or, if that
+   * plan has no limit, of the first plan that has one.
+   */
+  standardOf(name: string): YamlScalar | undefined {
+    const standard = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
+    const value = standard?.get(name);
+    if (value !== undefined) return value;
+    const hasNoLimit = ['unlimited', 'blocked'].some((flag) =>
+      /^(?:true|yes|on)$/i.test(standard?.get(flag)?.text ?? ''),
+    );
+    if (!hasNoLimit) return undefined;
+    for (const { values } of this.defined.values()) {
+      const other = values.get(name);
+      if (other !== undefined) return other;
+    }
+    return undefined;
+  }
+
+  /** Reports values in `define` that no limit uses, once all limits are read. */
+  checkNames(): void {
+    const cells = this.columns.cells.filter((cell) => cell !== 'plan');
+    for (const { reader, values } of this.defined.values()) {
+      for (const name of values.keys()) {
+        if (cells.includes(name)) continue;
+        reader.error(name, `no limit uses the value "${name.slice(0, 60)}"; ${nearColumn(name, cells)}`);
+      }
+    }
+  }
+}
+
+function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
+  const defined = new Map<string, DefinedPlan>();
+  const define = reader.mapping('define');
+  if (define === undefined) return defined;
+  if (define.map.fields.size > MAX_PLANS) {
+    reader.error(
+      'define',
+      `"define" has more than ${MAX_PLANS} plans; write the values into the rows of the file`,
+    );
+  }
+  for (const name of define.map.fields.keys()) {
+    const plan = define.mapping(name);
+    if (plan === undefined) continue;
+    const values = new Map<string, YamlScalar>();
+    for (const [key, { value }] of plan.map.fields) {
+      if (isNull(value)) continue;
+      if (value.kind === 'scalar') values.set(key, value);
+      else plan.error(key, `"${key.slice(0, 60)}" must be a single value`);
+    }
+    defined.set(name, { reader: plan, values });
+  }
+  return defined;
+}
+
+/** Returns the path of the file that `from` names, relative to the policy file. */
+function planPath(reader: FieldReader, name: string): string {
+  return isAbsolute(name) ? name : join(dirname(reader.problems.file), name);
+}
+
+/** Returns the file that `plans` names, readable or not, so that it is not taken for a policy. */
+export function planFile(root: FieldReader): readonly string[] {
+  const plans = root.map.fields.get('plans')?.value;
+  const from = plans?.kind === 'map' ? plans.fields.get('from')?.value : undefined;
+  return from?.kind === 'scalar' && from.text !== '' ? [planPath(root, from.text)] : [];
+}

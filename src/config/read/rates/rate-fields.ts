@@ -1,0 +1,21 @@
+import type { PlannedRate } from '../../../policy/plans/plan-rate.js';
+import type { Algorithm } from '../../../policy/policy.js';
+import type { RateSpec } from '../../../policy/rate-spec.js';
+import type { HoldSpec } from '../../../policy/rule.js';
+import type { PlansReader } from '../plans/read-plans.js';
+
+/** Defaults for the rates of a file. */
+export interface RateDefaults {
+  /** `algorithm` of the file, or of the environment. */
+  readonly algorithm: Algorithm;
+  /** `plans` of the file. */
+  readonly plans: PlansReader | undefined;
+}
+
+/** A rate, and the settings of its holds, if it has any. */
+export interface RateFields {
+  readonly rate: RateSpec;
+  readonly hold: HoldSpec | undefined;
+  /** Present if numbers of the rate come from a plan. */
+  readonly plan?: PlannedRate;
+}

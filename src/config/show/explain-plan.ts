@@ -1,0 +1,49 @@
+import type { Entry } from '../../limiter/entry.js';
+import {
+  findRow,
+  PLAN_FLAGS,
+  type PlanTable,
+  valuesAt,
+  valuesIndexOf,
+} from '../../policy/plans/plan-table.js';
+import { customerOf } from '../../policy/plans/planned-nodes.js';
+
+/** The row of `plans` for a descriptor. */
+export interface ExplainedPlan {
+  /** Line of the row in the file; undefined if the customer has no row. */
+  readonly line: number | undefined;
+  /** Name of the file; '' if the rows are the plans of the policy. */
+  readonly file: string;
+  /** Name of the plan in `define`; undefined without one. */
+  readonly plan: string | undefined;
+  /** Words that the row sets for all limits, such as `blocked`. */
+  readonly flags: readonly string[];
+  readonly readAtMillis: number;
+}
+
+/** Returns the row for the entries of a descriptor. */
+export function explainPlan(
+  table: PlanTable | undefined,
+  entries: readonly Entry[],
+): ExplainedPlan | undefined {
+  if (table === undefined) return undefined;
+  const row = findRow(table, customerOf(table.by, entries));
+  const [plan, ...flags] = valuesAt(table, valuesIndexOf(table, row));
+  return {
+    line: row < 0 ? undefined : table.lines[row],
+    file: table.file,
+    plan: table.plans[plan ?? Number.NaN]?.name,
+    flags: ['unlimited', 'blocked'].filter((flag) => flags[PLAN_FLAGS.indexOf(flag as 'blocked') - 1] === 1),
+    readAtMillis: table.readAtMillis,
+  };
+}
+
+/** Formats the row: `gold (line 4711 of customers.csv, read 14 s ago)`. */
+export function describeExplainedPlan(explained: ExplainedPlan, wallMicros: number): string {
+  const { line, file, plan, flags, readAtMillis } = explained;
+  const age = Math.max(0, Math.round((wallMicros / 1000 - readAtMillis) / 1000));
+  const name = [plan ?? 'values of the row', ...flags].join(', ');
+  if (line === undefined)
+    return `${plan === undefined ? 'the defaults of the policy' : name} (the customer has no row)`;
+  return file === '' ? name : `${name} (line ${line} of ${file}, read ${age} s ago)`;
+}

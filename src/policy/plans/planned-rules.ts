@@ -1,0 +1,62 @@
+import { windowRate } from '../../limiter/fixed-window.js';
+import type { Rate } from '../../limiter/rate.js';
+import { shapePart } from '../names/bucket-key.js';
+import { rateOf } from '../rate-spec.js';
+import { fixedPhase, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
+import { type PlannedRate, plannedRateSpec } from './plan-rate.js';
+import { PLAN_FLAGS } from './plan-table.js';
+
+const UNLIMITED = PLAN_FLAGS.indexOf('unlimited');
+const BLOCKED = PLAN_FLAGS.indexOf('blocked');
+const PHASE = PLAN_FLAGS.indexOf('phase');
+
+/** The limit of a blocked customer, which denies every request. */
+const NOTHING = windowRate('second', 0);
+
+/** Returns the value of a flag: NaN means that the row does not set it. */
+function isSet(values: Float64Array, column: number): boolean {
+  return values[column] === 1;
+}
+
+/** Returns whether a row of values changes a limit apart from its numbers. */
+export function hasFlags(values: Float64Array): boolean {
+  return isSet(values, UNLIMITED) || isSet(values, BLOCKED) || !Number.isNaN(values[PHASE]);
+}
+
+/**
+ * Returns the rules of a node for a row of values. They are ordinary rules with the names of the node's rules, so that
+ * their buckets are the same as long as the shape is. `isList`: whether they are items of `rate_limits`.
+ */
+export function rulesOfPlan(rules: readonly Rule[], values: Float64Array, isList: boolean): readonly Rule[] {
+  const planned = rules.map((rule) =>
+    rule.plan === undefined ? rule : ruleOfPlan(rule, rule.plan, values, isList && !rule.candidate),
+  );
+  const isLive = ({ rate, candidate }: Rule): boolean => rate !== undefined || candidate;
+  const limited = planned.filter(isLive);
+  if (limited.some(({ candidate }) => !candidate)) return limited;
+  // An unlimited rule has no other rule next to it, except a candidate.
+  const unlimited = planned.filter((rule) => !isLive(rule)).slice(0, 1);
+  return [...unlimited, ...limited];
+}
+
+function ruleOfPlan(rule: Rule, plan: PlannedRate, values: Float64Array, isOfList: boolean): Rule {
+  const rate = rateOfPlan(rule, plan, values, isOfList);
+  const phase = Number.isNaN(values[PHASE])
+    ? rule.phase
+    : fixedPhase(PHASES[values[PHASE] as number] as Phase);
+  const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
+  const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
+  const hold = rate?.kind === 'concurrency' ? rule.hold : undefined;
+  return namedRule(rule, { ...rule, rate, hold, phase }, { ...rule, bucketSuffix: place + shapeOf(rate) });
+}
+
+function rateOfPlan(
+  { hold }: Rule,
+  plan: PlannedRate,
+  values: Float64Array,
+  isOfList: boolean,
+): Rate | undefined {
+  if (isSet(values, BLOCKED)) return NOTHING;
+  if (isSet(values, UNLIMITED)) return undefined;
+  return rateOf(plannedRateSpec(plan, values), isOfList || hold !== undefined);
+}

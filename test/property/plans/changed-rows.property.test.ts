@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
+import type { FakeClock } from '../../support/clock/fake-clock.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { memoryBench, RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
+
+/*
+ * Rows change while requests arrive, and several replicas with different versions of the table share the buckets.
+ */
+
+// Starting Redis may be slow on a busy machine.
+jest.setTimeout(60_000);
+
+/** Number of customers so far. Each run has its own. */
+let run = 0;
+
+const step = fc.record({
+  replica: fc.integer({ min: 0, max: 2 }),
+  /** Whether the replica reads the next version first. */
+  reloads: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, fc.constant(true)),
+  waitMillis: fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.integer({ min: 0, max: 9_000 })),
+  hits: fc.integer({ min: 1, max: 4 }),
+});
+const steps = fc.array(step, { minLength: 10, maxLength: 80 });
+
+/** Returns the versions of a table: the limit, and the rows of the customer. */
+function versionsOf(
+  limit: string,
+  customer: string,
+  rows: readonly string[],
+  columns: string,
+): CompiledPolicy[] {
+  const policy =
+    'domain: d\nplans: { by: tenant, from: rows.csv }\n' +
+    `descriptors: [{ key: tenant, rate_limit: { ${limit} } }]`;
+  return rows.map((row) =>
+    policyOf(policy, { 'rows.csv': `tenant,${columns}\n${customer},${row}\nother,${row}\n` }),
+  );
+}
+
+/** Returns the take of a customer's request. */
+function takeOf(policy: CompiledPolicy, customer: string, hits: number): TakeItem & { readonly rate: Rate } {
+  const { rules, keys, tagLength } = policy.match(entries(`tenant=${customer}`));
+  return { ...takeItem(keys[0] as string, rules[0]?.rate as Rate, { hits }), tagLength };
+}
+
+interface Admitted {
+  readonly version: number;
+  readonly rate: Rate;
+  readonly hits: number;
+  readonly atMicros: number;
+}
+
+/** Sends the requests of the steps, and returns those that were allowed. */
+async function admitted(
+  versions: readonly CompiledPolicy[],
+  customer: string,
+  calls: typeof steps extends fc.Arbitrary<infer Steps> ? Steps : never,
+  servers: readonly BucketStore[],
+  clock: FakeClock,
+): Promise<readonly Admitted[]> {
+  const version = [0, 0, 0];
+  const found: Admitted[] = [];
+  let atMicros = 0;
+  for (const { replica, reloads, waitMillis, hits } of calls) {
+    // Buckets in memory have a single replica.
+    const at = servers.length === 1 ? 0 : replica;
+    clock.advance(waitMillis * 1000);
+    atMicros += waitMillis * 1000;
+    if (reloads) version[at] = Math.min((version[at] as number) + 1, versions.length - 1);
+    const item = takeOf(versions[version[at] as number] as CompiledPolicy, customer, hits);
+    const [outcome] = await takeFrom(servers[at % servers.length] as BucketStore, item);
+    if (outcome?.limited === false)
+      found.push({ version: version[at] as number, rate: item.rate, hits, atMicros });
+  }
+  return found;
+}
+
+const redis = new RedisBench('redis-server');
+const memory = memoryBench();
+
+describe.each([
+  ['memory', memory],
+  ['Redis', redis],
+] as const)('changed rows in %s', (name, bench) => {
+  let servers: readonly BucketStore[];
+  beforeAll(async () => {
+    await bench.start();
+    servers = name === 'memory' ? [await bench.open()] : [await bench.open(), await bench.open()];
+  });
+  afterAll(() => bench.stop());
+
+  const numbers = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 2, maxLength: 4 });
+
+  test('allow at most the largest of the limits, if all need the same time to fill', async () => {
+    await fc.assert(
+      fc.asyncProperty(numbers, steps, async (bursts, calls) => {
+        const customer = `c${run++}`;
+        const limit =
+          'token_bucket: { max_tokens: { plan: n, default: 1 }, tokens_per_fill: { plan: n, default: 1 }, ' +
+          'fill_interval: 10s }';
+        const versions = versionsOf(limit, customer, bursts.map(String), 'n');
+        const found = await admitted(versions, customer, calls, servers, bench.clock);
+        const most = Math.max(...bursts);
+        for (const [from, { atMicros: start }] of found.entries()) {
+          let sum = 0;
+          for (const { hits, atMicros } of found.slice(from)) {
+            sum += hits;
+            expectAtMost(sum, most * (1 + (atMicros - start) / 10_000_000));
+          }
+        }
+      }),
+      runs(300),
+    );
+  });
+
+  test('allow at most the sum of the limits, if they need different times to fill', async () => {
+    const rows = fc.array(fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 20 })), {
+      minLength: 2,
+      maxLength: 3,
+    });
+    await fc.assert(
+      fc.asyncProperty(rows, steps, async (limits, calls) => {
+        const customer = `c${run++}`;
+        const limit =
+          'token_bucket: { max_tokens: { plan: n, default: 1 }, fill_interval: { plan: t, default: 1s } }';
+        const cells = limits.map(([burst, seconds]) => `${burst},${seconds}s`);
+        const found = await admitted(
+          versionsOf(limit, customer, cells, 'n,t'),
+          customer,
+          calls,
+          servers,
+          bench.clock,
+        );
+        const end = found.at(-1)?.atMicros ?? 0;
+        const sums = new Map<number, number>();
+        for (const { version, rate, hits } of found) {
+          if (rate.kind !== 'token_bucket') throw new Error('not a bucket');
+          sums.set(version, (sums.get(version) ?? 0) + hits);
+          expectAtMost(sums.get(version), rate.maxTokens + end / rate.fillIntervalMicros);
+        }
+      }),
+      runs(300),
+    );
+  });
+
+  test('allow at most the largest of the limits in a window', async () => {
+    await fc.assert(
+      fc.asyncProperty(numbers, steps, async (limits, calls) => {
+        const customer = `c${run++}`;
+        const limit = 'unit: year, requests_per_unit: { plan: n, default: 1 }';
+        const versions = versionsOf(limit, customer, limits.map(String), 'n');
+        const found = await admitted(versions, customer, calls, servers, bench.clock);
+        expectAtMost(
+          found.reduce((sum, { hits }) => sum + hits, 0),
+          Math.max(...limits),
+        );
+      }),
+      runs(300),
+    );
+  });
+
+  test('never change the name of a bucket', () => {
+    fc.assert(
+      fc.property(numbers, (limits) => {
+        const limit = 'token_bucket: { max_tokens: { plan: n, default: 1 }, fill_interval: 1s }';
+        const keys = versionsOf(limit, 'x', limits.map(String), 'n').map(
+          (policy) => takeOf(policy, 'x', 1).key,
+        );
+        expectEqual(new Set(keys).size, 1);
+      }),
+      runs(30),
+    );
+    expect(run).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,295 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatProblem } from '../../../../../src/config/yaml/config-problem.js';
+import type { CompiledPolicy } from '../../../../../src/policy/compiled-policy.js';
+import { describeRate } from '../../../../../src/policy/describe.js';
+import { rowCount } from '../../../../../src/policy/plans/plan-table.js';
+import { entries, parse, policyOf } from '../../../../support/policy/policies.js';
+import { PolicyDir } from '../../../../support/policy/policy-dir.js';
+
+const PLANS =
+  'plans: { by: tenant, from: rows.csv, default: free, define: { free: { burst: 2 }, gold: { burst: 9 }, ' +
+  'evil: { blocked: true }, staff: { unlimited: true } } }';
+const LIMIT = 'token_bucket: { max_tokens: { plan: burst }, fill_interval: 1s }';
+const POLICY = `domain: d\n${PLANS}\ndescriptors: [{ key: tenant, rate_limit: { ${LIMIT} } }]\n`;
+
+function limitOf(policy: CompiledPolicy | undefined, ...texts: readonly string[]): string {
+  const rules = policy?.match(entries(...texts)).rules ?? [];
+  return rules.map(({ rate }) => describeRate(rate)).join(' | ');
+}
+
+function withRows(rows: string, policy = POLICY, file = 'rows.csv'): CompiledPolicy {
+  return policyOf(policy.replace('rows.csv', file), { [file]: rows });
+}
+
+/** Returns the errors of a policy, and the warnings of its rows. */
+function problemsOf(policy: string, rows = 'tenant,plan\nacme,gold\n', file = 'rows.csv'): readonly string[] {
+  const { problems, tableFiles } = parse(policy.replace('rows.csv', file), { [file]: rows });
+  return [...problems.errors, ...tableFiles.flatMap(({ errors, warnings }) => [...errors, ...warnings])].map(
+    formatProblem,
+  );
+}
+
+describe('a table', () => {
+  test.each([
+    ['rows.csv', 'burst,plan,tenant\r\n,gold,acme\r\n\n# no row\n5,"gold" ,"a ""b"", c"\n'],
+    ['rows.jsonl', '{"tenant":"acme","plan":"gold"}\n\n{"plan":"gold","burst":5,"tenant":"a \\"b\\", c"}\n'],
+    ['rows.yaml', 'acme: gold\n\'a "b", c\': { plan: gold, burst: 5 }\n'],
+    ['rows.json', '{"acme": "gold", "a \\"b\\", c": {"burst": 5}}'],
+  ])('is read from %s', (file, rows) => {
+    const policy = withRows(rows, POLICY, file);
+    expect(rowCount(policy.plans as NonNullable<typeof policy.plans>)).toBe(2);
+    expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
+    expect(limitOf(policy, 'tenant=a "b", c')).toBe('token bucket: 5 tokens, 1 every 1s');
+    expect(limitOf(policy, 'tenant=other')).toBe('token bucket: 2 tokens, 1 every 1s');
+    expect(limitOf(policy, `tenant=${'x'.repeat(500)}`)).toBe('token bucket: 2 tokens, 1 every 1s');
+  });
+
+  test('has keys with any characters', () => {
+    const policy = withRows('tenant,plan\nZoë,gold\n東京,gold\n😀,gold\n');
+    for (const name of ['Zoë', '東京', '😀']) {
+      expect(limitOf(policy, `tenant=${name}`)).toBe('token bucket: 9 tokens, 1 every 1s');
+    }
+    expect(limitOf(policy, 'tenant=京東')).toBe('token bucket: 2 tokens, 1 every 1s');
+  });
+
+  test('can block customers, free them from limits, and set the phase', () => {
+    const rows = 'tenant,plan,phase\nevil,evil,\nstaff,staff,\nnew,gold,monitoring\n';
+    const policy = withRows(rows);
+    expect(limitOf(policy, 'tenant=evil')).toBe('window: 0 per second');
+    expect(limitOf(policy, 'tenant=staff')).toBe('unlimited');
+    const [rule] = policy.match(entries('tenant=new')).rules;
+    expect(rule?.phase).toEqual({ gracePeriodAtMicros: Infinity, activeAtMicros: Infinity });
+  });
+
+  test('keeps the buckets of customers: their names do not depend on the values', () => {
+    const policy = withRows('tenant,plan,burst\nacme,gold,\nother,gold,4\n');
+    expect(policy.match(entries('tenant=acme')).keys).toEqual(['1:d6:tenant4:acme']);
+    expect(policy.match(entries('tenant=other')).keys).toEqual(['1:d6:tenant5:other']);
+  });
+
+  test('applies to each field, and to each limit of a list by itself', () => {
+    const policy = withRows(
+      'tenant,calls,window,burst,slots,bulk\nacme,7,hour,3,5,2s\n',
+      'domain: d\nplans: { by: tenant, from: rows.csv }\ndescriptors:\n' +
+        '  - key: tenant\n    rate_limits:\n' +
+        '      - { unit: { plan: window, default: minute }, requests_per_unit: { plan: calls, default: 1 } }\n' +
+        '      - unit: { plan: window, default: day }\n        requests_per_unit: { plan: calls, default: 1 }\n' +
+        '        algorithm: token_bucket\n        burst: { plan: burst, default: 1 }\n' +
+        '      - { concurrency: { max: { plan: slots, default: 1 } } }\n' +
+        '      - token_bucket:\n            max_tokens: 6\n' +
+        '            tokens_per_fill: { plan: burst, default: 1 }\n' +
+        '            fill_interval: { plan: bulk, default: 1s }\n' +
+        '      - { unit: month, requests_per_unit: 100 }\n',
+    );
+    expect(limitOf(policy, 'tenant=acme')).toBe(
+      'window: 7 per hour | token bucket: 3 tokens, 7 every 1h | concurrency: 5 requests | ' +
+        'token bucket: 6 tokens, 3 every 2s | window: 100 per month',
+    );
+    expect(limitOf(policy, 'tenant=x')).toBe(
+      'window: 1 per minute | token bucket: 1 token, 1 every 24h | concurrency: 1 request | ' +
+        'token bucket: 6 tokens, 1 every 1s | window: 100 per month',
+    );
+  });
+
+  test('leaves the other limits of a list to unlimited customers', () => {
+    const policy = withRows(
+      'tenant,unlimited,burst\nacme,true,\n',
+      'domain: d\nplans: { by: tenant, from: rows.csv }\ndescriptors:\n  - key: tenant\n    rate_limits:\n' +
+        '      - { unit: minute, requests_per_unit: { plan: burst, default: 1 } }\n' +
+        '      - { name: fixed, unit: month, requests_per_unit: 100 }\n' +
+        '    candidate: { unit: day, requests_per_unit: 3 }\n',
+    );
+    const { rules, keys, statNames } = policy.match(entries('tenant=acme'));
+    expect(rules.map(({ path }) => path)).toEqual(['tenant[fixed]', 'tenant']);
+    expect(keys).toEqual(['1:d6:tenant4:acme~5:fixed%2592000', '1:d6:tenant4:acme~c%86400']);
+    expect(statNames).toEqual(['d.tenant.fixed', 'd.tenant']);
+  });
+});
+
+describe('an invalid policy with plans', () => {
+  test.each([
+    ['plans: { by: tenant, from: rows.csv }', 'customers without a row have no value "burst"'],
+    ['plans: { by: tenant, define: {} }', '"plans" has no rows'],
+    ['plans: { from: rows.csv }', '"by" is missing'],
+    [PLANS.replace('default: free', 'default: fre'), '"fre" is not a plan of "define"; did you mean "free"?'],
+    [
+      PLANS.replace('gold: { burst', 'gold: { brust'),
+      'no limit uses the value "brust"; did you mean "burst"?',
+    ],
+    [PLANS.replace('burst: 9', 'burst: 0'), 'plans.define.gold.burst: a bucket must hold at least 1 token'],
+    [PLANS.replace('by: tenant', 'by: user'), 'no descriptor from the top to here has the key "user"'],
+    [PLANS.replace('by: tenant', 'by: api_key'), 'the values of "api_key" are secrets'],
+    [PLANS.replace('blocked: true', 'blocked: true, unlimited: yes'), 'both "unlimited" and "blocked"'],
+    [PLANS.replace('from: rows.csv', 'from: rows.txt'), 'the format of the file is unknown'],
+    ['', 'the value comes from a plan, but the policy has no "plans"'],
+  ])('%s: %s', (plans, message) => {
+    const rows = plans.includes('rows.txt') ? 'rows.txt' : 'rows.csv';
+    expect(problemsOf(POLICY.replace(PLANS, plans), undefined, rows).join('\n')).toContain(message);
+  });
+
+  test.each([
+    ['{ plan: burst, deflt: 1 }', 'unknown key "deflt"'],
+    ['{ default: 1 }', '"plan" is missing'],
+    ['{ plan: blocked }', '"blocked" cannot be the name of a value'],
+    ['{ plan: burst, default: [1] }', '"default" must be a single value'],
+  ])('has no value %s', (value, message) => {
+    expect(problemsOf(POLICY.replace('{ plan: burst }', value)).join('\n')).toContain(message);
+  });
+
+  test('cannot combine values with holds, or with a shared bucket', () => {
+    const held = POLICY.replace('fill_interval: 1s }', 'fill_interval: 1s }, hold: { amount: 1 }');
+    expect(problemsOf(held).join('\n')).toContain('"hold" cannot be combined with values from a plan');
+    const shared = POLICY.replace('key: tenant, ', 'key: tenant, value: "*", share_threshold: true, ');
+    expect(problemsOf(shared).join('\n')).toContain('share one bucket here');
+  });
+
+  test('cannot use one value in two ways', () => {
+    const both = POLICY.replace('fill_interval: 1s', 'fill_interval: { plan: burst }');
+    expect(problemsOf(both).join('\n')).toContain(
+      'another limit uses the value "burst" as a value of another type',
+    );
+  });
+});
+
+describe('a row that is invalid', () => {
+  const FATE = '; until then, the customer has the default limits';
+
+  test.each([
+    ['tenant,plan\nok,gold\nacme,gld', 'rows.csv:3:6: plan: "gld" is not a plan of "define"'],
+    [
+      'tenant,burst\nok,1\nacme,-5',
+      'rows.csv:3:6: burst: "max_tokens" is -5; write a whole number from 1 to 4294967295',
+    ],
+    ['tenant,burst\nok,1\n,5', 'rows.csv:3:1: tenant: the customer is missing'],
+    ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line names 2'],
+    [
+      'tenant,blocked\nok,true\nacme,maybe',
+      'rows.csv:3:6: blocked: "blocked" is "maybe"; write true or false',
+    ],
+    ['tenant,phase\nok,active\nacme,actve', 'rows.csv:3:6: phase: "actve" is not one of'],
+    [`tenant,burst\nok,1\n${'x'.repeat(300)},5`, 'the customer has more than 256 characters'],
+  ])('%j is refused: %s', (rows, message) => {
+    const { policy, problems, tableFiles } = parse(POLICY, { 'rows.csv': rows });
+    expect(problems.errors).toEqual([]);
+    const [warning = ''] = tableFiles[0]?.warnings.map(formatProblem) ?? [];
+    expect(warning).toContain(message);
+    expect(warning.endsWith(FATE)).toBe(true);
+    expect(policy?.plans).toMatchObject({ refused: 1 });
+    expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 2 tokens, 1 every 1s');
+  });
+
+  test('is the second one of the same customer', () => {
+    const { policy, tableFiles } = parse(POLICY, { 'rows.csv': 'tenant,plan\nacme,gold\nacme,free\n' });
+    expect(tableFiles[0]?.warnings.map(formatProblem)).toEqual([
+      'rows.csv:3:1: tenant: another row has the same customer, in line 2, and applies; remove one of the two rows',
+    ]);
+    expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
+  });
+
+  test.each([
+    ['rows.jsonl', '{"tenant":"ok"}\n[]\n', 'rows.jsonl:2:1: the line is not a JSON object'],
+    [
+      'rows.jsonl',
+      '{"tenant":"ok"}\n{"tenant":"a","burts":1}',
+      'no limit uses the value "burts"; did you mean "burst"?',
+    ],
+    ['rows.jsonl', '{"tenant":"ok"}\n{"tenant":"a","burst":{}}', '"burst" must be a single value'],
+    ['rows.yaml', 'ok: free\nacme: [gold]\n', 'rows.yaml:2:7: the row must be the name of a plan'],
+  ])('in %s is refused: %j', (file, rows, message) => {
+    expect(problemsOf(POLICY, rows, file).join('\n')).toContain(message);
+  });
+
+  test('never shows its customer', () => {
+    const rows = 'tenant,plan\nok,gold\nsk-secret,gld\nsk-secret,gold\nsk-secret\n';
+    expect(problemsOf(POLICY, rows).join('\n')).not.toContain('sk-secret');
+  });
+});
+
+describe('a file that is invalid', () => {
+  test.each([
+    ['', 'the file is empty'],
+    ['tenant,plan\n', 'the file has no rows'],
+    ['tenant,brust\nacme,1\n', 'rows.csv:1:8: no limit uses the column "brust"; did you mean "burst"?'],
+    ['tenant;plan\nacme;gold\n', 'separate the columns by commas'],
+    ['plan,burst\ngold,1\n', 'the column "tenant" is missing'],
+    ['tenant,plan,plan\na,gold,gold\n', 'two columns are named "plan"'],
+    ['tenant,plan\nacme,no\n', 'all rows of the file are invalid'],
+  ])('%j', (rows, message) => {
+    const { policy, tableFiles } = parse(POLICY, { 'rows.csv': rows });
+    expect(policy).toBeUndefined();
+    expect(tableFiles[0]?.errors.map(formatProblem).join('\n')).toContain(message);
+  });
+
+  test('is not UTF-8', () => {
+    const { policy, tableFiles } = parse(POLICY, { 'rows.csv': 'x' });
+    expect(policy).toBeUndefined();
+    expect(tableFiles[0]?.errors).toHaveLength(1);
+  });
+});
+
+describe('a reload', () => {
+  const limitIn = (dir: PolicyDir, files: Readonly<Record<string, string | undefined>>) => {
+    const loaded = dir.load(files);
+    return {
+      loaded,
+      limit: (tenant: string) => limitOf(loaded.policySet.domains.get('d'), `tenant=${tenant}`),
+    };
+  };
+
+  test('acts on a changed row, and keeps the values of invalid ones', () => {
+    const dir = new PolicyDir();
+    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': 'tenant,plan,burst\nacme,gold,\nb,evil,\nc,gold,5\n' });
+    const { loaded, limit } = limitIn(dir, {
+      'rows.csv': 'tenant,plan,burst\nacme,free,\nb,evl,\nc,gold,0\n',
+    });
+    expect(loaded.errors).toEqual([]);
+    expect(loaded.warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining('until then, the row keeps its previous values'),
+      expect.stringContaining('until then, the row keeps its previous values'),
+    ]);
+    expect(limit('acme')).toBe('token bucket: 2 tokens, 1 every 1s');
+    expect(limit('b')).toBe('window: 0 per second');
+    expect(limit('c')).toBe('token bucket: 5 tokens, 1 every 1s');
+    const again = limitIn(dir, { 'rows.csv': 'tenant,plan,burst\nacme,gold,\nb,evl,\nc,gold,0\n' });
+    expect(again.limit('b')).toBe('window: 0 per second');
+    dir.restart();
+    expect(limitIn(dir, {}).limit('b')).toBe('token bucket: 2 tokens, 1 every 1s');
+    dir.dir.remove();
+  });
+
+  test('keeps the rows in effect if the file is gone, empty, or lacks too many rows', () => {
+    const dir = new PolicyDir();
+    const rows = Array.from({ length: 10 }, (_, i) => `t${i},gold\n`);
+    const file = (count: number): string => `tenant,plan\n${rows.slice(0, count).join('')}`;
+    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': file(10) });
+    for (const [bad, message] of [
+      [undefined, 'does not exist'],
+      ['tenant,plan\n', 'the file has no rows'],
+      [file(7), '3 of 10 rows are gone, more than 20 %'],
+    ] as const) {
+      const { loaded, limit } = limitIn(dir, { 'rows.csv': bad });
+      expect(dir.errorsOf(loaded).join()).toContain(message);
+      expect(loaded.domains).toMatchObject([{ domain: 'd', state: 'kept' }]);
+      expect(limit('t9')).toBe('token bucket: 9 tokens, 1 every 1s');
+      limitIn(dir, { 'rows.csv': file(10) });
+    }
+    expect(limitIn(dir, { 'rows.csv': file(8) }).limit('t9')).toBe('token bucket: 2 tokens, 1 every 1s');
+    const all = POLICY.replace('from:', 'max_drop: 100, from:');
+    const { loaded, limit } = limitIn(dir, { 'd.yaml': all, 'rows.csv': file(1) });
+    expect(loaded.errors).toEqual([]);
+    expect(limit('t5')).toBe('token bucket: 2 tokens, 1 every 1s');
+    dir.dir.remove();
+  });
+
+  test('takes the file in a directory of policies for no policy', () => {
+    const dir = new PolicyDir();
+    const { loaded, limit } = limitIn(dir, {
+      'd.yaml': POLICY.replace('rows.csv', 'rows.yaml'),
+      'rows.yaml': 'acme: gold\n',
+    });
+    expect(loaded.errors).toEqual([]);
+    expect(loaded.warnings).toEqual([]);
+    expect(limit('acme')).toBe('token bucket: 9 tokens, 1 every 1s');
+    dir.dir.remove();
+  });
+});

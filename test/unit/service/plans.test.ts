@@ -1,0 +1,50 @@
+import { expect, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import { Decider, descriptor, headers } from '../../support/policy/decider.js';
+
+/** A policy whose rows are its plans. */
+function policyWith(burst: number, more = ''): string {
+  return `domain: d
+response_headers: [x-ratelimit]
+plans: { by: tenant, define: { acme: { burst: ${burst} }, evil: { blocked: true }, me: { unlimited: true }, new: { phase: monitoring, burst: 1 } } }
+descriptors:
+  - key: tenant
+    rate_limit: { name: calls, token_bucket: { max_tokens: { plan: burst, default: 2 }, fill_interval: 1h }${more} }
+`;
+}
+
+const of = (tenant: string) => [descriptor([`tenant=${tenant}`])];
+
+test('each customer has the limit of its row, or of the default', () => {
+  const decider = new Decider(policyWith(3));
+  const passes = (tenant: string): number => {
+    const codes = [1, 2, 3, 4, 5].map(() => decider.answer(of(tenant)).overallCode);
+    return codes.filter((code) => code === CODE.OK).length;
+  };
+  expect(['acme', 'x', 'evil', 'me', 'new'].map(passes)).toEqual([3, 2, 0, 5, 5]);
+  expect(headers(decider.answer(of('acme')))).toMatchObject({ 'x-ratelimit-limit': '3' });
+  expect(headers(decider.answer(of('new')))).toMatchObject({ 'x-ratelimit-will-be-throttled': 'true' });
+});
+
+test('metrics and statistics have the names of the rule, whatever the row', () => {
+  const decider = new Decider(policyWith(1));
+  for (const tenant of ['acme', 'evil', 'x']) decider.answer(of(tenant));
+  expect(decider.observer.told).toEqual([
+    'd tenant OK',
+    'd tenant OVER_LIMIT',
+    'd tenant never 1 of 0',
+    'd tenant OK',
+  ]);
+  expect(decider.observer.descriptors.map(({ stat }) => stat)).toEqual(['d.tenant', 'd.tenant', 'd.tenant']);
+});
+
+test('a changed row never refills the bucket', () => {
+  const decider = new Decider(policyWith(3));
+  for (let i = 0; i < 3; i++) decider.answer(of('acme'));
+  decider.reload(policyWith(10));
+  const left = decider.answer(of('acme')).statuses[0]?.limitRemaining;
+  // The larger bucket has room for seven more, one of which this request took.
+  expect(left).toBeLessThanOrEqual(6);
+  decider.reload(policyWith(3));
+  expect(decider.answer(of('acme')).overallCode).toBe(CODE.OVER_LIMIT);
+});
