@@ -3,6 +3,7 @@ import { quantity } from '../quantity.js';
 import type { HoldNames } from '../service/answer/answer-options.js';
 import { absentValues } from './absent-values.js';
 import { type ConfiguredCalls, callsInLog } from './calls-in-log.js';
+import { entryList, type NamedEntry, namedEntry } from './entry-sources.js';
 import type { MissingValue } from './envoy/log-fields.js';
 import type { RequestCalls } from './envoy/route-table.js';
 import type { Columns } from './log/columns.js';
@@ -51,10 +52,17 @@ const INTERRUPTED = 'the replay was interrupted';
 
 /** Decides the requests of a log, and returns the report; or a message if the log cannot be replayed. */
 export async function runReplay(input: ReplayInput): Promise<ReplayReport | string> {
-  const { log, columns, envoy, after, before, by, warmMicros, holdNames, interrupt } = input;
-  const calls = callsInLog(log.formats, columns, envoy);
+  const { log, columns, envoy, after, before, warmMicros, holdNames, interrupt } = input;
+  const calls = callsInLog(log, columns, envoy);
   if (typeof calls === 'string') return calls;
-  const groups = [...gateGroups(input.gates, by)].map(([key, only]) => new GroupTally(key, only));
+  const by = input.by === undefined ? undefined : namedEntry(input.by, envoy?.sources);
+  const gates = input.gates.map((gate) => {
+    const { group } = gate;
+    return group === undefined
+      ? gate
+      : { ...gate, group: { ...group, ...namedEntry(group.key, envoy?.sources) } };
+  });
+  const groups = [...gateGroups(gates, by?.key)].map(([key, only]) => new GroupTally(key, only));
   const replay = new Replay({
     after: after.policySet,
     before: before?.policySet,
@@ -95,12 +103,12 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
   ];
   if (by !== undefined && replay.tally.total().requests > 0 && groups[0]?.isEmpty === true)
     return [
-      `no descriptor in the log has the entry "${by}" of --by; its entries are ${[...replay.keys].join(', ')}`,
+      `no descriptor in the log has the entry "${by.key}" of --by; its entries are ${entryList(replay.keys, envoy?.sources)}`,
       ...warnings,
     ].join('. ');
   if (replay.tally.total().requests === 0) warnings.push(unmatchedSentence(replay.firstCall, after));
-  const report = reportOf(input, replay, totals, partial, calls.missing);
-  return { ...report, gates: checkGates(input.gates, report, groups), warnings };
+  const report = reportOf(input, by, replay, totals, partial, calls.missing);
+  return { ...report, gates: checkGates(gates, report, groups), warnings };
 }
 
 /** Returns why no request meets a limit: Envoy makes no calls, or the policy does not match the first call. */
@@ -116,7 +124,8 @@ function unmatchedSentence(call: RequestCalls | undefined, { name, policySet }: 
 }
 
 function reportOf(
-  { paths, log, after, before, by, shownGroups }: ReplayInput,
+  { paths, log, after, before, shownGroups }: ReplayInput,
+  by: NamedEntry | undefined,
   replay: Replay,
   totals: ReadTotals,
   partial: string | undefined,
@@ -150,7 +159,9 @@ function reportOf(
     total: tally.total(),
     rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
     ...(candidates.length > 0 && { candidates }),
-    ...(groupsBy !== undefined && { groups: groupsBy.report(shownGroups) }),
+    ...(groupsBy !== undefined && {
+      groups: { ...groupsBy.report(shownGroups), ...(by?.source !== undefined && { source: by.source }) },
+    }),
     timeline: tally.timeline(),
     notes: [
       ...(after.isPreview === true ? [PREVIEW] : []),

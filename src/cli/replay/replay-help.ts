@@ -21,7 +21,8 @@ Writes a policy with a limit for each route group, which would have passed the r
 access log. The policy is in the phase monitoring, so it never denies a request. Comments show the basis of each limit,
 and name callers whose use is far above that of the others. Reads the same logs as weir replay.
 
-  --by <key>       descriptor entry that names the caller, such as tenant. The other entries are the route group
+  --by <key>       descriptor entry that names the caller, such as tenant, or the header that this entry comes from. The
+                   other entries are the route group
   --domain <name>  domain of the policy; required if the log has several domains
   --share <share>  share of the well-behaved callers that the limit would have passed (default 99.9%)
   --headroom <share>
@@ -44,7 +45,8 @@ gzip or zstd. Several files are merged by time; - is standard input. The command
   --as-active      decide as if all phases of the new policy were active, to see which callers a policy that is not
                    active yet would deny
 ${LOG_OPTIONS_HELP}  --init           print a mapping for the log, from its first lines, to be completed and passed to --envoy
-  --by <key>       also report each value of this descriptor entry, such as tenant
+  --by <key>       also report each value of this descriptor entry, such as tenant, or of the header that an entry comes
+                   from, such as x-tenant
   --top <n>        number of values to show, with those first that lose most (default 20)
   --warm <duration>
                    do not count the first part of the log, which only fills buckets, such as 1h (default 0s)

@@ -1,6 +1,7 @@
 import { printableLine } from '../../printable.js';
 import { absentValues } from '../../replay/absent-values.js';
 import { callsInLog } from '../../replay/calls-in-log.js';
+import { namedEntry } from '../../replay/entry-sources.js';
 import { LogError, type LoggedBatch, type ReadTotals } from '../../replay/log/logged-request.js';
 import { unsortedWarning } from '../../replay/report/log-sentences.js';
 import { runSuggest } from '../../replay/suggest/run-suggest.js';
@@ -41,7 +42,7 @@ export async function runSuggestCommand(
     (line) => io.err(`${line}\n`),
   );
   if (!('log' in opened)) return errors.failed(opened);
-  const calls = callsInLog(opened.log.formats, opened.columns, opened.envoy);
+  const calls = callsInLog(opened.log, opened.columns, opened.envoy);
   if (typeof calls === 'string') {
     await opened.log.close();
     return errors.failed([calls]);
@@ -60,7 +61,14 @@ export async function runSuggestCommand(
     }
   }
   try {
-    const options = { ...DEFAULT_SUGGEST_OPTIONS, ...margins, by, daily };
+    const { sources } = opened.envoy ?? {};
+    const options = {
+      ...DEFAULT_SUGGEST_OPTIONS,
+      ...margins,
+      daily,
+      by: namedEntry(by, sources).key,
+      ...(sources !== undefined && { sources }),
+    };
     const policy = await runSuggest({ batches: batches(), callsOf: calls.callsOf, domain, options });
     progress.end();
     if (signalled !== undefined) return interrupted(signalled, errors);

@@ -2,7 +2,7 @@ import { printableLine } from '../../printable.js';
 import { candidateSentences } from '../../replay/report/candidates.js';
 import { headline } from '../../replay/report/headline.js';
 import { logSentences } from '../../replay/report/log-sentences.js';
-import { ruleText, shownName, shownPath } from '../../replay/report/names.js';
+import { entryOf, entryText, ruleText, shownName, shownPath } from '../../replay/report/names.js';
 import { counted, countText, intervalText, lostShare } from '../../replay/report/numbers.js';
 import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
 import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
@@ -58,11 +58,8 @@ function groupTable({ groups }: ReplayReport, width: number | undefined): readon
   if (groups === undefined || groups.shown.length === 0) return [];
   const rows = groups.shown.map((group) => [nameText(shownName(group.value), width), ...effectCells(group)]);
   const more = groups.count - rows.length;
-  const by = shownName(groups.by);
-  return [
-    ...table(shownName(groups.by.toUpperCase()), by, rows, width),
-    ...(more > 0 ? [`and ${countText(more)} more`] : []),
-  ];
+  const by = entryText(entryOf(groups));
+  return [...table(by.toUpperCase(), by, rows, width), ...(more > 0 ? [`and ${countText(more)} more`] : [])];
 }
 
 /** Returns the table of rules or groups, with a sentence that explains it. */

@@ -35,11 +35,10 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
       maps.length === 0
         ? `the file has no ConfigMap, only manifests of kind ${kinds}`
         : 'no key under "data" in the ConfigMaps of the file contains a policy';
-    problems.error(
-      WHOLE_FILE,
-      '',
-      `${found}; specify the manifest of the ConfigMap that contains the policies`,
-    );
+    const remedy = manifests.some(({ kind }) => kind === 'BackendTrafficPolicy')
+      ? 'a BackendTrafficPolicy is not a policy of weir; write one with weir suggest, or with weir migrate'
+      : 'specify the manifest of the ConfigMap that contains the policies';
+    problems.error(WHOLE_FILE, '', `${found}; ${remedy}`);
   }
   return [{ name: file, opened: unopened(problems) }, ...parts];
 }

@@ -46,10 +46,18 @@ const PATH_FORMAT = '%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%';
 /** The values of the log that a configuration needs. Registers their operators. */
 export class LogFields {
   readonly needs: Need[] = [];
+  /** For `EntrySources`. */
+  readonly sources = new Map<string, Set<string>>();
   private readonly columns: Columns;
 
   constructor(columns: Columns) {
     this.columns = columns;
+  }
+
+  /** Records the header or query parameter that the values of an entry come from. */
+  addSource(key: string, name: string): void {
+    const names = this.sources.get(key) ?? new Set();
+    this.sources.set(key, names.add(name));
   }
 
   /** Returns a value that the log may lack without harm. */

@@ -2,6 +2,7 @@ import { type Manifest, manifestsOf } from '../../config/manifests/manifest.js';
 import { ProblemList } from '../../config/yaml/config-problem.js';
 import type { YamlMap } from '../../config/yaml/yaml-document.js';
 import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
+import type { EntrySources } from '../entry-sources.js';
 import type { Columns } from '../log/columns.js';
 import type { LineValues, LogFormat } from '../log/log-format.js';
 import { LogFields, type Need } from './log-fields.js';
@@ -26,6 +27,7 @@ export interface EnvoyCalls {
   readonly callsOf: (values: LineValues) => readonly RequestCalls[];
   /** The values that the calls need from the log. Pass them to missingValues(). */
   readonly needs: readonly Need[];
+  readonly sources: EntrySources;
   /** The formats of the access logs in the files. */
   readonly formats: readonly LogFormat[];
 }
@@ -89,6 +91,7 @@ export function readEnvoy(files: readonly EnvoyFile[], columns: Columns): EnvoyC
         ? (values) => manager.find(values) ?? NO_CALLS
         : (values) => managers.flatMap(({ find }) => find(values) ?? NO_CALLS),
     needs: log.needs,
+    sources: log.sources,
     formats: managers.flatMap(({ formats }) => formats),
     problems: problemLists,
   };

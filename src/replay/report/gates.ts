@@ -1,6 +1,6 @@
 import { printableLine } from '../../printable.js';
 import { unsortedWarning } from './log-sentences.js';
-import { groupNoun, shownName, shownRule } from './names.js';
+import { entryOf, entryText, groupNoun, shownName, shownRule } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
 import type { Affected, GateGroup, GateReport, GateVerdict, Offender, ReplayReport } from './report.js';
 
@@ -130,7 +130,7 @@ function checkOne(gate: Gate, report: GatedReport, counted: CountedGroups | unde
 
 /** Checks the bound for each group on its own. */
 function checkEach(gate: Gate, counted: CountedGroups | undefined): Found {
-  const key = gate.group?.key ?? '';
+  const group = gate.group ?? { key: '', value: '' };
   const scale = ({ requests }: Loss): number => (gate.unit === 'share' ? requests : 1);
   const worst: { readonly value: string; readonly loss: Loss; readonly size: number }[] = [];
   const exceeding = { least: 0, most: 0 };
@@ -154,7 +154,7 @@ function checkEach(gate: Gate, counted: CountedGroups | undefined): Found {
     values: { count, exceeding },
     offenders: worst
       .filter(({ loss }) => verdictOn(gate, loss) === 'failed')
-      .map(({ value, loss }) => offender({ group: { key, value } }, loss)),
+      .map(({ value, loss }) => offender({ group: { ...group, value } }, loss)),
   };
 }
 
@@ -191,7 +191,7 @@ function doubtAbout(
 /** Returns the groups that lose most, or the rules without `--by`. */
 function offendersOf({ groups, rules }: GatedReport): readonly Offender[] {
   const all =
-    groups?.shown.map((each) => offender({ group: { key: groups.by, value: each.value } }, each)) ??
+    groups?.shown.map((each) => offender({ group: { ...entryOf(groups), value: each.value } }, each)) ??
     rules.map((each) => offender({ rule: { domain: each.domain, rule: each.rule } }, each));
   return all.filter(({ newlyDenied }) => newlyDenied.most > 0).slice(0, NAMED);
 }
@@ -224,7 +224,7 @@ export function gateResultText({
     values === undefined
       ? `${intervalText(newlyDenied)} of ${countText(requests)} requests (${lostShare({ requests, newlyDenied })})`
       : `more requests of ${intervalText(values.exceeding)} of ${countText(values.count)} ` +
-        groupNoun(group?.key ?? '', values.count);
+        groupNoun(group ?? { key: '' }, values.count);
   const named = group === undefined || values !== undefined ? offenders.map(offenderText) : [];
   const names = named.length === 0 ? '' : `: ${named.join(', ')}`;
   const more = remark === undefined ? '' : `; ${remark}`;
@@ -239,6 +239,6 @@ function offenderText({ group, rule, ...loss }: Offender): string {
   return `${name} ${intervalText(loss.newlyDenied)} of ${countText(loss.requests)} (${lostShare(loss)})`;
 }
 
-function groupText({ key, value }: GateGroup): string {
-  return `${shownName(key)}=${shownName(value)}`;
+function groupText(group: GateGroup): string {
+  return `${entryText(group)}=${shownName(group.value)}`;
 }

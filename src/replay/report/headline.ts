@@ -1,5 +1,5 @@
 import { printableLine } from '../../printable.js';
-import { groupNoun, ruleText, shownName } from './names.js';
+import { entryOf, groupNoun, ruleText, shownName } from './names.js';
 import { countText, intervalText, lostShare } from './numbers.js';
 import type { GroupReport, Interval, ReplayReport } from './report.js';
 
@@ -56,8 +56,8 @@ export function mostAffected({ groups }: ReplayReport): MostAffected {
 /** Returns how much the change would deny, without names and a period: `12 of 240 tenants would lose requests`. */
 export function lossClause({ total, groups, after }: ReplayReport): string {
   if (groups !== undefined) {
-    const { by, count, affected } = groups;
-    const who = `${countText(count)} ${groupNoun(by, count)}`;
+    const { count, affected } = groups;
+    const who = `${countText(count)} ${groupNoun(entryOf(groups), count)}`;
     return `${affected.most === 0 ? 'None' : intervalText(affected)} of ${who} would lose requests`;
   }
   const name = printableLine(after.name);

@@ -1,10 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isSecretKey, redacted } from '../../policy/redact.js';
+import type { NamedEntry } from '../entry-sources.js';
 import { EACH_VALUE } from './gates.js';
+import { entryOf } from './names.js';
 import type { GateGroup, ReplayReport } from './report.js';
 
 /** Returns how a report shows the value of an entry key. */
-export type HideValue = (key: string, value: string) => string;
+export type HideValue = (entry: NamedEntry, value: string) => string;
 
 /** Hexadecimal digits of a hash: a collision among a million values has a probability of 1 in 500. */
 const HASH_DIGITS = 12;
@@ -21,8 +23,8 @@ export function valueHider(
   anonymise: boolean,
   randomKey: Uint8Array = randomBytes(32),
 ): HideValue {
-  return (key, value) => {
-    if (isSecretKey(key, secretKeys)) return redacted(value);
+  return ({ key, source = key }, value) => {
+    if (isSecretKey(key, secretKeys) || isSecretKey(source, secretKeys)) return redacted(value);
     if (!anonymise) return value;
     return `hash-${createHmac('sha256', randomKey).update(value).digest('hex').slice(0, HASH_DIGITS)}`;
   };
@@ -43,7 +45,7 @@ export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boo
   const shownGroup = <Named extends { readonly group?: GateGroup }>(named: Named): Named => {
     const { group } = named;
     if (group === undefined || group.value === EACH_VALUE) return named;
-    return { ...named, group: { ...group, value: hide(group.key, group.value) } };
+    return { ...named, group: { ...group, value: hide(group, group.value) } };
   };
   return {
     ...report,
@@ -60,7 +62,7 @@ export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boo
     ...(groups !== undefined && {
       groups: {
         ...groups,
-        shown: groups.shown.map((group) => ({ ...group, value: hide(groups.by, group.value) })),
+        shown: groups.shown.map((group) => ({ ...group, value: hide(entryOf(groups), group.value) })),
       },
     }),
   };
@@ -69,5 +71,5 @@ export function hideValues(report: ReplayReport, hide: HideValue, anonymise: boo
 /** Hashes a path from its first value on, because values may contain the separators of paths. */
 function hidePath(path: string, hide: HideValue): string {
   const [, keys, rest] = /^(.*?(?:=|~| in ))(.*)$/s.exec(path) ?? [];
-  return keys === undefined || rest === undefined ? path : keys + hide('', rest);
+  return keys === undefined || rest === undefined ? path : keys + hide({ key: '' }, rest);
 }

@@ -1,5 +1,6 @@
 import { printableLine } from '../../printable.js';
-import type { RuleReport } from './report.js';
+import type { NamedEntry } from '../entry-sources.js';
+import type { GroupsReport, RuleReport } from './report.js';
 
 type NamedRule = Pick<RuleReport, 'domain' | 'rule'>;
 
@@ -35,10 +36,26 @@ export function ruleText({ domain, rule }: NamedRule, rules: readonly NamedRule[
   return several ? `${shownName(domain)}: ${shownRule(rule)}` : shownRule(rule);
 }
 
-/** Returns the noun for several values of an entry key: `tenants`, `companies`, `x-tenant values`. */
-export function groupNoun(by: string, count: number): string {
-  if (!/^[a-z]{1,40}$/.test(by)) return `${shownName(by)} ${count === 1 ? 'value' : 'values'}`;
-  if (count === 1) return by;
-  if (/[^aeiou]y$/.test(by)) return `${by.slice(0, -1)}ies`;
-  return /(?:s|x|ch|sh)$/.test(by) ? `${by}es` : `${by}s`;
+/** A key that is a noun. */
+const NOUN = /^[a-z]{1,40}$/;
+
+/** Returns the name of an entry for people: its key, or its source if the key is not a noun: `rule-0-match-0`. */
+export function entryText({ key, source }: NamedEntry): string {
+  return shownName(source === undefined || NOUN.test(key) ? key : source);
+}
+
+/** Returns the noun for some values of an entry: `tenants`, `companies`, `callers (x-tenant)`, `plan-1 values`. */
+export function groupNoun({ key, source }: NamedEntry, count: number): string {
+  if (!NOUN.test(key)) {
+    if (source !== undefined) return `${count === 1 ? 'caller' : 'callers'} (${shownName(source)})`;
+    return `${shownName(key)} ${count === 1 ? 'value' : 'values'}`;
+  }
+  if (count === 1) return key;
+  if (/[^aeiou]y$/.test(key)) return `${key.slice(0, -1)}ies`;
+  return /(?:s|x|ch|sh)$/.test(key) ? `${key}es` : `${key}s`;
+}
+
+/** Returns the entry of `--by`. */
+export function entryOf({ by, source }: GroupsReport): NamedEntry {
+  return { key: by, ...(source !== undefined && { source }) };
 }

@@ -1,3 +1,5 @@
+import type { NamedEntry } from '../entry-sources.js';
+
 /**
  * The result of a replay, as `weir replay --json` prints it (deploy/replay-report.schema.json). Times are RFC 3339 in
  * UTC, and durations are in seconds.
@@ -134,6 +136,8 @@ export interface GroupReport extends Affected {
 export interface GroupsReport {
   /** The entry key of `--by`. */
   readonly by: string;
+  /** The header or query parameter that the entries come from, if they all come from one. */
+  readonly source?: string;
   readonly count: number;
   /** Number of groups that would lose requests. */
   readonly affected: Interval;
@@ -144,8 +148,7 @@ export interface GroupsReport {
 export type GateVerdict = 'passed' | 'undecided' | 'failed';
 
 /** The requests that a gate applies to: those of one value of an entry key; `*` means those of each value. */
-export interface GateGroup {
-  readonly key: string;
+export interface GateGroup extends NamedEntry {
   readonly value: string;
 }
 

@@ -1,5 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
+import { isCredential } from '../../policy/redact.js';
 import { quantity } from '../../quantity.js';
+import { type EntrySources, entryList, namedEntry } from '../entry-sources.js';
 import { SteadyClock } from '../log/order/steady-clock.js';
 import { type ChosenLimit, chooseLimit, type Margins } from './choose-limit.js';
 import { DemandTable } from './demand-table.js';
@@ -19,6 +21,7 @@ export interface Demand {
 export interface SuggestOptions extends Margins {
   /** Key of the entry that names the caller. */
   readonly by: string;
+  readonly sources?: EntrySources;
   /** Whether each limit gets a second limit for a day. */
   readonly daily: boolean;
   /** Maximum number of callers. A caller counts once for each of its route groups. */
@@ -111,7 +114,8 @@ export async function suggestLimits(
       table.observe(series, micros, hits);
     }
   }
-  if (table.count === 0) return { refused: noCallers(by, withoutCaller, otherKeys) };
+  if (table.count === 0)
+    return { refused: noCallers(by, withoutCaller, entryList(otherKeys, options.sources)) };
   const limits = new Map<RouteNode, RouteLimit>();
   for (const node of tree.nodes()) {
     if (node.callers.size > 0) limits.set(node, routeLimit(node, table, options));
@@ -123,6 +127,7 @@ function routeLimit(node: RouteNode, table: DemandTable, options: SuggestOptions
   const all = [...node.callers.values()];
   const { wellBehaved, outliers } = findOutliers(table, all);
   const chosen = chooseLimit(table, wellBehaved, options);
+  const { key, source = key } = namedEntry(options.by, options.sources);
   const rate = SPOKEN_RATES.indexOf(chosen.rate);
   const isDenied = (series: number): boolean => table.burst(series, rate) > chosen.burst;
   const names =
@@ -137,7 +142,7 @@ function routeLimit(node: RouteNode, table: DemandTable, options: SuggestOptions
     wellBehaved,
     denied: wellBehaved.filter(isDenied).length,
     outliers: outliers.map((series) => ({
-      name: shownEntryValue(options.by, names.get(series) ?? ''),
+      name: shownEntryValue(isCredential(source) ? source : key, names.get(series) ?? ''),
       busiestHour: table.busiest(series, 3600),
       needs: chooseLimit(table, [series], { share: 1, headroom: 0 }).measured,
       isDenied: isDenied(series),
@@ -164,9 +169,9 @@ function tooManyRoutes(tree: RouteTree, most: number): string {
   );
 }
 
-function noCallers(by: string, withoutCaller: number, keys: ReadonlySet<string>): string {
+function noCallers(by: string, withoutCaller: number, keys: string): string {
   if (withoutCaller === 0)
     return 'the log has no requests that make a descriptor, so no limit can be suggested';
   const all = quantity(withoutCaller, 'descriptor');
-  return `the log has ${all}, but none with the entry "${by}"; name another entry with --by: ${[...keys].join(', ')}`;
+  return `the log has ${all}, but none with the entry "${by}"; name another entry with --by: ${keys}`;
 }

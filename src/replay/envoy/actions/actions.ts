@@ -96,12 +96,15 @@ function valueOrSkip(reader: FieldReader, value: LogValue): Action {
 
 function requestHeaders(reader: FieldReader, { log }: ActionContext, when: When): Action {
   reader.expectKeys(['header_name', 'descriptor_key', 'skip_if_absent']);
-  return valueOrSkip(reader, log.header(required(reader, 'header_name'), when, need(reader)));
+  const name = required(reader, 'header_name');
+  log.addSource(reader.text('descriptor_key') ?? '', name.toLowerCase());
+  return valueOrSkip(reader, log.header(name, when, need(reader)));
 }
 
 function queryParameters(reader: FieldReader, { log }: ActionContext, when: When): Action {
   reader.expectKeys(['query_parameter_name', 'descriptor_key', 'skip_if_absent']);
   const name = required(reader, 'query_parameter_name');
+  log.addSource(reader.text('descriptor_key') ?? '', name);
   const path = log.path(when, need(reader));
   return valueOrSkip(reader, (values) => queryParameter(path(values), name, true));
 }

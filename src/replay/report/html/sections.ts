@@ -2,7 +2,7 @@ import { printableLine } from '../../../printable.js';
 import { candidateSentences } from '../candidates.js';
 import { gateResultText, gateText } from '../gates.js';
 import { logSentences } from '../log-sentences.js';
-import { groupNoun, shownName, shownPath, shownRule } from '../names.js';
+import { entryOf, entryText, groupNoun, shownName, shownPath, shownRule } from '../names.js';
 import { countText, durationText, intervalText, lostShare } from '../numbers.js';
 import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
 import { chartData, chartedRules, periodsOf, startOf, type UseChart } from './chart-data.js';
@@ -56,7 +56,8 @@ export function affectedSection(report: ReplayReport): Html {
   if (groups === undefined || affected.length === 0) return NOTHING;
   const charted = chartData(report).affected?.names.length ?? 0;
   const rows = affected.slice(0, MAX_GROUPS);
-  const noun = groupNoun(groups.by, 2);
+  const entry = entryOf(groups);
+  const noun = groupNoun(entry, 2);
   const more = groups.affected.most - rows.length;
   return html`<section>
 <h2>${noun.charAt(0).toUpperCase()}${noun.slice(1)} that would lose requests</h2>
@@ -66,7 +67,7 @@ ${canvas('affected', `rows-${charted}`, `Times in which the most affected ${noun
 ${table<GroupReport>(
   'Affected callers',
   [
-    { heading: shownName(groups.by), cell: ({ value }) => html`<b><bdi>${shownName(value)}</bdi></b>` },
+    { heading: entryText(entry), cell: ({ value }) => html`<b><bdi>${shownName(value)}</bdi></b>` },
     { heading: 'Requests', numbers: true, cell: ({ requests }) => countText(requests) },
     { heading: 'Would lose', numbers: true, cell: ({ newlyDenied }) => intervalText(newlyDenied) },
     { heading: 'Share', numbers: true, cell: lostShare },
@@ -75,7 +76,7 @@ ${table<GroupReport>(
   ],
   rows,
 )}
-${more > 0 ? html`<p>${countText(more)} more ${groupNoun(groups.by, more)} would lose requests.</p>` : NOTHING}
+${more > 0 ? html`<p>${countText(more)} more ${groupNoun(entry, more)} would lose requests.</p>` : NOTHING}
 </section>`;
 }
 

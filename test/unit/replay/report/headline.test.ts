@@ -88,7 +88,12 @@ test.each([
   ['address', 'addresses'],
   ['x-tenant', 'x-tenant values'],
 ])('several values of %s are called %s', (by, noun) => {
-  expect(groupNoun(by, 2)).toBe(noun);
+  expect(groupNoun({ key: by }, 2)).toBe(noun);
+});
+
+test('values of a header are called callers if the key of their entries is not a noun', () => {
+  expect(groupNoun({ key: 'rule-0-match-0', source: 'x-tenant' }, 2)).toBe('callers (x-tenant)');
+  expect(groupNoun({ key: 'tenant', source: 'x-tenant' }, 1)).toBe('tenant');
 });
 
 test.each([

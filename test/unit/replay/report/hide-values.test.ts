@@ -6,18 +6,19 @@ const NO_SECRETS: ReadonlySet<string> = new Set();
 
 test('credentials and secret keys are redacted, and other values are not', () => {
   const hide = valueHider(new Set(['badge']), false);
-  expect(hide('tenant', 'acme')).toBe('acme');
-  expect(hide('API_KEY', 'k')).toMatch(/^\[redacted sha256:[\da-f]{8}\]$/);
-  expect(hide('badge', 'k')).toBe(hide('API_KEY', 'k'));
+  expect(hide({ key: 'tenant' }, 'acme')).toBe('acme');
+  expect(hide({ key: 'API_KEY' }, 'k')).toMatch(/^\[redacted sha256:[\da-f]{8}\]$/);
+  expect(hide({ key: 'rule-0-match-0', source: 'authorization' }, 'k')).toMatch(/^\[redacted/);
+  expect(hide({ key: 'badge' }, 'k')).toBe(hide({ key: 'API_KEY' }, 'k'));
 });
 
 test('hashes are the same within a run, and different in another run', () => {
   const [hide, other] = [valueHider(NO_SECRETS, true), valueHider(NO_SECRETS, true)];
-  expect(hide('tenant', 'acme')).toMatch(/^hash-[\da-f]{12}$/);
-  expect(hide('tenant', 'acme')).toBe(hide('tenant', 'acme'));
-  expect(hide('tenant', 'acme')).not.toBe(hide('tenant', 'globex'));
-  expect(hide('tenant', 'acme')).not.toBe(other('tenant', 'acme'));
-  expect(hide('api_key', 'k')).toMatch(/^\[redacted/);
+  expect(hide({ key: 'tenant' }, 'acme')).toMatch(/^hash-[\da-f]{12}$/);
+  expect(hide({ key: 'tenant' }, 'acme')).toBe(hide({ key: 'tenant' }, 'acme'));
+  expect(hide({ key: 'tenant' }, 'acme')).not.toBe(hide({ key: 'tenant' }, 'globex'));
+  expect(hide({ key: 'tenant' }, 'acme')).not.toBe(other({ key: 'tenant' }, 'acme'));
+  expect(hide({ key: 'api_key' }, 'k')).toMatch(/^\[redacted/);
 });
 
 test('the anonymised report contains no value', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { UNPRINTABLE } from '../../../../src/printable.js';
-import type { Offender, ReplayReport } from '../../../../src/replay/report/report.js';
+import type { GroupsReport, Offender, ReplayReport } from '../../../../src/replay/report/report.js';
 import { jsonReport, writeReport } from '../../../../src/replay/report/report-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
@@ -44,7 +44,7 @@ function membersOf(value: unknown, path = ''): readonly string[] {
 
 function membersOfSchema({ $ref, properties = {}, items }: Schema, path = ''): readonly string[] {
   if ($ref === '#/definitions/interval') return [`${path}.least`, `${path}.most`];
-  if ($ref === '#/definitions/group') return [`${path}.key`, `${path}.value`];
+  if ($ref === '#/definitions/group') return [`${path}.key`, `${path}.source`, `${path}.value`];
   const below = Object.entries(properties).flatMap(([name, part]) => [
     `${path}.${name}`,
     ...membersOfSchema(part, `${path}.${name}`),
@@ -55,7 +55,8 @@ function membersOfSchema({ $ref, properties = {}, items }: Schema, path = ''): r
 /** A report with all members. */
 function fullReport(): ReplayReport {
   const report = sampleReport({ partial: 'the replay was interrupted' });
-  const group = { key: 'tenant', value: '*' };
+  const source = 'x-tenant';
+  const group = { key: 'tenant', source, value: '*' };
   const { requests, newlyDenied } = report.total;
   const offenders: readonly Offender[] = [
     { group, requests, newlyDenied },
@@ -75,7 +76,8 @@ function fullReport(): ReplayReport {
   const candidates = [
     { domain: 'shop', rule: 'tenant', requests: 9, denied: 3, newlyDenied: 2, newlyAllowed: 1 },
   ];
-  return { ...report, log: { ...report.log, sample: 0.1 }, gates, candidates };
+  const groups = { ...(report.groups as GroupsReport), source };
+  return { ...report, log: { ...report.log, sample: 0.1 }, groups, gates, candidates };
 }
 
 test('the schema accepts reports, and describes exactly their members', () => {
