@@ -13,7 +13,7 @@ import { Replay } from './replay.js';
 import { checkGates, type Gate, gateGroups } from './report/gates.js';
 import { unsortedWarning } from './report/log-sentences.js';
 import { shareText } from './report/numbers.js';
-import type { ReplayReport } from './report/report.js';
+import type { ReplayReport, TotalReport } from './report/report.js';
 import { GroupTally } from './tally/group-tally.js';
 import { timeText } from './tally/time-text.js';
 
@@ -103,7 +103,8 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
   ];
   if (by !== undefined && replay.tally.total().requests > 0 && groups[0]?.isEmpty === true)
     return [
-      `no descriptor in the log has the entry "${by.key}" of --by; its entries are ${entryList(replay.keys, envoy?.sources)}`,
+      `no descriptor in the log has the entry "${by.key}" of --by; its entries are ` +
+        entryList(replay.keys, envoy?.sources),
       ...warnings,
     ].join('. ');
   if (replay.tally.total().requests === 0) warnings.push(unmatchedSentence(replay.firstCall, after));
@@ -170,6 +171,15 @@ function reportOf(
   };
 }
 
+/** Returns how certain the totals are, because open decisions often balance each other. */
+function certaintyText({ deniedAfter, newlyDenied, newlyAllowed }: TotalReport): string {
+  const widths = [deniedAfter, newlyDenied, newlyAllowed].map(({ least, most }) => most - least);
+  const widest = Math.max(...widths);
+  return widest === 0
+    ? 'the totals are certain'
+    : `the totals are certain up to ${quantity(widest, 'request')}`;
+}
+
 /** Returns what a reader must know to judge the numbers. */
 function notesOf(
   replay: Replay,
@@ -185,8 +195,8 @@ function notesOf(
   const { uncertain } = tally;
   if (uncertain > 0)
     notes.push(
-      `The times in the log leave ${shareText(uncertain / tally.requests)} of the decisions open. Numbers such as ` +
-        '3–5 are the least and the most that are possible.',
+      `The times in the log leave ${shareText(uncertain / tally.requests)} of the decisions open, but ` +
+        `${certaintyText(tally.total())}. Numbers such as 3–5 are the least and the most that are possible.`,
     );
   for (const { reason } of incomplete)
     notes.push(

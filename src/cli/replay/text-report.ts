@@ -3,8 +3,8 @@ import { candidateSentences } from '../../replay/report/candidates.js';
 import { headline } from '../../replay/report/headline.js';
 import { logSentences } from '../../replay/report/log-sentences.js';
 import { entryOf, entryText, ruleText, shownName, shownPath } from '../../replay/report/names.js';
-import { counted, countText, intervalText, lostShare } from '../../replay/report/numbers.js';
-import type { Affected, LogSummary, ReplayReport, RuleReport } from '../../replay/report/report.js';
+import { counted, countText, intervalText, lostShare, shareText } from '../../replay/report/numbers.js';
+import type { Affected, LogSummary, PeakUse, ReplayReport, RuleReport } from '../../replay/report/report.js';
 import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
 import { secondsText } from '../screen/value-text.js';
 
@@ -24,10 +24,12 @@ const EFFECTS: readonly Column[] = [
   { heading: 'AFTER', side: 'right' },
   { heading: 'NEWLY DENIED', side: 'right' },
   { heading: 'SHARE', side: 'right', yields: true },
+  { heading: 'PEAK USE', side: 'right', yields: true },
   { heading: 'NEWLY ALLOWED', side: 'right', yields: true },
   { heading: 'LONGEST', side: 'right', yields: true },
   { heading: 'PEAK/S', side: 'right', yields: true },
-  { heading: 'FIRST DENIED', side: 'left', yields: true },
+  { heading: 'FIRST DENIED', side: 'right', yields: true },
+  { heading: 'LAST DENIED', side: 'right', yields: true },
 ];
 
 /**
@@ -74,17 +76,19 @@ function table(
   return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
 }
 
-function effectCells(affected: Affected): readonly string[] {
+function effectCells(affected: Affected & Partial<PeakUse>): readonly string[] {
   return [
     countText(affected.requests),
     countText(affected.deniedBefore),
     intervalText(affected.deniedAfter),
     intervalText(affected.newlyDenied),
     lostShare(affected),
+    affected.peakUse ? shareText(affected.peakUse) : '–',
     intervalText(affected.newlyAllowed),
     affected.longestDeniedSeconds === 0 ? '–' : secondsText(affected.longestDeniedSeconds),
     countText(affected.peakPerSecond),
     affected.firstDenied ?? '–',
+    affected.lastDenied ?? '–',
   ];
 }
 
@@ -107,11 +111,12 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
   const columns: readonly Column[] = [
     { heading: nameText('RULE', width), side: 'left' },
     { heading: 'DENIES NONE', side: 'right' },
-    { heading: 'DENIES 0.1%', side: 'right' },
-    { heading: 'DENIES 1%', side: 'right' },
+    { heading: 'AT MOST 0.1%', side: 'right' },
+    { heading: 'AT MOST 1%', side: 'right' },
     { heading: 'LIMIT', side: 'left', yields: true },
   ];
-  const sentence = 'Capacity that would have denied so many requests, with the refill of the rule:';
+  const sentence =
+    'Size of a bucket with the refill of the rule, or requests of a window, that would have denied so many requests:';
   return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
 }
 

@@ -49,7 +49,8 @@ const UNITS = [
 /** Returns a duration in words, with at most two units: `40 seconds`, `5 hours 4 minutes`. */
 export function durationText(seconds: number): string {
   if (seconds > 0 && seconds < 1) return 'less than a second';
-  let rest = Math.round(seconds);
+  // As secondsText of the table does.
+  let rest = Math.ceil(seconds - 0.001);
   const first = UNITS.findIndex(([, size]) => rest >= size);
   const parts = UNITS.slice(first, first + 2).flatMap(([unit, size]) => {
     const count = Math.floor(rest / size);

@@ -44,10 +44,18 @@ export interface Affected {
   readonly newlyAllowed: Interval;
   /** When a request was newly denied for the first time. */
   readonly firstDenied?: string;
+  /** When a request was newly denied for the last time. */
+  readonly lastDenied?: string;
   /** The longest time, in seconds, in which each request of one caller was denied after the change. */
   readonly longestDeniedSeconds: number;
   /** The most requests in one second. */
   readonly peakPerSecond: number;
+}
+
+/** The use of limits, as if nothing were denied. */
+export interface PeakUse {
+  /** The largest share of a limit that a caller needed at any time; 0 if it is unknown. */
+  readonly peakUse: number;
 }
 
 /** Decisions on all requests. */
@@ -82,7 +90,7 @@ export interface UnreadableLines {
   readonly example: string;
 }
 
-export interface RuleReport extends Affected {
+export interface RuleReport extends Affected, PeakUse {
   readonly domain: string;
   /** `Rule.path`. */
   readonly rule: string;
@@ -95,7 +103,8 @@ export interface RuleReport extends Affected {
   /** Number of callers with at least one denial. */
   readonly deniedCallers: number;
   /**
-   * The capacity that would have denied none, a thousandth and a hundredth of the requests, with the rule's refill.
+   * The capacity that would have denied none, and at most a thousandth and a hundredth of the requests, with the
+   * rule's refill: the size of a bucket, or the requests of a window.
    * Absent if the log cannot tell, for example because it is a sample.
    */
   readonly capacity?: { readonly none: number; readonly thousandth: number; readonly hundredth: number };
@@ -127,7 +136,7 @@ export interface UseStep {
   readonly callers: number;
 }
 
-export interface GroupReport extends Affected {
+export interface GroupReport extends Affected, PeakUse {
   readonly value: string;
   /** Indexes of the steps in {@link Timeline} in which requests were newly denied, in ascending order. */
   readonly deniedSteps: readonly number[];

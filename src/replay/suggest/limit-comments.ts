@@ -6,7 +6,7 @@ import { grouped, rateText, SPOKEN_RATES } from './spoken-rates.js';
 import type { Outlier, RouteLimit, SuggestOptions } from './suggest.js';
 
 export const DAY_MICROS = 86_400e6;
-const HOUR_MICROS = 3600e6;
+const [HOUR_MICROS, MINUTE_MICROS] = [3600e6, 60e6];
 
 /** Outliers that a comment names. */
 const MAX_NAMED = 20;
@@ -31,7 +31,9 @@ export function limitComments(
   const isDay = spanMicros >= DAY_MICROS;
   return [
     `Based on ${grouped(requests)} requests${count} of ${callers(node.callers.size)} in ${span}.`,
-    ...(spanMicros < HOUR_MICROS ? ['The log covers less than an hour, so longer use is unknown.'] : []),
+    ...(spanMicros < HOUR_MICROS - MINUTE_MICROS / 2
+      ? ['The log covers less than an hour, so longer use is unknown.']
+      : []),
     ...(unseen === '' ? [] : [`Not seen (UTC): ${unseen}.`]),
     `Most ${units} of a caller in a minute: ${busiest(MINUTE)}.`,
     `Most ${units} of a caller in an hour: ${busiest(HOUR)}.`,

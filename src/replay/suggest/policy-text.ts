@@ -60,6 +60,10 @@ function nodeText(node: RouteNode, indent: string, suggestion: Suggestion, optio
   const limit = suggestion.limits.get(node);
   const lines: string[] = [];
   if (limit !== undefined) lines.push(...comment(limitComments(limit, suggestion.table, options), indent));
+  else if (children.length === 0)
+    lines.push(
+      ...comment([`No limit, because these descriptors have no entry ${yamlText(options.by)}.`], indent),
+    );
   lines.push(`${indent}- key: ${yamlText(key)}`);
   if (value !== undefined) lines.push(`${indent}  ${valueText(value)}`);
   if (limit !== undefined) lines.push(...limitText(limit, options.daily, `${indent}  `));

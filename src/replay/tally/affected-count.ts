@@ -12,6 +12,7 @@ export class AffectedCount implements OpenCounter {
   readonly #newlyAllowed = new IntervalCount();
   #deniedBefore = 0;
   #firstDeniedMicros: number | undefined;
+  #lastDeniedMicros = 0;
   #second = -1;
   #inSecond = 0;
   #peakPerSecond = 0;
@@ -48,7 +49,9 @@ export class AffectedCount implements OpenCounter {
         before.mayBeDenied && !request.isDenied,
       );
     }
-    if (isNewlyDenied) this.#firstDeniedMicros ??= startMicros;
+    if (!isNewlyDenied) return;
+    this.#firstDeniedMicros ??= startMicros;
+    this.#lastDeniedMicros = startMicros;
   }
 
   addOpen({ allowedBefore, deniedBefore }: OpenShare, least: number, most: number): void {
@@ -77,7 +80,10 @@ export class AffectedCount implements OpenCounter {
       deniedAfter: this.#deniedAfter.report(),
       newlyDenied: this.newlyDenied.report(),
       newlyAllowed: this.#newlyAllowed.report(),
-      ...(first !== undefined && { firstDenied: timeText(first) }),
+      ...(first !== undefined && {
+        firstDenied: timeText(first),
+        lastDenied: timeText(this.#lastDeniedMicros),
+      }),
       longestDeniedSeconds: this.longestDeniedMicros / 1e6,
       peakPerSecond: this.#peakPerSecond,
     };

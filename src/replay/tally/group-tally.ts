@@ -11,6 +11,7 @@ export const MAX_GROUPS = 1_000_000;
 class Group extends AffectedCount implements DenialRun {
   deniedSinceMicros: number | undefined;
   deniedSteps: StepSet | undefined;
+  peakUse = 0;
 }
 
 /** Counts requests by group of callers: by the value of an entry key. */
@@ -38,6 +39,10 @@ export class GroupTally implements CountedGroups {
     const group = this.#groupOf(value);
     if (group === undefined) return;
     group.add(startMicros, before, after, after, group);
+    for (const { wantedCapacity, take } of after.limits) {
+      const use = wantedCapacity / take.rate.reportedLimit;
+      if (use > group.peakUse) group.peakUse = use;
+    }
     if (!after.mayBeDenied || before.isDenied) return;
     group.deniedSteps ??= timeline.newSet();
     group.deniedSteps.add(step);
@@ -75,10 +80,13 @@ export class GroupTally implements CountedGroups {
     return this.#groups;
   }
 
-  /** Returns the `shown` groups that lose most. */
+  /** Returns the `shown` groups that lose most, and then those that come closest to a limit. */
   report(shown: number): GroupsReport {
     const sorted = [...this.#groups].toSorted(
-      ([, one], [, other]) => other.newlyDenied.most - one.newlyDenied.most || other.requests - one.requests,
+      ([, one], [, other]) =>
+        other.newlyDenied.most - one.newlyDenied.most ||
+        other.peakUse - one.peakUse ||
+        other.requests - one.requests,
     );
     let least = 0;
     let most = 0;
@@ -91,7 +99,8 @@ export class GroupTally implements CountedGroups {
       count: sorted.length,
       affected: { least, most },
       shown: sorted.slice(0, shown).map(([value, group]): GroupReport => {
-        return { value, ...group.report(), deniedSteps: group.deniedSteps?.steps() ?? [] };
+        const { peakUse } = group;
+        return { value, ...group.report(), peakUse, deniedSteps: group.deniedSteps?.steps() ?? [] };
       }),
     };
   }

@@ -15,6 +15,8 @@ export class RuleTally {
   readonly #wanted = new QuantileSketch();
   #wouldBeThrottled = 0;
   #peakUse = 0;
+  /** {@link #peakUse} as a share of the limit. */
+  #peakShare = 0;
   #callers = 0;
   #deniedCallers = 0;
   /** Callers by {@link USE_STEPS}, and those above. */
@@ -46,6 +48,7 @@ export class RuleTally {
     if (peakUse === 0) return;
     if (peakUse > this.#peakUse) this.#peakUse = peakUse;
     const share = peakUse / rate.reportedLimit;
+    if (share > this.#peakShare) this.#peakShare = share;
     const at = USE_STEPS.findIndex((upTo) => share <= upTo);
     const step = at < 0 ? USE_STEPS.length : at;
     this.#use[step] = (this.#use[step] ?? 0) + 1;
@@ -63,6 +66,7 @@ export class RuleTally {
       rule: this.#rule.label,
       limit: describeRate(this.#rule.rate),
       wouldBeThrottled: this.#wouldBeThrottled,
+      peakUse: this.#peakShare,
       callers: this.#callers,
       deniedCallers: this.#deniedCallers,
       ...(knowsCapacity && this.#peakUse > 0 && { capacity: this.#capacity() }),

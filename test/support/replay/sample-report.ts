@@ -42,7 +42,7 @@ export function group(
   newlyDenied: Interval,
   more: Partial<GroupReport> = {},
 ): GroupReport {
-  return { value, deniedSteps: [], ...affected(requests, { newlyDenied }), ...more };
+  return { value, deniedSteps: [], peakUse: 0, ...affected(requests, { newlyDenied }), ...more };
 }
 
 /** Returns the rule of a tenant's limit. */
@@ -52,6 +52,7 @@ export function rule(more: Partial<RuleReport> = {}): RuleReport {
     rule: 'tenant',
     limit: '100 per minute',
     wouldBeThrottled: 0,
+    peakUse: 0,
     callers: 240,
     deniedCallers: 12,
     use: [],
@@ -86,13 +87,16 @@ export function sampleReport(more: Partial<ReplayReport> = {}): ReplayReport {
       newlyDenied: interval(1654, 1672),
       newlyAllowed: interval(214),
       firstDenied,
+      lastDenied: '2026-11-25T20:03:59Z',
       longestDeniedSeconds: 598,
       peakPerSecond: 88,
     }),
     rules: [
       rule({
         firstDenied,
+        lastDenied: '2026-11-25T20:03:59Z',
         longestDeniedSeconds: 598,
+        peakUse: 3.1,
         capacity: { none: 420, thousandth: 310, hundredth: 180 },
         use: useSteps([120, 40, 20, 18, 12, 8, 5, 3, 1, 1, 7, 3, 2]),
       }),
@@ -135,7 +139,9 @@ function sampleGroups(firstDenied: string): readonly GroupReport[] {
   return [
     group('acme', 9000, interval(1204), {
       firstDenied,
+      lastDenied: '2026-11-25T20:03:59Z',
       longestDeniedSeconds: 598,
+      peakUse: 3.1,
       deniedSteps: [...minutes(540, 37), ...minutes(842, 12), ...minutes(1201, 3)],
     }),
     group('globex', 8100, interval(310, 328), {
@@ -149,6 +155,7 @@ function sampleGroups(firstDenied: string): readonly GroupReport[] {
         deniedSteps: [600 + 40 * at, 900 + 30 * at],
       }),
     ),
+    group('next', 5000, interval(0), { peakUse: 0.92 }),
     group('calm', 4000, interval(0)),
   ];
 }

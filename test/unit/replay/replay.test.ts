@@ -110,6 +110,26 @@ describe('Replay', () => {
     });
   });
 
+  test('orders callers by their losses, and then by the largest part of a limit that they needed', async () => {
+    const { tally, after } = await replayed({ after: bucket(4) }, [
+      ...Array.from({ length: 9 }, (_, at) => ({ seconds: 100 * at, tenant: 'calm' })),
+      ...[1000, 1000.5, 1001].map((seconds) => ({ seconds, tenant: 'next' })),
+      ...[2000, 2001, 2002, 2003, 2004, 2005].map((seconds) => ({ seconds, tenant: 'acme' })),
+    ]);
+    const shown = tally.groups[0]?.report(3).shown ?? [];
+    expect(shown.map(({ value, peakUse }) => [value, Math.round(peakUse * 10) / 10])).toEqual([
+      ['acme', 1.4],
+      ['next', 0.7],
+      ['calm', 0.3],
+    ]);
+    expect(shown[0]).toMatchObject({
+      firstDenied: '2026-11-20T09:33:24.000Z',
+      lastDenied: '2026-11-20T09:33:25.000Z',
+    });
+    const [rule] = tally.rules(after.buckets.all(), true);
+    expect(rule?.peakUse).toBeCloseTo(1.4, 1);
+  });
+
   test('compares two policies', async () => {
     const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
     const { tally } = await replayed({ after: bucket(3), before: bucket(1) }, requests);

@@ -28,8 +28,10 @@ export function readAccessLogs(reader: FieldReader): readonly LogFormat[] {
 /**
  * Reads envoy.config.core.v3.SubstitutionFormatString, the deprecated fields of FileAccessLog, or `log` of a mapping.
  */
-export function logFormat(reader: FieldReader): LogFormat | undefined {
-  const title = `the format at ${reader.problems.file}:${reader.map.at.line}`;
+export function logFormat(
+  reader: FieldReader,
+  title = `the format at ${reader.problems.file}:${reader.map.at.line}`,
+): LogFormat | undefined {
   const json = reader.field('json_format')?.value ?? reader.field('typed_json_format')?.value;
   if (json !== undefined) return jsonFormat(title, jsonMembers(formatNode(json)));
   const log = reader.mapping('log');

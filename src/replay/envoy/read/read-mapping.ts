@@ -32,7 +32,7 @@ export function readMapping(document: YamlMap, log: LogFields, problems: Problem
   const localCluster = reader.text('local_cluster');
   const context = { log, localCluster, knowsClusters: false, knowsMetadata: false };
   const rateLimits = compileRateLimits(reader, 'filter', context);
-  const format = logFormat(reader);
+  const format = logFormat(reader, `the format in ${problems.file}`);
   return {
     formats: format === undefined ? [] : [format],
     find: (values) => {

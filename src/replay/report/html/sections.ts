@@ -3,14 +3,16 @@ import { candidateSentences } from '../candidates.js';
 import { gateResultText, gateText } from '../gates.js';
 import { logSentences } from '../log-sentences.js';
 import { entryOf, entryText, groupNoun, shownName, shownPath, shownRule } from '../names.js';
-import { countText, durationText, intervalText, lostShare } from '../numbers.js';
+import { countText, durationText, intervalText, lostShare, shareText } from '../numbers.js';
 import type { GateReport, GroupReport, ReplayReport, RuleReport } from '../report.js';
 import { chartData, chartedRules, periodsOf, startOf, type UseChart } from './chart-data.js';
 import { type Content, type Html, html } from './html.js';
 import { dateText, periodText, timeOfDay } from './times.js';
 
 /** Maximum number of groups and rules in the tables, and of periods of a group. */
-const [MAX_GROUPS, MAX_RULES, MAX_PERIODS] = [100, 50, 3];
+const [MAX_GROUPS, MAX_RULES, MAX_PERIODS] = [100, 50, 5];
+/** Share of a limit from which a group is close to it, and the maximum number of such groups. */
+const [NEAR, MAX_NEXT] = [0.75, 3];
 const NOTHING = html``;
 
 /** A column of a table; numbers are aligned on the right. */
@@ -69,15 +71,21 @@ ${table<GroupReport>(
   [
     { heading: entryText(entry), cell: ({ value }) => html`<b><bdi>${shownName(value)}</bdi></b>` },
     { heading: 'Requests', numbers: true, cell: ({ requests }) => countText(requests) },
+    { heading: 'Denied before', numbers: true, cell: ({ deniedBefore }) => countText(deniedBefore) },
     { heading: 'Would lose', numbers: true, cell: ({ newlyDenied }) => intervalText(newlyDenied) },
     { heading: 'Share', numbers: true, cell: lostShare },
-    { heading: 'Longest without an answer', cell: longestText },
+    { heading: 'Peak use', numbers: true, cell: peakUseText },
+    { heading: 'Longest denial', cell: longestText },
     { heading: 'When', cell: (group) => whenText(group, report) },
   ],
   rows,
 )}
 ${more > 0 ? html`<p>${countText(more)} more ${groupNoun(entry, more)} would lose requests.</p>` : NOTHING}
 </section>`;
+}
+
+function peakUseText({ peakUse }: GroupReport): string {
+  return peakUse === 0 ? '–' : shareText(peakUse);
 }
 
 function longestText({ longestDeniedSeconds }: GroupReport): string {
@@ -112,10 +120,23 @@ export function useSection(report: ReplayReport): Html {
   return html`<section>
 <h2>How much of the limit callers need</h2>
 <p>Each bar counts callers by the largest part of the limit that they needed at any time. Callers above 100% exceed the
-limit.</p>
+limit.${nextText(report)}</p>
 <div class="figure-row">
 ${figures}</div>
 </section>`;
+}
+
+/** Names the groups that come closest to a limit without losing requests. */
+function nextText({ groups }: ReplayReport): Html {
+  const next = (groups?.shown ?? [])
+    .filter(({ newlyDenied, peakUse }) => newlyDenied.most === 0 && peakUse >= NEAR && peakUse <= 1)
+    .slice(0, MAX_NEXT);
+  if (next.length === 0) return NOTHING;
+  const names = next.map(
+    ({ value, peakUse }, at) =>
+      html`${at === 0 ? '' : ', '}<bdi>${shownName(value)}</bdi> ${shareText(peakUse)}`,
+  );
+  return html` Closest to a limit: ${names}.`;
 }
 
 function useFigure(rule: RuleReport, { labels, callers }: UseChart, at: number): Html {
@@ -145,9 +166,9 @@ export function rulesSection({ rules }: ReplayReport): Html {
   const more = rules.length - shown.length;
   return html`<section>
 <h2>Which limit would have been enough</h2>
-<p>The last three columns are the number of requests that a caller would need to be able to send at once, if the limit
-refills as fast as now, so that none, 1 in 1,000, or 1 in 100 of the requests is denied. If the numbers are far above
-the limit, callers send more for a long time than the limit refills, and a faster refill helps more.</p>
+<p>The last three columns are limits with which none, at most 1 in 1,000, or at most 1 in 100 of the requests is
+denied: requests of a caller in a window, or the size of a token bucket that refills as fast as now. If a size is far
+above the token bucket, callers send more for a long time than it refills, and a faster refill helps more.</p>
 ${table<RuleReport>(
   'Limits',
   [
@@ -158,8 +179,8 @@ ${table<RuleReport>(
     { heading: 'Share', numbers: true, cell: lostShare },
     { heading: 'Callers denied', numbers: true, cell: deniedCallersText },
     { heading: 'Denies none', numbers: true, cell: (rule) => enough(rule, 'none') },
-    { heading: 'Denies 1 in 1,000', numbers: true, cell: (rule) => enough(rule, 'thousandth') },
-    { heading: 'Denies 1 in 100', numbers: true, cell: (rule) => enough(rule, 'hundredth') },
+    { heading: 'At most 1 in 1,000', numbers: true, cell: (rule) => enough(rule, 'thousandth') },
+    { heading: 'At most 1 in 100', numbers: true, cell: (rule) => enough(rule, 'hundredth') },
   ],
   shown,
 )}

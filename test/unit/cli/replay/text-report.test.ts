@@ -19,16 +19,16 @@ test('the tables show every rule and group, aligned', () => {
   const text = textReport(sampleReport());
   expect(text).toContain(`
 Denied requests before and after the change, by rule:
-RULE                 REQUESTS  BEFORE        AFTER  NEWLY DENIED     SHARE  NEWLY ALLOWED  LONGEST  PEAK/S  FIRST DENIED
-tenant                 90,000       0  1,654–1,672   1,654–1,672  1.8–1.9%              0    9m58s      90  2026-11-25T09:00:12Z
-tenant/path=/export     1,200       0            0             0        0%              0        –       2  –
-(all requests)         90,000     310  1,750–1,768   1,654–1,672  1.8–1.9%            214    9m58s      88  2026-11-25T09:00:12Z
+RULE                 REQUESTS  BEFORE        AFTER  NEWLY DENIED     SHARE  PEAK USE  NEWLY ALLOWED  LONGEST  PEAK/S          FIRST DENIED           LAST DENIED
+tenant                 90,000       0  1,654–1,672   1,654–1,672  1.8–1.9%      310%              0    9m58s      90  2026-11-25T09:00:12Z  2026-11-25T20:03:59Z
+tenant/path=/export     1,200       0            0             0        0%         –              0        –       2                     –                     –
+(all requests)         90,000     310  1,750–1,768   1,654–1,672  1.8–1.9%         –            214    9m58s      88  2026-11-25T09:00:12Z  2026-11-25T20:03:59Z
 `);
   expect(text).toContain('\nglobex       8,100       0  310–328       310–328  3.8–4%  ');
-  expect(text).toContain('\nand 227 more\n');
+  expect(text).toContain('\nand 226 more\n');
   expect(text).toContain(`
-RULE                 DENIES NONE  DENIES 0.1%  DENIES 1%  LIMIT
-tenant                       420          310        180  100 per minute
+RULE                 DENIES NONE  AT MOST 0.1%  AT MOST 1%  LIMIT
+tenant                       420           310         180  100 per minute
 `);
 });
 
@@ -75,8 +75,8 @@ test.each([70, 80, 120, 200])('every table fits a terminal of %d columns', (widt
 
 test('a narrow terminal omits the last columns', () => {
   const headings = (width: number) => lines(width).find((line) => line.startsWith('TENANT')) ?? '';
-  expect(headings(200)).toMatch(/FIRST DENIED$/);
-  expect(headings(80)).toMatch(/NEWLY DENIED {3}SHARE {2}NEWLY ALLOWED$/);
+  expect(headings(200)).toMatch(/LAST DENIED$/);
+  expect(headings(80)).toMatch(/NEWLY DENIED {3}SHARE {2}PEAK USE$/);
   expect(headings(60)).toMatch(/NEWLY DENIED {3}SHARE$/);
 });
 

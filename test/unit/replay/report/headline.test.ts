@@ -100,6 +100,7 @@ test.each([
   [0, '0 seconds'],
   [0.2, 'less than a second'],
   [1, '1 second'],
+  [36.398, '37 seconds'],
   [598, '9 minutes 58 seconds'],
   [18_245, '5 hours 4 minutes'],
   [86_400, '1 day'],

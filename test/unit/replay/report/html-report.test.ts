@@ -48,9 +48,10 @@ test('the page states the effect of the change', () => {
   expect(text).toContain('the 99,990 requests in the log of 25 November 2026, 00:00 to 23:59');
   expect(text).toContain('“Before” means the limits in old.yaml.');
   expect(text).toContain(
-    'acme 9,000 1,204 13% 9 minutes 58 seconds 09:00 to 09:37, 14:02 to 14:14, 20:01 to 20:04',
+    'acme 9,000 0 1,204 13% 310% 9 minutes 58 seconds 09:00 to 09:37, 14:02 to 14:14, 20:01 to 20:04',
   );
   expect(text).toMatch(/shop: tenant 100 per minute 90,000 1,654–1,672 1.8–1.9% 12 of 240 420 310 180/);
+  expect(text).toContain('Closest to a limit: next 92%.');
   expect(text).toContain('10 of 100,000 lines in the log could not be read.');
 });
 

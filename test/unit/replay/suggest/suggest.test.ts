@@ -72,6 +72,20 @@ describe('the suggested policy', () => {
     for (const { phase } of rules.values()) expect(phaseAt(phase, MONDAY * 1e6)).toBe('monitoring');
   });
 
+  test('says that descriptors without a caller have no limit', async () => {
+    const text = await textOf([...steady(names(3), 10, HOUR), demand(HOUR, ['route=a'])]);
+    expect(text).toContain('# No limit, because these descriptors have no entry tenant.\n  - key: route\n');
+  });
+
+  test('calls a log an hour long if it rounds to an hour', async () => {
+    const seconds = (count: number) => steady(names(3), 10, count).concat(demand(count, ['tenant=t-1']));
+    const short = 'The log covers less than an hour';
+    expect(await textOf(seconds(HOUR - 40))).toContain(short);
+    const text = await textOf(seconds(HOUR - 20));
+    expect(text).toContain('a log of 60 minutes');
+    expect(text).not.toContain(short);
+  });
+
   test('has a daily limit if the log covers a day', async () => {
     const all = steady(names(12), 600, 50 * HOUR);
     const text = await textOf(all, { daily: true });
