@@ -3,40 +3,39 @@ import { PolicyNode } from '../policy-node.js';
 import { findRow, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
 import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
-/** Maximum number of nodes with the limits of one row of values; they take about 10 MB. */
-const MAX_NODES = 8192;
+/** Number of nodes that are kept; a power of two. They take about 10 MB. */
+const SLOTS = 8192;
+/** Spreads the rows of values of different nodes over the slots. */
+const SPREAD = 0x9e37;
 
 /**
  * Creates and keeps copies of the nodes of a tree whose limits have the values of a plan. Customers with the same
- * values share a copy, and everything after matching sees an ordinary node with ordinary rules.
+ * values share a copy, and everything after matching sees an ordinary node with ordinary rules. Each copy has one slot,
+ * which it takes from another copy if necessary.
  */
 export class PlannedNodes {
   private readonly table: PlanTable;
-  private readonly count: number;
-  /** By the node's id and the row of values, oldest first. */
-  private readonly nodes = new Map<number, PolicyNode>();
+  /** The original of the copy in each slot, and the index of its row of values. */
+  private readonly originals = new Array<PolicyNode | undefined>(SLOTS).fill(undefined);
+  private readonly indexes = new Int32Array(SLOTS);
+  private readonly copies = new Array<PolicyNode | undefined>(SLOTS).fill(undefined);
 
   constructor(table: PlanTable) {
     this.table = table;
-    this.count = table.values.length;
   }
 
   /** Returns the node for the customer in `entries`: `node` itself if the limits are those of the default. */
   of(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
     const { table } = this;
     const index = valuesIndexOf(table, findRow(table, customerOf(table.by, entries)));
-    const name = node.id * this.count + index;
-    const known = this.nodes.get(name);
-    return known ?? this.add(name, node, index);
-  }
-
-  private add(name: number, node: PolicyNode, index: number): PolicyNode {
-    const values = valuesAt(this.table, index);
-    const made = index === 0 && !hasFlags(values) ? node : copyOf(node, values);
-    const [oldest] = this.nodes.keys();
-    if (oldest !== undefined && this.nodes.size >= MAX_NODES) this.nodes.delete(oldest);
-    this.nodes.set(name, made);
-    return made;
+    const slot = (index + Math.imul(node.id, SPREAD)) & (SLOTS - 1);
+    if (this.originals[slot] === node && this.indexes[slot] === index) return this.copies[slot] as PolicyNode;
+    const values = valuesAt(table, index);
+    const copy = index === 0 && !hasFlags(values) ? node : copyOf(node, values);
+    this.originals[slot] = node;
+    this.indexes[slot] = index;
+    this.copies[slot] = copy;
+    return copy;
   }
 }
 

@@ -44,6 +44,17 @@ describe('a table', () => {
     expect(limitOf(policy, `tenant=${'x'.repeat(500)}`)).toBe('token bucket: 2 tokens, 1 every 1s');
   });
 
+  test('can have more different values than weir keeps nodes for', () => {
+    const rows = Array.from({ length: 9000 }, (_, i) => `t${i},${i + 1}\n`);
+    const policy = withRows(`tenant,burst\n${rows.join('')}`);
+    for (const round of [1, 2]) {
+      for (const i of [0, 1, 807, 8191, 8192, 8999]) {
+        const shown = [round, limitOf(policy, `tenant=t${i}`)];
+        expect(shown).toEqual([round, `token bucket: ${i + 1} token${i === 0 ? '' : 's'}, 1 every 1s`]);
+      }
+    }
+  });
+
   test('has keys with any characters', () => {
     const policy = withRows('tenant,plan\nZoë,gold\n東京,gold\n😀,gold\n');
     for (const name of ['Zoë', '東京', '😀']) {
