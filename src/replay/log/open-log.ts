@@ -91,16 +91,20 @@ async function nextMessage(messages: AsyncIterator<ThreadMessage>): Promise<Thre
 }
 
 /** Returns the requests of a batch as objects. */
-function unpack({ count, times, bytes, totals }: PackedBatch, columns: number): LoggedBatch {
+function unpack({ count, times, ends, bytes, totals }: PackedBatch, columns: number): LoggedBatch {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const pieces = buffer.toString(isAscii(buffer) ? 'latin1' : 'utf8').split('\0');
+  const encoding = isAscii(buffer) ? 'latin1' : 'utf8';
   const requests = new Array<LoggedRequest>(count);
-  let at = 0;
+  let start = 0;
   for (let i = 0; i < count; i++) {
+    const end = ends[i] as number;
+    // A value that is kept keeps the text alive that contains it, so the text is no longer than one request.
+    const pieces = buffer.toString(encoding, start, end).split('\0');
+    start = end;
     // Arrays that grow by push() reserve room for many more values.
     const values = new Array<string | undefined>(columns);
     for (let j = 0; j < columns; j++) {
-      const piece = pieces[at++] as string;
+      const piece = pieces[j] as string;
       values[j] = piece === '' ? undefined : piece === '\u0001' ? '' : piece;
     }
     requests[i] = {

@@ -26,7 +26,11 @@ async function run(): Promise<void> {
     wake();
   });
   for await (const batch of files.read(operators)) {
-    port.postMessage({ batch } satisfies ThreadMessage, [batch.times.buffer, batch.bytes.buffer]);
+    port.postMessage({ batch } satisfies ThreadMessage, [
+      batch.times.buffer,
+      batch.ends.buffer,
+      batch.bytes.buffer,
+    ]);
     credit--;
     while (credit <= 0) await new Promise<void>((resolve) => (wake = resolve));
   }

@@ -90,6 +90,7 @@ export class RowBuffer {
     const rows = {
       count: this.count,
       times: this.#times.slice(0, 2 * this.count),
+      ends: this.#ends.slice(0, this.count),
       bytes: new Uint8Array(this.#bytes.subarray(0, this.length)),
     };
     this.clear();
@@ -147,6 +148,8 @@ export class RowBuffer {
 export interface PackedRequests {
   readonly count: number;
   readonly times: Float64Array<ArrayBuffer>;
+  /** End of the values of each request in {@link bytes}. */
+  readonly ends: Uint32Array<ArrayBuffer>;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
