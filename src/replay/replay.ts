@@ -1,7 +1,8 @@
 import type { PolicySet } from '../policy/policy-set.js';
 import type { HoldNames } from '../service/answer/answer-options.js';
+import { Divergence } from './decide/divergence.js';
 import { type Deciding, PolicyReplay, type RequestTimes } from './decide/policy-replay.js';
-import { type RequestVerdict, Verdict } from './decide/verdict.js';
+import { RequestVerdict, Verdict } from './decide/verdict.js';
 import type { RequestCalls } from './envoy/route-table.js';
 import type { Columns } from './log/columns.js';
 import { type LineValues, RATE_LIMITED, RESPONSE_FLAGS } from './log/log-format.js';
@@ -63,6 +64,7 @@ export class Replay {
   #unsettled: Decided[] = [];
   readonly #time = new SteadyClock();
   #warmUntilMicros: number | undefined;
+  readonly #divergence = new Divergence();
 
   constructor(options: ReplayOptions) {
     const { after, before, holdNames, columns } = options;
@@ -99,6 +101,7 @@ export class Replay {
         this.before === undefined ? logged : yield* this.before.decide(calls, times, logged.denied);
       const after = yield* this.after.decide(calls, times, logged.denied);
       this.#settle(startMicros);
+      if (before instanceof RequestVerdict) this.#divergence.compare(before, after, this.#unsettled);
       this.#unsettled.push({ loggedMicros, times, before, after, values: this.#valuesOf(calls) });
     }
   }
@@ -141,7 +144,7 @@ export class Replay {
     if (startMicros >= this.#warmUntilMicros) {
       this.firstMicros = Math.min(this.firstMicros ?? loggedMicros, loggedMicros);
       if (loggedMicros > this.lastMicros) this.lastMicros = loggedMicros;
-      this.tally.add(loggedMicros, before, after, values);
+      this.tally.add(loggedMicros, after.sameAs === undefined ? before : after, after, values);
     }
     let isOwn = true;
     for (const limit of after.limits) {

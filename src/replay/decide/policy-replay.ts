@@ -33,6 +33,8 @@ export type Deciding<Result> = Generator<Promise<CallAnswer>, Result, CallAnswer
 /** A call that Envoy makes when a stream is done. */
 interface EndCall extends Due {
   readonly request: RateLimitRequest;
+  /** The verdict of its request. */
+  readonly verdict: RequestVerdict;
 }
 
 /** Decides the requests of a log with one policy. Requests must come in the order of their start. */
@@ -74,7 +76,7 @@ export class PolicyReplay {
         this.#track(verdict, met, times);
       }
       if (end.length > 0 && (!verdict.denied || wasDenied))
-        this.#endLater(domain, end, times.doneMicros, answer);
+        this.#endLater(domain, end, times.doneMicros, answer, verdict);
       // Envoy makes no call for the filters after one that denied the request.
       if (verdict.denied) break;
     }
@@ -108,11 +110,12 @@ export class PolicyReplay {
     end: readonly LoggedDescriptor[],
     dueAt: number,
     answer: RateLimitResponse | undefined,
+    verdict: RequestVerdict,
   ): void {
     const token = answer?.dynamicMetadata?.[this.#holdNames.metadataKey];
     const descriptors = end.flatMap((descriptor) => withToken(descriptor, token) ?? []);
     if (descriptors.length === 0) return;
-    this.#ends.add({ request: { domain, descriptors, hitsAddend: 0 }, dueAt, heapIndex: -1 });
+    this.#ends.add({ request: { domain, descriptors, hitsAddend: 0 }, verdict, dueAt, heapIndex: -1 });
   }
 
   /** Makes the earliest call of those at the end of requests. */
@@ -121,8 +124,14 @@ export class PolicyReplay {
     if (first === undefined) return;
     this.#ends.remove(first);
     this.#clock.advance(first.dueAt);
-    const answered = this.#decider.decide(first.request, new RequestVerdict());
+    const ended = new RequestVerdict();
+    const answered = this.#decider.decide(first.request, ended);
     this.#answerOf(answered instanceof Promise ? yield answered : answered);
+    for (const limit of ended.limits) {
+      limit.bucket = first.verdict.hasDiverged ? this.buckets.of(limit) : this.buckets.known(limit);
+      if (limit.take.rate.kind !== 'concurrency') limit.bucket?.recordEnd(limit.take.hits);
+    }
+    if (first.verdict.hasDiverged) ended.diverge();
   }
 }
 

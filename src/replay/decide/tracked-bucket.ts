@@ -17,6 +17,9 @@ const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
  * the time that is unknown, and by the takes whose order is unknown. If this changes a verdict, the real bucket holds
  * less than the hits of that request afterwards, in either case. So the difference ({@link #more}, {@link #fewer})
  * stays below those hits, until the bucket is full again.
+ *
+ * If all takes have the same hits, the difference is a whole number of takes, apart from the refill in the unknown time. So
+ * the next denial tells that both buckets agree again: the real one has allowed that take if it had one more.
  */
 export class TrackedBucket implements LimitBucket {
   readonly rule: LimitingRule;
@@ -24,11 +27,16 @@ export class TrackedBucket implements LimitBucket {
   /** The highest number of tokens or hits that requests wanted at once, without a limit. */
   peakUse = 0;
   wasDenied = false;
+  hasDiverged = false;
   deniedSinceMicros: number | undefined;
   #use = 0;
   #usedAtMicros = 0;
   #more = 0;
   #fewer = 0;
+  /** Whether {@link #more} and {@link #fewer} are whole takes of the same size, apart from the refill in unknown time. */
+  #differsByTakes = true;
+  /** Whether the real bucket may have been full at the latest time. */
+  #mayBeFull = false;
   /** When the bucket of the store is full, or its window ends. */
   #settledAtMicros = 0;
   /** Hits counted in a window that may belong to the next one. */
@@ -56,10 +64,7 @@ export class TrackedBucket implements LimitBucket {
     if (refund) return;
     this.forgetBefore(startMicros);
     this.#hits ??= hits;
-    if (hits !== this.#hits && !this.#hasMixedHits) {
-      this.#hasMixedHits = true;
-      this.#open?.widen(Number.POSITIVE_INFINITY);
-    }
+    if (hits !== this.#hits) this.#mixHits();
     const isTaken = isAllowed && !outcome.limited;
     if (rate.kind === 'token_bucket')
       this.#recordTokens(limit, isTaken, rate.p / rate.q, startMicros, endMicros);
@@ -70,6 +75,17 @@ export class TrackedBucket implements LimitBucket {
     if (this.#use > this.peakUse) this.peakUse = this.#use;
   }
 
+  recordEnd(hits: number): void {
+    this.#takenSinceFull += hits;
+    this.#mixHits();
+  }
+
+  #mixHits(): void {
+    if (this.#hasMixedHits) return;
+    this.#hasMixedHits = true;
+    this.#open?.widen(Number.POSITIVE_INFINITY);
+  }
+
   openVerdicts(): OpenVerdicts {
     if (this.#open === undefined) {
       this.#open = new OpenVerdicts();
@@ -78,17 +94,23 @@ export class TrackedBucket implements LimitBucket {
     return this.#open;
   }
 
-  /** Says that no verdict will be added to the open ones. */
-  closeVerdicts(): void {
-    this.#open?.close();
+  /** Says that no verdict will be added to the open ones. `agrees`: whether the real bucket is that of the store again. */
+  closeVerdicts(agrees = false): void {
+    this.#open?.close(agrees);
     this.#open = undefined;
   }
 
-  disturb({ take, outcome, request }: MetLimit): void {
-    const { hits } = take;
-    this.openVerdicts().widen(Number.POSITIVE_INFINITY);
-    if (request?.denied === true || outcome.limited) this.#fewer += hits;
-    else this.#more += hits;
+  disturb(limit: MetLimit): void {
+    const { outcome, request } = limit;
+    const { hits, rate } = limit.take;
+    if (limit.isAlwaysCounted) return;
+    // Another hold changes any number of later verdicts. Another take changes one, until the bucket is full again.
+    if (rate.kind === 'concurrency') this.openVerdicts().widen(Number.POSITIVE_INFINITY);
+    else this.openVerdicts().widenBy(1);
+    if (this.#mayBeFull) this.#differsByTakes = false;
+    const isTaken = request?.denied !== true && !outcome.limited;
+    if (isTaken || outcome.limited) this.#more += hits;
+    if (!isTaken) this.#fewer += hits;
   }
 
   #recordTokens(
@@ -109,15 +131,21 @@ export class TrackedBucket implements LimitBucket {
     const unknown = (endMicros - startMicros) / tokenMicros;
     // First, it makes up for what other orders have taken, then for the unknown time.
     const less = Math.max(0, unknown - Math.max(0, refilled - this.#fewer));
+    const differed = this.#more > 0 || this.#fewer > 0;
     this.#fewer = Math.max(0, this.#fewer - refilled);
     // The time until the hits or the next token fit gives the fraction of a token.
     const next = limited ? hits : remaining + 1;
     const left = waitMicros === 0 ? remaining : next - waitMicros / tokenMicros;
     this.#settledAtMicros = startMicros + (capacity - left) * tokenMicros;
     const before = isTaken ? left + hits : left;
+    const isKnown = this.#more === 0 && this.#fewer === 0;
+    const most = before + this.#more + unknown;
+    // When a bucket is full, the difference of both is lost, and later verdicts may differ again.
+    if (most >= capacity && (differed || unknown >= hits))
+      this.#open?.widenBy(1 + Math.floor(unknown / hits));
+    this.#mayBeFull = refilled > 0 || most + (this.#recent?.length ?? 0) * hits >= capacity;
+    this.#differsByTakes = isKnown || (this.#differsByTakes && !this.#mayBeFull);
     this.#more = Math.min(this.#more, Math.max(0, capacity - before));
-    // When both buckets are full, their difference is lost, and later verdicts may differ again.
-    if (before >= capacity) this.#open?.widenBy(1);
     if (less === 0 && this.#fewer === 0) this.#takenSinceFull = 0;
     // The real bucket holds at least what the takes have left of the capacity since it was full.
     const least = capacity - this.#takenSinceFull;
@@ -162,12 +190,12 @@ export class TrackedBucket implements LimitBucket {
       least -= uncompared.otherHits;
     }
     for (const recent of others) {
-      if (recent.isTaken) most += recent.limit.take.hits;
-      else least -= recent.limit.take.hits;
+      if (recent.mayBeTaken) most += recent.limit.take.hits;
+      if (!recent.isTaken) least -= recent.limit.take.hits;
     }
     least = Math.max(least, refill.least);
     const isOpen = outcome.limited ? most >= hits : least < hits;
-    if (this.#more === 0 && this.#fewer === 0 && others.length === 0) this.closeVerdicts();
+    if (this.#more === 0 && this.#fewer === 0 && others.length === 0) this.closeVerdicts(true);
     if (isOpen) limit.markOpen();
     if (byTime) this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / hits));
     const after = isTaken ? before - hits : before;
@@ -183,11 +211,33 @@ export class TrackedBucket implements LimitBucket {
       uncompared.addLater(hits);
       if (this.#hasMixedHits) largest = Math.max(largest, hits, uncompared.largestHits);
     }
+    const recent: RecentTake = { limit, endMicros, isTaken, mayBeTaken: isTaken, least };
     this.#recent ??= [];
-    this.#recent.push({ limit, endMicros, isTaken, least });
+    this.#recent.push(recent);
     if (largest === 0 || rate.countsDenied(true)) return;
+    if (this.#differsByTakes && !this.#hasMixedHits && rate.kind !== 'concurrency') {
+      if (!limit.isDeniedByOthers()) this.#shift(recent, before, refill);
+      return;
+    }
     this.#more = Math.max(this.#more, largest - after);
     this.#fewer = Math.max(this.#fewer, after);
+  }
+
+  /** Updates by how many takes the real bucket may differ, after one that it may not have decided as the replay did. */
+  #shift(recent: RecentTake, before: number, refill: typeof NO_REFILL): void {
+    const { hits } = recent.limit.take;
+    const mayDenyMost = before + this.#more - refill.less < hits;
+    const mayAllowFewest = before - this.#fewer + refill.more >= hits;
+    if (recent.limit.outcome.limited) {
+      if (!mayDenyMost) {
+        this.#more -= hits;
+        recent.mayBeTaken = true;
+      }
+      if (mayAllowFewest) this.#fewer += hits;
+    } else {
+      if (mayDenyMost) this.#more += hits;
+      if (!mayAllowFewest) this.#fewer -= hits;
+    }
   }
 
   forgetBefore(startMicros: number): void {

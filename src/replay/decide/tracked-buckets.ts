@@ -28,6 +28,11 @@ export class TrackedBuckets {
     return bucket;
   }
 
+  /** Returns the bucket of a limit if a request has met it. */
+  known({ take: { key } }: MetLimit): TrackedBucket | undefined {
+    return this.#byKey.get(key);
+  }
+
   /** Returns the rule of a limit. The rule of its bucket is the same, and faster to find. */
   ruleOf({ domain, take: { label, rate } }: MetLimit): LimitingRule {
     const key = domain + SEPARATOR + label;

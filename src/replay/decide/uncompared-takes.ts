@@ -6,6 +6,8 @@ export interface RecentTake {
   readonly endMicros: number;
   /** Whether the hits were taken from the bucket. */
   readonly isTaken: boolean;
+  /** Whether the hits were taken, or the real bucket may have had more and lost them. */
+  mayBeTaken: boolean;
   /** The fewest tokens or hits that the bucket may have held before the take. */
   least: number;
 }
@@ -30,8 +32,8 @@ export class UncomparedTakes {
   add(takes: readonly RecentTake[]): void {
     for (const take of takes) {
       const { hits } = take.limit.take;
-      if (take.isTaken) this.takenHits += hits;
-      else this.otherHits += hits;
+      if (take.mayBeTaken) this.takenHits += hits;
+      if (!take.isTaken) this.otherHits += hits;
       this.largestHits = Math.max(this.largestHits, hits);
       this.#endMicros = Math.max(this.#endMicros, take.endMicros);
       if (take.limit.outcome.limited) continue;

@@ -2,7 +2,7 @@ import type { Rate } from '../../limiter/rate.js';
 import type { TakeOutcome } from '../../limiter/take-outcome.js';
 import type { PlannedTake } from '../../service/plan.js';
 import type { DenialRun } from '../tally/denial-run.js';
-import { OpenVerdicts } from './open-verdicts.js';
+import { type OpenVerdicts, singleOpen } from './open-verdicts.js';
 
 /**
  * Whether something was denied. The times of a log are not exact, so the log may leave it open: the same requests in
@@ -39,11 +39,15 @@ export interface LimitingRule {
 /** The bucket of a limit. */
 export interface LimitBucket extends DenialRun {
   readonly rule: LimitingRule;
+  /** Whether it may differ from the bucket of the policy before the change. */
+  hasDiverged: boolean;
   /**
    * Records a take between `startMicros` and `endMicros`, and determines whether its verdict is open. `isAllowed`:
    * whether the request was allowed.
    */
   record(limit: MetLimit, isAllowed: boolean, startMicros: number, endMicros: number): void;
+  /** Records a charge or a refund at the end of a request. */
+  recordEnd(hits: number): void;
   /** Returns where to add a verdict that is open. */
   openVerdicts(): OpenVerdicts;
   /** Records that a take may have been made or not, because another limit of its request is open. */
@@ -80,11 +84,22 @@ export class MetLimit extends Verdict {
     this.isEnforced = ruleEnforcement !== 'observe' && ruleEnforcement !== 'candidate';
   }
 
+  /** Whether the bucket counts the hits even if a limit of the request denies them. */
+  get isAlwaysCounted(): boolean {
+    const { hits, rate } = this.take;
+    return hits < rate.minChargeHits && rate.countsDenied(true);
+  }
+
   /** Marks this verdict as open. Then it is also unknown what the request took from its other buckets. */
   markOpen(): void {
     if (this.open !== undefined || !this.isEnforced || this.bucket === undefined) return;
-    this.open = this.bucket.openVerdicts();
-    this.open.add(this.denied);
+    if (this.isAlwaysCounted || !this.#isCertainlyDeniedByOthers()) {
+      this.open = this.bucket.openVerdicts();
+      this.open.add(this.denied);
+    } else {
+      // The request does not change the bucket, so the tokens do not tell how many such verdicts deny.
+      this.open = singleOpen(this.denied);
+    }
     for (const other of this.request?.limits ?? []) if (other !== this) other.#disturb();
   }
 
@@ -92,6 +107,17 @@ export class MetLimit extends Verdict {
   disturbIfOthersAreOpen(): void {
     for (const other of this.request?.limits ?? [])
       if (other !== this && other.open !== undefined) this.#disturb();
+  }
+
+  /** Returns whether another limit of the request denies it in the replay. */
+  isDeniedByOthers(): boolean {
+    for (const other of this.request?.limits ?? []) if (other !== this && other.denied) return true;
+    return false;
+  }
+
+  #isCertainlyDeniedByOthers(): boolean {
+    for (const other of this.request?.limits ?? []) if (other !== this && other.isDenied) return true;
+    return false;
   }
 
   #disturb(): void {
@@ -115,30 +141,39 @@ export class RequestVerdict extends Verdict {
   readonly limits: MetLimit[] = [];
   /** Undefined without candidates. */
   candidates: CandidateDecision[] | undefined;
+  /** The verdict of the policy before the change, if it is the same in every order of the requests. */
+  sameAs: RequestVerdict | undefined;
+  /** Whether the request may have another verdict before the change. */
+  hasDiverged = false;
+
+  /** Makes the buckets of this request differ from those before the change. Returns whether one of them did not. */
+  diverge(): boolean {
+    this.hasDiverged = true;
+    let isNew = false;
+    for (const { bucket } of this.limits) {
+      if (bucket === undefined || bucket.hasDiverged) continue;
+      bucket.hasDiverged = true;
+      isNew = true;
+    }
+    return isNew;
+  }
 
   override settle(nowMicros: number): void {
-    let deciding = 0;
+    let denying = 0;
+    let openDenying = 0;
     let count = 0;
     let open: OpenVerdicts | undefined;
     for (const limit of this.limits) {
       // Otherwise, each bucket would keep the verdict of its last request in memory.
       limit.bucket?.forgetBefore(nowMicros);
-      if (!limit.isEnforced || (this.denied && !limit.denied)) continue;
-      deciding++;
+      if (!limit.isEnforced) continue;
+      if (limit.denied) denying++;
       if (limit.open === undefined) continue;
+      if (limit.denied) openDenying++;
       count++;
       open = limit.open;
     }
-    if (count === 0 || (this.denied && count < deciding)) return;
+    if (count === 0 || openDenying < denying) return;
     this.open = count === 1 ? open : singleOpen(this.denied);
   }
-}
-
-/** Returns an open verdict that depends on several buckets, so that nothing is known about its denial. */
-function singleOpen(isDenied: boolean): OpenVerdicts {
-  const open = new OpenVerdicts();
-  open.add(isDenied);
-  open.widen(1);
-  open.close();
-  return open;
 }

@@ -21,8 +21,8 @@ export class AffectedCount implements OpenCounter {
   longestDeniedMicros = 0;
 
   /**
-   * Counts a request. `after` is the verdict to count, of one limit or of the whole `request`. `run` belongs to its
-   * caller, if the caller is known.
+   * Counts a request. `after` is the verdict to count, of one limit or of the whole `request`. `before` is `request`
+   * too, if both policies certainly decide it equally. `run` belongs to its caller, if the caller is known.
    */
   add(startMicros: number, before: Verdict, after: Verdict, request: Verdict, run?: DenialRun): void {
     this.requests++;
@@ -37,29 +37,28 @@ export class AffectedCount implements OpenCounter {
   }
 
   #countDenial(startMicros: number, before: Verdict, after: Verdict, request: Verdict): void {
+    const isSame = before === request;
     if (before.denied) this.#deniedBefore++;
-    const isNewlyDenied = after.mayBeDenied && !before.isDenied;
-    if (before.open === undefined && request.open === after.open && after.open !== undefined) {
-      after.open.countFor(this, before.denied);
+    const isNewlyDenied = after.mayBeDenied && !before.isDenied && !isSame;
+    if ((isSame || before.open === undefined) && request.open === after.open && after.open !== undefined) {
+      after.open.countFor(this, isSame ? 'same' : before.denied ? 'denied' : 'allowed');
     } else {
       this.#deniedAfter.add(after.isDenied, after.mayBeDenied);
       this.newlyDenied.add(after.isDenied && !before.mayBeDenied, isNewlyDenied);
-      this.#newlyAllowed.add(
-        before.isDenied && !request.mayBeDenied,
-        before.mayBeDenied && !request.isDenied,
-      );
+      const mayBeAllowed = before.mayBeDenied && !request.isDenied && !isSame;
+      this.#newlyAllowed.add(before.isDenied && !request.mayBeDenied, mayBeAllowed);
     }
     if (!isNewlyDenied) return;
     this.#firstDeniedMicros ??= startMicros;
     this.#lastDeniedMicros = startMicros;
   }
 
-  addOpen({ allowedBefore, deniedBefore }: OpenShare, least: number, most: number): void {
+  addOpen({ allowedBefore, deniedBefore, same }: OpenShare, least: number, most: number): void {
     this.#deniedAfter.addBounds(least, most);
-    this.newlyDenied.addBounds(Math.max(0, least - deniedBefore), Math.min(allowedBefore, most));
+    this.newlyDenied.addBounds(Math.max(0, least - deniedBefore - same), Math.min(allowedBefore, most));
     this.#newlyAllowed.addBounds(
       Math.max(0, deniedBefore - most),
-      Math.min(deniedBefore, allowedBefore + deniedBefore - least),
+      Math.min(deniedBefore, allowedBefore + deniedBefore + same - least),
     );
   }
 

@@ -43,7 +43,7 @@ export class GroupTally implements CountedGroups {
       const use = wantedCapacity / take.rate.reportedLimit;
       if (use > group.peakUse) group.peakUse = use;
     }
-    if (!after.mayBeDenied || before.isDenied) return;
+    if (!after.mayBeDenied || before.isDenied || before === after) return;
     group.deniedSteps ??= timeline.newSet();
     group.deniedSteps.add(step);
   }

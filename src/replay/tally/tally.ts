@@ -33,7 +33,10 @@ export class Tally {
     this.groups = groups;
   }
 
-  /** Counts a request with a final verdict. `values` are those of its groups, in their order. */
+  /**
+   * Counts a request with a final verdict. `before` is `after` too, if both policies certainly decide it equally. `values`
+   * are those of its groups, in their order.
+   */
   add(
     startMicros: number,
     before: Verdict,
@@ -50,7 +53,7 @@ export class Tally {
       return;
     }
     this.#total.add(startMicros, before, after, after);
-    const step = this.#timeline.add(startMicros, before.denied, after.mayBeDenied);
+    const step = this.#timeline.add(startMicros, before.mayBeDenied, after.mayBeDenied);
     for (const limit of after.limits)
       if (limit.rule !== undefined) this.#ruleOf(limit.rule).add(startMicros, before, after, limit);
     for (let at = 0; at < values.length; at++) {

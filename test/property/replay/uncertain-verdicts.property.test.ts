@@ -53,9 +53,13 @@ test('every verdict and number is the one of the real order and times, or the lo
       limits,
       fc.option(limits, { nil: undefined }),
       fc.boolean(),
-      async ({ precisionMicros, list }, ofTenant, ofAll, reversed) => {
+      fc.option(limits, { nil: undefined }),
+      fc.boolean(),
+      async ({ precisionMicros, list }, ofTenant, ofAll, reversed, ofAllBefore, isSame) => {
         const policy = policySet(ofTenant, ofAll);
-        expectEqual(await contradictions(policy, list, { precisionMicros, reversed }), []);
+        const changed = ofAllBefore === undefined ? undefined : policySet(ofTenant, ofAllBefore);
+        const before = isSame ? policy : changed;
+        expectEqual(await contradictions(policy, list, { precisionMicros, reversed, before }), []);
       },
     ),
     runs(2000),

@@ -31,14 +31,19 @@ function callsOf({ tenant, hits }: Arrival): readonly RequestCalls[] {
 }
 
 /** Decides arrivals in the given order, whose times are known only up to `precisionMicros`. */
-export async function decide(policy: PolicySet, list: readonly Arrival[], precisionMicros: number) {
+export async function decide(
+  policy: PolicySet,
+  list: readonly Arrival[],
+  precisionMicros: number,
+  before?: PolicySet,
+) {
   const columns = new Columns();
   const at = columns.indexOf('INDEX');
   const status = columns.indexOf('RESPONSE_CODE');
   const decided: RequestVerdict[] = [];
   const replay = new Replay({
     after: policy,
-    before: undefined,
+    before,
     callsOf: (values) => callsOf(list[Number(values[at])] as Arrival),
     columns,
     groups: [new GroupTally('tenant', undefined)],
@@ -79,14 +84,22 @@ export function countsOf({ tally }: { readonly tally: Tally }): ReadonlyMap<stri
 export async function contradictions(
   policy: PolicySet,
   list: readonly Arrival[],
-  { precisionMicros, reversed }: { readonly precisionMicros: number; readonly reversed: boolean },
+  {
+    precisionMicros,
+    reversed,
+    before,
+  }: {
+    readonly precisionMicros: number;
+    readonly reversed: boolean;
+    readonly before?: PolicySet | undefined;
+  },
 ): Promise<readonly string[]> {
-  const exact = await decide(policy, list, 1);
+  const exact = await decide(policy, list, 1, before);
   const byArrival = new Map(list.map((arrival, at) => [arrival, exact.decided[at]]));
   // Requests of the same tick come in any order.
   const tickOf = ({ micros }: Arrival): number => Math.floor(micros / precisionMicros);
   const logged = (reversed ? list.toReversed() : list).toSorted((one, other) => tickOf(one) - tickOf(other));
-  const replayed = await decide(policy, logged, precisionMicros);
+  const replayed = await decide(policy, logged, precisionMicros, before);
   const found: string[] = [];
   for (const [at, verdict] of replayed.decided.entries())
     if (verdict.open === undefined && verdict.denied !== byArrival.get(logged[at] as Arrival)?.denied)
@@ -97,6 +110,8 @@ export async function contradictions(
       const range = counts.get(name)?.[at];
       if (range === undefined || range.least > most || range.most < least)
         found.push(`${name}: ${range?.least}–${range?.most} instead of ${least}–${most}`);
+      else if (before === policy && at > 0 && range.most > 0)
+        found.push(`${name}: ${range.least}–${range.most} change with the same policy`);
     }
   return found;
 }

@@ -161,6 +161,22 @@ describe('Replay', () => {
     expect(newlyDenied.most - newlyDenied.least).toBeLessThanOrEqual(2);
   });
 
+  test('reports no change for callers whose limits did not change, even if their verdicts are open', async () => {
+    const requests = Array.from({ length: 1000 }, (_, i) => ({
+      seconds: i,
+      tenant: i % 20 === 0 ? 'zoo' : 'acme',
+    }));
+    const other = `${bucket(10)}  - { key: tenant, value: zoo, rate_limit: { unit: day, requests_per_unit: 1 } }\n`;
+    const replay = await replayed({ before: bucket(10), after: other }, requests);
+    const report = replay.tally.groups[0]?.report(2);
+    const none = { newlyDenied: exactly(0), newlyAllowed: exactly(0) };
+    expect(replay.tally.uncertain).toBeGreaterThan(100);
+    expect(report?.affected).toEqual(exactly(1));
+    expect(report?.shown).toMatchObject([{ value: 'zoo' }, { value: 'acme', ...none, deniedSteps: [] }]);
+    const same = await replayed({ before: other, after: other }, requests);
+    expect(same.tally.total()).toMatchObject(none);
+  });
+
   test('is certain that requests in one millisecond pass a full bucket', async () => {
     const { tally } = await replayed({ after: bucket(2) }, [
       { seconds: 0, tenant: 'acme' },
