@@ -42,6 +42,9 @@ export async function runDiff(args: readonly string[], io: Io, raw: Pick<Io, 'er
   const old = loadPolicy(before, options, io);
   const now = loadPolicy(after, options, io);
   if (old === undefined || now === undefined) return EXIT.FAILED;
+  const asActive = values['as-active'] === true;
+  const preview = asActive ? loadPolicy(after, { ...options, asActive }, io) : now;
+  if (preview === undefined) return EXIT.FAILED;
   const changes = diffPolicies(old.policySet, now.policySet, Date.now() * 1000);
   const tightens = changes.some((change) => change.tightens);
   const asJson = values.json === true;
@@ -56,7 +59,7 @@ export async function runDiff(args: readonly string[], io: Io, raw: Pick<Io, 'er
     {
       command: 'diff',
       paths: values.replay,
-      after: now,
+      after: { ...preview, isPreview: asActive },
       before: old,
       values,
       numbers,

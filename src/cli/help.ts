@@ -198,8 +198,8 @@ change would have denied, as weir replay --policy <new> --against <old> does.
 
   --json           print JSON; the member replay is the report of weir replay
   --replay <file>  access log; - is standard input. Repeat the option for several files. The other options for logs and
-                   reports are those of weir replay: --envoy, --log-format, --window, --max-unreadable, --sampled,
-                   --by, --top, --warm, --slack, --max-newly-denied, --html and --anonymise
+                   reports are those of weir replay: --as-active, --envoy, --log-format, --window, --max-unreadable,
+                   --sampled, --by, --top, --warm, --slack, --max-newly-denied, --html and --anonymise
 ${LOAD_OPTIONS_HELP}
 Exit code: 0 if nothing tightens, 3 if a change tightens, 1 if a policy is invalid or the log cannot be read, 2 for
 invalid arguments. With --max-newly-denied, the requests in the log decide instead: 0 if no bound is exceeded, even if a

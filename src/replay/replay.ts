@@ -54,6 +54,8 @@ export class Replay {
   lastMicros = 0;
   /** The first call in the log. */
   firstCall: RequestCalls | undefined;
+  /** Whether the new policy has the domain of a call in the log. */
+  knowsDomain = false;
   /** Other keys of entries than those of {@link ReplayOptions.groups}. */
   readonly keys = new Set<string>();
   readonly #options: ReplayOptions;
@@ -95,6 +97,7 @@ export class Replay {
       };
       const calls = this.#options.callsOf(values);
       this.firstCall ??= calls[0];
+      this.knowsDomain ||= calls.some(({ domain }) => this.#options.after.domains.has(domain));
       const logged = new Verdict();
       logged.denied = this.#wasDenied(values);
       const before =

@@ -107,9 +107,25 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
         entryList(replay.keys, envoy?.sources),
       ...warnings,
     ].join('. ');
-  if (replay.tally.total().requests === 0) warnings.push(unmatchedSentence(replay.firstCall, after));
+  if (replay.tally.total().requests === 0 || !replay.knowsDomain)
+    warnings.push(unmatchedSentence(replay.firstCall, after));
   const report = reportOf(input, by, replay, totals, partial, calls.missing);
-  return { ...report, gates: checkGates(gates, report, groups), warnings };
+  return { ...report, gates: checkGates(gates, report, groups, doubtAbout(replay, after, totals)), warnings };
+}
+
+/** Returns why the log cannot decide any gate, as a clause. */
+function doubtAbout(
+  { knowsDomain, firstCall }: Replay,
+  { name, policySet }: NamedPolicy,
+  { holdEnds }: ReadTotals,
+): string | undefined {
+  if (firstCall !== undefined && !knowsDomain)
+    return `the log has the domain "${firstCall.domain}", and ${name} has only ${domainsOf(policySet)}`;
+  return holdEnds > 0 ? 'the decision log has no hold tokens, so holds last too long' : undefined;
+}
+
+function domainsOf({ domains }: PolicySet): string {
+  return [...domains.keys()].map((domain) => `"${domain}"`).join(', ');
 }
 
 /** Returns why no request meets a limit: Envoy makes no calls, or the policy does not match the first call. */
@@ -117,10 +133,9 @@ function unmatchedSentence(call: RequestCalls | undefined, { name, policySet }: 
   if (call === undefined)
     return 'No request meets a limit, because Envoy would not make a call for any of them.';
   const keys = call.start[0]?.entries.map(({ key }) => `"${key}"`) ?? [];
-  const domains = [...policySet.domains.keys()].map((domain) => `"${domain}"`);
   return (
     `No request meets a limit. The first call in the log has the domain "${call.domain}" and a descriptor with the ` +
-    `entries ${keys.join(', ')}. ${name} has the domains ${domains.join(', ')}. Write a rule for these entries.`
+    `entries ${keys.join(', ')}. ${name} has the domains ${domainsOf(policySet)}. Write a rule for these entries.`
   );
 }
 

@@ -16,6 +16,7 @@ export const LOG_OPTIONS = {
 
 /** Options of `weir replay` and `weir diff --replay`. */
 export const REPORT_OPTIONS = {
+  'as-active': { type: 'boolean' },
   top: { type: 'string' },
   warm: { type: 'string' },
   slack: { type: 'string' },
@@ -31,7 +32,6 @@ export const REPLAY_OPTIONS = {
   against: { type: 'string' },
   json: { type: 'string' },
   init: { type: 'boolean' },
-  'as-active': { type: 'boolean' },
   ...REPORT_OPTIONS,
   ...LOAD_OPTIONS,
 } as const;

@@ -30,12 +30,13 @@ export class ReplayProgress {
     this.#dueMs = this.#startMs + (output.isTerminal ? PROGRESS_MS : LINE_MS);
   }
 
-  show({ lines, bytesRead, bytesTotal }: ReadTotals): void {
+  show({ lines, bytesRead, bytesTotal }: Pick<ReadTotals, 'lines' | 'bytesRead' | 'bytesTotal'>): void {
     const now = this.#nowMs();
     if (now < this.#dueMs) return;
     this.#dueMs = now + (this.#output.isTerminal ? BAR_MS : LINE_MS);
     const seconds = (now - this.#startMs) / 1000;
-    const rate = `${Math.round(lines / seconds / 1000)},000 lines/s`;
+    const perSecond = Math.round(lines / seconds);
+    const rate = `${perSecond < 1000 ? perSecond : `${Math.round(perSecond / 1000)},000`} lines/s`;
     const share = bytesTotal === undefined || bytesTotal === 0 ? undefined : bytesRead / bytesTotal;
     const left = share === undefined || share === 0 ? '' : `, ${Math.ceil(seconds / share - seconds)} s left`;
     const read = share === undefined ? `${lines} lines` : `${Math.floor(100 * share)}%`;

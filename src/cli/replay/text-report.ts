@@ -124,7 +124,7 @@ function logLines({ log }: ReplayReport, width: number): readonly string[] {
   const sentences = [readSentence(log), ...logSentences(log)];
   const examples = log.unreadable.flatMap(({ reason, lines, example }) => [
     ...wrapped(
-      `${counted(lines, 'line', 'lines')} could not be read: ${printableLine(reason)}, for example:`,
+      `${counted(lines, 'line', 'lines')} could not be read, because each one ${printableLine(reason)}, for example:`,
       width,
     ),
     `  ${cutToColumns(printableLine(example.slice(0, MAX_EXAMPLE)), width - 2)}`,

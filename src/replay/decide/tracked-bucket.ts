@@ -18,8 +18,8 @@ const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
  * less than the hits of that request afterwards, in either case. So the difference ({@link #more}, {@link #fewer})
  * stays below those hits, until the bucket is full again.
  *
- * If all takes have the same hits, the difference is a whole number of takes, apart from the refill in the unknown time. So
- * the next denial tells that both buckets agree again: the real one has allowed that take if it had one more.
+ * If all takes have the same hits, the difference is a whole number of takes, apart from the refill in the unknown
+ * time. So the next denial tells that both buckets agree again: the real one has allowed that take if it had one more.
  */
 export class TrackedBucket implements LimitBucket {
   readonly rule: LimitingRule;
@@ -33,7 +33,7 @@ export class TrackedBucket implements LimitBucket {
   #usedAtMicros = 0;
   #more = 0;
   #fewer = 0;
-  /** Whether {@link #more} and {@link #fewer} are whole takes of the same size, apart from the refill in unknown time. */
+  /** Whether {@link #more} and {@link #fewer} are whole takes, apart from the refill in the unknown time. */
   #differsByTakes = true;
   /** Whether the real bucket may have been full at the latest time. */
   #mayBeFull = false;
@@ -94,7 +94,7 @@ export class TrackedBucket implements LimitBucket {
     return this.#open;
   }
 
-  /** Says that no verdict will be added to the open ones. `agrees`: whether the real bucket is that of the store again. */
+  /** Says that no verdict will be added to the open ones. `agrees`: see {@link OpenVerdicts.close}. */
   closeVerdicts(agrees = false): void {
     this.#open?.close(agrees);
     this.#open = undefined;

@@ -21,6 +21,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const REDACTED = '[redacted sha256:';
 /** Value of an entry with a hold token in the decision log. */
 const HOLD_TOKEN = '[hold token]';
+const DECIMAL = /^\d+$/;
 
 /** Reads the value of WEIR_CALL: the request that a line of the log contains. */
 export function readCall(text: string): RateLimitRequest {
@@ -131,7 +132,7 @@ function numberOf(object: JsonObject, ...names: readonly string[]): number | und
     if (value === undefined) continue;
     if (isObject(value)) return numberOf(value, 'value');
     if (typeof value === 'number') return value;
-    return typeof value === 'string' && value !== '' ? Number(value) : Number.NaN;
+    return typeof value === 'string' && DECIMAL.test(value) ? Number(value) : Number.NaN;
   }
   return undefined;
 }

@@ -85,18 +85,22 @@ export function gateGroups(
   ]);
 }
 
-/** Checks the gates against a report. `groups` are the groups of {@link gateGroups}. */
+/**
+ * Checks the gates against a report. `groups` are the groups of {@link gateGroups}. `doubt`: why the log cannot decide
+ * any gate, as a clause.
+ */
 export function checkGates(
   gates: readonly Gate[],
   report: GatedReport,
   groups: readonly CountedGroups[],
+  doubt?: string,
 ): readonly GateReport[] {
   return gates.map((gate) => {
     const { group, bound } = gate;
     const counted = groups.find(({ key }) => key === group?.key);
     const found = group?.value === EACH_VALUE ? checkEach(gate, counted) : checkOne(gate, report, counted);
     const { verdict } = found;
-    const reason = doubtAbout(gate, report, found, counted);
+    const reason = doubt ?? doubtAbout(gate, report, found, counted);
     const hasUndenied = report.rules.some(({ wouldBeThrottled }) => wouldBeThrottled > 0);
     return {
       name: 'max-newly-denied',

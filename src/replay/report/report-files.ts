@@ -41,5 +41,5 @@ export function writeReport(path: string, content: string, keep: readonly string
   const target = existsSync(path) ? realpathSync(path) : path;
   const file = { path: basename(target), content, note: '' };
   const problem = writeFiles(dirname(target), [file], '', { force: true, keep });
-  return problem && `the report was not written: ${problem}`;
+  return problem && `the report "${path}" was not written: ${problem}`;
 }

@@ -34,8 +34,8 @@ export class Tally {
   }
 
   /**
-   * Counts a request with a final verdict. `before` is `after` too, if both policies certainly decide it equally. `values`
-   * are those of its groups, in their order.
+   * Counts a request with a final verdict. `before` is `after` too, if both policies certainly decide it equally.
+   * `values` are those of its groups, in their order.
    */
   add(
     startMicros: number,

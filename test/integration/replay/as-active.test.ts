@@ -47,3 +47,13 @@ test('with --as-active, the report shows what the policy will deny', async () =>
   const against = await replay('--as-active', '--against', 'new.yaml', '--max-newly-denied', '2');
   expect(against.stderr).toBe(stderr);
 });
+
+test('weir diff --replay --as-active says what the change is, and what the policy will deny', async () => {
+  folder.write('none.yaml', 'domain: d\ndescriptors: [{ key: tenant, unlimited: true }]\n');
+  const args = ['diff', 'none.yaml', 'new.yaml', '--replay', 'access.log', '--as-active'];
+  const { stdout } = await host.run({ args, folder: folder.path });
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('because of --as-active.');
+  expect(stdout).toMatch(/tenant +3 +0 +1 +1/);
+  const plain = await host.run({ args: args.slice(0, -1), folder: folder.path });
+  expect(plain.stdout.split('\n\n')[0]).toBe(stdout.split('\n\n')[0]);
+});

@@ -74,7 +74,7 @@ export function sampleReport(more: Partial<ReplayReport> = {}): ReplayReport {
       unlimited: 9990,
       first: '2026-11-25T00:00:03.120Z',
       last: '2026-11-25T23:59:58.004Z',
-      unreadable: [{ reason: 'not valid JSON', lines: 10, example: '{"start_time":"2026-11-25T' }],
+      unreadable: [{ reason: 'is not JSON', lines: 10, example: '{"start_time":"2026-11-25T' }],
       late: 3,
       far: 2,
     },

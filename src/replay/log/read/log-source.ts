@@ -111,9 +111,11 @@ export class LogSource {
     if (this.#archive === undefined || !isOfArchive) return notRead(this.name, error);
     const { bytesRead, size } = this;
     const place = size === undefined ? `${bytesRead} bytes` : `${bytesRead} of ${size} bytes`;
+    const unpack =
+      this.path === STANDARD_INPUT ? `… | ${this.#archive.tool}` : `${this.#archive.tool} ${this.path}`;
     return new LogError(
       `${this.name}: the archive is damaged after ${quantity(lines, 'line')} (${place}): ${message}; copy the file ` +
-        `again, or replay what can be unpacked: ${this.#archive.tool} ${this.name} | weir replay … -`,
+        `again, or replay what can be unpacked: ${unpack} | weir replay … -`,
     );
   }
 }

@@ -40,7 +40,7 @@ test('the report ends with what could not be read, and notes', () => {
 3 requests came too late to be sorted by time; weir decided them on arrival.
 2 requests have a time more than a week from all others; weir decided them at the time of the
 request before.
-10 lines could not be read: not valid JSON, for example:
+10 lines could not be read, because each one is not JSON, for example:
   {"start_time":"2026-11-25T
 - Callers are assumed not to react to denials.
 `,

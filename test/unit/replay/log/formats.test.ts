@@ -149,6 +149,9 @@ describe('the built-in formats', () => {
   test.each([
     ['"hits_addend":4294967295', '[{"tenant":"a"}]', true],
     ['"hits_addend":4294967296', '[{"tenant":"a"}]', false],
+    ['"hits_addend":"16"', '[{"tenant":"a"}]', true],
+    ['"hits_addend":"0x10"', '[{"tenant":"a"}]', false],
+    ['"hits_addend":" "', '[{"tenant":"a"}]', false],
     ['"hits_addend":-1', '[{"tenant":"a"}]', false],
     ['"hits_addend":1.5', '[{"tenant":"a"}]', false],
     ['"hits_addend":"many"', '[{"tenant":"a"}]', false],

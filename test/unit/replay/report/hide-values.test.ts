@@ -24,7 +24,7 @@ test('hashes are the same within a run, and different in another run', () => {
 test('the anonymised report contains no value', () => {
   const { log } = sampleReport();
   const report = sampleReport({
-    log: { ...log, unreadable: [{ reason: 'not valid JSON', lines: 1, example: '{"tenant":"acme"' }] },
+    log: { ...log, unreadable: [{ reason: 'is not JSON', lines: 1, example: '{"tenant":"acme"' }] },
     rules: [
       rule({ rule: 'tenant=acme/path=/acme[daily]' }),
       rule({ rule: 'name~acme.*' }),
