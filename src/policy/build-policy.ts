@@ -133,7 +133,9 @@ export class TreeBuilder {
     const { shared } = this;
     const isOfList = fields.isList && !spec.candidate;
     // A denied request has no token, so nothing would give back hits that it counted.
-    const allOrNothing = isOfList || spec.hold !== undefined;
+    // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
+    const isPlanned = spec.plan !== undefined;
+    const allOrNothing = isOfList || spec.hold !== undefined || isPlanned;
     const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, allOrNothing);
     const parts = {
       name: shared.text(spec.name),

@@ -53,16 +53,27 @@ function rowChange(
   const compared = new ComparedRows(before, after, nowMicros);
   compared.compareAll();
   const { more, less, other } = compared;
-  if (more + less + other === 0) return undefined;
+  const standard = compared.standard();
+  if (more + less + other === 0 && standard === undefined) return undefined;
   const counts = [
+    standard === undefined ? '' : `customers without a row ${STANDARD_TEXTS[standard]}`,
     less > 0 ? `${customers(less)} can now be denied more` : '',
     more > 0 ? `${customers(more)} can be allowed more` : '',
     other > 0 ? `${customers(other)} have other values` : '',
   ];
   const text = `rows of plans: ${counts.filter((count) => count !== '').join(', ')}`;
-  const effect = effectOf(less > 0, more > 0);
-  return { setting: 'plans', effect, tightens: less > 0, text };
+  const tightens = less > 0 || standard === 'less';
+  const effect = effectOf(tightens, more > 0 || standard === 'more');
+  return { setting: 'plans', effect, tightens, text };
 }
+
+type Comparison = 'more' | 'less' | 'other';
+
+const STANDARD_TEXTS: Readonly<Record<Comparison, string>> = {
+  less: 'can now be denied more',
+  more: 'can be allowed more',
+  other: 'have other values',
+};
 
 function customers(count: number): string {
   return quantity(count, 'customer');
@@ -78,7 +89,7 @@ class ComparedRows {
   readonly #pairs: readonly (readonly [Rule, Rule])[];
   readonly #nowMicros: number;
   /** Results by both rows of values. */
-  readonly #known = new Map<string, 'more' | 'less' | 'other' | undefined>();
+  readonly #known = new Map<string, Comparison | undefined>();
 
   constructor(before: CompiledPolicy, after: CompiledPolicy, nowMicros: number) {
     this.#was = before.plans as PlanTable;
@@ -100,6 +111,11 @@ class ComparedRows {
     }
   }
 
+  /** Compares the limits of customers without a row. */
+  standard(): Comparison | undefined {
+    return this.#compare(valuesIndexOf(this.#was, -1), valuesIndexOf(this.#is, -1));
+  }
+
   #count(before: number, after: number): void {
     const old = valuesIndexOf(this.#was, before);
     const now = valuesIndexOf(this.#is, after);
@@ -109,12 +125,12 @@ class ComparedRows {
     if (found !== undefined) this[found]++;
   }
 
-  #compare(old: number, now: number): 'more' | 'less' | 'other' | undefined {
+  #compare(old: number, now: number): Comparison | undefined {
     const before = valuesAt(this.#was, old);
     const after = valuesAt(this.#is, now);
     const limits = this.#pairs.flatMap(([was, is]) => {
-      const [one] = rulesOfPlan([was], before, false);
-      const [two] = rulesOfPlan([is], after, false);
+      const [one] = rulesOfPlan([was], before);
+      const [two] = rulesOfPlan([is], after);
       return one === undefined || two === undefined ? [] : [[one, two] as const];
     });
     const from = (rule: Rule): number => enforcedFrom(rule, this.#nowMicros);

@@ -111,7 +111,11 @@ export function resolveDomains(
   const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
     const { spec, tableFiles } = readClaim(domain, claim, options, declared, before.plans.get(domain));
-    for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
+    for (const table of tableFiles) {
+      const known = tables.get(table.file);
+      if (known === undefined) tables.set(table.file, table);
+      else known.addMissing(table);
+    }
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
     const ownSecretKeys = spec === undefined ? before.inEffect.get(domain) : secretSources(spec.steps);

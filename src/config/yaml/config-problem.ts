@@ -99,6 +99,14 @@ export class ProblemList {
     if (this.warningCount++ < MAX_PROBLEMS) this.warnings.push(this.problem(at, path, message));
   }
 
+  /** Adds the problems that another domain found in the same file, unless they are known. */
+  addMissing({ errors, warnings }: Pick<ProblemList, 'errors' | 'warnings'>): void {
+    const known = new Set([...this.errors, ...this.warnings].map(formatProblem));
+    const isNew = (problem: ConfigProblem): boolean => !known.has(formatProblem(problem));
+    for (const { path, message, ...at } of errors.filter(isNew)) this.error(at, path, message);
+    for (const { path, message, ...at } of warnings.filter(isNew)) this.warn(at, path, message);
+  }
+
   private problem({ line, column }: Position, path: string, message: string): ConfigProblem {
     const joined = this.within === '' || path === '' || path.startsWith('[') ? path : `.${path}`;
     return { file: this.file, line, column, path: shown(this.within + joined), message: shown(message) };

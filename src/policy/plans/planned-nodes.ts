@@ -50,5 +50,5 @@ export function customerOf(by: string, entries: readonly Entry[]): string {
 
 function copyOf(node: PolicyNode, values: Float64Array): PolicyNode {
   const { fields, parent, isSecret } = node;
-  return new PolicyNode({ fields, parent, isSecret, rules: rulesOfPlan(node.rules, values, fields.isList) });
+  return new PolicyNode({ fields, parent, isSecret, rules: rulesOfPlan(node.rules, values) });
 }

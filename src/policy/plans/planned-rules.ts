@@ -25,12 +25,10 @@ export function hasFlags(values: Float64Array): boolean {
 
 /**
  * Returns the rules of a node for a row of values. They are ordinary rules with the names of the node's rules, so that
- * their buckets are the same as long as the shape is. `isList`: whether they are items of `rate_limits`.
+ * their buckets are the same as long as the shape is.
  */
-export function rulesOfPlan(rules: readonly Rule[], values: Float64Array, isList: boolean): readonly Rule[] {
-  const planned = rules.map((rule) =>
-    rule.plan === undefined ? rule : ruleOfPlan(rule, rule.plan, values, isList && !rule.candidate),
-  );
+export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
+  const planned = rules.map((rule) => (rule.plan === undefined ? rule : ruleOfPlan(rule, rule.plan, values)));
   const isLive = ({ rate, candidate }: Rule): boolean => rate !== undefined || candidate;
   const limited = planned.filter(isLive);
   if (limited.some(({ candidate }) => !candidate)) return limited;
@@ -39,24 +37,25 @@ export function rulesOfPlan(rules: readonly Rule[], values: Float64Array, isList
   return [...unlimited, ...limited];
 }
 
-function ruleOfPlan(rule: Rule, plan: PlannedRate, values: Float64Array, isOfList: boolean): Rule {
-  const rate = rateOfPlan(rule, plan, values, isOfList);
+function ruleOfPlan(rule: Rule, plan: PlannedRate, values: Float64Array): Rule {
+  const rate = rateOfPlan(plan, values);
   const phase = Number.isNaN(values[PHASE])
     ? rule.phase
     : fixedPhase(PHASES[values[PHASE] as number] as Phase);
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
   const hold = rate?.kind === 'concurrency' ? rule.hold : undefined;
-  return namedRule(rule, { ...rule, rate, hold, phase }, { ...rule, bucketSuffix: place + shapeOf(rate) });
+  // A blocked customer needs no store.
+  const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
+  return namedRule(
+    rule,
+    { ...rule, rate, hold, phase, onStoreFailure },
+    { ...rule, bucketSuffix: place + shapeOf(rate) },
+  );
 }
 
-function rateOfPlan(
-  { hold }: Rule,
-  plan: PlannedRate,
-  values: Float64Array,
-  isOfList: boolean,
-): Rate | undefined {
+function rateOfPlan(plan: PlannedRate, values: Float64Array): Rate | undefined {
   if (isSet(values, BLOCKED)) return NOTHING;
   if (isSet(values, UNLIMITED)) return undefined;
-  return rateOf(plannedRateSpec(plan, values), isOfList || hold !== undefined);
+  return rateOf(plannedRateSpec(plan, values), true);
 }

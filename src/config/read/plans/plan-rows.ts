@@ -1,3 +1,4 @@
+import { quantity } from '../../../quantity.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
 import { nearColumn } from './plan-columns.js';
@@ -85,7 +86,11 @@ function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
         names.length === 1 && /[;\t]/.test(name)
           ? 'separate the columns by commas'
           : nearColumn(name, [sink.by, ...sink.cells]);
-      problems.error(at, '', `no limit uses the column "${shown}"; ${hint}`);
+      // A name that resembles no column may be a customer, in a file without its first line.
+      const what = hint.startsWith('did you mean')
+        ? `the column "${shown}"`
+        : `column ${i + 1} of the first line`;
+      problems.error(at, '', `no limit uses ${what}; ${hint}`);
     }
   });
   if (keyColumn < 0 && problems.errors.length === 0) {
@@ -99,8 +104,16 @@ function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
   for (let row = lines.next(); row !== undefined; row = lines.next()) {
     const { line } = lines;
     const current = row;
+    if (lines.isBroken) {
+      const message =
+        'a quote is not closed on this line, or text follows it; close the quotes, and write "" for a quote in a cell';
+      sink.refuse(row[keyColumn]?.trim(), { line, column: 1 }, '', message);
+      continue;
+    }
     if (row.length !== names.length) {
-      const message = `the row has ${row.length} columns, but the first line names ${names.length}; correct the commas`;
+      const message =
+        `the row has ${quantity(row.length, 'column')}, but the first line names ${names.length}; ` +
+        'correct the commas';
       sink.refuse(row[keyColumn]?.trim(), { line, column: 1 }, '', message);
       continue;
     }
@@ -122,64 +135,47 @@ function columnOf(cells: readonly string[], index: number): number {
   return cells.slice(0, Math.max(0, index)).reduce((sum, cell) => sum + cell.length + 1, 1);
 }
 
-/** The records of a CSV file. Lines without text, and comments that begin with `#`, are skipped. */
+/** The records of a CSV file, one on each line. Lines without text, and comments that begin with `#`, are skipped. */
 class CsvLines {
-  /** Line on which the last record began. */
+  /** Line of the last record. */
   line = 0;
+  /** Whether quotes in the last record are wrong, so that later cells are missing. */
+  isBroken = false;
   readonly #text: string;
-  #at: number;
-  #next = 1;
+  #at = 0;
 
   constructor(text: string) {
     this.#text = text;
-    this.#at = 0;
   }
 
   /** Returns the cells of the next record; undefined at the end. */
   next(): readonly string[] | undefined {
     const text = this.#text;
     while (this.#at < text.length) {
-      this.line = this.#next;
       const end = endOf(text, this.#at);
       const record = text.slice(this.#at, text[end - 1] === '\r' ? end - 1 : end);
-      const isSkipped = record.trim() === '' || record.startsWith('#');
-      if (!isSkipped && record.includes('"')) return this.#quoted();
       this.#at = end + 1;
-      this.#next++;
-      if (!isSkipped) return record.split(',');
+      this.line++;
+      if (record.trim() === '' || record.startsWith('#')) continue;
+      this.isBroken = false;
+      return record.includes('"') ? this.#quoted(record) : record.split(',');
     }
     return undefined;
   }
 
-  /** Reads a record with quotes, which may contain commas and line ends. */
-  #quoted(): readonly string[] {
-    const text = this.#text;
+  /** Reads a record with quotes, which may contain commas. */
+  #quoted(record: string): readonly string[] {
     const cells: string[] = [];
-    let cell = '';
-    let at = this.#at;
-    for (;;) {
-      if (text[at] === '"' && cell.trim() === '') {
-        cell = '';
-        for (at++; at < text.length; at++) {
-          if (text[at] === '"' && text[at + 1] !== '"') break;
-          if (text[at] === '"') at++;
-          if (text[at] === '\n') this.#next++;
-          cell += text[at];
-        }
-        at++;
-        while (at < text.length && !',\r\n'.includes(text[at] as string)) at++;
-      }
-      const char = text[at];
-      if (char === undefined || char === '\n') break;
-      if (char === ',') {
-        cells.push(cell);
-        cell = '';
-      } else if (char !== '\r' || text[at + 1] !== '\n') cell += char;
-      at++;
+    const cell = /(?: *"([^"]*(?:""[^"]*)*)" *|([^",]*))(?:,|$)/y;
+    while (cell.lastIndex <= record.length) {
+      const found = cell.exec(record);
+      this.isBroken = found === null;
+      if (found === null) return cells;
+      const [whole, quoted, plain = ''] = found;
+      cells.push(quoted?.replaceAll('""', '"') ?? plain);
+      if (!whole.endsWith(',')) break;
     }
-    this.#at = at + 1;
-    this.#next++;
-    return [...cells, cell];
+    return cells;
   }
 }
 

@@ -256,11 +256,12 @@ class RowReader implements RowSink {
     const plan = this.#planCells.get(name);
     if (plan === undefined) {
       const near = nearest(name, this.#planNames);
-      const remedy =
+      // A text that resembles no plan may be a customer, if the columns are swapped.
+      const message =
         near === undefined
-          ? `the plans are ${this.#planNames.slice(0, 10).join(', ') || 'none'}`
-          : `did you mean "${near}"?`;
-      return { cell: PLAN, message: `"${name.slice(0, 60)}" is not a plan of "define"; ${remedy}` };
+          ? `the row names no plan of "define"; the plans are ${this.#planNames.slice(0, 10).join(', ') || 'none'}`
+          : `"${name.slice(0, 60)}" is not a plan of "define"; did you mean "${near}"?`;
+      return { cell: PLAN, message };
     }
     return this.#check(cells.map((cell, i) => cell ?? plan[i]));
   }

@@ -98,6 +98,13 @@ export class PlansReader {
 
   /** Reports values in `define` that no limit uses, once all limits are read. */
   checkNames(): void {
+    if (this.checks.length === 0) {
+      this.reader.error(
+        'by',
+        'no limit takes a value from "plans", so its rows have no effect; write { plan: <value> } in a limit, or ' +
+          'remove "plans"',
+      );
+    }
     const cells = this.columns.cells.filter((cell) => cell !== 'plan');
     for (const { reader, values } of this.defined.values()) {
       for (const name of values.keys()) {

@@ -117,6 +117,47 @@ describe('a table', () => {
   });
 });
 
+describe('a table that two domains share', () => {
+  test('has the problems that each of them finds', () => {
+    const directory = new PolicyDir();
+    const { errors, warnings } = directory.load({
+      'rows.csv': 'tenant,plan\nacme,gold\nb,evil\n',
+      'a.yaml': POLICY,
+      'z.yaml': POLICY.replace('domain: d', 'domain: z').replace(
+        'evil: { blocked: true }',
+        'e: { burst: 1 }',
+      ),
+    });
+    expect(errors).toEqual([]);
+    expect(warnings.map(formatProblem)).toEqual([
+      expect.stringMatching(
+        /rows\.csv:3:3: plan: the row names no plan of "define"; the plans are free, gold, e, staff/,
+      ),
+    ]);
+  });
+});
+
+describe('wrong quotes in a CSV file', () => {
+  test.each(['"gold', '"gold"x', 'go"ld'])('refuse only their row: %s', (cell) => {
+    const rows = `tenant,plan\nacme,${cell}\nevil,evil\n`;
+    expect(problemsOf(POLICY, rows)).toEqual([
+      'rows.csv:2:1: a quote is not closed on this line, or text follows it; close the quotes, and write "" for a ' +
+        'quote in a cell; until then, the customer has the default limits',
+    ]);
+    expect(limitOf(withRows(rows), 'tenant=evil')).toBe('window: 0 per second');
+  });
+});
+
+test('a limit with values from plans counts no denied requests, and blocks without a store', () => {
+  const policy = withRows(
+    'tenant,plan\nevil,evil\n',
+    POLICY.replace(LIMIT, 'on_store_failure: allow, unit: day, requests_per_unit: { plan: burst }'),
+  );
+  const rulesOf = (tenant: string) => policy.match(entries(`tenant=${tenant}`)).rules;
+  expect(rulesOf('x')).toMatchObject([{ rate: { allOrNothing: true }, onStoreFailure: 'allow' }]);
+  expect(rulesOf('evil')).toMatchObject([{ onStoreFailure: 'deny' }]);
+});
+
 describe('an invalid policy with plans', () => {
   test.each([
     ['plans: { by: tenant, from: rows.csv }', 'customers without a row have no value "burst"'],
