@@ -1,8 +1,12 @@
 import type { Entry } from '../../limiter/entry.js';
 import {
+  BLOCKED,
   findRow,
+  isSet,
+  PLAN,
   PLAN_FLAGS,
   type PlanTable,
+  UNLIMITED,
   valuesAt,
   valuesIndexOf,
 } from '../../policy/plans/plan-table.js';
@@ -28,12 +32,14 @@ export function explainPlan(
 ): ExplainedPlan | undefined {
   if (table === undefined) return undefined;
   const row = findRow(table, customerOf(table.by, entries));
-  const [plan, ...flags] = valuesAt(table, valuesIndexOf(table, row));
+  const values = valuesAt(table, valuesIndexOf(table, row));
   return {
     line: row < 0 ? undefined : table.lines[row],
     file: table.file,
-    plan: table.plans[plan ?? Number.NaN]?.name,
-    flags: ['unlimited', 'blocked'].filter((flag) => flags[PLAN_FLAGS.indexOf(flag as 'blocked') - 1] === 1),
+    plan: table.plans[values[PLAN] as number]?.name,
+    flags: ([UNLIMITED, BLOCKED] as const)
+      .filter((flag) => isSet(values, flag))
+      .map((flag) => PLAN_FLAGS[flag]),
     readAtMillis: table.readAtMillis,
   };
 }

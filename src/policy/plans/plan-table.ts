@@ -5,6 +5,8 @@
 
 /** The first columns of the values: the plan of a row, and settings for all limits that use it. */
 export const PLAN_FLAGS = ['plan', 'unlimited', 'blocked', 'phase'] as const;
+/** Indexes of these columns. */
+export const [PLAN, UNLIMITED, BLOCKED, PHASE] = [0, 1, 2, 3] as const;
 
 /** Index of the first column whose name the policy chooses. */
 export const FIRST_COLUMN = PLAN_FLAGS.length;
@@ -112,6 +114,11 @@ export function planWidth({ columns }: Pick<PlanHead, 'columns'>): number {
 export function valuesAt(table: PlanTable, index: number): Float64Array {
   const width = planWidth(table);
   return table.values.subarray(index * width, (index + 1) * width);
+}
+
+/** Returns whether a row of values sets {@link UNLIMITED} or {@link BLOCKED}. Without a value, the column is NaN. */
+export function isSet(values: ArrayLike<number>, column: typeof UNLIMITED | typeof BLOCKED): boolean {
+  return values[column] === 1;
 }
 
 /** Returns the values of a row, as an index for {@link valuesAt}. Without a row, those of the default. */

@@ -4,19 +4,10 @@ import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
 import { fixedPhase, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
 import { type PlannedRate, plannedRateSpec } from './plan-rate.js';
-import { PLAN_FLAGS } from './plan-table.js';
-
-const UNLIMITED = PLAN_FLAGS.indexOf('unlimited');
-const BLOCKED = PLAN_FLAGS.indexOf('blocked');
-const PHASE = PLAN_FLAGS.indexOf('phase');
+import { BLOCKED, isSet, PHASE, UNLIMITED } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request. */
 const NOTHING = windowRate('second', 0);
-
-/** Returns the value of a flag: NaN means that the row does not set it. */
-function isSet(values: Float64Array, column: number): boolean {
-  return values[column] === 1;
-}
 
 /** Returns whether a row of values changes a limit apart from its numbers. */
 export function hasFlags(values: Float64Array): boolean {

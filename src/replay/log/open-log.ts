@@ -98,7 +98,8 @@ function unpack({ count, times, ends, bytes, totals }: PackedBatch, columns: num
   let start = 0;
   for (let i = 0; i < count; i++) {
     const end = ends[i] as number;
-    // A value that is kept keeps the text alive that contains it, so the text is no longer than one request.
+    // V8 stores a long part of a text as a reference to the whole text. A value that is kept longer than its batch then
+    // keeps only the text of one request.
     const pieces = buffer.toString(encoding, start, end).split('\0');
     start = end;
     // Arrays that grow by push() reserve room for many more values.

@@ -154,8 +154,7 @@ export class Holds {
     if (named.length > 0) context.token = encodeToken(named);
     // The transport keeps the function for a while, so it refers to no more than it needs.
     const { policy, caller } = context;
-    const released = holds;
-    caller.onReset = () => this.#release(policy, released);
+    caller.onReset = () => this.#release(policy, holds);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { WINDOW_UNITS } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
@@ -53,14 +53,6 @@ export class PlanColumns {
     return this.names.push(name) - 1;
   }
 
-  /** Returns the index of a column among the cells of a row; -1 if it is unknown. */
-  cellOf(name: string): number {
-    const flag = (PLAN_FLAGS as readonly string[]).indexOf(name);
-    if (flag >= 0) return flag;
-    const column = this.names.indexOf(name);
-    return column < 0 ? -1 : FIRST_COLUMN + column;
-  }
-
   /** Names of all cells of a row. */
   get cells(): readonly string[] {
     return [...PLAN_FLAGS, ...this.names];
@@ -76,8 +68,6 @@ export interface LimitProblem {
 
 /** Finds the first problem of a limit for the cells of a row; see {@link PlanColumns.cells}. */
 export interface LimitCheck {
-  /** The cells that the limit uses. */
-  readonly cells: readonly number[];
   check(cells: readonly (string | undefined)[]): LimitProblem | undefined;
 }
 

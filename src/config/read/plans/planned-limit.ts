@@ -176,7 +176,6 @@ function checkOf(
   readFixed: ReadFixedRate,
 ): LimitCheck {
   return {
-    cells: values.map(({ column }) => FIRST_COLUMN + column),
     check(cells) {
       const textOf = ({ column }: PlanValue): string | undefined => cells[FIRST_COLUMN + column];
       for (const value of values) {

@@ -1,11 +1,16 @@
 import { nearest } from '../../../nearest-name.js';
 import {
+  BLOCKED,
   FIRST_COLUMN,
   findRow,
+  isSet,
   keyOfRow,
+  PHASE,
+  PLAN,
   PLAN_FLAGS,
   type PlanTable,
   rowCount,
+  UNLIMITED,
   valuesAt,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
@@ -23,8 +28,6 @@ export const MAX_PLAN_ROWS = 2_000_000;
 export const MAX_KEY_UNITS = 256;
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
-
-const [PLAN, UNLIMITED, BLOCKED, PHASE] = [0, 1, 2, 3];
 
 type Cells = readonly (string | undefined)[];
 
@@ -93,7 +96,7 @@ class RowReader implements RowSink {
     this.#previous = previous?.by === plans.by && previous.file === plans.from ? previous : undefined;
   }
 
-  /** Checks the plans of `define`. They are the rows if there is no file. */
+  /** Checks the plans of `define`, which are also the rows of a policy without a file. */
   addPlans(): void {
     const { defined, standard, file } = this.#plans;
     for (const [name, { values }] of defined) {
@@ -244,7 +247,8 @@ class RowReader implements RowSink {
       return cell === PHASE ? PHASES[value] : String(value === 1);
     });
     // The values already include those of the plan, which may be gone or have other values now.
-    if (cells[PLAN] !== undefined && !this.#planCells.has(cells[PLAN])) cells[PLAN] = undefined;
+    const plan = cells[PLAN];
+    if (plan !== undefined && !this.#planCells.has(plan)) cells[PLAN] = undefined;
     const checked = this.#check(cells);
     return typeof checked === 'number' ? checked : undefined;
   }
@@ -278,8 +282,8 @@ class RowReader implements RowSink {
 
   #checkNew(cells: Cells): number | LimitProblem {
     const flags = flagsOf(cells, this.#planNames);
-    if (!Array.isArray(flags)) return flags as LimitProblem;
-    const hasLimit = flags[UNLIMITED] !== 1 && flags[BLOCKED] !== 1;
+    if ('message' in flags) return flags;
+    const hasLimit = !isSet(flags, UNLIMITED) && !isSet(flags, BLOCKED);
     for (const check of hasLimit ? this.#plans.checks : []) {
       const problem = check.check(cells);
       if (problem !== undefined) return problem;
@@ -289,7 +293,7 @@ class RowReader implements RowSink {
       const text = cells[FIRST_COLUMN + i];
       return text === undefined ? Number.NaN : numberOfText(kind, text);
     });
-    return this.#builder.indexOf([...(flags as number[]), ...numbers]);
+    return this.#builder.indexOf([...flags, ...numbers]);
   }
 
   finish(): PlanTable {
@@ -312,7 +316,8 @@ class RowReader implements RowSink {
 /** Returns the numbers of the cells in PLAN_FLAGS, or the problem. */
 function flagsOf(cells: Cells, plans: readonly string[]): readonly number[] | LimitProblem {
   const flags: number[] = new Array<number>(PLAN_FLAGS.length).fill(Number.NaN);
-  if (cells[PLAN] !== undefined) flags[PLAN] = plans.indexOf(cells[PLAN]);
+  const plan = cells[PLAN];
+  if (plan !== undefined) flags[PLAN] = plans.indexOf(plan);
   for (const cell of [UNLIMITED, BLOCKED]) {
     const text = cells[cell];
     if (text === undefined) continue;
@@ -322,7 +327,7 @@ function flagsOf(cells: Cells, plans: readonly string[]): readonly number[] | Li
     }
     flags[cell] = plain.value ? 1 : 0;
   }
-  if (flags[UNLIMITED] === 1 && flags[BLOCKED] === 1) {
+  if (isSet(flags, UNLIMITED) && isSet(flags, BLOCKED)) {
     return { cell: BLOCKED, message: 'a row cannot be both "unlimited" and "blocked"; remove one of them' };
   }
   const phase = cells[PHASE];
