@@ -80,8 +80,11 @@ export function hashOfKey(key: string): number {
   return hash ^ (hash >>> 15);
 }
 
+/** The parts of a table that find a row. The keys and ends may have space for more rows. */
+export type PlanKeys = Pick<PlanTable, 'keys' | 'ends' | 'slots' | 'maxKeyUnits'>;
+
 /** Returns the row of a key, from 0; -1 without a row. */
-export function findRow(table: PlanTable, key: string): number {
+export function findRow(table: PlanKeys, key: string): number {
   const { slots, keys, ends, maxKeyUnits } = table;
   // Callers may send any value, so a long one is not hashed.
   if (key.length > maxKeyUnits || ends.length === 0) return -1;

@@ -1,14 +1,22 @@
-import { hashOfKey, type PlanHead, type PlanTable } from '../../../policy/plans/plan-table.js';
+import { hashOfKey, type PlanHead, type PlanKeys, type PlanTable } from '../../../policy/plans/plan-table.js';
 
 /** Largest UTF-16 unit of keys with one byte per unit. */
 const MAX_BYTE = 0xff;
+/** Length of the first arrays; powers of two. */
+const FIRST_UNITS = 1024;
+const FIRST_ROWS = 64;
 
-/** Collects the rows of a table. */
-export class PlanTableBuilder {
-  /** Row and line by key; dropped with the builder. */
-  readonly #rows = new Map<string, number>();
-  readonly #valuesOf: number[] = [];
-  readonly #lines: number[] = [];
+/** Collects the rows of a table, in the form in which a table has them. */
+export class PlanTableBuilder implements PlanKeys {
+  rows = 0;
+  keys: Uint8Array | Uint16Array = new Uint8Array(FIRST_UNITS);
+  ends = new Uint32Array(FIRST_ROWS);
+  /** At most half of the slots are in use. */
+  slots = new Uint32Array(2 * FIRST_ROWS);
+  maxKeyUnits = 0;
+  #hashes = new Uint32Array(FIRST_ROWS);
+  #valuesOf = new Uint32Array(FIRST_ROWS);
+  #lines = new Uint32Array(FIRST_ROWS);
   readonly #width: number;
   readonly #values: number[] = [];
   readonly #indexes = new Map<string, number>();
@@ -19,17 +27,9 @@ export class PlanTableBuilder {
     this.#values.push(...new Array<number>(width).fill(Number.NaN));
   }
 
-  get rows(): number {
-    return this.#rows.size;
-  }
-
-  has(key: string): boolean {
-    return this.#rows.has(key);
-  }
-
   /** Returns the line of a row. */
-  lineOf(key: string): number {
-    return this.#lines[this.#rows.get(key) ?? -1] ?? 0;
+  lineOf(row: number): number {
+    return this.#lines[row] as number;
   }
 
   /** Returns the index of a row of values, which equal rows share. */
@@ -51,52 +51,78 @@ export class PlanTableBuilder {
     this.#indexes.set(this.#values.slice(0, this.#width).join(' '), 0);
   }
 
+  /** Adds a row whose key has none yet. */
   addRow(key: string, index: number, line: number): void {
-    this.#rows.set(key, this.#rows.size);
-    this.#valuesOf.push(index);
-    this.#lines.push(line);
+    const row = this.rows++;
+    if (row === this.ends.length) this.#growRows(row);
+    this.ends[row] = this.#addKey(key, row === 0 ? 0 : (this.ends[row - 1] as number));
+    this.#valuesOf[row] = index;
+    this.#lines[row] = line;
+    this.#hashes[row] = hashOfKey(key);
+    this.#fillSlot(row);
+  }
+
+  /** Appends a key to the others. Returns its end. */
+  #addKey(key: string, start: number): number {
+    const end = start + key.length;
+    if (end > this.keys.length) this.keys = resized(this.keys, 2 * end);
+    for (let i = 0; i < key.length; i++) {
+      const unit = key.charCodeAt(i);
+      if (unit > MAX_BYTE && this.keys instanceof Uint8Array) this.keys = Uint16Array.from(this.keys);
+      this.keys[start + i] = unit;
+    }
+    this.maxKeyUnits = Math.max(this.maxKeyUnits, key.length);
+    return end;
+  }
+
+  #growRows(rows: number): void {
+    this.ends = resized(this.ends, 2 * rows);
+    this.#hashes = resized(this.#hashes, 2 * rows);
+    this.#valuesOf = resized(this.#valuesOf, 2 * rows);
+    this.#lines = resized(this.#lines, 2 * rows);
+    this.slots = new Uint32Array(4 * rows);
+    for (let row = 0; row < rows; row++) this.#fillSlot(row);
+  }
+
+  #fillSlot(row: number): void {
+    const { slots } = this;
+    const mask = slots.length - 1;
+    let slot = (this.#hashes[row] as number) & mask;
+    while (slots[slot] !== 0) slot = (slot + 1) & mask;
+    slots[slot] = row + 1;
   }
 
   /** Returns the table, in shared memory. */
   finish(head: Omit<PlanHead, 'maxKeyUnits'>): PlanTable {
-    const rows = this.#rows.size;
-    let units = 0;
-    let maxKeyUnits = 0;
-    let isByte = true;
-    for (const key of this.#rows.keys()) {
-      units += key.length;
-      maxKeyUnits = Math.max(maxKeyUnits, key.length);
-      for (let i = 0; isByte && i < key.length; i++) isByte = key.charCodeAt(i) <= MAX_BYTE;
-    }
-    const keys = isByte ? new Uint8Array(shared(units)) : new Uint16Array(shared(2 * units));
-    const ends = new Uint32Array(shared(4 * rows));
-    const slots = new Uint32Array(shared(4 * slotCount(rows)));
-    let at = 0;
-    let row = 0;
-    for (const key of this.#rows.keys()) {
-      for (let i = 0; i < key.length; i++) keys[at++] = key.charCodeAt(i);
-      ends[row++] = at;
-      let slot = hashOfKey(key) & (slots.length - 1);
-      while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
-      slots[slot] = row;
-    }
-    const valuesOf = new Uint32Array(shared(4 * rows));
-    valuesOf.set(this.#valuesOf);
-    const lines = new Uint32Array(shared(4 * rows));
-    lines.set(this.#lines);
-    const values = new Float64Array(shared(8 * this.#values.length));
-    values.set(this.#values);
-    return { ...head, maxKeyUnits, keys, ends, slots, valuesOf, lines, values };
+    const { rows, maxKeyUnits } = this;
+    return {
+      ...head,
+      maxKeyUnits,
+      keys: shared(this.keys, rows === 0 ? 0 : (this.ends[rows - 1] as number)),
+      ends: shared(this.ends, rows),
+      slots: shared(this.slots, this.slots.length),
+      valuesOf: shared(this.#valuesOf, rows),
+      lines: shared(this.#lines, rows),
+      values: shared(Float64Array.from(this.#values), this.#values.length),
+    };
   }
 }
 
-/** Returns the number of slots for a number of rows, which use at most two thirds of them. */
-function slotCount(rows: number): number {
-  let slots = 1;
-  while (slots * 2 < rows * 3 + 1) slots *= 2;
-  return slots;
+type Numbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+function resized<Items extends Numbers>(items: Items, length: number): Items {
+  const larger = emptyLike(items, new ArrayBuffer(length * items.BYTES_PER_ELEMENT));
+  larger.set(items);
+  return larger;
 }
 
-function shared(bytes: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(bytes);
+/** Returns the first items in shared memory. */
+function shared<Items extends Numbers>(items: Items, length: number): Items {
+  const copy = emptyLike(items, new SharedArrayBuffer(length * items.BYTES_PER_ELEMENT));
+  copy.set(items.subarray(0, length));
+  return copy;
+}
+
+function emptyLike<Items extends Numbers>(items: Items, memory: ArrayBuffer | SharedArrayBuffer): Items {
+  return new (items.constructor as new (memory: ArrayBufferLike) => Items)(memory);
 }

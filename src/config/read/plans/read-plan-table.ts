@@ -167,7 +167,7 @@ class RowReader implements RowSink {
     const before = rowCount(previous);
     for (let row = 0; row < before; row++) {
       const key = keyOfRow(previous, row);
-      if (!this.#builder.has(key) && !this.#refusedKeys.has(key)) lost++;
+      if (findRow(this.#builder, key) < 0 && !this.#refusedKeys.has(key)) lost++;
     }
     const { maxDrop } = this.#plans;
     if (lost * 100 <= maxDrop * before) return;
@@ -189,8 +189,9 @@ class RowReader implements RowSink {
       this.refuse(undefined, placeOf(-1), this.by, bad);
       return;
     }
-    if (this.#builder.has(key)) {
-      const first = this.#builder.lineOf(key);
+    const other = findRow(this.#builder, key);
+    if (other >= 0) {
+      const first = this.#builder.lineOf(other);
       this.#report(
         placeOf(-1),
         this.by,
@@ -216,7 +217,7 @@ class RowReader implements RowSink {
     const row = key === undefined || this.#previous === undefined ? -1 : findRow(this.#previous, key);
     const kept = row < 0 ? undefined : this.#keep(this.#previous as PlanTable, row);
     if (key !== undefined) this.#refusedKeys.add(key);
-    if (kept !== undefined && key !== undefined && !this.#builder.has(key))
+    if (kept !== undefined && key !== undefined && findRow(this.#builder, key) < 0)
       this.#builder.addRow(key, kept, at.line);
     const fate =
       kept === undefined ? 'the customer has the default limits' : 'the row keeps its previous values';
