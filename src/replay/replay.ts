@@ -1,3 +1,4 @@
+import { EXCEEDED } from '../policy/match-work.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { HoldNames } from '../service/answer/answer-options.js';
 import { Divergence } from './decide/divergence.js';
@@ -119,13 +120,19 @@ export class Replay {
     return this.#options.groups.map(({ key }) => this.#valueOf(calls, key));
   }
 
+  /** Returns the value of the first entry with a key, after `derive` of the new policy if that makes such entries. */
   #valueOf(calls: readonly RequestCalls[], wanted: string): string | undefined {
-    for (const { start } of calls)
-      for (const { entries } of start)
-        for (const { key, value } of entries) {
+    for (const { domain, start } of calls) {
+      const policy = this.#options.after.domains.get(domain);
+      const isDerived = policy?.steps.some(({ entry }) => entry === wanted) === true;
+      for (const { entries: sent } of start) {
+        const derived = isDerived ? policy.derived(sent) : sent;
+        for (const { key, value } of derived === EXCEEDED ? sent : derived) {
           if (key === wanted) return value;
           if (this.keys.size < MAX_KEYS) this.keys.add(key);
         }
+      }
+    }
     return undefined;
   }
 

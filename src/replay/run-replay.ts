@@ -104,13 +104,20 @@ export async function runReplay(input: ReplayInput): Promise<ReplayReport | stri
   if (by !== undefined && replay.tally.total().requests > 0 && groups[0]?.isEmpty === true)
     return [
       `no descriptor in the log has the entry "${by.key}" of --by; its entries are ` +
-        entryList(replay.keys, envoy?.sources),
+        entryList(new Set([...replay.keys, ...derivedKeys(after, by.key)]), envoy?.sources),
       ...warnings,
     ].join('. ');
   if (replay.tally.total().requests === 0 || !replay.knowsDomain)
     warnings.push(unmatchedSentence(replay.firstCall, after));
   const report = reportOf(input, by, replay, totals, partial, calls.missing);
   return { ...report, gates: checkGates(gates, report, groups, doubtAbout(replay, after, totals)), warnings };
+}
+
+/** Returns the keys of entries that a policy derives, except one. */
+function derivedKeys({ policySet }: NamedPolicy, except: string): readonly string[] {
+  return [...policySet.domains.values()]
+    .flatMap(({ steps }) => steps.map(({ entry }) => entry))
+    .filter((key) => key !== except);
 }
 
 /** Returns why the log cannot decide any gate, as a clause. */

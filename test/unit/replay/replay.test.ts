@@ -67,9 +67,38 @@ async function replayed(
   return replay;
 }
 
+const DERIVED = `domain: shop
+derive:
+  - entry: company
+    from: [tenant]
+    rules: [{ tenant: acme-eu, value: acme }, { tenant: acme-us, value: acme }]
+descriptors:
+  - key: company
+    rate_limit: { token_bucket: { max_tokens: 2, fill_interval: 1000s } }
+`;
+
 const exactly = (count: number) => ({ least: count, most: count });
 
 describe('Replay', () => {
+  test('counts groups by an entry that the new policy derives, or that Envoy sends', async () => {
+    const requests = ['acme-eu', 'acme-us', 'acme-eu', 'globex'].map((tenant, seconds) => ({
+      seconds,
+      tenant,
+    }));
+    const groups = ['company', 'tenant'].map((key) => new GroupTally(key, undefined));
+    await replayed({ after: DERIVED }, requests, { groups });
+    const counts = groups.map((group) =>
+      group.report(9).shown.map(({ value, requests: all, deniedAfter }) => [value, all, deniedAfter.most]),
+    );
+    expect(counts).toEqual([
+      [['acme', 3, 1]],
+      [
+        ['acme-eu', 2, 1],
+        ['acme-us', 1, 0],
+      ],
+    ]);
+  });
+
   test.each([1, 200, 255, 300, 700])(
     'leaves all verdicts open of a hot key whose requests have the same time, for %i of 800 that fit',
     async (fit) => {
