@@ -43,3 +43,9 @@ export function fileIdentity(path: string, content: boolean): string {
     return '';
   }
 }
+
+/** Tells from two identities of a path whether its file was written to, and not replaced by another file. */
+export function isWrittenInPlace(before: string, after: string): boolean {
+  const inode = (identity: string): string => identity.split(':', 2).join(':');
+  return before !== after && inode(before) === inode(after);
+}

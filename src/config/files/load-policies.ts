@@ -22,7 +22,7 @@ import {
 } from '../read/resolve-domains.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
-import { fileIdentity, fingerprintOf } from './fingerprint.js';
+import { fileIdentity, fingerprintOf, isWrittenInPlace } from './fingerprint.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
@@ -273,6 +273,8 @@ class FileReader {
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
     const bytes = readConfigFile(file, maxBytes);
+    if (isWrittenInPlace(this.identities.get(file) ?? '', fileIdentity(file, true)))
+      throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
     return bytes;

@@ -37,6 +37,9 @@ export interface PlanDefinition {
   readonly values: Readonly<Record<string, string>>;
 }
 
+/** The types of values that fields of a limit take from a plan. */
+export type ColumnKind = 'count' | 'duration' | 'unit';
+
 /** The small part of a table. */
 export interface PlanHead {
   /** Key of the entry whose value selects a row. */
@@ -45,6 +48,8 @@ export interface PlanHead {
   readonly file: string;
   /** Names of the values that limits use. */
   readonly columns: readonly string[];
+  /** Types of these values. */
+  readonly kinds: readonly ColumnKind[];
   /** The plans of `define`. Rows have their index. */
   readonly plans: readonly PlanDefinition[];
   /** Name of the plan of customers without a row; undefined without one. */
@@ -55,6 +60,8 @@ export interface PlanHead {
   readonly maxKeyUnits: number;
   /** Number of rows that were refused. If they were valid before, the table has their previous values. */
   readonly refused: number;
+  /** Number of customers whose row in the previous version was removed. */
+  readonly lost: number;
   /** When the file was read, in milliseconds of the wall clock. */
   readonly readAtMillis: number;
 }

@@ -4,6 +4,7 @@ import { MAX_SHOWN } from '../../config/policy-provider.js';
 import type { NewSecret } from '../../config/read/secret-keys.js';
 import type { XdsEvents } from '../../config/xds/xds-source.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
+import { rowCount } from '../../policy/plans/plan-table.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ConfigWarnings } from './config-warnings.js';
 
@@ -55,12 +56,22 @@ export function logReload(log: Logger, warnings: ConfigWarnings, outcome: Reload
             'previous version; correct the errors above',
     );
   } else if (outcome.kind === 'loaded') {
-    log.info({ reason, policy, domains }, 'policy reloaded');
+    log.info({ reason, policy, domains, ...plansOf(outcome) }, 'policy reloaded');
     if (domains.length === 0)
       log.warn('the policy files no longer contain a domain, so weir does not limit any requests');
   } else {
     log.info({ reason, policy }, 'policy unchanged');
   }
+}
+
+/** Returns the numbers of rows of `plans`, by domain, as a field of the log; no field without `plans`. */
+function plansOf({ policySet }: ReloadOutcome): object {
+  const plans = [...policySet.domains].flatMap(([domain, policy]) => {
+    if (policy.plans === undefined) return [];
+    const { refused, lost } = policy.plans;
+    return [{ domain, rows: rowCount(policy.plans), refused, lost }];
+  });
+  return plans.length === 0 ? {} : { plans: plans.slice(0, MAX_SHOWN) };
 }
 
 /** Returns listeners that log events of the management server at `server`. */

@@ -1,12 +1,9 @@
 import { WINDOW_UNITS } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import { PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { type ColumnKind, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
-
-/** The kinds of values that fields of a limit take from a plan. */
-export type ColumnKind = 'count' | 'duration' | 'unit';
 
 /** The fields that can take a value from a plan, by their path in a limit. */
 export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {

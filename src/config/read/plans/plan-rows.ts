@@ -209,8 +209,28 @@ function readObject(record: string, at: Position, sink: RowSink): void {
     return;
   }
   const { [sink.by]: key, ...fields } = value as Readonly<Record<string, unknown>>;
+  if (typeof key === 'number' && !Number.isSafeInteger(key)) {
+    // JSON.parse has rounded it, perhaps to the number of another customer.
+    sink.refuse(undefined, at, sink.by, 'the customer is not a whole number below 2^53; write it in quotes');
+    return;
+  }
   const name = typeof key === 'string' || typeof key === 'number' ? String(key) : '';
+  if (memberCount(record) > Object.keys(value).length && !Object.values(value).some(isObject)) {
+    sink.refuse(name, at, '', 'the line has two values with the same name; remove one of them');
+    return;
+  }
   addFields(name, Object.entries(fields), sink, { line: at.line, placeOf: () => at });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Returns the number of names in a valid JSON text: the strings in front of a colon. */
+function memberCount(json: string): number {
+  let count = 0;
+  for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)) if (colon === ':') count++;
+  return count;
 }
 
 /** Reads a mapping of the key of each row to the name of its plan, or to a mapping of its values. */

@@ -1,12 +1,12 @@
 import { timeZoneName } from '../../../limiter/calendar.js';
 import type { PlanNumber, PlannedRate } from '../../../policy/plans/plan-rate.js';
-import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { ProblemList } from '../../yaml/config-problem.js';
 import { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
 import { keysOf } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
-import { type ColumnKind, type LimitCheck, numberOfText, PLANNED_FIELDS } from './plan-columns.js';
+import { type LimitCheck, numberOfText, PLANNED_FIELDS } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
 
 /** A field of a limit that takes a value from a plan: `max_tokens: { plan: burst, default: 100 }`. */

@@ -14,6 +14,7 @@ import {
   valuesAt,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
+import { workingDirectoryHint } from '../../../working-directory.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import type { ReadFile } from '../read-derive.js';
@@ -26,6 +27,8 @@ import type { PlansReader } from './read-plans.js';
 export const MAX_PLAN_ROWS = 2_000_000;
 /** Maximum length of the key of a row, in UTF-16 units. */
 export const MAX_KEY_UNITS = 256;
+/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
+const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
 
@@ -58,12 +61,19 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   try {
     bytes = options.readFile(plans.file, MAX_PLAN_BYTES);
   } catch (error) {
-    plans.reader.error('from', error instanceof Error ? error.message : String(error));
+    plans.reader.error('from', unreadableMessage(plans, error));
     return { table: undefined, file: problems };
   }
   rows.readFile(plans.file, bytes, problems);
   problems.sort();
   return { table: problems.errors.length > 0 ? undefined : rows.finish(), file: problems };
+}
+
+/** Returns the message of a file that cannot be read. Its path is relative to the policy file. */
+function unreadableMessage({ file = '', from }: PlansReader, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = workingDirectoryHint(file);
+  return hint === '' ? message : message.replace(hint, `: "${from}" is relative to the policy file`);
 }
 
 /** Checks rows, and adds them to the table. */
@@ -78,12 +88,14 @@ class RowReader implements RowSink {
   readonly #planCells = new Map<string, Cells>();
   /** Results of checks: the index of the values, or the problem. */
   readonly #checked = new Map<string, number | LimitProblem>();
-  /** The rows in effect, if they come from the same file. */
+  /** The rows in effect, if they come from a file with the same customers. */
   readonly #previous: PlanTable | undefined;
   #problems = new ProblemList('');
   /** Keys of refused rows, which keep their values or stay without. */
   readonly #refusedKeys = new Set<string>();
   #refused = 0;
+  /** Number of customers in effect without a row in the file. */
+  #lost = 0;
 
   constructor(plans: PlansReader, options: PlanTableOptions) {
     this.#plans = plans;
@@ -93,7 +105,8 @@ class RowReader implements RowSink {
     this.#planNames = [...plans.defined.keys()];
     this.#builder = new PlanTableBuilder(this.cells.length);
     const { previous } = options;
-    this.#previous = previous?.by === plans.by && previous.file === plans.from ? previous : undefined;
+    const hasRows = plans.file !== undefined && previous?.by === plans.by && previous.file !== '';
+    this.#previous = hasRows ? previous : undefined;
   }
 
   /** Checks the plans of `define`, which are also the rows of a policy without a file. */
@@ -163,13 +176,13 @@ class RowReader implements RowSink {
   #checkDrop(): void {
     const previous = this.#previous;
     if (previous === undefined) return;
-    let lost = 0;
     const before = rowCount(previous);
     for (let row = 0; row < before; row++) {
       const key = keyOfRow(previous, row);
-      if (findRow(this.#builder, key) < 0 && !this.#refusedKeys.has(key)) lost++;
+      if (findRow(this.#builder, key) < 0 && !this.#refusedKeys.has(key)) this.#lost++;
     }
     const { maxDrop } = this.#plans;
+    const lost = this.#lost;
     if (lost * 100 <= maxDrop * before) return;
     this.#problems.error(
       WHOLE_FILE,
@@ -199,7 +212,7 @@ class RowReader implements RowSink {
       );
       return;
     }
-    const checked = this.#checkRow(cells);
+    const checked = this.#notDecimal(cells) ?? this.#checkRow(cells);
     if (typeof checked === 'number') {
       this.#builder.addRow(key, checked, line);
       return;
@@ -238,7 +251,8 @@ class RowReader implements RowSink {
       if (cell >= FIRST_COLUMN) {
         const at = previous.columns.indexOf(name);
         const kind = columns.kinds[cell - FIRST_COLUMN];
-        return at < 0 || kind === undefined
+        // A number means something else in a column of another type.
+        return kind === undefined || previous.kinds[at] !== kind
           ? undefined
           : textOfNumber(kind, values[FIRST_COLUMN + at] as number);
       }
@@ -252,6 +266,18 @@ class RowReader implements RowSink {
     if (plan !== undefined && !this.#planCells.has(plan)) cells[PLAN] = undefined;
     const checked = this.#check(cells);
     return typeof checked === 'number' ? checked : undefined;
+  }
+
+  /** Returns the problem of a row with a number that is not decimal. */
+  #notDecimal(cells: Cells): LimitProblem | undefined {
+    const { names, kinds } = this.#plans.columns;
+    for (let i = 0; i < kinds.length; i++) {
+      const text = cells[FIRST_COLUMN + i];
+      if (kinds[i] !== 'count' || text === undefined || !NOT_DECIMAL.test(text)) continue;
+      const message = `"${names[i]}" is "${text.slice(0, 60)}"; write a decimal number without leading zeros and "_"`;
+      return { cell: FIRST_COLUMN + i, message };
+    }
+    return undefined;
   }
 
   /** Returns the index of the values of a row and its plan, or else the default plan; or the problem. */
@@ -302,6 +328,7 @@ class RowReader implements RowSink {
       by: this.by,
       file: this.#plans.from,
       columns: this.#plans.columns.names,
+      kinds: this.#plans.columns.kinds,
       plans: Array.from(this.#plans.defined, ([name, { values }]) => ({
         name,
         values: Object.fromEntries(Array.from(values, ([value, { text }]) => [value, text])),
@@ -309,6 +336,7 @@ class RowReader implements RowSink {
       standard: this.#plans.standard,
       maxDrop: this.#plans.maxDrop,
       refused: this.#refused,
+      lost: this.#lost,
       readAtMillis: this.#options.nowMillis,
     });
   }

@@ -1,8 +1,10 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
+import { BLOCKED, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
+import { readPlain } from '../../yaml/yaml-scalar.js';
 import { keysOf } from '../policy-fields.js';
 import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
 
@@ -85,9 +87,10 @@ export class PlansReader {
     const standard = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
     const value = standard?.get(name);
     if (value !== undefined) return value;
-    const hasNoLimit = ['unlimited', 'blocked'].some((flag) =>
-      /^(?:true|yes|on)$/i.test(standard?.get(flag)?.text ?? ''),
-    );
+    const hasNoLimit = ([UNLIMITED, BLOCKED] as const).some((flag) => {
+      const plain = readPlain(standard?.get(PLAN_FLAGS[flag])?.text ?? '');
+      return plain.kind === 'boolean' && plain.value;
+    });
     if (!hasNoLimit) return undefined;
     for (const { values } of this.defined.values()) {
       const other = values.get(name);

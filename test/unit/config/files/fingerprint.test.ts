@@ -1,7 +1,11 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { fingerprintSteps } from '../../../../src/config/files/fingerprint.js';
+import {
+  fileIdentity,
+  fingerprintSteps,
+  isWrittenInPlace,
+} from '../../../../src/config/files/fingerprint.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import type { PolicyPlace } from '../../../../src/config/files/policy-paths.js';
 import { runToCompletion } from '../../../../src/runtime/turns.js';
@@ -75,4 +79,16 @@ test.each(PLACES)('the fingerprint is that of the files until they change: %s', 
     writeFileSync(file, 'domain: other\n');
     expect(now()).not.toBe(fingerprint);
   }
+});
+
+test('a file that is written to is told from a file that another one replaces', () => {
+  const file = dir.write('rows.csv', 'tenant,plan\n');
+  const before = fileIdentity(file, true);
+  expect(isWrittenInPlace(before, fileIdentity(file, true))).toBe(false);
+  appendFileSync(file, 'acme,gold\n');
+  expect(isWrittenInPlace(before, fileIdentity(file, true))).toBe(true);
+  renameSync(dir.write('new.csv', 'tenant,plan\n'), file);
+  expect(isWrittenInPlace(before, fileIdentity(file, true))).toBe(false);
+  rmSync(file);
+  expect(isWrittenInPlace(before, fileIdentity(file, true))).toBe(false);
 });

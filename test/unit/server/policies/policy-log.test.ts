@@ -2,9 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { ConfigWarnings } from '../../../../src/server/policies/config-warnings.js';
-import { logProblems, xdsLog } from '../../../../src/server/policies/policy-log.js';
+import { logProblems, logReload, xdsLog } from '../../../../src/server/policies/policy-log.js';
 import type { Logger } from '../../../../src/telemetry/logger.js';
 import { loadUpdate } from '../../../support/policy/loads.js';
+import { PolicyDir } from '../../../support/policy/policy-dir.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
 const codec = createDiscoveryCodec();
@@ -28,6 +29,13 @@ function open() {
   const warn = (...told: unknown[]) => warned.push(String(told.at(-1)));
   const log = { info: () => {}, error: () => {}, warn } as unknown as Logger;
   return { log, warned };
+}
+
+/** Creates a log that keeps the fields of its events. */
+function openInfo() {
+  const told: unknown[] = [];
+  const log = { info: (fields: unknown) => told.push(fields), error: () => {}, warn: () => {} };
+  return { log: log as unknown as Logger, told };
 }
 
 const SHADOWED =
@@ -90,4 +98,25 @@ describe('policy warnings', () => {
     for (let type = 0; type < 1000; type++) ignored(`type.${type}`);
     expect(warned).toHaveLength(21);
   });
+});
+
+test('a reload names the rows of plans that are refused or gone', () => {
+  const dir = new PolicyDir();
+  const policy =
+    'domain: d\nplans: { by: tenant, from: rows.csv, max_drop: 50 }\ndescriptors:\n' +
+    '  - { key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: n, default: 1 } } }\n';
+  dir.load({ 'd.yaml': policy, 'rows.csv': 'tenant,n\na,1\nb,2\nc,3\n' });
+  const { policySet, domains, errors, warnings } = dir.load({ 'rows.csv': 'tenant,n\na,2\nb,x\n' });
+  const { log, told } = openInfo();
+  const outcome = { kind: 'loaded', reason: 'change', newSecrets: [] } as const;
+  logReload(log, new ConfigWarnings(log), { ...outcome, policySet, domains, errors, warnings });
+  expect(told).toEqual([
+    {
+      reason: 'change',
+      policy: policySet.version,
+      domains: ['d'],
+      plans: [{ domain: 'd', rows: 2, refused: 1, lost: 1 }],
+    },
+  ]);
+  dir.dir.remove();
 });

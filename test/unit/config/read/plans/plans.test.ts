@@ -1,4 +1,6 @@
+import { join, relative } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { loadPolicies } from '../../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../../../src/policy/compiled-policy.js';
 import { describeRate } from '../../../../../src/policy/describe.js';
@@ -212,6 +214,10 @@ describe('a row that is invalid', () => {
       'tenant,burst\nok,1\nacme,-5',
       'rows.csv:3:6: burst: "max_tokens" is -5; write a whole number from 1 to 4294967295',
     ],
+    ...['010', '0x10', '1_000'].map((text) => [
+      `tenant,burst\nok,10\nacme,${text}`,
+      `rows.csv:3:6: burst: "burst" is "${text}"; write a decimal number without leading zeros and "_"`,
+    ]),
     ['tenant,burst\nok,1\n,5', 'rows.csv:3:1: tenant: the customer is missing'],
     ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line names 2'],
     [
@@ -246,6 +252,16 @@ describe('a row that is invalid', () => {
       'no limit uses the value "burts"; did you mean "burst"?',
     ],
     ['rows.jsonl', '{"tenant":"ok"}\n{"tenant":"a","burst":{}}', '"burst" must be a single value'],
+    [
+      'rows.jsonl',
+      '{"tenant":"ok"}\n{"tenant":90071992547409931}',
+      'rows.jsonl:2:1: tenant: the customer is not a whole number below 2^53; write it in quotes',
+    ],
+    [
+      'rows.jsonl',
+      '{"tenant":"ok","plan":"a: \\"b\\":"}\n{"tenant":"a","burst":1,"burst":9}',
+      'rows.jsonl:2:1: the line has two values with the same name',
+    ],
     ['rows.yaml', 'ok: free\nacme: [gold]\n', 'rows.yaml:2:7: the row must be the name of a plan'],
   ])('in %s is refused: %j', (file, rows, message) => {
     expect(problemsOf(POLICY, rows, file).join('\n')).toContain(message);
@@ -277,6 +293,18 @@ describe('a file that is invalid', () => {
     expect(policy).toBeUndefined();
     expect(tableFiles[0]?.errors).toHaveLength(1);
   });
+});
+
+test('a missing file is named with its path relative to the policy', () => {
+  const text = POLICY.replace('rows.csv', 'none.csv');
+  const directory = new PolicyDir();
+  directory.dir.write('d.yaml', text);
+  const path = relative(process.cwd(), directory.dir.path);
+  const [error] = loadPolicies([join(path, 'd.yaml')]).errors;
+  expect(error?.message).toBe(
+    `"${join(path, 'none.csv')}" does not exist: "none.csv" is relative to the policy file; check the path`,
+  );
+  directory.dir.remove();
 });
 
 describe('a reload', () => {
@@ -330,6 +358,32 @@ describe('a reload', () => {
     const { loaded, limit } = limitIn(dir, { 'd.yaml': all, 'rows.csv': file(1) });
     expect(loaded.errors).toEqual([]);
     expect(limit('t5')).toBe('token bucket: 2 tokens, 1 every 1s');
+    dir.dir.remove();
+  });
+
+  test('counts the rows that are gone, also in another file', () => {
+    const dir = new PolicyDir();
+    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\nd,gold\ne,gold\n' });
+    const moved = { 'd.yaml': POLICY.replace('rows.csv', 'new.csv') };
+    const few = limitIn(dir, { ...moved, 'new.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\n' });
+    expect(few.loaded.errors.map(({ message }) => message).join()).toContain('2 of 5 rows are gone');
+    const { loaded } = limitIn(dir, { 'new.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\nd,gld\n' });
+    expect(loaded.policySet.domains.get('d')?.plans).toMatchObject({ refused: 1, lost: 1 });
+    expect(limitOf(loaded.policySet.domains.get('d'), 'tenant=d')).toBe('token bucket: 9 tokens, 1 every 1s');
+    dir.dir.remove();
+  });
+
+  test('keeps no value of a column that has another type now', () => {
+    const dir = new PolicyDir();
+    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': 'tenant,burst\na,7\nb,5\n' });
+    const limit = 'token_bucket: { max_tokens: 3, fill_interval: { plan: burst, default: 1h } }';
+    const plans = 'plans: { by: tenant, from: rows.csv }';
+    const { limit: now } = limitIn(dir, {
+      'd.yaml': POLICY.replace(PLANS, plans).replace(LIMIT, limit),
+      'rows.csv': 'tenant,burst\na,x\nb,5s\n',
+    });
+    expect(now('a')).toBe('token bucket: 3 tokens, 1 every 1h');
+    expect(now('b')).toBe('token bucket: 3 tokens, 1 every 5s');
     dir.dir.remove();
   });
 
