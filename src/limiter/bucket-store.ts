@@ -11,8 +11,10 @@ export type { TakeOutcome } from './take-outcome.js';
  * - `observe`: the request is never denied by this item (monitoring, grace period, shadow mode).
  * - `quota`: the request is denied only if all its `quota` items are limited.
  * - `candidate`: the item never denies and is decided independently: its take counts even if the request is denied.
+ * - `spill`: the item never denies. If it is limited, the next item applies instead. Otherwise, the next item is
+ *   skipped, see `isSkipped`. The last item of such a chain has another enforcement, which applies to the whole chain.
  */
-export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate';
+export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate' | 'spill';
 
 /** One bucket of a request, and the operation to apply to it. */
 export interface TakeItem {
@@ -108,6 +110,7 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A limited item does not change its token bucket, even if the request is allowed.
  * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
  *   windows in a list of limits, never count denied hits.
+ * - A skipped item does not change its bucket, and is not limited. The items of a chain of `spill` have no holds.
  * - `candidate` items keep what they took or counted, even if the request is denied, unless it is a hold.
  * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a
  *   hold only in a limit on concurrent requests.

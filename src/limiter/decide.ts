@@ -46,8 +46,9 @@ export function decide(
     snapshot.hold = undefined;
     const hold = placeableHold(item);
     const fits = hold === undefined || snapshot.holdFits;
-    let operation: BucketOperation = fits ? item : NO_OPERATION;
-    let target = bucket;
+    const skipped = isSkipped(items, snapshots, i);
+    let operation: BucketOperation = fits && !skipped ? item : NO_OPERATION;
+    let target = skipped ? copyOf(bucket) : bucket;
     if (item.settles !== undefined) {
       operation = settle(item, item.settles, snapshot);
       if (snapshot.hold === 'unknown') target = copyOf(bucket);
@@ -91,6 +92,19 @@ export function deniesRequest(
   return quotas > 0 && quotasLimited === quotas;
 }
 
+/**
+ * Returns whether the item at `index` has no effect, because an item before it in its chain (`spill`) was skipped, or
+ * was not limited. Only the elements of `found` before `index` need to be known.
+ */
+export function isSkipped(
+  items: readonly Pick<TakeItem, 'enforcement'>[],
+  found: readonly { readonly limited: boolean }[],
+  index: number,
+): boolean {
+  if (index === 0 || items[index - 1]?.enforcement !== 'spill') return false;
+  return found[index - 1]?.limited !== true;
+}
+
 /** Records whether the hold of a settlement exists. Returns the operation, which has no effect without the hold. */
 function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): BucketOperation {
   const { takenMicros, held } = snapshot;
@@ -102,8 +116,8 @@ function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): B
 }
 
 /**
- * Returns a copy of a bucket for a settlement without a hold. The settlement must not even repair a state that is out
- * of bounds, because a forged token may name a smaller limit.
+ * Returns a copy of a bucket for a skipped item, or for a settlement without a hold. The settlement must not even
+ * repair a state that is out of bounds, because a forged token may name a smaller limit.
  */
 function copyOf({ unit, whole, part, surplusEndMicros }: RunningBucket): RunningBucket {
   copy.load(unit, whole, part);

@@ -99,6 +99,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly ownSecretKeys: ReadonlySet<string>;
   readonly hasHolds: boolean;
   readonly hasSoftLimits: boolean;
+  readonly hasSpills: boolean;
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
@@ -125,6 +126,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeys;
     this.hasHolds = rules.some(({ hold }) => hold !== undefined);
+    this.hasSpills = rules.some(({ spillsTo }) => spillsTo !== '');
     this.hasSoftLimits = rules.some(({ onOver }) => onOver !== undefined);
     this.ownSecretKeys = secretSources(steps);
     this.keys = keys;

@@ -109,6 +109,7 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
+  if (rule.spillsTo !== '') parts.push(`then "${rule.spillsTo}"`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts.filter((part) => part !== '').join('; ');
 }

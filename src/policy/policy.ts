@@ -93,6 +93,8 @@ export interface DomainPolicy extends DomainSettings {
   readonly hasHolds: boolean;
   /** Whether a rule has `on_over`. */
   readonly hasSoftLimits: boolean;
+  /** Whether a rule has `then`. */
+  readonly hasSpills: boolean;
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   /** The rules of the whole domain that may deny. */

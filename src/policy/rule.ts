@@ -149,6 +149,8 @@ export interface RuleSpec {
   readonly deniedResponse: DeniedResponse | undefined;
   /** The marks of a soft limit, which never denies; undefined for any other limit. */
   readonly onOver: OnOver | undefined;
+  /** Name of the next limit of the list, which pays for the requests that do not fit (`then`); '' without it. */
+  readonly spillsTo: string;
   /** `metadata` of the node, a JSON object; undefined without it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
@@ -185,11 +187,19 @@ export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
 }
 
 /**
- * Returns whether a rule may deny requests in its active phase. Unlimited rules, candidates, soft limits, and rules in
- * shadow mode or with `enforce_percent: 0` never do.
+ * Returns whether a rule may deny requests in its active phase. Unlimited rules, candidates, soft limits, limits that
+ * spill (`then`), and rules in shadow mode or with `enforce_percent: 0` never do.
  */
-export function canDeny({ rate, candidate, onOver, shadowMode, enforcePercent }: Rule): boolean {
-  return rate !== undefined && !candidate && onOver === undefined && !shadowMode && enforcePercent > 0;
+export function canDeny({ rate, candidate, onOver, spillsTo, shadowMode, enforcePercent }: Rule): boolean {
+  if (rate === undefined || candidate || onOver !== undefined || spillsTo !== '') return false;
+  return !shadowMode && enforcePercent > 0;
+}
+
+/** Returns the last limit of the chain (`then`) that contains the rule at `index`, which decides for the chain. */
+export function lastOfChain(rules: readonly Rule[], index: number): Rule {
+  let at = index;
+  while (rules[at]?.spillsTo !== '' && at + 1 < rules.length) at++;
+  return rules[at] as Rule;
 }
 
 /** Fields of a rule that other rules of its domain may share. */
@@ -214,6 +224,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     requestHeaders: spec.requestHeaders,
     deniedResponse: spec.deniedResponse,
     onOver: spec.onOver,
+    spillsTo: spec.spillsTo,
     metadata: spec.metadata,
     statName: names.statName,
     bucketSuffix: names.bucketSuffix,

@@ -29,6 +29,8 @@ export interface DecisionCounts {
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
   passedOver(domain: string, rule: string, marked: boolean): void;
+  /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */
+  spilled(domain: string, rule: string): void;
   /** Counts a descriptor that a block or an exemption decided. {@link decided} is called as well. */
   controlled(domain: string, kind: ControlKind): void;
   /**

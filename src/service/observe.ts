@@ -139,6 +139,7 @@ export class Observation {
       const overSoft = limited && isSoft(take);
       this.counts.decided(domain, take.label, denied, limited && !denied && !overSoft);
       if (overSoft && passes) this.counts.passedOver(domain, take.label, take.marks);
+      if (passes) for (const label of take.spilledFrom) this.counts.spilled(domain, label);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);

@@ -9,7 +9,7 @@ import type { WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { Rule } from '../policy/rule.js';
+import { lastOfChain, type Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
 import type { DomainControls } from './controls/domain-controls.js';
@@ -29,6 +29,8 @@ export interface PlannedTake extends TakeItem {
   ruleEnforcement: Enforcement;
   /** Whether the request is marked if it is over this soft limit (`on_over`). */
   readonly marks: boolean;
+  /** For a limit that paid because earlier ones of its chain (`then`) did not: the {@link label} of each of those. */
+  spilledFrom: readonly string[];
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
@@ -99,6 +101,7 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 }
 
 export const NO_TAKES: readonly PlannedTake[] = [];
+const NO_LABELS: readonly string[] = [];
 
 /** Placeholder for a request that gets an answer before it is decoded. */
 export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
@@ -185,6 +188,21 @@ export function isSoft({ rule }: PlannedTake): boolean {
   return rule?.onOver !== undefined;
 }
 
+/**
+ * Returns the takes in groups: the limits of a chain (`then`) together, and each other limit alone. The last limit of a
+ * chain decides for all of them.
+ */
+export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly PlannedTake[])[] {
+  const chains: PlannedTake[][] = [];
+  let continues = false;
+  for (const take of takes) {
+    if (continues) chains.at(-1)?.push(take);
+    else chains.push([take]);
+    continues = take.enforcement === 'spill';
+  }
+  return chains;
+}
+
 /** Returns the take of the rule at `index` of a match. */
 export function takeOfRule(
   context: RequestContext,
@@ -193,12 +211,15 @@ export function takeOfRule(
   index: number,
 ): PlannedTake {
   const rule = match.rules[index] as Rule;
+  const spills = rule.spillsTo !== '';
+  // The last limit of a chain decides for all of them.
+  const decider = spills ? lastOfChain(match.rules, index) : rule;
   const { request } = context;
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
   const quota = !isSoft && (answers.quotaMode || rule.quotaMode);
   const phaseEnforcement = enforcementOfRule(rule, quota, context);
-  const ruleEnforcement = isSoft ? 'observe' : phaseEnforcement;
+  const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
   const key = match.keys[index] as string;
@@ -221,16 +242,18 @@ export function takeOfRule(
             freesUnknown: hold.unknown === 'free',
           }
         : undefined,
-    enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
+    enforcement:
+      answers.shadowMode && !spills && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
+    spilledFrom: NO_LABELS,
     rule,
     name: rule.name,
     stat: match.statNames[index] as string,
     label: rule.path,
     quota,
-    shadow: rule.shadowMode,
-    onStoreFailure: rule.onStoreFailure,
+    shadow: decider.shadowMode,
+    onStoreFailure: decider.onStoreFailure,
     outcome: undefined,
   };
 }
@@ -264,6 +287,7 @@ function takeOfOverride(
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: false,
+    spilledFrom: NO_LABELS,
     rule: undefined,
     name: '',
     stat: '',

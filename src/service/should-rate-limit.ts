@@ -351,7 +351,7 @@ export class ShouldRateLimit {
     if (this.#options.answers.shadowMode && (context.limitDenies || context.quotasDeny)) {
       counts.reference.globalShadow();
     }
-    const shared = isFailed ? NO_TAKES : takes;
+    const shared = isFailed ? NO_TAKES : context.takes;
     if (isLargeAnswer(context)) return this.#answerInSlices(context, shared);
     if (shared.length > 1) markNeverPassing(shared);
     const response = answer(context);

@@ -1,6 +1,7 @@
 import type { LocalStore, TakeOutcome } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
+import { keepPayers } from './answer/denial.js';
 import type { DecisionCounts } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { markNeverPassing } from './shared-bucket.js';
@@ -26,10 +27,11 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
 /**
  * Returns the failure policy that applies to a take. A rule that cannot deny this request is not worth failing the
  * call, so its `error` becomes `allow`. Such a rule is in the monitoring or grace period phase, in shadow mode, or not
- * drawn by `enforce_percent`.
+ * drawn by `enforce_percent`. The last limit of a chain (`then`) decides for the others.
  */
 function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAnswer {
-  return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : answerOf(onStoreFailure);
+  const isIdle = enforcement === 'observe' || enforcement === 'spill';
+  return isIdle && onStoreFailure === 'error' ? 'allow' : answerOf(onStoreFailure);
 }
 
 /**
@@ -45,9 +47,12 @@ export function decideWithoutStore(
 ): boolean {
   // A candidate needs no outcome while the store is unavailable.
   const takes = takesOf(decisions).filter(({ ruleEnforcement }) => ruleEnforcement !== 'candidate');
-  for (const take of takes) counts.storeFailed(policyOf(take));
+  for (const take of takes) if (take.enforcement !== 'spill') counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
-  if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
+  if (!denied && takes.some((take) => policyOf(take) === 'error')) {
+    keepPayers(decisions);
+    return false;
+  }
   // A denied request takes no tokens, so weir does not use local buckets for it.
   const localTakes = denied ? [] : takes.filter((take) => policyOf(take) === 'local');
   const localOutcomes: readonly TakeOutcome[] = localTakes.length > 0 ? local.take(localTakes) : [];

@@ -28,6 +28,7 @@ import type { MetricsOptions } from './metrics-options.js';
 import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 import { SoftLimitCounts } from './soft-limit-counts.js';
+import { SpillCounts } from './spill-counts.js';
 
 /**
  * Buckets of `weir_store_duration_seconds`. A local Redis answers within a millisecond; REDIS_TIMEOUT is two seconds.
@@ -91,7 +92,8 @@ export class Metrics {
   readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
   readonly #candidates: CandidateCounts;
-  readonly #softLimits: SoftLimitCounts;
+  readonly passedOver: SoftLimitCounts['passed'];
+  readonly spilled: SpillCounts['spilled'];
   readonly #controlled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
@@ -113,7 +115,8 @@ export class Metrics {
     this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
-    this.#softLimits = new SoftLimitCounts(this.#byRule, this.registry);
+    this.passedOver = new SoftLimitCounts(this.#byRule, this.registry).passed;
+    this.spilled = new SpillCounts(this.#byRule, this.registry).spilled;
     this.holds = new HoldCounts(this.#byRule, this.registry);
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
@@ -161,11 +164,6 @@ export class Metrics {
   /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     this.#candidates.decided(domain, rule, live, candidate);
-  }
-
-  /** Counts a descriptor of a request that passed over a soft limit. */
-  passedOver(domain: string, rule: string, marked: boolean): void {
-    this.#softLimits.passed(domain, rule, marked);
   }
 
   /** Counts a descriptor that a block or an exemption decided. */

@@ -37,9 +37,9 @@ export class SoftLimitCounts {
   }
 
   /** Counts a descriptor. */
-  passed(domain: string, rule: string, marked: boolean): void {
+  readonly passed = (domain: string, rule: string, marked: boolean): void => {
     const values = this.#counts.series(domain, rule);
     const slot = marked ? 1 : 0;
     values[slot] = (values[slot] as number) + 1;
-  }
+  };
 }

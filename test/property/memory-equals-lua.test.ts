@@ -113,6 +113,7 @@ const options = {
     'observe' as const,
     'quota' as const,
     'candidate' as const,
+    'spill' as const,
   ),
 };
 

@@ -133,6 +133,7 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule === undefined || rule.candidate) return '';
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   if (rule.onOver !== undefined) return 'The limit is soft: requests over it pass.';
+  if (rule.spillsTo !== '') return `Requests over the limit take from "${rule.spillsTo}" instead.`;
   const phase = phaseAt(rule.phase, wallMicros);
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
   return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';

@@ -150,10 +150,18 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     ...answerChanges(before, after, context),
     plain('plan', valuesOf(before), valuesOf(after)),
     plain('metadata', before.metadata, after.metadata),
+    thenChange(before, after),
     before.onOver && after.onOver && plain('on_over', before.onOver, after.onOver),
   ];
   const found = changes.filter((change) => change !== undefined);
   return otherQuotasCanDeny([before], [after], context) ? withQuotaCause(found) : found;
+}
+
+/** Returns the change of `then`. A limit denies less if another one pays for the requests over it. */
+function thenChange({ spillsTo: was }: Rule, { spillsTo: is }: Rule): LocalChange | undefined {
+  if (was === is) return undefined;
+  const effect = was === '' ? 'loosens' : is === '' ? 'tightens' : 'changes';
+  return shift('then', effect, was === '' ? 'unset' : quoted(was), is === '' ? 'unset' : quoted(is));
 }
 
 /** Returns the fields that take values from a plan; undefined without any. */

@@ -140,6 +140,8 @@ export const POLICY_FIELDS = {
     ...RATE_FIELDS,
     ...ANSWERS,
     on_over: { mapping: 'on_over' },
+    // biome-ignore lint/suspicious/noThenProperty: a key of policies
+    then: 'text',
     phase: 'phase',
     shadow_mode: 'optional_flag',
     enforce_percent: 'percent',

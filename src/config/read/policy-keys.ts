@@ -52,6 +52,7 @@ export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
     'request_headers',
     'denied_response',
     'on_over',
+    'then',
     'phase',
     'shadow_mode',
     'quota_mode',
@@ -115,6 +116,7 @@ export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['concurrency', IN_RATE_LIMIT],
   ['hold', IN_RATE_LIMIT],
   ['on_over', IN_RATE_LIMIT],
+  ['then', 'in an item of "rate_limits"'],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
   ['rate_limits', `${ON_A_DESCRIPTOR}, instead of "rate_limit"`],
@@ -138,6 +140,7 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'calendar',
   'burst',
   'hold',
+  'then',
   'allow_debt',
   'max_debt',
 ]);

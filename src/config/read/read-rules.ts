@@ -6,6 +6,7 @@ import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
+import { checkSpill } from './read-spill.js';
 
 /** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
 const MAX_LIMITS = 16;
@@ -64,6 +65,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     requestHeaders: undefined,
     deniedResponse: undefined,
     onOver: undefined,
+    spillsTo: '',
     metadata,
   };
   const replaced: Located<string>[] = [];
@@ -202,9 +204,11 @@ function readList(
     const enforcePercent = readEnforcePercent(item) ?? base.enforcePercent;
     if (fields === undefined) continue;
     checkName(item, fields.name, rules);
+    const spillsTo = item.name('then') ?? '';
     located.push(...fields.replaces);
-    rules.push({ ...limitOf(fields, base), phase, shadowMode, enforcePercent });
+    rules.push({ ...limitOf(fields, base), phase, shadowMode, enforcePercent, spillsTo });
   }
+  if (rules.length === items.length) checkSpill(items, rules);
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =

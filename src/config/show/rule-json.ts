@@ -46,6 +46,8 @@ export interface RuleJson {
   readonly denied_response: DeniedJson | null;
   /** null for a limit that denies. */
   readonly on_over: object | null;
+  /** The limit that pays for requests over this limit. null: the limit denies them. */
+  readonly then: string | null;
   readonly metadata: Rule['metadata'] | null;
 }
 
@@ -67,6 +69,8 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     request_headers: headersJson(rule.requestHeaders),
     denied_response: deniedJson(rule.deniedResponse),
     on_over: rule.onOver === undefined ? null : onOverJson(rule.onOver),
+    // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
+    then: rule.spillsTo === '' ? null : rule.spillsTo,
     metadata: rule.metadata ?? null,
   };
 }

@@ -2,8 +2,8 @@ import { windowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
 import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
-import { fixedPhase, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
-import { type PlannedRate, plannedRateSpec } from './plan-rate.js';
+import { fixedPhase, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
+import { plannedRateSpec } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, UNLIMITED } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request. */
@@ -19,7 +19,9 @@ export function hasFlags(values: Float64Array): boolean {
  * their buckets are the same as long as the shape is.
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
-  const planned = rules.map((rule) => (rule.plan === undefined ? rule : ruleOfPlan(rule, rule.plan, values)));
+  const planned = rules.map((rule, index) =>
+    rule.plan === undefined && !isChainPlanned(rules, index) ? rule : ruleOfPlan(rule, values),
+  );
   const isLive = ({ rate, candidate }: Rule): boolean => rate !== undefined || candidate;
   const limited = planned.filter(isLive);
   if (limited.some(({ candidate }) => !candidate)) return limited;
@@ -28,8 +30,17 @@ export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): reado
   return [...unlimited, ...limited];
 }
 
-function ruleOfPlan(rule: Rule, plan: PlannedRate, values: Float64Array): Rule {
-  const rate = rateOfPlan(plan, values);
+/**
+ * Returns whether a limit of the same chain (`then`) has numbers from the plan. A row that makes a customer unlimited
+ * or blocked applies to the whole chain.
+ */
+function isChainPlanned(rules: readonly Rule[], index: number): boolean {
+  const last = lastOfChain(rules, index);
+  return rules.some(({ plan }, at) => plan !== undefined && lastOfChain(rules, at) === last);
+}
+
+function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
+  const rate = rateOfPlan(rule, values);
   const phase = Number.isNaN(values[PHASE])
     ? rule.phase
     : fixedPhase(PHASES[values[PHASE] as number] as Phase);
@@ -45,8 +56,8 @@ function ruleOfPlan(rule: Rule, plan: PlannedRate, values: Float64Array): Rule {
   );
 }
 
-function rateOfPlan(plan: PlannedRate, values: Float64Array): Rate | undefined {
+function rateOfPlan({ plan, rate }: Rule, values: Float64Array): Rate | undefined {
   if (isSet(values, BLOCKED)) return NOTHING;
   if (isSet(values, UNLIMITED)) return undefined;
-  return rateOf(plannedRateSpec(plan, values), true);
+  return plan === undefined ? rate : rateOf(plannedRateSpec(plan, values), true);
 }

@@ -31,6 +31,7 @@ export class LimitCollector implements DecisionObserver {
       globalShadow: nothing,
       failed: nothing,
     },
+    spilled: nothing,
     passedOver: () => {
       const { limits } = this.verdict;
       const limit = limits[limits.length - this.#undecided - 1];

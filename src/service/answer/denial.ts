@@ -1,7 +1,7 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
 import { isPassingQuota } from '../enforcement/quotas-and-replaces.js';
-import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
+import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext, takesOf } from '../plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -11,6 +11,10 @@ type Denial = Pick<RequestContext, 'limitDenies' | 'quotasDeny' | 'quotasWouldDe
 /** Records what denies the request, or would deny it without SHADOW_MODE, after all of its takes have outcomes. */
 export function noteDenial(context: RequestContext): void {
   const { decisions } = context;
+  if (context.policy.hasSpills) {
+    keepPayers(decisions);
+    context.takes = takesOf(decisions);
+  }
   const { quotaMode, shadowMode } = context.options.answers;
   let enforcedQuotas = 0;
   let enforcedQuotasOver = 0;
@@ -199,4 +203,34 @@ function tightestBy(
     }
   }
   return tightest;
+}
+
+/**
+ * Keeps only one limit of each chain (`then`): the one that paid, or, if all of them are over, the one that passes
+ * first. It answers for the chain, in the way in which the last limit of the chain would.
+ */
+export function keepPayers(decisions: readonly Decision[]): void {
+  for (const decision of decisions) {
+    if (!decision.takes.some(({ enforcement }) => enforcement === 'spill')) continue;
+    decision.takes = chainsOf(decision.takes).map(payerOf);
+  }
+}
+
+function payerOf(chain: readonly PlannedTake[]): PlannedTake {
+  const last = chain.at(-1) as PlannedTake;
+  const paid = chain.findIndex(({ outcome }) => outcome?.limited === false);
+  const payer = chain[paid] ?? soonest(chain) ?? last;
+  if (paid > 0) payer.spilledFrom = chain.slice(0, paid).map(({ label }) => label);
+  payer.enforcement = last.enforcement;
+  payer.ruleEnforcement = last.ruleEnforcement;
+  return payer;
+}
+
+/** Returns the limit that passes first; undefined if none has an outcome. */
+function soonest(chain: readonly PlannedTake[]): PlannedTake | undefined {
+  const decided = chain.filter(isDecided);
+  return decided.reduce<(typeof decided)[number] | undefined>(
+    (first, take) => (first === undefined || passesAfter(take) < passesAfter(first) ? take : first),
+    undefined,
+  );
 }

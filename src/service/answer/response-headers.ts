@@ -8,7 +8,14 @@ import {
   retryAfterSeconds,
 } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
-import { draft03Limit, familiesOf, quotaFields, wantsQuotaFields } from './quota-policy.js';
+import {
+  draft03Limit,
+  familiesOf,
+  MAX_LISTED,
+  quotaFields,
+  quotaName,
+  wantsQuotaFields,
+} from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
@@ -43,6 +50,15 @@ function secondText(second: number): string {
   return latestSecondText;
 }
 
+/** Returns the names of the limits that paid instead of earlier ones of their chain (`then`); '' without any. */
+function payersOf(takes: readonly PlannedTake[]): string {
+  const payers = new Set<string>();
+  for (const take of takes) {
+    if (take.spilledFrom.length > 0 && payers.size < MAX_LISTED) payers.add(quotaName(take));
+  }
+  return [...payers].join(', ');
+}
+
 /**
  * Returns the headers of the family `x-ratelimit`, see docs/policy/answers.md. `byEnvoy`: Envoy adds the first three
  * itself.
@@ -58,6 +74,8 @@ function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boo
   if (!byEnvoy && hasReset(take)) {
     headers.push({ key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) });
   }
+  const payers = context.policy.hasSpills ? payersOf(takes) : '';
+  if (payers !== '') headers.push({ key: 'x-ratelimit-spilled', value: payers });
   if (context.denied || context.options.answers.shadowMode || takes.some(isObserved)) {
     // The described limit has the highest rank, so it denies, or would deny, if any limit does.
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank >= WOULD_DENY ? 'true' : 'false' });

@@ -1,5 +1,5 @@
 import type { Rule } from '../../policy/rule.js';
-import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
+import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 
 const NO_RULES: readonly Rule[] = [];
 
@@ -16,7 +16,10 @@ function applyReplaces(decisions: readonly Decision[]): void {
   }
   for (const decision of decisions) {
     decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
-    const kept = decision.takes.filter(({ name }) => name === '' || !names.has(name));
+    // The limits of a chain are replaced together, because the last one decides for all of them.
+    const kept = chainsOf(decision.takes)
+      .filter((chain) => !chain.some(({ name }) => name !== '' && names.has(name)))
+      .flat();
     if (kept.length === decision.takes.length) continue;
     decision.takes = kept;
     if (kept.length === 0) decision.candidate = undefined;

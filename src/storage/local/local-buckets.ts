@@ -6,7 +6,7 @@ import type {
   TakeOutcome,
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { deniesRequest } from '../../limiter/decide.js';
+import { deniesRequest, isSkipped } from '../../limiter/decide.js';
 import { shareOf } from '../../limiter/failure-policy.js';
 import { correctionOf } from '../../limiter/holds/settlement.js';
 import { DerivedRates } from '../../limiter/local-rate.js';
@@ -155,7 +155,7 @@ export class LocalBuckets implements LocalStore {
       const { limited, hold, heldHits } = outcomes[i] as TakeOutcome;
       // A limited item took nothing. Redis counts no request that was in flight without it.
       if (item.hits === 0 || limited || item.rate.kind === 'concurrency' || hold === 'unknown') continue;
-      if (counted[i] === false) continue;
+      if (counted[i] === false || isSkipped(items, outcomes, i)) continue;
       const correction = heldHits === undefined ? undefined : correctionOf(item.hits, heldHits);
       this.#ledger.note({ ...item, ...correction }, (parts[i] as TakeItem).rate);
     }

@@ -1,4 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { isSkipped } from '../../limiter/decide.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 
@@ -19,7 +20,7 @@ export function refundsOf(
     const { key, tagLength, rate, holds } = item;
     const outcome = outcomes[i] as TakeOutcome;
     const { undoMark, hold, fullMicros = 0 } = outcome;
-    const hits = takenBy(item, outcome, countDeniedHits);
+    const hits = isSkipped(items, outcomes, i) ? 0 : takenBy(item, outcome, countDeniedHits);
     if (hits === 0) continue;
     const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
     if (hold === 'placed' && holds !== undefined) {
@@ -44,7 +45,8 @@ export function outcomesBeforeTake(
   return outcomes.map((found, i) => {
     const item = items[i] as TakeItem;
     const { key, rate } = item;
-    const hits = (takenByKey.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
+    const taken = isSkipped(items, outcomes, i) ? 0 : takenBy(item, found, countDeniedHits);
+    const hits = (takenByKey.get(key) ?? 0) + taken;
     // All hits of a charge may have exceeded the maximum debt.
     const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
     const outcome = isUndone ? { ...found, forgiven: 0 } : withoutHold(found);

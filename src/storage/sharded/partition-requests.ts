@@ -243,11 +243,13 @@ export function possibleDenial(items: readonly TakeItem[]): {
   readonly isCertainlyDenied: boolean;
 } {
   let canBeDenied = false;
-  for (const item of items) {
+  for (const [i, item] of items.entries()) {
     if (!canDeny(item)) continue;
     canBeDenied = true;
     const { rate, hits, refund, enforcement } = item;
-    if (enforcement === 'enforce' && hits > 0 && isBeyondLimit(rate, hits, refund)) {
+    // An earlier item of the chain may have enough.
+    const isLastOfChain = items[i - 1]?.enforcement === 'spill';
+    if (enforcement === 'enforce' && hits > 0 && !isLastOfChain && isBeyondLimit(rate, hits, refund)) {
       return { canBeDenied, isCertainlyDenied: true };
     }
   }

@@ -131,6 +131,7 @@ export class ShardedStore implements BucketStore {
 
   async #takeDivided(items: readonly TakeItem[], callOptions: TakeOptions): Promise<TakeResult> {
     const requests = await runInTurns(divide(items, (item) => this.#mapOf(item)));
+    if (requests.some(splitsChain)) return new StorageError('rejected', SPLIT_CHAIN);
     const [only] = requests;
     if (only === undefined || requests.length > 1) return this.#takeFromSeveral(items, requests, callOptions);
     await only.send(callOptions, items);
@@ -264,6 +265,10 @@ export class ShardedStore implements BucketStore {
   }
 }
 
+/** Message for a proxy that ignores hash tags. */
+const SPLIT_CHAIN =
+  'the limits of a chain ("then") are on different servers, because the proxy ignores hash tags; configure hash tags';
+
 /**
  * Returns whether the second Redis stores a bucket: a window of one second. A window of several seconds is an extension
  * of weir and stays in the main Redis. Windows with debt also stay there. The same applies to windows in a list of
@@ -272,6 +277,13 @@ export class ShardedStore implements BucketStore {
 export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
   return rate.maxDebt === 0 && !rate.allOrNothing;
+}
+
+/** Returns whether two limits of a chain (`then`) are in different partitions, so that no step decides both. */
+function splitsChain({ items, indexes }: PartitionRequest): boolean {
+  return items.some(
+    ({ enforcement }, i) => enforcement === 'spill' && indexes[i + 1] !== (indexes[i] as number) + 1,
+  );
 }
 
 function isNoCandidate({ enforcement }: TakeItem): boolean {

@@ -25,6 +25,7 @@ descriptors:
   - { key: tenant, rate_limit: ${bucket(5)}, candidate: ${bucket(2)} }
   - { key: tried, phase: monitoring, rate_limit: ${bucket(5)} }
   - { key: soft, rate_limit: { unit: day, requests_per_unit: 1, on_over: { allow: true } } }
+  - { key: spilling, rate_limits: [{ name: plan, unit: day, requests_per_unit: 1, then: credits }, { name: credits, unit: day, requests_per_unit: 4000000000 }] }
   - { key: charged, rate_limit: { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 } }
   - { key: lenient, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: allow } }
   - { key: llm, rate_limit: { token_bucket: { max_tokens: 1000000, fill_interval: 1s }, hold: { amount: 5 } } }
@@ -64,6 +65,7 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     }
     await client.ask('d', [descriptor(['tenant=blocked'])]);
     await client.ask('d', [descriptor(['soft=acme'])]);
+    await client.ask('d', [descriptor(['spilling=acme'])]);
     await client.ask('d', [descriptor(['charged=acme'])], { hitsAddend: 20 });
     await client.ask('d', [descriptor(['tenant=acme', 'plan=x'])]);
     await client.ask('d', [descriptor(['lenient=acme'])]);

@@ -22,6 +22,7 @@ export const WALKTHROUGHS = [
   'docs/policy/concurrency.md',
   'docs/policy/plans.md',
   'docs/policy/soft-limits.md',
+  'docs/policy/spill.md',
   'docs/operate/at-three-in-the-morning.md',
   'docs/operate/replay.md',
   'docs/operate/troubleshooting.md',

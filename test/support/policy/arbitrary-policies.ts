@@ -67,6 +67,14 @@ const list = fc
     selector: ({ name: own }: { readonly name?: string }) => own ?? {},
   })
   .map((limits) => limits.map((one, i) => (i === 0 ? { ...one, shadow_mode: true } : one)));
+/** A list whose first limit spills into the second one. */
+const chain = fc
+  .tuple(fc.constantFrom('hour', 'day'), fc.constantFrom('minute', 'week'))
+  .map(([plan, credits]) => [
+    // biome-ignore lint/suspicious/noThenProperty: a key of policies
+    { name: 'two', unit: plan, requests_per_unit: 3, then: 'one-of' },
+    { name: 'one-of', unit: credits, requests_per_unit: 5 },
+  ]);
 
 /** Values of a node. The texts of one entry often match several nodes. */
 const matched = fc.constantFrom<object>(
@@ -94,7 +102,7 @@ const rules = fc
     limit.map((one) => ({ rate_limit: one })),
     fc.constant({ rate_limit: { unlimited: true } }),
     fc.tuple(limit, rate).map(([one, other]) => ({ rate_limit: one, candidate: { ...other, name: 'next' } })),
-    list.map((limits) => ({ rate_limits: limits })),
+    fc.oneof({ arbitrary: list, weight: 4 }, chain).map((limits) => ({ rate_limits: limits })),
     fc.tuple(list, rate).map(([limits, other]) => ({ rate_limits: limits, candidate: other })),
   )
   .filter((limits) => !isInvalid(JSON.stringify(limits)));

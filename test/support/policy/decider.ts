@@ -73,6 +73,9 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
   passedOver(domain: string, rule: string, marked: boolean): void {
     this.told.push(`${domain} ${rule} passed over${marked ? ' and marked' : ''}`);
   }
+  spilled(domain: string, rule: string): void {
+    this.told.push(`${domain} ${rule} spilled`);
+  }
   controlled(domain: string, kind: string): void {
     this.told.push(`${domain} controlled ${kind}`);
   }

@@ -120,6 +120,9 @@ function listItem(json: Json, inherited: Inherited, chance: Chance): Json {
   if (chance(2) > 0) written['shadow_mode'] ??= inherited.shadowMode;
   if (chance(2) > 0) written['enforce_percent'] ??= inherited.enforcePercent;
   if (written['phase'] !== undefined) written['phase'] = phase(written['phase'], chance);
+  // The last limit of a chain decides for the others.
+  const ofLast = ['phase', 'shadow_mode', 'enforce_percent', 'on_store_failure'];
+  if (written['then'] !== undefined) for (const key of ofLast) delete written[key];
   return written;
 }
 
@@ -128,7 +131,7 @@ function limit(json: Json, inherited: Inherited, chance: Chance): Record<string,
   if (json['unlimited'] === true) return { ...json };
   const { name, replaces, on_store_failure: failure, denied_response, ...rest } = json;
   const { response_headers, request_headers, on_over, ...own } = rest;
-  const { phase: when, shadow_mode: shadow, enforce_percent: percent, ...how } = own;
+  const { phase: when, shadow_mode: shadow, enforce_percent: percent, then: spillsTo, ...how } = own;
   const written: Record<string, unknown> = { ...json };
   for (const key of Object.keys(how)) delete written[key];
   Object.assign(written, rate(how, inherited, chance));

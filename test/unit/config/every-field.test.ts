@@ -155,6 +155,11 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     ...RATES,
     ...ANSWERS,
     phase: [LIMIT, `${LIMIT}, phase: monitoring`],
+    // biome-ignore lint/suspicious/noThenProperty: a key of policies
+    then: [
+      `name: one, ${LIMIT} }, { name: two, ${LIMIT}`,
+      `name: one, then: two, ${LIMIT} }, { name: two, ${LIMIT}`,
+    ],
     shadow_mode: [LIMIT, `${LIMIT}, shadow_mode: true`],
     enforce_percent: [LIMIT, `${LIMIT}, enforce_percent: 50`],
   },

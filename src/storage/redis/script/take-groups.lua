@@ -121,8 +121,10 @@ local function takeSlots(k, ask, i)
   return count + max(1, ask.cost) > ask.fill
 end
 
--- Applies an item to the running state of its key. Returns whether it was limited.
-local function apply(k, ask, i)
+-- Applies an item to the running state of its key. Returns whether it was limited. An item is skipped if `before`, the
+-- item before it, has the enforcement 4 and was not limited.
+local function apply(k, ask, i, before)
+  if before and before.enforcement == 4 and not limitedAt[i - 1] then return false end
   if ask.unit > 0 then return takeTokens(k, ask, i) end
   if ask.unit < 0 then return countHits(k, ask, ask.cost, i) end
   return takeSlots(k, ask, i)
@@ -196,7 +198,7 @@ local function decide(ks, items)
   for i = 1, #ks do begin(ks[i]) end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    local limited = apply(k, ask, i)
+    local limited = apply(k, ask, i, items[i - 1])
     limitedAt[i] = limited
     if ask.enforcement == 2 then
       quotaItems = quotaItems + 1
@@ -259,7 +261,7 @@ local function passing(ks, items, count)
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     -- A request with more hits than the limit never passes, even with a surplus.
-    if ask.what ~= 0 or seen[k] or ask.cost > ask.fill then return 0 end
+    if ask.what ~= 0 or ask.enforcement == 4 or seen[k] or ask.cost > ask.fill then return 0 end
     seen[k] = true
     local room, cost
     if ask.unit < 0 then

@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
+import {
+  NEVER_EMPTY,
+  NODE_KEYS,
+  RATE_LIMIT_KEYS,
+  ROOT_KEYS,
+} from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../../src/config/yaml/yaml-bounds.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -503,7 +508,9 @@ describe('warnings', () => {
         ? `domain: d\n${key}:\n`
         : NODE_KEYS.includes(key)
           ? `domain: d\ndescriptors: [{ key: a, ${key}: }]\n`
-          : limit(`{ unit: day, requests_per_unit: 1, ${key}: }`);
+          : RATE_LIMIT_KEYS.includes(key)
+            ? limit(`{ unit: day, requests_per_unit: 1, ${key}: }`)
+            : `domain: d\ndescriptors: [{ key: a, rate_limits: [{ unit: day, requests_per_unit: 1, ${key}: }] }]\n`;
       return [key, warningsOf(text), errorsOf(text)];
     });
     expect(places).toEqual(

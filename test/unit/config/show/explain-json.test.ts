@@ -59,6 +59,8 @@ const NO_ANSWER = {
   denied_response: null,
   denied_response_of: null,
   on_over: null,
+  // biome-ignore lint/suspicious/noThenProperty: a key of policies
+  then: null,
 };
 
 describe('an explanation for machines', () => {
@@ -109,6 +111,8 @@ describe('an explanation for machines', () => {
           denied_response: { body: 'later', content_type: 'text/html' },
           denied_response_of: 'rule',
           on_over: null,
+          // biome-ignore lint/suspicious/noThenProperty: a key of policies
+          then: null,
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~5:burst',
           redis_key: 'redis:4:shop5:group3:old~5:burst',
@@ -138,6 +142,8 @@ describe('an explanation for machines', () => {
           denied_response: null,
           denied_response_of: null,
           on_over: { allow: true, request_headers: [{ 'x-over': 'day' }], metadata: { tier: 2 } },
+          // biome-ignore lint/suspicious/noThenProperty: a key of policies
+          then: null,
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~2%day/Europe/Berlin',
           redis_key: 'redis:4:shop5:group3:old~2%day/Europe/Berlin',

@@ -258,6 +258,7 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, on_over: { allow: true, request_headers: [{ a: b }, { c: d }], metadata: { x: [1] } }`),
   ]),
   limit('unlimited: true'),
+  limits(`${DAY}, name: plan, then: credits }, { ${DAY}, name: credits`),
   limits(`${DAY}, phase: monitoring`),
   limits(`${DAY}, phase: { active: 2030-01-01T00:00:00Z }`),
   ...['true', 'false'].map(
