@@ -20,10 +20,13 @@ const LARGE = Buffer.alloc(65_536, 'l');
  */
 class TestHandler implements RequestHandler {
   readonly held: ServerStream[] = [];
+  /** Number of streams that began. */
+  requests = 0;
   /** Number of streams that ended without a response. */
   resets = 0;
 
   onRequest(stream: ServerStream, endStream: boolean): void {
+    this.requests++;
     if (endStream) this.#answer(stream);
   }
 
