@@ -27,6 +27,12 @@ export class BoundedCounters {
     return this.#byFirst.get(first)?.get(second) ?? this.#add(first, second);
   }
 
+  /** Adds 1 to a value of a series. */
+  increment(first: string, second: string, slot: number): void {
+    const values = this.series(first, second);
+    values[slot] = (values[slot] as number) + 1;
+  }
+
   /** Returns whether these are the values of the overflow series. */
   isOverflow(values: readonly number[]): boolean {
     return values === this.#overflow;

@@ -46,8 +46,6 @@ export class CandidateCounts {
 
   /** Counts a descriptor: whether it was denied, and whether the candidate would have denied it. */
   decided(domain: string, rule: string, live: boolean, candidate: boolean): void {
-    const values = this.#counts.series(domain, rule);
-    const slot = (live ? 2 : 0) + (candidate ? 1 : 0);
-    values[slot] = (values[slot] as number) + 1;
+    this.#counts.increment(domain, rule, (live ? 2 : 0) + (candidate ? 1 : 0));
   }
 }

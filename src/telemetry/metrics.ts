@@ -168,8 +168,7 @@ export class Metrics {
 
   /** Counts a descriptor that a block or an exemption decided. */
   controlled(domain: string, kind: ControlKind): void {
-    const values = this.#controlled.series(domain, kind);
-    values[0] = (values[0] as number) + 1;
+    this.#controlled.increment(domain, kind, 0);
   }
 
   /** Counts hits of a charge beyond the `max_debt` of a rule. */

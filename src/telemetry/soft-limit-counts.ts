@@ -38,8 +38,6 @@ export class SoftLimitCounts {
 
   /** Counts a descriptor. */
   readonly passed = (domain: string, rule: string, marked: boolean): void => {
-    const values = this.#counts.series(domain, rule);
-    const slot = marked ? 1 : 0;
-    values[slot] = (values[slot] as number) + 1;
+    this.#counts.increment(domain, rule, marked ? 1 : 0);
   };
 }

@@ -25,7 +25,6 @@ export class SpillCounts {
 
   /** Counts a descriptor. */
   readonly spilled = (domain: string, rule: string): void => {
-    const values = this.#counts.series(domain, rule);
-    values[0] = (values[0] as number) + 1;
+    this.#counts.increment(domain, rule, 0);
   };
 }

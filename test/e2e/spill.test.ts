@@ -30,19 +30,13 @@ beforeAll(async () => {
     domain: 'paid',
     weirPort: weir.grpcPort,
     upstreamPort: upstream.port,
-    routes: [],
-    parts: {
-      route_config: {
-        virtual_hosts: [
-          {
-            name: 'all',
-            domains: ['*'],
-            rate_limits: [{ actions: [fromHeader('x-tenant', 'tenant')] }],
-            routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }],
-          },
-        ],
+    routes: [
+      {
+        path: '/',
+        rateLimits: [{ actions: [fromHeader('x-tenant', 'tenant')] }],
+        place: 'virtual_host',
       },
-    },
+    ],
   });
 }, 60_000);
 afterAll(async () => {
