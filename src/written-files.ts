@@ -56,6 +56,8 @@ export function writeFiles(
 function replaceFile(file: string, content: WrittenFile['content'], mode: number): void {
   const temporary = `${file}.${process.pid}.new`;
   try {
+    // In a container, a process that was killed while it wrote often had the same process ID.
+    rmSync(temporary, { force: true });
     writeFileSync(temporary, content, { flag: 'wx', mode });
     renameSync(temporary, file);
   } catch (error) {

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { buildPolicy } from '../../policy/build-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
@@ -23,6 +24,7 @@ import {
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf, isWrittenInPlace } from './fingerprint.js';
+import { PlanCopies } from './plan-copies.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
@@ -171,7 +173,16 @@ export function readPolicies(
   );
   const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const joined = resolveDomains(sources, lost, { ...options, readFile, tableDigest }, before);
+  const copies = options.plansCache === undefined ? undefined : new PlanCopies(options.plansCache);
+  const storedPlans = (domain: string): PlanTable | undefined => copies?.read(domain);
+  const resolving = { ...options, readFile, tableDigest, storedPlans };
+  const joined = resolveDomains(sources, lost, resolving, before);
+  for (const { domain, state } of joined.domains) {
+    const spec = joined.specs.get(domain);
+    if (state !== 'ok' || spec === undefined || spec === 'kept') continue;
+    if (spec.plans !== undefined && spec.plans.digest !== '') copies?.write(domain, spec.plans);
+  }
+  warnings.push(...(copies?.warnings ?? []));
   const fingerprint = fingerprintOf(identities, reader.identities);
   const read = { files: reader.files, contents: reader.contents, fingerprint };
   return withReport(joined, sources, { errors: pathErrors, warnings }, read);

@@ -40,8 +40,10 @@ export interface DomainOptions {
 export interface DomainContext {
   /** The secret keys of all domains, whose values messages never show. Default: those of the files. */
   readonly secretKeys?: ReadonlySet<string>;
-  /** The rows of `plans` in effect. */
-  readonly plans?: PlanTable | undefined;
+  /** Returns the last valid rows of `plans`, if any. */
+  readonly lastPlans?: () => PlanTable | undefined;
+  /** Returns the digest of a file that was read. */
+  readonly digestOf?: (file: string) => string;
 }
 
 /** Result of reading the files of one domain. */
@@ -50,6 +52,8 @@ export interface ReadDomain {
   readonly spec: DomainSpec | undefined;
   /** Files named by `sha256_file` and `plans`, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
+  /** The file of `plans` if it is invalid, and the rows of its last valid version stay in effect. */
+  readonly keptFile?: string | undefined;
 }
 
 /**
@@ -74,7 +78,10 @@ export function readDomain(
   const plans = settings.plans && readPlans(settings.plans, readFile, secretKeys, options, context);
   const tableFiles = [...settings.derived.tableFiles, ...(plans?.file === undefined ? [] : [plans.file])];
   for (const source of sources) source.root.problems.sort();
-  const lists = [...sources.map((source) => source.root.problems), ...tableFiles];
+  const keptFile = plans?.isKept === true ? plans.file : undefined;
+  const lists = [...sources.map((source) => source.root.problems), ...tableFiles].filter(
+    (list) => list !== keptFile,
+  );
   const bad = domain === '' || lists.some((list) => list.errors.length > 0);
   const spec = {
     domain,
@@ -90,7 +97,7 @@ export function readDomain(
     plans: plans?.table,
     root: asActive ? inPhase(root, fixedPhase('active')) : root,
   };
-  return { spec: bad ? undefined : spec, tableFiles };
+  return { spec: bad ? undefined : spec, tableFiles, keptFile: keptFile?.file };
 }
 
 function readPlans(
@@ -98,11 +105,12 @@ function readPlans(
   readFile: ReadFile,
   secretKeys: ReadonlySet<string>,
   { badRowsAreErrors = false }: DomainOptions,
-  { plans: previous }: DomainContext,
+  { lastPlans, digestOf = () => '' }: DomainContext,
 ): ReadPlanTable {
   plans.refuseSecret(secretKeys);
   plans.checkNames();
-  return readPlanTable(plans, { readFile, previous, badRowsAreErrors, nowMillis: Date.now() });
+  const previous = plans.file === undefined ? undefined : lastPlans?.();
+  return readPlanTable(plans, { readFile, digestOf, previous, badRowsAreErrors, nowMillis: Date.now() });
 }
 
 /** Returns a tree of nodes whose limits are all in one phase. */

@@ -19,6 +19,8 @@ export interface LoadOptions extends DomainOptions {
   readonly configMaps?: boolean;
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
   readonly emptyIsError?: boolean;
+  /** Directory for copies of the last valid rows of `plans` (PLANS_CACHE_PATH). Default: no copies. */
+  readonly plansCache?: string | undefined;
   /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
   readonly onFile?: (read: number, of: number) => void;
 }
@@ -66,6 +68,15 @@ export interface ResolvedDomains {
   readonly tableFiles: readonly ProblemList[];
 }
 
+/** Options of {@link resolveDomains}, with functions that read files. */
+export interface ResolveOptions extends LoadOptions {
+  readonly readFile: ReadFile;
+  /** Returns the digest of a file that `readFile` read. */
+  readonly tableDigest: (file: string) => string;
+  /** Returns the last valid rows of `plans` of a domain that is not in effect. */
+  readonly storedPlans?: (domain: string) => PlanTable | undefined;
+}
+
 /** The sources that name a domain, and unparsable sources that last named it. */
 interface Claim {
   readonly sources: PolicySource[];
@@ -82,6 +93,8 @@ interface ReadClaim {
    * version in effect.
    */
   readonly ownSecretKeys: ReadonlySet<string> | undefined;
+  /** Whether rows of `plans` stay in effect because their file is invalid. */
+  readonly keepsPlans: boolean;
   /** Digests of everything that the domain was made from. */
   readonly digests: readonly string[];
 }
@@ -96,13 +109,12 @@ export const NOTHING_IN_EFFECT: InEffect = {
 /**
  * Decides the version of each domain: the new one if all files that name the domain are valid, else the version in
  * effect, if any. Problems are added to the sources' lists. A domain that no source names any more is removed. `lost`
- * are files that may still exist but could not be searched for. `tableDigest` returns the digest of a file that
- * `readFile` read.
+ * are files that may still exist but could not be searched for.
  */
 export function resolveDomains(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
-  options: LoadOptions & { readonly readFile: ReadFile; readonly tableDigest: (file: string) => string },
+  options: ResolveOptions,
   before: InEffect = NOTHING_IN_EFFECT,
 ): ResolvedDomains {
   const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
@@ -110,22 +122,27 @@ export function resolveDomains(
   const read = new Map<string, ReadClaim>();
   const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
-    const { spec, tableFiles } = readClaim(domain, claim, options, declared, before.plans.get(domain));
+    const lastPlans = (): PlanTable | undefined => before.plans.get(domain) ?? options.storedPlans?.(domain);
+    const { spec, tableFiles, keptFile } = readClaim(domain, claim, options, declared, lastPlans);
     for (const table of tableFiles) {
       const known = tables.get(table.file);
       if (known === undefined) tables.set(table.file, table);
       else known.addMissing(table);
     }
     if (domain === '') continue;
-    const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
+    // Kept rows have the digest of the file that they come from, so the domain is unchanged.
+    const digestOfTable = (file: string): string =>
+      file === keptFile ? (spec?.plans?.digest ?? '') : options.tableDigest(file);
+    const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${digestOfTable(file)}`);
     const ownSecretKeys = spec === undefined ? before.inEffect.get(domain) : secretSources(spec.steps);
-    read.set(domain, { claim, spec, ownSecretKeys, digests: [...claim.digests, ...tableDigests] });
+    const digests = [...claim.digests, ...tableDigests];
+    read.set(domain, { claim, spec, ownSecretKeys, keepsPlans: keptFile !== undefined, digests });
   }
   const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
   const specs = new Map<string, ResolvedDomain>();
   const digests = new Map<string, string>();
   const statuses: DomainStatus[] = [];
-  for (const [domain, { claim, spec, digests: parts }] of read) {
+  for (const [domain, { claim, spec, keepsPlans, digests: parts }] of read) {
     const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
     const isInEffect = before.inEffect.has(domain);
     if (spec !== undefined) {
@@ -140,7 +157,8 @@ export function resolveDomains(
       specs.set(domain, 'kept');
       digests.set(domain, before.memory.digests.get(domain) ?? '');
     }
-    const state = spec !== undefined ? 'ok' : isInEffect ? 'kept' : 'absent';
+    const isKept = spec === undefined ? isInEffect : keepsPlans;
+    const state = isKept ? 'kept' : spec === undefined ? 'absent' : 'ok';
     statuses.push({ domain, files, state });
   }
   statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
@@ -210,13 +228,14 @@ function claimsOf(
 function readClaim(
   domain: string,
   claim: Claim,
-  options: LoadOptions & { readonly readFile: ReadFile },
+  options: ResolveOptions,
   secretKeys: ReadonlySet<string>,
-  plans: PlanTable | undefined,
+  lastPlans: () => PlanTable | undefined,
 ): ReadDomain {
   const { sources, broken } = claim;
+  const context = { secretKeys, lastPlans, digestOf: options.tableDigest };
   const readOne = (files: readonly PolicySource[]): ReadDomain =>
-    readDomain(files, options.readFile, options, { secretKeys, plans });
+    readDomain(files, options.readFile, options, context);
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the file names, whatever their directories.

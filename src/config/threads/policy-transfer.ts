@@ -4,7 +4,8 @@ import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveCondition } from '../../policy/derive/derive-rule.js';
 import type { Level } from '../../policy/level.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
-import { PLAN_PARTS, type PlanHead, type PlanParts, type PlanTable } from '../../policy/plans/plan-table.js';
+import { emptyPlans, type PlanLayout, planLayout } from '../../policy/plans/plan-layout.js';
+import { PLAN_PARTS, type PlanParts, type PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { type RuleSpec, ruleSpecOf } from '../../policy/rule.js';
@@ -38,7 +39,7 @@ export type PolicyItem =
       readonly secretKeys: readonly string[];
     }
   /** The rows of `plans`: first their head, with the length of each part in bytes, then all bytes of each part. */
-  | { readonly kind: 'plans'; readonly head: PlanHead; readonly sizes: PlanSizes; readonly isByte: boolean }
+  | ({ readonly kind: 'plans' } & PlanLayout)
   | {
       readonly kind: 'plan_bytes';
       readonly part: keyof PlanParts;
@@ -84,7 +85,6 @@ export type PolicyItem =
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   | { readonly kind: 'end' };
 
-type PlanSizes = Readonly<Record<keyof PlanParts, number>>;
 type DeriveItem = Extract<PolicyItem, { kind: 'derive' }>;
 /** An item that is part of a domain. */
 type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
@@ -154,9 +154,7 @@ function partsOfSpec(spec: NodeSpec): NodeParts {
 }
 
 function* planItems(table: PlanTable): Generator<PolicyItem> {
-  const { keys, ends, slots, valuesOf, lines, values, ...head } = table;
-  const sizes = Object.fromEntries(PLAN_PARTS.map((part) => [part, table[part].byteLength])) as PlanSizes;
-  yield { kind: 'plans', head, sizes, isByte: keys instanceof Uint8Array };
+  yield { kind: 'plans', ...planLayout(table) };
   for (const part of PLAN_PARTS) {
     const { buffer } = table[part];
     for (let at = 0; at < buffer.byteLength; at += PLAN_BYTES_PER_ITEM) {
@@ -313,19 +311,4 @@ export class PolicyReceiver {
         builder.levelBelow(item.parent, item.key)?.compile(item.step);
     }
   }
-}
-
-/** Returns a table whose parts have their length, and no content yet. */
-function emptyPlans({ head, sizes, isByte }: Extract<PolicyItem, { kind: 'plans' }>): PlanTable {
-  const memory = (part: keyof PlanParts): SharedArrayBuffer => new SharedArrayBuffer(sizes[part]);
-  const keys = memory('keys');
-  return {
-    ...head,
-    keys: isByte ? new Uint8Array(keys) : new Uint16Array(keys),
-    ends: new Uint32Array(memory('ends')),
-    slots: new Uint32Array(memory('slots')),
-    valuesOf: new Uint32Array(memory('valuesOf')),
-    lines: new Uint32Array(memory('lines')),
-    values: new Float64Array(memory('values')),
-  };
 }

@@ -62,6 +62,8 @@ export interface PlanHead {
   readonly refused: number;
   /** Number of customers whose row in the previous version was removed. */
   readonly lost: number;
+  /** Digest of the file; '' if the rows are the plans of the policy. */
+  readonly digest: string;
   /** When the file was read, in milliseconds of the wall clock. */
   readonly readAtMillis: number;
 }

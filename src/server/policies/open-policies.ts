@@ -38,7 +38,7 @@ export async function openPolicies(
     return openXdsPolicies(settings, log, stopping);
   }
   const places = [policyPlace(settings)];
-  const options = loadOptions(settings);
+  const options = { ...loadOptions(settings), plansCache: settings.plansCachePath || undefined };
   const loader = new ThreadPolicyLoader(places, options);
   const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
   const initial = await (isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping));

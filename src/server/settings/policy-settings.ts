@@ -85,6 +85,15 @@ export const POLICY_SETTINGS = {
     help: 'Merge files that have the same domain. If false, a domain that appears in two files is invalid in both.',
     reference: { default: 'false' },
   },
+  plansCachePath: {
+    name: 'PLANS_CACHE_PATH',
+    effectiveWhen: ['files'],
+    type: 'string',
+    default: '',
+    help:
+      'Directory in which weir keeps a copy of the last valid table of `plans` of each domain. After a restart, ' +
+      'customers keep these limits while the table is missing or invalid. If unset, weir keeps no copies.',
+  },
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',
     type: 'algorithm',

@@ -1,6 +1,15 @@
 import { WINDOW_UNITS } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import { type ColumnKind, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import {
+  BLOCKED,
+  type ColumnKind,
+  isSet,
+  PHASE,
+  PLAN,
+  PLAN_FLAGS,
+  UNLIMITED,
+} from '../../../policy/plans/plan-table.js';
+import { PHASES, type Phase } from '../../../policy/rule.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
@@ -72,4 +81,34 @@ export interface LimitCheck {
 export function nearColumn(name: string, columns: readonly string[]): string {
   const near = nearest(name, columns);
   return near === undefined ? `the known columns are ${columns.join(', ')}` : `did you mean "${near}"?`;
+}
+
+/** Returns the numbers of the cells in PLAN_FLAGS, or the problem. */
+export function flagsOf(
+  cells: readonly (string | undefined)[],
+  plans: readonly string[],
+): readonly number[] | LimitProblem {
+  const flags: number[] = new Array<number>(PLAN_FLAGS.length).fill(Number.NaN);
+  const plan = cells[PLAN];
+  if (plan !== undefined) flags[PLAN] = plans.indexOf(plan);
+  for (const cell of [UNLIMITED, BLOCKED]) {
+    const text = cells[cell];
+    if (text === undefined) continue;
+    const plain = readPlain(text);
+    if (plain.kind !== 'boolean') {
+      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${text.slice(0, 60)}"; write true or false` };
+    }
+    flags[cell] = plain.value ? 1 : 0;
+  }
+  if (isSet(flags, UNLIMITED) && isSet(flags, BLOCKED)) {
+    return { cell: BLOCKED, message: 'a row cannot be both "unlimited" and "blocked"; remove one of them' };
+  }
+  const phase = cells[PHASE];
+  if (phase !== undefined) {
+    const index = PHASES.indexOf(phase as Phase);
+    if (index < 0)
+      return { cell: PHASE, message: `"${phase.slice(0, 60)}" is not one of ${PHASES.join(', ')}` };
+    flags[PHASE] = index;
+  }
+  return flags;
 }

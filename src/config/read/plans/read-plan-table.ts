@@ -7,18 +7,16 @@ import {
   keyOfRow,
   PHASE,
   PLAN,
-  PLAN_FLAGS,
   type PlanTable,
   rowCount,
   UNLIMITED,
   valuesAt,
 } from '../../../policy/plans/plan-table.js';
-import { PHASES, type Phase } from '../../../policy/rule.js';
+import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
-import { readPlain } from '../../yaml/yaml-scalar.js';
 import type { ReadFile } from '../read-derive.js';
-import { type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
+import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
 import { MAX_PLAN_BYTES, type RowSink, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
 import type { PlansReader } from './read-plans.js';
@@ -37,7 +35,9 @@ type Cells = readonly (string | undefined)[];
 /** Options of {@link readPlanTable}. */
 export interface PlanTableOptions {
   readonly readFile: ReadFile;
-  /** The rows in effect, whose values refused rows keep. */
+  /** Returns the digest of a file that `readFile` read. */
+  readonly digestOf: (file: string) => string;
+  /** The last valid rows, whose values refused rows keep. They stay in effect while the file is invalid. */
   readonly previous: PlanTable | undefined;
   /** Whether a refused row is an error instead of a warning. */
   readonly badRowsAreErrors: boolean;
@@ -46,27 +46,52 @@ export interface PlanTableOptions {
 
 /** The rows of `plans`, and the file that they come from, with its problems. */
 export interface ReadPlanTable {
-  /** Undefined if the file cannot be used. */
+  /** Undefined if the file cannot be used, and no earlier rows can stay in effect. */
   readonly table: PlanTable | undefined;
   readonly file: ProblemList | undefined;
+  /** Whether the file is invalid, and `table` has the rows of its last valid version. */
+  readonly isKept: boolean;
 }
 
 /** Reads the rows of `plans`, after all limits that use them. */
 export function readPlanTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable {
   const rows = new RowReader(plans, options);
   rows.addPlans();
-  if (plans.file === undefined) return { table: rows.finish(), file: undefined };
+  if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
   const problems = new ProblemList(plans.file);
-  let bytes: Uint8Array;
+  let bytes: Uint8Array | undefined;
+  let unreadable = '';
   try {
     bytes = options.readFile(plans.file, MAX_PLAN_BYTES);
   } catch (error) {
-    plans.reader.error('from', unreadableMessage(plans, error));
-    return { table: undefined, file: problems };
+    unreadable = unreadableMessage(plans, error);
   }
-  rows.readFile(plans.file, bytes, problems);
+  if (bytes !== undefined) rows.readFile(plans.file, bytes, problems);
   problems.sort();
-  return { table: problems.errors.length > 0 ? undefined : rows.finish(), file: problems };
+  if (bytes !== undefined && problems.errors.length === 0) {
+    return { table: rows.finish(options.digestOf(plans.file)), file: problems, isKept: false };
+  }
+  const table = lastRows(plans, options);
+  if (table === undefined) {
+    if (bytes === undefined) plans.reader.error('from', unreadable);
+    return { table: undefined, file: problems, isKept: false };
+  }
+  if (bytes === undefined) problems.error(WHOLE_FILE, '', unreadable);
+  const readAt = new Date(table.readAtMillis).toISOString();
+  problems.warn(
+    WHOLE_FILE,
+    '',
+    `the rows that were read at ${readAt} stay in effect until the file is valid`,
+  );
+  return { table, file: problems, isKept: true };
+}
+
+/** Returns the last valid rows, for the current limits; undefined without usable rows. */
+function lastRows(plans: PlansReader, options: PlanTableOptions): PlanTable | undefined {
+  if (options.previous === undefined || plans.reader.problems.errors.length > 0) return undefined;
+  const rows = new RowReader(plans, options);
+  rows.addPlans();
+  return rows.finishPrevious(options.previous);
 }
 
 /** Returns the message of a file that cannot be read. Its path is relative to the policy file. */
@@ -323,7 +348,23 @@ class RowReader implements RowSink {
     return this.#builder.indexOf([...flags, ...numbers]);
   }
 
-  finish(): PlanTable {
+  /** Adds all previous rows, and returns the table; undefined if the policy no longer accepts any of them. */
+  finishPrevious(previous: PlanTable): PlanTable | undefined {
+    if (previous !== this.#previous) return undefined;
+    const kept = new Map<number, number | undefined>();
+    for (let row = 0; row < rowCount(previous); row++) {
+      const index = previous.valuesOf[row] as number;
+      if (!kept.has(index)) kept.set(index, this.#keep(previous, row));
+      const values = kept.get(index);
+      if (values === undefined) this.#refused++;
+      else this.#builder.addRow(keyOfRow(previous, row), values, previous.lines[row] as number);
+    }
+    if (this.#builder.rows === 0) return undefined;
+    return { ...this.finish(previous.digest), readAtMillis: previous.readAtMillis };
+  }
+
+  /** `digest` is the digest of the file; '' without one. */
+  finish(digest: string): PlanTable {
     return this.#builder.finish({
       by: this.by,
       file: this.#plans.from,
@@ -337,34 +378,8 @@ class RowReader implements RowSink {
       maxDrop: this.#plans.maxDrop,
       refused: this.#refused,
       lost: this.#lost,
+      digest,
       readAtMillis: this.#options.nowMillis,
     });
   }
-}
-
-/** Returns the numbers of the cells in PLAN_FLAGS, or the problem. */
-function flagsOf(cells: Cells, plans: readonly string[]): readonly number[] | LimitProblem {
-  const flags: number[] = new Array<number>(PLAN_FLAGS.length).fill(Number.NaN);
-  const plan = cells[PLAN];
-  if (plan !== undefined) flags[PLAN] = plans.indexOf(plan);
-  for (const cell of [UNLIMITED, BLOCKED]) {
-    const text = cells[cell];
-    if (text === undefined) continue;
-    const plain = readPlain(text);
-    if (plain.kind !== 'boolean') {
-      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${text.slice(0, 60)}"; write true or false` };
-    }
-    flags[cell] = plain.value ? 1 : 0;
-  }
-  if (isSet(flags, UNLIMITED) && isSet(flags, BLOCKED)) {
-    return { cell: BLOCKED, message: 'a row cannot be both "unlimited" and "blocked"; remove one of them' };
-  }
-  const phase = cells[PHASE];
-  if (phase !== undefined) {
-    const index = PHASES.indexOf(phase as Phase);
-    if (index < 0)
-      return { cell: PHASE, message: `"${phase.slice(0, 60)}" is not one of ${PHASES.join(', ')}` };
-    flags[PHASE] = index;
-  }
-  return flags;
 }
