@@ -5,58 +5,55 @@ import { logSentences } from '../../replay/report/log-sentences.js';
 import { entryOf, entryText, ruleText, shownName, shownPath } from '../../replay/report/names.js';
 import { counted, countText, intervalText, lostShare, shareText } from '../../replay/report/numbers.js';
 import type { Affected, LogSummary, PeakUse, ReplayReport, RuleReport } from '../../replay/report/report.js';
-import { type Column, cutToColumns, tableLines, wrapped } from '../screen/columns.js';
+import { type Column, cutToColumns, splitTableLines, wrapped } from '../screen/columns.js';
 import { secondsText } from '../screen/value-text.js';
 
 /** Maximum share of the width for names, and their minimum and maximum width in columns. */
-const NAME_SHARE = 0.3;
+const NAME_SHARE = 0.4;
 const [MIN_NAME, MAX_NAME] = [8, 60];
-/** Width of sentences without a terminal. */
+/** Width of the report without a terminal. */
 const DEFAULT_WIDTH = 100;
 /** Maximum number of characters of an unreadable line. */
 const MAX_EXAMPLE = 200;
 const MAX_FILES = 3;
 
-/** Columns after the name. If the screen is too narrow, the last ones are omitted first. */
+/** Columns after the name. A further table has the columns that do not fit. */
 const EFFECTS: readonly Column[] = [
-  { heading: 'REQUESTS', side: 'right' },
-  { heading: 'BEFORE', side: 'right' },
-  { heading: 'AFTER', side: 'right' },
-  { heading: 'NEWLY DENIED', side: 'right' },
-  { heading: 'SHARE', side: 'right', yields: true },
-  { heading: 'PEAK USE', side: 'right', yields: true },
-  { heading: 'NEWLY ALLOWED', side: 'right', yields: true },
-  { heading: 'LONGEST', side: 'right', yields: true },
-  { heading: 'PEAK/S', side: 'right', yields: true },
-  { heading: 'FIRST DENIED', side: 'right', yields: true },
-  { heading: 'LAST DENIED', side: 'right', yields: true },
-];
+  'REQUESTS',
+  'BEFORE',
+  'AFTER',
+  'NEWLY DENIED',
+  'SHARE',
+  'NEWLY ALLOWED',
+  'PEAK USE',
+  'PEAK/S',
+  'LONGEST',
+  'FIRST DENIED',
+  'LAST DENIED',
+].map((heading) => ({ heading, side: 'right' }));
 
-/**
- * Returns the report as text for a terminal that is `width` columns wide; undefined means that the output is a file or
- * a pipe, and that rows are not cut.
- */
-export function textReport(report: ReplayReport, width?: number): string {
+/** Returns the report as text for a terminal that is `width` columns wide, a file or a pipe. */
+export function textReport(report: ReplayReport, width = DEFAULT_WIDTH): string {
   const sections = [
-    headline(report).flatMap((sentence) => wrapped(sentence, width ?? DEFAULT_WIDTH)),
-    report.warnings.flatMap((one) => wrapped(`Warning: ${printableLine(one)}`, width ?? DEFAULT_WIDTH)),
+    headline(report).flatMap((sentence) => wrapped(sentence, width)),
+    report.warnings.flatMap((one) => wrapped(`Warning: ${printableLine(one)}`, width)),
     ruleTable(report, width),
     groupTable(report, width),
     capacityTable(report, width),
-    logLines(report, width ?? DEFAULT_WIDTH),
-    noteLines(report, width ?? DEFAULT_WIDTH),
+    logLines(report, width),
+    noteLines(report, width),
   ];
   const shown = sections.filter((lines) => lines.length > 0);
   return `${shown.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
-function ruleTable({ rules, total }: ReplayReport, width: number | undefined): readonly string[] {
+function ruleTable({ rules, total }: ReplayReport, width: number): readonly string[] {
   if (rules.length === 0) return [];
   const rows = rules.map((rule) => [ruleCell(rule, rules, width), ...effectCells(rule)]);
   return table('RULE', 'rule', [...rows, ['(all requests)', ...effectCells(total)]], width);
 }
 
-function groupTable({ groups }: ReplayReport, width: number | undefined): readonly string[] {
+function groupTable({ groups }: ReplayReport, width: number): readonly string[] {
   if (groups === undefined || groups.shown.length === 0) return [];
   const rows = groups.shown.map((group) => [nameText(shownName(group.value), width), ...effectCells(group)]);
   const more = groups.count - rows.length;
@@ -69,11 +66,11 @@ function table(
   name: string,
   by: string,
   rows: readonly (readonly string[])[],
-  width: number | undefined,
+  width: number,
 ): readonly string[] {
   const columns: readonly Column[] = [{ heading: nameText(name, width), side: 'left' }, ...EFFECTS];
   const sentence = `Denied requests before and after the change, by ${by}:`;
-  return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
+  return [...wrapped(sentence, width), ...splitTableLines(columns, rows, width)];
 }
 
 function effectCells(affected: Affected & Partial<PeakUse>): readonly string[] {
@@ -83,17 +80,17 @@ function effectCells(affected: Affected & Partial<PeakUse>): readonly string[] {
     intervalText(affected.deniedAfter),
     intervalText(affected.newlyDenied),
     lostShare(affected),
-    affected.peakUse ? shareText(affected.peakUse) : '–',
     intervalText(affected.newlyAllowed),
-    affected.longestDeniedSeconds === 0 ? '–' : secondsText(affected.longestDeniedSeconds),
+    affected.peakUse ? shareText(affected.peakUse) : '–',
     countText(affected.peakPerSecond),
+    affected.longestDeniedSeconds === 0 ? '–' : secondsText(affected.longestDeniedSeconds),
     affected.firstDenied ?? '–',
     affected.lastDenied ?? '–',
   ];
 }
 
 /** Returns the capacities that would have been enough, or nothing if the log cannot tell. */
-function capacityTable({ rules }: ReplayReport, width: number | undefined): readonly string[] {
+function capacityTable({ rules }: ReplayReport, width: number): readonly string[] {
   const rows = rules.flatMap((rule) =>
     rule.capacity === undefined
       ? []
@@ -113,11 +110,11 @@ function capacityTable({ rules }: ReplayReport, width: number | undefined): read
     { heading: 'DENIES NONE', side: 'right' },
     { heading: 'AT MOST 0.1%', side: 'right' },
     { heading: 'AT MOST 1%', side: 'right' },
-    { heading: 'LIMIT', side: 'left', yields: true },
+    { heading: 'LIMIT', side: 'left' },
   ];
   const sentence =
     'Size of a bucket with the refill of the rule, or requests of a window, that would have denied so many requests:';
-  return [...wrapped(sentence, width ?? DEFAULT_WIDTH), ...tableLines(columns, rows, width)];
+  return [...wrapped(sentence, width), ...splitTableLines(columns, rows, width)];
 }
 
 function logLines({ log }: ReplayReport, width: number): readonly string[] {
@@ -149,10 +146,10 @@ function noteLines(report: ReplayReport, width: number): readonly string[] {
   );
 }
 
-function ruleCell(rule: RuleReport, rules: readonly RuleReport[], width: number | undefined): string {
+function ruleCell(rule: RuleReport, rules: readonly RuleReport[], width: number): string {
   return nameText(ruleText(rule, rules), width, 'end');
 }
 
-function nameText(name: string, width = Number.POSITIVE_INFINITY, kept: 'start' | 'end' = 'start'): string {
+function nameText(name: string, width: number, kept: 'start' | 'end' = 'start'): string {
   return cutToColumns(name, Math.max(MIN_NAME, Math.min(MAX_NAME, Math.floor(width * NAME_SHARE))), kept);
 }

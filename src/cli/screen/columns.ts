@@ -68,12 +68,49 @@ export function tableLines(
   rows: readonly (readonly string[])[],
   maxColumns = Number.POSITIVE_INFINITY,
 ): readonly string[] {
-  const headings = columns.map(({ heading }) => heading);
-  const widths = columns.map((_, at) =>
-    Math.max(...[headings, ...rows].map((cells) => columnsOf(cells[at] ?? ''))),
+  const widths = columnWidths(columns, rows);
+  return alignedLines(columns, rows, widths, shownColumns(columns, widths, maxColumns));
+}
+
+/**
+ * Formats rows as {@link tableLines} does, and omits no column: those that do not fit follow in further tables, which
+ * begin with the first column too.
+ */
+export function splitTableLines(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  maxColumns: number,
+): readonly string[] {
+  const widths = columnWidths(columns, rows);
+  const [nameWidth = 0] = widths;
+  const lines: string[] = [];
+  let [shown, used] = [[0], nameWidth];
+  for (const [at, width] of widths.entries()) {
+    if (at === 0) continue;
+    if (used + 2 + width > maxColumns && shown.length > 1) {
+      lines.push(...alignedLines(columns, rows, widths, shown), '');
+      [shown, used] = [[0], nameWidth];
+    }
+    shown.push(at);
+    used += 2 + width;
+  }
+  return [...lines, ...alignedLines(columns, rows, widths, shown)];
+}
+
+function columnWidths(columns: readonly Column[], rows: readonly (readonly string[])[]): readonly number[] {
+  return columns.map(({ heading }, at) =>
+    Math.max(columnsOf(heading), ...rows.map((cells) => columnsOf(cells[at] ?? ''))),
   );
-  const shown = shownColumns(columns, widths, maxColumns);
-  return [headings, ...rows].map((cells) =>
+}
+
+/** Returns the columns with the indexes `shown`, under their headings. */
+function alignedLines(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  widths: readonly number[],
+  shown: readonly number[],
+): readonly string[] {
+  return [columns.map(({ heading }) => heading), ...rows].map((cells) =>
     shown
       .map((at) => padded(cells[at] ?? '', widths[at] ?? 0, columns[at]?.side))
       .join('  ')
