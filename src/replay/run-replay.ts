@@ -158,7 +158,8 @@ function reportOf(
   const { incomplete } = totals;
   const candidates = tally.candidates.report();
   const [groupsBy] = by === undefined ? [] : tally.groups;
-  const knowsCapacity = incomplete.length === 0 && partial === undefined;
+  const isWhole = incomplete.length === 0 && partial === undefined;
+  const { slots, buckets } = replay.after;
   const shares = incomplete.flatMap(({ share }) => share ?? []);
   const sample = shares.length === 0 ? undefined : Math.min(...shares);
   return {
@@ -180,7 +181,10 @@ function reportOf(
     before: before === undefined ? { kind: 'log', name: 'the log' } : { kind: 'policy', name: before.name },
     after: { name: after.name },
     total: tally.total(),
-    rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
+    rules: tally.rules(
+      buckets.all(),
+      (kind) => isWhole && (kind !== 'concurrency' || slots.unknown === undefined),
+    ),
     ...(candidates.length > 0 && { candidates }),
     ...(groupsBy !== undefined && {
       groups: { ...groupsBy.report(shownGroups), ...(by?.source !== undefined && { source: by.source }) },
@@ -245,6 +249,10 @@ function notesOf(
     notes.push(`weir would refuse ${quantity(calls, 'call')} as invalid: ${message}.`);
   if (after.evictions > 0)
     notes.push(`There were too many buckets, so ${quantity(after.evictions, 'bucket')} began again as full.`);
+  if (after.slots.unknown !== undefined)
+    notes.push(
+      `The report does not tell which concurrency limit would suffice, because ${after.slots.unknown}.`,
+    );
   if (after.buckets.isFull)
     notes.push('There were too many buckets to say for all of them whether their decisions are certain.');
   if (tally.groups.some(({ isComplete }) => !isComplete))

@@ -113,7 +113,8 @@ function capacityTable({ rules }: ReplayReport, width: number): readonly string[
     { heading: 'LIMIT', side: 'left' },
   ];
   const sentence =
-    'Size of a bucket with the refill of the rule, or requests of a window, that would have denied so many requests:';
+    'Size of a bucket with the refill of the rule, requests of a window, or requests in flight, that would have ' +
+    'denied so many requests:';
   return [...wrapped(sentence, width), ...splitTableLines(columns, rows, width)];
 }
 

@@ -12,6 +12,7 @@ import type { LoggedDescriptor } from '../envoy/rate-limit.js';
 import type { RequestCalls } from '../envoy/route-table.js';
 import { Decider } from './decider.js';
 import { ReplayClock } from './replay-clock.js';
+import { SlotsInFlight } from './slots-in-flight.js';
 import { TrackedBuckets } from './tracked-buckets.js';
 import { type MetLimit, RequestVerdict } from './verdict.js';
 
@@ -40,6 +41,7 @@ interface EndCall extends Due {
 /** Decides the requests of a log with one policy. Requests must come in the order of their start. */
 export class PolicyReplay {
   readonly buckets = new TrackedBuckets();
+  readonly slots = new SlotsInFlight();
   /** Number of calls that a server would have refused, by its message. */
   readonly refused = new Map<string, number>();
   readonly #clock = new ReplayClock();
@@ -63,6 +65,7 @@ export class PolicyReplay {
    */
   *decide(calls: readonly RequestCalls[], times: RequestTimes, wasDenied: boolean): Deciding<RequestVerdict> {
     while ((this.#ends.first?.dueAt ?? Number.POSITIVE_INFINITY) <= times.startMicros) yield* this.#end();
+    this.slots.endUntil(times.startMicros);
     this.#clock.advance(times.startMicros);
     const verdict = new RequestVerdict();
     for (const { domain, start, end } of calls) {
@@ -73,7 +76,8 @@ export class PolicyReplay {
         const answered = this.#decider.decide(request, verdict);
         answer = this.#answerOf(answered instanceof Promise ? yield answered : answered);
         verdict.denied = answer?.overallCode === CODE.OVER_LIMIT;
-        this.#track(verdict, met, times);
+        const reportsEnd = end.some(({ holdEntry }) => holdEntry !== undefined);
+        this.#track(verdict, met, times, reportsEnd ? times.doneMicros : Number.POSITIVE_INFINITY);
       }
       if (end.length > 0 && (!verdict.denied || wasDenied))
         this.#endLater(domain, end, times.doneMicros, answer, verdict);
@@ -90,8 +94,13 @@ export class PolicyReplay {
     return undefined;
   }
 
-  /** Tracks the limits of a verdict from the index `first` on. */
-  #track(verdict: RequestVerdict, first: number, { startMicros, endMicros }: RequestTimes): void {
+  /** Tracks the limits of a verdict from the index `first` on. `freedMicros`: when Envoy sends its hold token. */
+  #track(
+    verdict: RequestVerdict,
+    first: number,
+    { startMicros, endMicros }: RequestTimes,
+    freedMicros: number,
+  ): void {
     const { limits, denied } = verdict;
     for (let at = first; at < limits.length; at++) {
       const limit = limits[at] as MetLimit;
@@ -100,7 +109,10 @@ export class PolicyReplay {
       limit.rule = bucket?.rule ?? this.buckets.ruleOf(limit);
       // Without a bucket, an earlier limit of the request that becomes open does not disturb this one.
       limit.bucket = bucket;
-      bucket?.record(limit, !denied, startMicros, endMicros);
+      if (bucket !== undefined) {
+        bucket.record(limit, !denied, startMicros, endMicros);
+        this.slots.add(bucket, limit, startMicros, freedMicros);
+      }
       if (limits.length > 1) limit.disturbIfOthersAreOpen();
     }
   }

@@ -24,7 +24,7 @@ const NO_REFILL = { less: 0, more: 0, least: Number.NEGATIVE_INFINITY };
 export class TrackedBucket implements LimitBucket {
   readonly rule: LimitingRule;
   readonly rate: Rate;
-  /** The highest number of tokens or hits that requests wanted at once, without a limit. */
+  /** The highest number of tokens, hits or slots that requests wanted at once, without a limit. */
   peakUse = 0;
   wasDenied = false;
   hasDiverged = false;
@@ -69,10 +69,18 @@ export class TrackedBucket implements LimitBucket {
     if (rate.kind === 'token_bucket')
       this.#recordTokens(limit, isTaken, rate.p / rate.q, startMicros, endMicros);
     else if (rate.kind === 'window') this.#recordWindow(limit, isTaken, startMicros, endMicros);
-    else this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
+    else {
+      this.#use += hits;
+      this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
+    }
     this.wasDenied ||= limit.denied;
     limit.wantedCapacity = this.#use;
     if (this.#use > this.peakUse) this.peakUse = this.#use;
+  }
+
+  /** Frees slots of a concurrency limit that a recorded take would occupy without a limit. */
+  free(slots: number): void {
+    this.#use -= slots;
   }
 
   recordEnd(hits: number): void {

@@ -103,8 +103,8 @@ export interface RuleReport extends Affected, PeakUse {
   /** Number of callers with at least one denial. */
   readonly deniedCallers: number;
   /**
-   * The capacity that would have denied none, and at most a thousandth and a hundredth of the requests, with the
-   * rule's refill: the size of a bucket, or the requests of a window.
+   * The capacity that would have denied none, and at most a thousandth and a hundredth of the requests. It is the size
+   * of a bucket with the rule's refill, the requests of a window, or the slots of a concurrency limit.
    * Absent if the log cannot tell, for example because it is a sample.
    */
   readonly capacity?: { readonly none: number; readonly thousandth: number; readonly hundredth: number };

@@ -1,3 +1,4 @@
+import type { Rate } from '../../limiter/rate.js';
 import { describeRate } from '../../policy/describe.js';
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
 import type { LimitingRule, MetLimit, Verdict } from '../decide/verdict.js';
@@ -54,8 +55,8 @@ export class RuleTally {
     this.#use[step] = (this.#use[step] ?? 0) + 1;
   }
 
-  /** `knowsCapacity`: whether the log is complete enough to tell which capacity the callers would have needed. */
-  report(knowsCapacity: boolean): RuleReport {
+  /** `knowsCapacity`: whether the log tells which capacity of such a limit the callers would have needed. */
+  report(knowsCapacity: (kind: Rate['kind']) => boolean): RuleReport {
     const steps = this.#use.map((callers, at): UseStep => {
       const upTo = USE_STEPS[at];
       return upTo === undefined ? { callers } : { upTo, callers };
@@ -69,14 +70,16 @@ export class RuleTally {
       peakUse: this.#peakShare,
       callers: this.#callers,
       deniedCallers: this.#deniedCallers,
-      ...(knowsCapacity && this.#peakUse > 0 && { capacity: this.#capacity() }),
+      ...(this.#peakUse > 0 && knowsCapacity(this.#rule.rate.kind) && { capacity: this.#capacity() }),
       use: steps,
     };
   }
 
   #capacity(): NonNullable<RuleReport['capacity']> {
     const none = Math.ceil(this.#peakUse - 1e-6);
-    const exceededBy = (share: number): number => Math.min(none, Math.ceil(this.#wanted.exceededBy(share)));
+    // Only buckets that refill have fractions.
+    const round = this.#rule.rate.kind === 'token_bucket' ? Math.ceil : Math.round;
+    const exceededBy = (share: number): number => Math.min(none, round(this.#wanted.exceededBy(share)));
     return { none, thousandth: exceededBy(0.001), hundredth: exceededBy(0.01) };
   }
 }

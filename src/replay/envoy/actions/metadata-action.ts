@@ -42,8 +42,11 @@ export function metadataAction(reader: FieldReader, context: ActionContext, when
   const source = reader.choice('source', [...SOURCES.keys()]) ?? 'DYNAMIC';
   if (path === undefined) return undefined;
   const name = path.join(':');
-  if (when === 'end' && source === 'DYNAMIC' && name === HOLD_TOKEN)
+  if (when === 'end' && source === 'DYNAMIC' && name === HOLD_TOKEN) {
+    // The hold lasts as long as the request.
+    context.log.value(['DURATION'], { reader, user: 'the hold token' });
     return { entry: () => ({ key, value: '' }), isHoldToken: true };
+  }
   const fallback = reader.text('default_value') || undefined;
   const absent = reader.boolean('skip_if_absent') === true ? NO_ENTRY : undefined;
   const value = metadataValue(reader, context, source, path, fallback !== undefined || absent === NO_ENTRY);

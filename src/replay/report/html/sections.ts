@@ -167,8 +167,9 @@ export function rulesSection({ rules }: ReplayReport): Html {
   return html`<section>
 <h2>Which limit would have been enough</h2>
 <p>The last three columns are limits with which none, at most 1 in 1,000, or at most 1 in 100 of the requests is
-denied: requests of a caller in a window, or the size of a token bucket that refills as fast as now. If a size is far
-above the token bucket, callers send more for a long time than it refills, and a faster refill helps more.</p>
+denied: requests of a caller in a window, requests of a caller in flight at the same time, or the size of a token bucket
+that refills as fast as now. If a size is far above the token bucket, callers send more for a long time than it refills,
+and a faster refill helps more.</p>
 ${table<RuleReport>(
   'Limits',
   [
