@@ -1,5 +1,5 @@
 import { ADMINISTRATION_GROUP } from './cases/administration.js';
-import { LOG_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
+import { LOG_GROUP, PLANS_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
 import { HOLD_GROUPS } from './cases/holds.js';
 import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
@@ -16,6 +16,7 @@ export const STALL_GROUPS: readonly StallGroup[] = [
   },
   VIEW_GROUP,
   ADMINISTRATION_GROUP,
+  PLANS_GROUP,
   RELOAD_GROUP,
   XDS_GROUP,
   LOG_GROUP,

@@ -8,11 +8,11 @@ import { type PolicyItem, PolicyReceiver } from './policy-transfer.js';
 import { openSlice } from './slices.js';
 
 lowerThreadPriority();
-const { before, after, nowMicros } = workerData as DiffRequest;
+const { before, after, tables, nowMicros } = workerData as DiffRequest;
 parentPort?.postMessage(summarizeChanges(policiesOf(before), policiesOf(after), nowMicros));
 
 function policiesOf(slices: readonly Uint8Array[]): PolicySet {
-  const receiver = new PolicyReceiver(undefined);
+  const receiver = new PolicyReceiver(undefined, tables);
   for (const slice of slices) for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
   return receiver.finish('');
 }

@@ -3,10 +3,11 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { runInTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
-import type { InEffect, LoadedPolicies } from '../files/load-policies.js';
-import { type LoadItem, LoadReceiver } from './load-transfer.js';
+import type { InEffect, LoadedPolicies, ReadPolicies } from '../files/load-policies.js';
+import { type LoadItem, LoadReceiver, loadItems } from './load-transfer.js';
 import { MinorCollector } from './minor-collector.js';
 import { needsOwnSlice } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
@@ -36,8 +37,8 @@ export class LoadThread {
     previous: LoadedPolicies | undefined,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LoadedPolicies> {
-    const slices = await this.run(request, previous !== undefined, transfer);
-    const receiver = new LoadReceiver(previous?.policySet);
+    const { slices, tables } = await this.run(request, previous !== undefined, transfer);
+    const receiver = new LoadReceiver(previous?.policySet, tables);
     const garbage = new MinorCollector();
     for (const slice of slices) {
       for (const item of openSlice<LoadItem>(slice)) receiver.add(item);
@@ -56,11 +57,7 @@ export class LoadThread {
     void this.thread?.terminate();
   }
 
-  private run(
-    request: InEffect,
-    isReload: boolean,
-    transfer: readonly ArrayBuffer[],
-  ): Promise<readonly Uint8Array[]> {
+  private run(request: InEffect, isReload: boolean, transfer: readonly ArrayBuffer[]): Promise<SentLoad> {
     return new Promise((resolve, reject) => {
       const thread = new Worker(assetPath(this.script), {
         name: 'policies',
@@ -89,11 +86,18 @@ export function lowerThreadPriority(): void {
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
+/** The message of the thread: its result in slices, and tables of plans in shared memory. */
+interface SentLoad {
+  readonly slices: readonly Uint8Array[];
+  readonly tables: readonly PlanTable[];
+}
+
 /** Sends the result of the load. Runs in the thread. */
-export function sendLoaded(items: Iterable<LoadItem>): void {
-  const slices = [...cutSlices(items, needsOwnSlice)];
+export function sendLoaded(read: ReadPolicies): void {
+  const tables: PlanTable[] = [];
+  const slices = [...cutSlices(loadItems(read, tables), needsOwnSlice)];
   parentPort?.postMessage(
-    slices,
+    { slices, tables } satisfies SentLoad,
     slices.map(({ buffer }) => buffer as ArrayBuffer),
   );
 }

@@ -1,3 +1,4 @@
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import {
@@ -40,9 +41,9 @@ export function loadRequest(
 
 /**
  * Yields the result of a read in parts. A domain that stays in effect is sent by name only, because the receiver has
- * its policy.
+ * its policy. Tables of plans are appended to `tables`, and the items contain their index.
  */
-export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
+export function* loadItems(read: ReadPolicies, tables: PlanTable[]): Generator<LoadItem> {
   const { specs, version, secretKeys, contents, fingerprint, memory } = read;
   yield { kind: 'version', version, contents, fingerprint };
   for (const problem of read.errors) yield { kind: 'error', problem };
@@ -53,7 +54,7 @@ export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
   for (const [domain, digest] of memory.digests) yield { kind: 'digest', domain, digest };
   for (const [domain, spec] of specs) {
     if (spec === 'kept') yield { kind: 'kept', domain };
-    else yield* specItems(spec, secretKeys);
+    else yield* specItems(spec, secretKeys, tables);
   }
 }
 
@@ -70,9 +71,9 @@ export class LoadReceiver {
   private contents = '';
   private fingerprint = '';
 
-  /** `inEffect` is the set that the request named. */
-  constructor(inEffect: PolicySet | undefined) {
-    this.policies = new PolicyReceiver(inEffect);
+  /** `inEffect` is the set that the request named. `tables` are those of {@link loadItems}. */
+  constructor(inEffect: PolicySet | undefined, tables: readonly PlanTable[]) {
+    this.policies = new PolicyReceiver(inEffect, tables);
   }
 
   /** Adds the next item. Throws an Error for an item that does not belong here. */

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
@@ -7,10 +8,11 @@ import type { ChangeSummary } from '../diff/change-summary.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
 
-/** Input of the thread: the domains that may differ, in slices. */
+/** Input of the thread: the domains that may differ, in slices, and their tables of plans. */
 export interface DiffRequest {
   readonly before: readonly Uint8Array[];
   readonly after: readonly Uint8Array[];
+  readonly tables: readonly PlanTable[];
   /** Wall clock. */
   readonly nowMicros: number;
 }
@@ -37,9 +39,11 @@ export class PolicyDiffer {
    * @param nowMicros wall clock
    */
   async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ChangeSummary> {
+    const tables: PlanTable[] = [];
     const request: DiffRequest = {
-      before: await slicesOf(before, after),
-      after: await slicesOf(after, before),
+      before: await slicesOf(before, after, tables),
+      after: await slicesOf(after, before, tables),
+      tables,
       nowMicros,
     };
     if (this.#closed) throw new Error('the comparison was canceled');
@@ -76,12 +80,17 @@ export class PolicyDiffer {
 
 /**
  * Returns the domains of one configuration that are not identical in the other, in slices, and yields to the event
- * loop.
+ * loop. Tables of plans are appended to `tables`.
  */
-async function slicesOf({ domains, version }: PolicySet, other: PolicySet): Promise<readonly Uint8Array[]> {
+async function slicesOf(
+  { domains, version }: PolicySet,
+  other: PolicySet,
+  tables: PlanTable[],
+): Promise<readonly Uint8Array[]> {
   const differing = new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy));
   const slices: Uint8Array[] = [];
-  for (const slice of cutSlices(policyItems({ domains: differing, version }, undefined, false))) {
+  const items = policyItems({ domains: differing, version }, undefined, { prepares: false, tables });
+  for (const slice of cutSlices(items)) {
     slices.push(slice);
     await turn();
   }

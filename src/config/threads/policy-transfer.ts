@@ -38,7 +38,9 @@ export type PolicyItem =
       /** The secret keys of all domains, which determine the names of buckets. */
       readonly secretKeys: readonly string[];
     }
-  /** The rows of `plans`: first their head, with the length of each part in bytes, then all bytes of each part. */
+  /** The rows of `plans`, for another thread: the index of a table in shared memory, which is passed apart. */
+  | { readonly kind: 'shared_plans'; readonly table: number }
+  /** The rows, for another process: first their head, with the length of each part, then all bytes of each part. */
   | ({ readonly kind: 'plans' } & PlanLayout)
   | {
       readonly kind: 'plan_bytes';
@@ -107,12 +109,13 @@ interface NodeParts {
 
 /**
  * Yields the policies in effect. Policies for which `isKnown` is true are sent by name only, because the receiver has
- * them. `prepares`: whether to include the compiled levels, for a receiver that matches requests.
+ * them. `prepares`: whether to include the compiled levels, for a receiver that matches requests. `tables`: a list to
+ * which tables of plans are appended, for a receiver in another thread. Without it, the items contain all their bytes.
  */
 export function* policyItems(
   policySet: PolicySet,
   isKnown: (policy: CompiledPolicy) => boolean = () => false,
-  prepares = true,
+  { prepares = true, tables }: { readonly prepares?: boolean; readonly tables?: PlanTable[] } = {},
 ): Generator<PolicyItem> {
   for (const [domain, policy] of policySet.domains) {
     if (isKnown(policy)) {
@@ -121,20 +124,24 @@ export function* policyItems(
     }
     const { head, secretKeys, steps, root, plans } = policy;
     yield { kind: 'domain', head, secretKeys: [...secretKeys] };
-    if (plans !== undefined) yield* planItems(plans);
+    if (plans !== undefined) yield* planItems(plans, tables);
     for (const step of steps) yield* stepItems(step);
     yield* nodeItems(root, (node) => node.inFileOrder(), prepares ? partsOfNode : partsWithoutLevels);
     yield { kind: 'end' };
   }
 }
 
-/** Yields a domain that was read. `secretKeys` determines the names of its buckets. */
+/**
+ * Yields a domain that was read. `secretKeys` determines the names of its buckets. `tables` is as in
+ * {@link policyItems}.
+ */
 export function* specItems(
   { steps, root, plans, ...head }: DomainSpec,
   secretKeys: ReadonlySet<string>,
+  tables?: PlanTable[],
 ): Generator<PolicyItem> {
   yield { kind: 'domain', head, secretKeys: [...secretKeys] };
-  if (plans !== undefined) yield* planItems(plans);
+  if (plans !== undefined) yield* planItems(plans, tables);
   for (const step of steps) yield* stepItems(step);
   yield* nodeItems(root, ({ children }) => children, partsOfSpec);
   yield { kind: 'end' };
@@ -153,7 +160,11 @@ function partsOfSpec(spec: NodeSpec): NodeParts {
   return { fields, rules, levels: levelsToPrepare(spec) };
 }
 
-function* planItems(table: PlanTable): Generator<PolicyItem> {
+function* planItems(table: PlanTable, tables: PlanTable[] | undefined): Generator<PolicyItem> {
+  if (tables !== undefined) {
+    yield { kind: 'shared_plans', table: tables.push(table) - 1 };
+    return;
+  }
   yield { kind: 'plans', ...planLayout(table) };
   for (const part of PLAN_PARTS) {
     const { buffer } = table[part];
@@ -240,10 +251,12 @@ export class PolicyReceiver {
   /** Words received so far for the patterns of a level. */
   private words = new Int32Array(0);
   private plans: PlanTable | undefined;
+  private readonly tables: readonly PlanTable[];
 
-  /** `inEffect` has the domains that are kept. */
-  constructor(inEffect: PolicySet | undefined) {
+  /** `inEffect` has the domains that are kept. `tables` are those that {@link policyItems} appended. */
+  constructor(inEffect: PolicySet | undefined, tables: readonly PlanTable[] = []) {
     this.inEffect = inEffect;
+    this.tables = tables;
   }
 
   /** Adds the next item. Throws an Error if a domain to be kept is missing. */
@@ -275,6 +288,9 @@ export class PolicyReceiver {
 
   private addTo(builder: TreeBuilder, item: PartItem): void {
     switch (item.kind) {
+      case 'shared_plans':
+        builder.setPlans(this.tables[item.table] as PlanTable);
+        break;
       case 'plans':
         this.plans = emptyPlans(item);
         builder.setPlans(this.plans);

@@ -1,7 +1,6 @@
 /** Worker thread that UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
 import { lowerThreadPriority, sendLoaded } from '../threads/load-thread.js';
-import { loadItems } from '../threads/load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
 import { readResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';
@@ -9,4 +8,4 @@ import type { UpdateRequest } from './update-loader.js';
 lowerThreadPriority();
 const request = workerData as UpdateRequest;
 const codec = createDiscoveryCodec();
-sendLoaded(loadItems(readResponse(request.bytes, codec, request.options, request.rejected, request)));
+sendLoaded(readResponse(request.bytes, codec, request.options, request.rejected, request));

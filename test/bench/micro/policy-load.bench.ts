@@ -184,13 +184,13 @@ const reload = async (
  * time does not depend on other load on the machine.
  */
 const building: CustomCase = inDirectory(async (_write, path) => {
-  const slices = [...cutSlices(loadItems(readPolicies([path])))];
+  const slices = [...cutSlices(loadItems(readPolicies([path]), []))];
   globalThis.gc?.();
   const rounds: { readonly longest: number; readonly all: number }[] = [];
   // As in a server, the previous policies stay in memory until the new policies are complete.
   let current: unknown;
   for (let round = 0; round < RELOADS; round++) {
-    const receiver = new LoadReceiver(undefined);
+    const receiver = new LoadReceiver(undefined, []);
     const garbage = new MinorCollector();
     const took: number[] = [];
     for (const slice of slices) {

@@ -1,4 +1,5 @@
 /* Changes during calls: reloads and xDS updates. Also contains a debug log without a reader. */
+import { renameSync } from 'node:fs';
 import { RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
 import { encodeConfig } from '../../support/xds/xds-server.js';
 import type { Attack } from '../attack/attack.js';
@@ -31,6 +32,42 @@ export const RELOAD_GROUP: StallGroup = {
           policies.write('large.yaml', text);
           bytes += text.length;
           await pause();
+        }
+        return bytes;
+      },
+    },
+  ],
+};
+
+const ROWS = 1_000_000;
+const PLANNED_POLICY = `
+domain: planned
+plans: { by: v, from: rows.csv, default: free, define: { free: { calls: 4000000000 }, gold: { calls: 4000000000 } } }
+descriptors: [{ key: v, rate_limit: { unit: second, requests_per_unit: { plan: calls } } }]
+`;
+const planTable = (plan: string): string =>
+  `v,plan\n${Array.from({ length: ROWS }, (_, n) => `v${n},${plan}\n`).join('')}`;
+
+export const PLANS_GROUP: StallGroup = {
+  setup: {
+    name: '1,000,000 rows of plans',
+    files: { 'planned.yaml': PLANNED_POLICY, 'rows.csv': planTable('free') },
+  },
+  cases: [
+    {
+      name: 'reload of 1,000,000 rows of plans during calls',
+      attack: () => ordinaryCalls('planned'),
+      connections: [1],
+      background: async ({ policies, weir }, ended) => {
+        const reloads = (): number => weir.log().filter(({ msg }) => msg === 'policy reloaded').length;
+        const texts = [planTable('gold'), planTable('free')];
+        let bytes = 0;
+        for (let reload = 0; !ended(); reload++) {
+          const text = texts[reload % 2] as string;
+          const before = reloads();
+          renameSync(policies.write('rows.tmp', text), policies.join('rows.csv'));
+          bytes += text.length;
+          while (reloads() === before) await pause();
         }
         return bytes;
       },

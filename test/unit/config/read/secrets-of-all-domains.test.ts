@@ -199,8 +199,8 @@ describe('a reload that makes a key a secret', () => {
   test('is reported by the thread that loads, with the secrets of unchanged domains', () => {
     dir.write('deriving.yaml', DERIVING);
     const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
-      const builder = new LoadReceiver(previous?.policySet);
-      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inEffectOf(previous))))) {
+      const builder = new LoadReceiver(previous?.policySet, []);
+      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inEffectOf(previous)), []))) {
         for (const item of openSlice<LoadItem>(slice)) builder.add(item);
       }
       return builder.finish();
