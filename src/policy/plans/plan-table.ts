@@ -17,7 +17,10 @@ export interface PlanParts {
   readonly keys: Uint8Array | Uint16Array;
   /** The end of the key of each row in `keys`. */
   readonly ends: Uint32Array;
-  /** A hash table with linear probing: the number of a row, from 1, or 0. Its length is a power of two. */
+  /**
+   * A hash table with linear probing, whose length is a power of two. The bits of {@link SLOT_ROW} have the number of a
+   * row, from 1, or 0. The other bits are those of the hash, so that other rows need not be read.
+   */
   readonly slots: Uint32Array;
   /** The values of each row, as an index into `values`, in rows of values. */
   readonly valuesOf: Uint32Array;
@@ -82,6 +85,9 @@ export function rowCount({ ends }: Pick<PlanTable, 'ends'>): number {
 const HASH_START = 0x811c_9dc5;
 const HASH_PRIME = 0x0100_0193;
 
+/** Bits of a slot that have the number of the row. */
+export const SLOT_ROW = 0x1f_ffff;
+
 /** Returns a hash of the whole key: FNV-1a over its UTF-16 units. Only the operator chooses the keys in the table. */
 export function hashOfKey(key: string): number {
   let hash = HASH_START;
@@ -98,14 +104,17 @@ export function findRow(table: PlanKeys, key: string): number {
   // Callers may send any value, so a long one is not hashed.
   if (key.length > maxKeyUnits || ends.length === 0) return -1;
   const mask = slots.length - 1;
-  for (let slot = hashOfKey(key) & mask; ; slot = (slot + 1) & mask) {
-    const row = (slots[slot] as number) - 1;
-    if (row < 0) return -1;
+  const hash = hashOfKey(key);
+  for (let at = hash & mask; ; at = (at + 1) & mask) {
+    const slot = slots[at] as number;
+    if (slot === 0) return -1;
+    if (((slot ^ hash) & ~SLOT_ROW) !== 0) continue;
+    const row = (slot & SLOT_ROW) - 1;
     const start = row === 0 ? 0 : (ends[row - 1] as number);
     if ((ends[row] as number) - start !== key.length) continue;
-    let at = 0;
-    while (at < key.length && keys[start + at] === key.charCodeAt(at)) at++;
-    if (at === key.length) return row;
+    let unit = 0;
+    while (unit < key.length && keys[start + unit] === key.charCodeAt(unit)) unit++;
+    if (unit === key.length) return row;
   }
 }
 

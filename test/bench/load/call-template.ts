@@ -3,7 +3,7 @@ import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/fram
 
 /** Placeholder for the tenant in a message. Each call replaces the digits with the number of its tenant. */
 export const TENANT = 'tenant-0000000';
-const DIGITS = 7;
+export const TENANT_DIGITS = 7;
 /** Placeholder for each character of a hold token in a message that ends a request. */
 export const TOKEN = '~';
 
@@ -88,7 +88,7 @@ export function writeCall(
   for (let i = 0; i < template.digitsFromEnd.length; i++) {
     const last = end - (template.digitsFromEnd[i] as number);
     let rest = tenant;
-    for (let digit = 0; digit < DIGITS; digit++) {
+    for (let digit = 0; digit < TENANT_DIGITS; digit++) {
       output[last - digit] = 48 + (rest % 10);
       rest = Math.floor(rest / 10);
     }

@@ -1,5 +1,5 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import { TENANT, TOKEN } from './call-template.js';
+import { TENANT, TENANT_DIGITS, TOKEN } from './call-template.js';
 
 /** Kind of the buckets in a policy. */
 export type BucketKind =
@@ -16,8 +16,27 @@ const BUCKETS: Readonly<Record<BucketKind, string>> = {
   'fast refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }',
   'slow refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000, fill_interval: 1s }',
   kept: '{ max_tokens: 800000, tokens_per_fill: 1, fill_interval: 1h }',
-  denied: '{ max_tokens: 1, fill_interval: 1h }',
+  denied: '{ max_tokens: 1, tokens_per_fill: 1, fill_interval: 1h }',
 };
+
+/** The bucket of a limit with plans. The plan of each tenant has the same numbers as {@link BUCKETS}. */
+const PLANNED_BUCKET = `{ ${['max_tokens', 'tokens_per_fill', 'fill_interval']
+  .map((field) => `${field}: { plan: ${field} }`)
+  .join(', ')} }`;
+const PLANS = 3;
+const PLAN_ROWS = 1_000_000;
+
+/** Returns the table of plans: rows for the tenants of {@link TENANT} with the smallest numbers. */
+export function planTable(): string {
+  const row = (_: unknown, i: number): string =>
+    `${TENANT.slice(0, -TENANT_DIGITS)}${String(i).padStart(TENANT_DIGITS, '0')},plan-${i % PLANS}\n`;
+  return `tenant,plan\n${Array.from({ length: PLAN_ROWS }, row).join('')}`;
+}
+
+function plansText(bucketKind: BucketKind, table: string): string {
+  const plans = Array.from({ length: PLANS }, (_, i) => `plan-${i}: ${BUCKETS[bucketKind]}`);
+  return `plans: { by: tenant, from: ${table}, default: plan-0, define: { ${plans.join(', ')} } }`;
+}
 
 /**
  * Kind of the limits and matchers in a policy. With `all sinks`, weir also sends metrics to statsd and maps them for
@@ -31,6 +50,8 @@ export type Limit =
   | 'concurrency'
   | 'reservation'
   | 'two limits'
+  /** The numbers of a token bucket come from the plan of the tenant, in a table with a million rows. */
+  | 'plan'
   | 'candidate'
   | '1,000 CIDR blocks'
   | 'two limits, candidate, 1,000 CIDR blocks'
@@ -38,9 +59,18 @@ export type Limit =
 
 const MATCHERS = 1000;
 
-/** Returns a policy with two levels: any tenant, and `rules` resource groups. */
-export function policyText(rules: number, bucketKind: BucketKind, limit: Limit = 'token bucket'): string {
-  const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:'];
+/**
+ * Returns a policy with two levels: any tenant, and `rules` resource groups. `table` is the path of {@link planTable}.
+ */
+export function policyText(
+  rules: number,
+  bucketKind: BucketKind,
+  limit: Limit = 'token bucket',
+  table = '',
+): string {
+  const lines = ['domain: bench', 'response_headers: [x-ratelimit]'];
+  if (limit === 'plan') lines.push(plansText(bucketKind, table));
+  lines.push('descriptors:');
   if (limit.includes('CIDR')) lines.push(...cidrNodes());
   lines.push(
     limit.includes('CIDR') ? `  - { key: tenant, value_cidr: "${TENANT_BLOCK}",` : '  - { key: tenant,',
@@ -63,6 +93,7 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
     return `rate_limit: { name: ${name}, concurrency: { max: 4000000000, expires_after: 1s } }`;
   if (limit === 'reservation')
     return `rate_limit: { name: ${name}, ${bucket}, max_debt: 1000, hold: { amount: 2, expires_after: 1s } }`;
+  if (limit === 'plan') return `rate_limit: { name: ${name}, token_bucket: ${PLANNED_BUCKET} }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))
     return `rate_limits: [{ name: burst, ${bucket} }, { name: daily, ${bucket} }]${candidate}`;

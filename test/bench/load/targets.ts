@@ -11,7 +11,7 @@ import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { startWeir } from '../../support/weir/weir.js';
 import type { BenchCase, BenchStore } from './cases.js';
 import { metricsSinkSettings } from './metrics-sinks.js';
-import { type Limit, policyText } from './policy.js';
+import { type Limit, planTable, policyText } from './policy.js';
 
 /** A server under load. */
 export interface BenchTarget {
@@ -71,6 +71,15 @@ function tlsSettings(cleanups: (() => Promise<unknown>)[]): NodeJS.ProcessEnv {
     GRPC_SERVER_TLS_CERT: join(folder, 'cert.pem'),
     GRPC_SERVER_TLS_KEY: join(folder, 'key.pem'),
   };
+}
+
+/** Writes the table of plans. Returns its path. */
+function writePlanTable(cleanups: (() => Promise<unknown>)[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-plans-'));
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'plans.csv');
+  writeFileSync(file, planTable());
+  return file;
 }
 
 async function startEnvoyFor(
@@ -146,7 +155,8 @@ async function startWeirs(
       if (limit === 'window, all sinks') Object.assign(env, await metricsSinkSettings(cleanups));
       const started = await startStore(store, cleanups);
       Object.assign(env, started.env);
-      const policy = policyText(bench.rules, bench.bucketKind, limit);
+      const table = limit === 'plan' ? writePlanTable(cleanups) : undefined;
+      const policy = policyText(bench.rules, bench.bucketKind, limit, table);
       const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
       cleanups.push(() => weir.stop('SIGKILL'));
       const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];

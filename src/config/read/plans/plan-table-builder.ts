@@ -1,4 +1,10 @@
-import { hashOfKey, type PlanHead, type PlanKeys, type PlanTable } from '../../../policy/plans/plan-table.js';
+import {
+  hashOfKey,
+  type PlanHead,
+  type PlanKeys,
+  type PlanTable,
+  SLOT_ROW,
+} from '../../../policy/plans/plan-table.js';
 
 /** Largest UTF-16 unit of keys with one byte per unit. */
 const MAX_BYTE = 0xff;
@@ -87,9 +93,10 @@ export class PlanTableBuilder implements PlanKeys {
   #fillSlot(row: number): void {
     const { slots } = this;
     const mask = slots.length - 1;
-    let slot = (this.#hashes[row] as number) & mask;
+    const hash = this.#hashes[row] as number;
+    let slot = hash & mask;
     while (slots[slot] !== 0) slot = (slot + 1) & mask;
-    slots[slot] = row + 1;
+    slots[slot] = (hash & ~SLOT_ROW) | (row + 1);
   }
 
   /** Returns the table, in shared memory. */
