@@ -5,10 +5,12 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import type { FakeClock } from '../../support/clock/fake-clock.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import { memoryBench, RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
+import { memoryBench, RedisBench, type TestBench, takeFrom } from '../../support/limiter/test-stores.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import { ClusterStores } from '../../support/redis/cluster-stores.js';
 
 /*
  * Rows change while requests arrive, and several replicas with different versions of the table share the buckets.
@@ -82,12 +84,31 @@ async function admitted(
   return found;
 }
 
-const redis = new RedisBench('redis-server');
-const memory = memoryBench();
+/** Buckets on three masters. */
+function clusterBench(): Pick<TestBench, 'clock' | 'start' | 'stop' | 'open'> {
+  const clock = FakeClock.ofRedis();
+  const stores = new ClusterStores();
+  let cluster: RedisCluster | undefined;
+  return {
+    clock,
+    start: async () => {
+      cluster = await startCluster({ masters: 3 });
+    },
+    open: async () => {
+      const { url } = cluster as RedisCluster;
+      return (await stores.open(url, { clock: () => clock.wallMicros() })).store;
+    },
+    stop: async () => {
+      await stores.close();
+      await cluster?.stop();
+    },
+  };
+}
 
 describe.each([
-  ['memory', memory],
-  ['Redis', redis],
+  ['memory', memoryBench()],
+  ['Redis', new RedisBench('redis-server')],
+  ['three masters', clusterBench()],
 ] as const)('changed rows in %s', (name, bench) => {
   let servers: readonly BucketStore[];
   beforeAll(async () => {
