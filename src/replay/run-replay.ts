@@ -158,8 +158,7 @@ function reportOf(
   const { incomplete } = totals;
   const candidates = tally.candidates.report();
   const [groupsBy] = by === undefined ? [] : tally.groups;
-  const isWhole = incomplete.length === 0 && partial === undefined;
-  const { slots, buckets } = replay.after;
+  const knowsCapacity = incomplete.length === 0 && partial === undefined;
   const shares = incomplete.flatMap(({ share }) => share ?? []);
   const sample = shares.length === 0 ? undefined : Math.min(...shares);
   return {
@@ -181,10 +180,7 @@ function reportOf(
     before: before === undefined ? { kind: 'log', name: 'the log' } : { kind: 'policy', name: before.name },
     after: { name: after.name },
     total: tally.total(),
-    rules: tally.rules(
-      buckets.all(),
-      (kind) => isWhole && (kind !== 'concurrency' || slots.unknown === undefined),
-    ),
+    rules: tally.rules(replay.after.buckets.all(), knowsCapacity),
     ...(candidates.length > 0 && { candidates }),
     ...(groupsBy !== undefined && {
       groups: { ...groupsBy.report(shownGroups), ...(by?.source !== undefined && { source: by.source }) },
@@ -249,9 +245,9 @@ function notesOf(
     notes.push(`weir would refuse ${quantity(calls, 'call')} as invalid: ${message}.`);
   if (after.evictions > 0)
     notes.push(`There were too many buckets, so ${quantity(after.evictions, 'bucket')} began again as full.`);
-  if (after.slots.unknown !== undefined)
+  if (after.laterUse.unknown !== undefined)
     notes.push(
-      `The report does not tell which concurrency limit would suffice, because ${after.slots.unknown}.`,
+      `The report does not tell which capacity of some limits would suffice, because ${after.laterUse.unknown}.`,
     );
   if (after.buckets.isFull)
     notes.push('There were too many buckets to say for all of them whether their decisions are certain.');

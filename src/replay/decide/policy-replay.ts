@@ -11,8 +11,8 @@ import { Refusal } from '../../service/refusal.js';
 import type { LoggedDescriptor } from '../envoy/rate-limit.js';
 import type { RequestCalls } from '../envoy/route-table.js';
 import { Decider } from './decider.js';
+import { LaterUse } from './later-use.js';
 import { ReplayClock } from './replay-clock.js';
-import { SlotsInFlight } from './slots-in-flight.js';
 import { TrackedBuckets } from './tracked-buckets.js';
 import { type MetLimit, RequestVerdict } from './verdict.js';
 
@@ -41,7 +41,7 @@ interface EndCall extends Due {
 /** Decides the requests of a log with one policy. Requests must come in the order of their start. */
 export class PolicyReplay {
   readonly buckets = new TrackedBuckets();
-  readonly slots = new SlotsInFlight();
+  readonly laterUse = new LaterUse();
   /** Number of calls that a server would have refused, by its message. */
   readonly refused = new Map<string, number>();
   readonly #clock = new ReplayClock();
@@ -65,7 +65,7 @@ export class PolicyReplay {
    */
   *decide(calls: readonly RequestCalls[], times: RequestTimes, wasDenied: boolean): Deciding<RequestVerdict> {
     while ((this.#ends.first?.dueAt ?? Number.POSITIVE_INFINITY) <= times.startMicros) yield* this.#end();
-    this.slots.endUntil(times.startMicros);
+    this.laterUse.changeUntil(times.startMicros);
     this.#clock.advance(times.startMicros);
     const verdict = new RequestVerdict();
     for (const { domain, start, end } of calls) {
@@ -76,11 +76,12 @@ export class PolicyReplay {
         const answered = this.#decider.decide(request, verdict);
         answer = this.#answerOf(answered instanceof Promise ? yield answered : answered);
         verdict.denied = answer?.overallCode === CODE.OVER_LIMIT;
-        const reportsEnd = end.some(({ holdEntry }) => holdEntry !== undefined);
-        this.#track(verdict, met, times, reportsEnd ? times.doneMicros : Number.POSITIVE_INFINITY);
+        this.#track(verdict, met, times, end);
       }
-      if (end.length > 0 && (!verdict.denied || wasDenied))
-        this.#endLater(domain, end, times.doneMicros, answer, verdict);
+      if (end.length > 0) {
+        if (!verdict.denied || wasDenied) this.#endLater(domain, end, times.doneMicros, answer, verdict);
+        else yield* this.#chargeLater(domain, end, times.doneMicros, verdict);
+      }
       // Envoy makes no call for the filters after one that denied the request.
       if (verdict.denied) break;
     }
@@ -94,12 +95,12 @@ export class PolicyReplay {
     return undefined;
   }
 
-  /** Tracks the limits of a verdict from the index `first` on. `freedMicros`: when Envoy sends its hold token. */
+  /** Tracks the limits of a verdict from the index `first` on. `end`: the descriptors at its end. */
   #track(
     verdict: RequestVerdict,
     first: number,
-    { startMicros, endMicros }: RequestTimes,
-    freedMicros: number,
+    { startMicros, endMicros, doneMicros }: RequestTimes,
+    end: readonly LoggedDescriptor[],
   ): void {
     const { limits, denied } = verdict;
     for (let at = first; at < limits.length; at++) {
@@ -111,7 +112,7 @@ export class PolicyReplay {
       limit.bucket = bucket;
       if (bucket !== undefined) {
         bucket.record(limit, !denied, startMicros, endMicros);
-        this.slots.add(bucket, limit, startMicros, freedMicros);
+        this.laterUse.addHold(bucket, limit, startMicros, doneMicros, end);
       }
       if (limits.length > 1) limit.disturbIfOthersAreOpen();
     }
@@ -130,6 +131,30 @@ export class PolicyReplay {
     this.#ends.add({ request: { domain, descriptors, hitsAddend: 0 }, verdict, dueAt, heapIndex: -1 });
   }
 
+  /** Adds the charges of a request to the use of its buckets, although it is denied now. */
+  *#chargeLater(
+    domain: string,
+    end: readonly LoggedDescriptor[],
+    dueAt: number,
+    verdict: RequestVerdict,
+  ): Deciding<void> {
+    // With `pair: oldest`, a call with 0 hits starts a request.
+    if (verdict.limits.some(({ take }) => take.rule?.hold?.pair === 'oldest')) return;
+    for (const { holdEntry, hitsAddend = 1, ...descriptor } of end) {
+      if (holdEntry !== undefined) continue;
+      // A call with 0 hits finds the buckets without a change.
+      const charged = new RequestVerdict();
+      const request = { domain, descriptors: [{ ...descriptor, hitsAddend: 0 }], hitsAddend: 0 };
+      const answered = this.#decider.decide(request, charged);
+      if (answered instanceof Promise) yield answered;
+      for (const limit of charged.limits) {
+        const bucket = this.buckets.known(limit);
+        if (bucket !== undefined && bucket.rate.kind !== 'concurrency')
+          this.laterUse.add(bucket, descriptor.isNegativeHits ? -hitsAddend : hitsAddend, dueAt);
+      }
+    }
+  }
+
   /** Makes the earliest call of those at the end of requests. */
   *#end(): Deciding<void> {
     const { first } = this.#ends;
@@ -141,7 +166,9 @@ export class PolicyReplay {
     this.#answerOf(answered instanceof Promise ? yield answered : answered);
     for (const limit of ended.limits) {
       limit.bucket = first.verdict.hasDiverged ? this.buckets.of(limit) : this.buckets.known(limit);
-      if (limit.take.rate.kind !== 'concurrency') limit.bucket?.recordEnd(limit.take.hits);
+      const { rate, hits, refund } = limit.take;
+      if (rate.kind === 'concurrency') continue;
+      limit.bucket?.recordEnd(hits, refund, first.dueAt);
     }
     if (first.verdict.hasDiverged) ended.diverge();
   }

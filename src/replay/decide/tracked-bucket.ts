@@ -26,6 +26,8 @@ export class TrackedBucket implements LimitBucket {
   readonly rate: Rate;
   /** The highest number of tokens, hits or slots that requests wanted at once, without a limit. */
   peakUse = 0;
+  /** Whether the use without a limit is known. */
+  knowsUse = true;
   wasDenied = false;
   hasDiverged = false;
   deniedSinceMicros: number | undefined;
@@ -39,6 +41,8 @@ export class TrackedBucket implements LimitBucket {
   #mayBeFull = false;
   /** When the bucket of the store is full, or its window ends. */
   #settledAtMicros = 0;
+  /** Hits of the use that were charged after the window ended. */
+  #nextUse = 0;
   /** Hits counted in a window that may belong to the next one. */
   #nearEnd = 0;
   /** Takes that may have happened after the next one. */
@@ -74,16 +78,29 @@ export class TrackedBucket implements LimitBucket {
       this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
     }
     this.wasDenied ||= limit.denied;
-    limit.wantedCapacity = this.#use;
-    if (this.#use > this.peakUse) this.peakUse = this.#use;
+    if (!this.knowsUse) return;
+    // A call with 0 hits asks for one.
+    limit.wantedCapacity = this.#use + (hits === 0 ? 1 : 0);
+    if (limit.wantedCapacity > this.peakUse) this.peakUse = limit.wantedCapacity;
   }
 
-  /** Frees slots of a concurrency limit that a recorded take would occupy without a limit. */
-  free(slots: number): void {
-    this.#use -= slots;
+  /** Changes the use without a limit at the end of a request: slots become free, or hits are charged or given back. */
+  changeUse(hits: number, atMicros: number): void {
+    const { rate } = this;
+    if (rate.kind === 'token_bucket') this.#refillUse(rate.p / rate.q, atMicros);
+    if (rate.kind === 'window' && atMicros >= this.#settledAtMicros)
+      this.#nextUse = Math.max(0, this.#nextUse + hits);
+    else this.#use = Math.max(0, this.#use + hits);
   }
 
-  recordEnd(hits: number): void {
+  #refillUse(tokenMicros: number, nowMicros: number): void {
+    if (nowMicros <= this.#usedAtMicros) return;
+    this.#use = Math.max(0, this.#use - (nowMicros - this.#usedAtMicros) / tokenMicros);
+    this.#usedAtMicros = nowMicros;
+  }
+
+  recordEnd(hits: number, isRefund: boolean, atMicros: number): void {
+    this.changeUse(isRefund ? -hits : hits, atMicros);
     this.#takenSinceFull += hits;
     this.#mixHits();
   }
@@ -130,8 +147,8 @@ export class TrackedBucket implements LimitBucket {
   ): void {
     const { hits, rate } = limit.take;
     const { limited, remaining, waitMicros } = limit.outcome;
-    this.#use = Math.max(0, this.#use - (startMicros - this.#usedAtMicros) / tokenMicros) + hits;
-    this.#usedAtMicros = startMicros;
+    this.#refillUse(tokenMicros, startMicros);
+    this.#use += hits;
     const capacity = rate.reportedLimit;
     if (hits > capacity) return;
     // A bucket that was full for some time is full, even if earlier takes happened later.
@@ -165,7 +182,8 @@ export class TrackedBucket implements LimitBucket {
     const { outcome } = limit;
     const { hits, rate } = limit.take;
     if (startMicros >= this.#settledAtMicros) {
-      this.#use = 0;
+      this.#use = this.#nextUse;
+      this.#nextUse = 0;
       this.#more = 0;
       this.#fewer = this.#nearEnd;
       this.#nearEnd = 0;

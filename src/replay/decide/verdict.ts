@@ -47,7 +47,7 @@ export interface LimitBucket extends DenialRun {
    */
   record(limit: MetLimit, isAllowed: boolean, startMicros: number, endMicros: number): void;
   /** Records a charge or a refund at the end of a request. */
-  recordEnd(hits: number): void;
+  recordEnd(hits: number, isRefund: boolean, atMicros: number): void;
   /** Returns where to add a verdict that is open. */
   openVerdicts(): OpenVerdicts;
   /** Records that a take may have been made or not, because another limit of its request is open. */

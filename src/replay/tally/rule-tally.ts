@@ -1,4 +1,3 @@
-import type { Rate } from '../../limiter/rate.js';
 import { describeRate } from '../../policy/describe.js';
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
 import type { LimitingRule, MetLimit, Verdict } from '../decide/verdict.js';
@@ -15,6 +14,7 @@ export class RuleTally {
   readonly #affected = new AffectedCount();
   readonly #wanted = new QuantileSketch();
   #wouldBeThrottled = 0;
+  #knowsUse = true;
   #peakUse = 0;
   /** {@link #peakUse} as a share of the limit. */
   #peakShare = 0;
@@ -43,10 +43,11 @@ export class RuleTally {
   }
 
   /** Adds a bucket of this rule, after the last request. */
-  addCaller({ peakUse, wasDenied, rate }: TrackedBucket): void {
+  addCaller({ peakUse, knowsUse, wasDenied, rate }: TrackedBucket): void {
     this.#callers++;
     if (wasDenied) this.#deniedCallers++;
-    if (peakUse === 0) return;
+    if (!knowsUse) this.#knowsUse = false;
+    if (peakUse === 0 || !knowsUse) return;
     if (peakUse > this.#peakUse) this.#peakUse = peakUse;
     const share = peakUse / rate.reportedLimit;
     if (share > this.#peakShare) this.#peakShare = share;
@@ -55,8 +56,8 @@ export class RuleTally {
     this.#use[step] = (this.#use[step] ?? 0) + 1;
   }
 
-  /** `knowsCapacity`: whether the log tells which capacity of such a limit the callers would have needed. */
-  report(knowsCapacity: (kind: Rate['kind']) => boolean): RuleReport {
+  /** `knowsCapacity`: whether the log is complete enough to tell which capacity the callers would have needed. */
+  report(knowsCapacity: boolean): RuleReport {
     const steps = this.#use.map((callers, at): UseStep => {
       const upTo = USE_STEPS[at];
       return upTo === undefined ? { callers } : { upTo, callers };
@@ -70,7 +71,7 @@ export class RuleTally {
       peakUse: this.#peakShare,
       callers: this.#callers,
       deniedCallers: this.#deniedCallers,
-      ...(this.#peakUse > 0 && knowsCapacity(this.#rule.rate.kind) && { capacity: this.#capacity() }),
+      ...(knowsCapacity && this.#knowsUse && this.#peakUse > 0 && { capacity: this.#capacity() }),
       use: steps,
     };
   }

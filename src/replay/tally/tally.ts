@@ -81,10 +81,7 @@ export class Tally {
   }
 
   /** Returns the rules, with those first that newly deny most requests. For `knowsCapacity`, see RuleTally.report. */
-  rules(
-    buckets: Iterable<TrackedBucket>,
-    knowsCapacity: Parameters<RuleTally['report']>[0],
-  ): readonly RuleReport[] {
+  rules(buckets: Iterable<TrackedBucket>, knowsCapacity: boolean): readonly RuleReport[] {
     for (const bucket of buckets) this.#rules.get(bucket.rule)?.addCaller(bucket);
     return [...this.#rules.values()]
       .toSorted((one, other) => other.mostNewlyDenied - one.mostNewlyDenied)

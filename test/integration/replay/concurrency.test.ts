@@ -87,7 +87,7 @@ test('without hold tokens, the report does not tell the capacity', async () => {
   const { stdout } = await replayed(2, 'no-end.yaml');
   expect(stdout).not.toContain('DENIES NONE');
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-    'does not tell which concurrency limit would suffice, because no hold token ends some of the requests.',
+    'does not tell which capacity of some limits would suffice, because no descriptor ends some of the holds.',
   );
 });
 

@@ -67,7 +67,7 @@ export async function decide(
 export function countsOf({ tally }: { readonly tally: Tally }): ReadonlyMap<string, readonly Interval[]> {
   const all: readonly (readonly [string, Affected])[] = [
     ['', tally.total()],
-    ...tally.rules([], () => false).map((rule) => [rule.rule, rule] as const),
+    ...tally.rules([], false).map((rule) => [rule.rule, rule] as const),
     ...tally.groups.flatMap((groups) =>
       groups.report(10).shown.map((group) => [`tenant ${group.value}`, group] as const),
     ),

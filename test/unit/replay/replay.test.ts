@@ -155,7 +155,7 @@ describe('Replay', () => {
       firstDenied: '2026-11-20T09:33:24.000Z',
       lastDenied: '2026-11-20T09:33:25.000Z',
     });
-    const [rule] = tally.rules(after.buckets.all(), () => true);
+    const [rule] = tally.rules(after.buckets.all(), true);
     expect(rule?.peakUse).toBeCloseTo(1.4, 1);
   });
 
@@ -230,7 +230,7 @@ describe('Replay', () => {
   test('tells the capacity that would have denied nobody, and how callers use the limit', async () => {
     const requests = [0, 1, 2, 3, 4, 5].map((seconds) => ({ seconds, tenant: 'acme' }));
     const replay = await replayed({ after: bucket(2) }, [...requests, { seconds: 6, tenant: 'zoo' }]);
-    const [rule] = replay.tally.rules(replay.after.buckets.all(), () => true);
+    const [rule] = replay.tally.rules(replay.after.buckets.all(), true);
     expect(rule).toMatchObject({
       domain: 'shop',
       rule: 'tenant',
@@ -243,7 +243,7 @@ describe('Replay', () => {
       { upTo: 0.5, callers: 1 },
       { upTo: 5, callers: 1 },
     ]);
-    const [unknown] = replay.tally.rules([], () => false);
+    const [unknown] = replay.tally.rules([], false);
     expect(unknown).not.toHaveProperty('capacity');
   });
 
@@ -260,7 +260,7 @@ describe('Replay', () => {
     expect(shared.tally.total().deniedAfter.most).toBeLessThanOrEqual(51);
     const watched = await replayed({ after: bucket(1, 'phase: monitoring\n    ') }, requests);
     expect(watched.tally.total().deniedAfter).toEqual(exactly(0));
-    const [rule] = watched.tally.rules([], () => true);
+    const [rule] = watched.tally.rules([], true);
     expect(rule).toMatchObject({ wouldBeThrottled: 200 });
   });
 
