@@ -1,6 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';
+import type { PlanTable } from './plans/plan-table.js';
 import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
 
@@ -95,6 +96,8 @@ export interface DomainPolicy extends DomainSettings {
   readonly hasSoftLimits: boolean;
   /** Whether a rule has `then`. */
   readonly hasSpills: boolean;
+  /** The rows of `plans`; undefined without it. */
+  readonly plans: PlanTable | undefined;
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   /** The rules of the whole domain that may deny. */

@@ -2,6 +2,8 @@ import type { Enforcement } from '../../limiter/bucket-store.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
+import type { Match } from '../../policy/policy.js';
 import {
   MAX_PAIRS,
   matchedEntries,
@@ -95,6 +97,7 @@ export function* findLimits(
     more: 0,
     notes: [
       ...notesOn(met),
+      ...planNotes(met.match, source),
       ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
       ...(others > 0
         ? [
@@ -103,6 +106,12 @@ export function* findLimits(
         : []),
     ],
   };
+}
+
+/** Returns a sentence about the row of `plans` that the limits have values of. */
+function planNotes({ rules, entries }: Match, { policy, wallMicros }: PlanSource): readonly string[] {
+  const plan = rules.some((rule) => rule.plan !== undefined) && planOfCustomer(policy.plans, entries);
+  return plan ? [`Plan: ${describeCustomerPlan(plan, wallMicros)}.`] : [];
 }
 
 const OVERRIDE_NOTE =

@@ -183,6 +183,8 @@ export interface TopBucket {
   readonly entries: readonly Entry[];
   /** Limit of an override, in the syntax of BucketQuestion's `limit`. */
   readonly limit?: string;
+  /** Plan of the customer when weir first counted the bucket, if the limit has values of `plans`. */
+  readonly plan?: string;
   /** Denied requests. */
   readonly denied: number;
   readonly denied_error: number;

@@ -95,13 +95,14 @@ function shownBucket(
   secretKeys: SecretKeyLookup,
 ): readonly TopBucket[] {
   if (about === undefined) return [];
-  const { domain, rule, entries, limit, usedRatio } = about;
+  const { domain, rule, entries, limit, plan, usedRatio } = about;
   return [
     {
       domain,
       rule,
       entries: redactSecrets(entries, secretKeys(domain)),
       ...(limit !== undefined && { limit }),
+      ...(plan !== undefined && { plan }),
       denied,
       denied_error: deniedError,
       used,

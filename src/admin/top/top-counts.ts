@@ -1,6 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { entriesKey, overrideOfKey } from '../../policy/names/bucket-key.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
+import { planOfCustomer } from '../../policy/plans/customer-plan.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
@@ -78,11 +79,12 @@ export class TopCounts implements BucketCounter {
     measure: TopMeasure,
     policy: DomainPolicy,
     match: Match,
-    { key, label, rate, rule, outcome }: CountedTake,
+    take: CountedTake,
     hits: number,
   ): void {
-    const about = this.about(key, policy, match, label, rule === undefined);
-    const { reportedLimit } = rate;
+    const { key, label, outcome } = take;
+    const about = this.about(key, policy, match, label, take);
+    const { reportedLimit } = take.rate;
     if (outcome !== undefined && !outcome.bucketUnknown && reportedLimit > 0)
       about.usedRatio = outcome.used / reportedLimit;
     this.top.count(measure, about, hits);
@@ -93,13 +95,15 @@ export class TopCounts implements BucketCounter {
     policy: DomainPolicy,
     match: Match,
     rule: string,
-    isOverride = false,
+    take?: CountedTake,
   ): BucketDescription {
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
     const entries = keptEntries(match.entries, policy.secretKeys);
+    const isOverride = take !== undefined && take.rule === undefined;
     const limit = isOverride ? copyText(overrideOfKey(name)) : undefined;
-    return { key: copyText(key), domain: policy.domain, rule, entries, limit, usedRatio: undefined };
+    const plan = take?.rule?.plan && planOfCustomer(policy.plans, match.entries)?.plan;
+    return { key: copyText(key), domain: policy.domain, rule, entries, limit, plan, usedRatio: undefined };
   }
 }

@@ -29,6 +29,7 @@ const isRow = objectOf<TopBucket>({
   rule: isText,
   entries: areEntries,
   limit: optional(isText),
+  plan: optional(isText),
   denied: isNumber,
   denied_error: isNumber,
   used: isNumber,

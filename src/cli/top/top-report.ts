@@ -112,8 +112,8 @@ function hasSeveralDomains(top: readonly TopBucket[]): boolean {
   return top.some(({ domain }) => domain !== top[0]?.domain);
 }
 
-function ruleText({ domain, rule }: TopBucket, withDomain: boolean): string {
-  return printable(withDomain ? `${domain}: ${rule}` : rule);
+function ruleText({ domain, rule, plan }: TopBucket, withDomain: boolean): string {
+  return printable(`${withDomain ? `${domain}: ` : ''}${rule}${plan === undefined ? '' : ` (plan ${plan})`}`);
 }
 
 function percent(ratio: number): string {

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
+import type { CustomerPlan } from '../../policy/plans/customer-plan.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
 import type { TriedNode } from './explain-level.js';
-import type { ExplainedPlan } from './explain-plan.js';
 import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
 
 /**
@@ -104,7 +104,7 @@ export function explanationJson(
   };
 }
 
-function planJson({ line, file, plan, readAtMillis }: ExplainedPlan): ExplainedPlanJson {
+function planJson({ line, file, plan, readAtMillis }: CustomerPlan): ExplainedPlanJson {
   return {
     line: line ?? null,
     file: file === '' ? null : file,

@@ -10,6 +10,7 @@ import {
   headerFamilies,
 } from '../../policy/describe.js';
 import { assertFound, EXCEEDED, unboundedWork } from '../../policy/match-work.js';
+import { type CustomerPlan, describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
 import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -24,7 +25,6 @@ import {
 import { printableLine } from '../../printable.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
-import { describeExplainedPlan, type ExplainedPlan, explainPlan } from './explain-plan.js';
 import { remedies } from './explain-unmatched.js';
 import { shellText } from './shell-text.js';
 import { didYouMean } from './why-unmatched.js';
@@ -120,7 +120,7 @@ export interface Explanation {
   /** Rules in file order, with the candidate last. */
   readonly rules: readonly ExplainedRule[];
   /** The row of `plans`; undefined if the limits do not depend on it. */
-  readonly plan: ExplainedPlan | undefined;
+  readonly plan: CustomerPlan | undefined;
   /** One sentence: what applies, or why no rule does. */
   readonly result: string;
   /** Changes that would make a rule apply, one sentence each; empty if a rule applies. */
@@ -192,7 +192,7 @@ export function explain(
       statName: match.statNames[i] as string,
       answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
-    plan: node?.usesPlan ? explainPlan(policy.plans, entries) : undefined,
+    plan: node?.usesPlan ? planOfCustomer(policy.plans, entries) : undefined,
     result: resultOf(live, node, levels.length, entries.length),
     toMatch: live.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
   };
@@ -335,7 +335,7 @@ export function renderExplanation(
   lines.push(`result:     ${explanation.result}`);
   for (const sentence of explanation.toMatch) lines.push(`to match:   ${sentence}`);
   if (explanation.plan !== undefined) {
-    lines.push(`plan:       ${describeExplainedPlan(explanation.plan, wallMicros)}`);
+    lines.push(`plan:       ${describeCustomerPlan(explanation.plan, wallMicros)}`);
   }
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;

@@ -209,8 +209,11 @@ export class TopView implements View {
   }
 
   #rule(row: TopBucket): Child | readonly Child[] {
-    const { limit } = row;
-    if (limit === undefined) return trafficElement(this.#state.labelOf(row));
+    const { limit, plan } = row;
+    if (limit === undefined) {
+      const rule = trafficElement(this.#state.labelOf(row));
+      return plan === undefined ? rule : [rule, ` plan ${briefText(plan)}`];
+    }
     return [el('em', {}, 'override:'), ' ', nameOf(limit)];
   }
 

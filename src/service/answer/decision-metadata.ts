@@ -1,5 +1,6 @@
 import { CODE, type DescriptorStatus } from '../../codec/messages.js';
 import type { LiveControl } from '../../limiter/control.js';
+import { planOfCustomer } from '../../policy/plans/customer-plan.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import { controlMember } from '../controls/reported-control.js';
 import { type Decision, isSoft, type RequestContext } from '../plan.js';
@@ -74,7 +75,8 @@ export function decisionMetadata(
   const { policy, decisions, denied, wallMicros } = context;
   const { take, rank } = described;
   const { rule, label, name, shadow, outcome } = take;
-  const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
+  const match = decisions.find(({ takes }) => takes.includes(take))?.match;
+  const plan = rule?.plan && planOfCustomer(policy.plans, match?.entries ?? [])?.plan;
   const neverPasses = canNeverPass(take) && !isSoft(take);
   const retryAfter = denied ? retryAfterSeconds(take) : 0;
   return {
@@ -85,7 +87,8 @@ export function decisionMetadata(
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
     ...(!(denied && neverPasses) && retryAfter !== undefined && { retry_after: retryAfter }),
-    phase: phaseAt(phase, wallMicros),
+    ...(plan !== undefined && { plan }),
+    phase: phaseAt(rule?.phase ?? match?.phase ?? ACTIVE, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
     ...passedLimits(decisions, statuses),

@@ -25,6 +25,8 @@ export interface BucketDescription {
   readonly entries: readonly Entry[];
   /** Limit of an override in requests, such as `100/minute`. */
   readonly limit?: string | undefined;
+  /** Plan of the customer, if the limit has values of `plans`. */
+  readonly plan?: string | undefined;
   /** Used fraction of the limit at the last request; undefined if unknown. */
   usedRatio: number | undefined;
 }

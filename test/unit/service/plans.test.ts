@@ -38,6 +38,16 @@ test('metrics and statistics have the names of the rule, whatever the row', () =
   expect(decider.observer.descriptors.map(({ stat }) => stat)).toEqual(['d.tenant', 'd.tenant', 'd.tenant']);
 });
 
+test('the metadata names the plan of the limit that it describes', () => {
+  const user = '  - { key: user, rate_limit: { unit: minute, requests_per_unit: 9 } }\n';
+  const decider = new Decider(`decision_metadata: true\n${policyWith(2)}${user}`);
+  const planOf = (...descriptors: ReturnType<typeof of>) =>
+    (decider.answer(descriptors).dynamicMetadata?.['decision'] as { plan?: string } | undefined)?.plan;
+  expect(planOf(...of('acme'))).toBe('acme');
+  expect(planOf(descriptor(['user=x']), ...of('new'))).toBe('new');
+  expect(planOf(descriptor(['user=x']))).toBeUndefined();
+});
+
 test('a changed row never refills the bucket', () => {
   const decider = new Decider(policyWith(3));
   for (let i = 0; i < 3; i++) decider.answer(of('acme'));

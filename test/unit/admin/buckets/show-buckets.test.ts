@@ -49,6 +49,17 @@ test('shows the remaining tokens, and when the bucket is full', async () => {
   expect(bench.counted).toEqual(['show ok']);
 });
 
+test('names the plan of the customer', async () => {
+  bench = new AdminBench(`
+domain: d
+plans: { by: tenant, define: { acme: { burst: 3 }, free: { burst: 1 } }, default: free }
+descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: { plan: burst }, fill_interval: 1s } } }]
+`);
+  const notes = async (entries: string) => (await show(entries)).notes;
+  expect(await notes('tenant=acme')).toEqual(['Plan: acme.']);
+  expect(await notes('tenant=x')).toEqual(['Plan: free (the customer has no row).']);
+});
+
 test('shows each limit of a list, and the ends of windows', async () => {
   bench.clock.wall = 1_700_000_040_000_000 - 20_000_000;
   bench.take('tenant=acme,group=files1', 4);

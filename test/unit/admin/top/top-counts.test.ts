@@ -10,6 +10,7 @@ import { resultOf } from '../../../support/steps/result-of.js';
 
 const POLICY = `
 domain: d
+plans: { by: customer, define: { gold: { calls: 5 }, free: { calls: 1 } }, default: free }
 descriptors:
   - key: tenant
     rate_limits:
@@ -19,6 +20,7 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 2 }
   - { key: seen, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 1 } }
   - { key: free, rate_limit: { unlimited: true } }
+  - { key: customer, rate_limit: { unit: minute, requests_per_unit: { plan: calls } } }
   - key: tried
     rate_limit: { unit: minute, requests_per_unit: 10 }
     candidate: { unit: minute, requests_per_unit: 1 }
@@ -61,6 +63,21 @@ test('each limit counts the hits that it allowed, and the requests that it denie
     entries: [{ key: 'tenant', value: 'acme' }],
     usedRatio: 1,
   });
+});
+
+test('a bucket whose limit has values of plans has the plan of its customer', () => {
+  const bench = new Bench();
+  bench.ask(['customer=gold']);
+  bench.ask(['customer=x']);
+  bench.ask(['tenant=acme']);
+  const plans = bench.rows('used').map(({ about }) => [about?.entries[0]?.value, about?.plan]);
+  expect(new Map(plans as [string, string][])).toEqual(
+    new Map([
+      ['gold', 'gold'],
+      ['x', 'free'],
+      ['acme', undefined],
+    ]),
+  );
 });
 
 test('every hit counts, and peeks and refunds do not', () => {

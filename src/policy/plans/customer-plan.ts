@@ -9,11 +9,11 @@ import {
   UNLIMITED,
   valuesAt,
   valuesIndexOf,
-} from '../../policy/plans/plan-table.js';
-import { customerOf } from '../../policy/plans/planned-nodes.js';
+} from './plan-table.js';
+import { customerOf } from './planned-nodes.js';
 
-/** The row of `plans` for a descriptor. */
-export interface ExplainedPlan {
+/** The row of `plans` that applies to a descriptor. */
+export interface CustomerPlan {
   /** Line of the row in the file; undefined if the customer has no row. */
   readonly line: number | undefined;
   /** Name of the file; '' if the rows are the plans of the policy. */
@@ -25,11 +25,11 @@ export interface ExplainedPlan {
   readonly readAtMillis: number;
 }
 
-/** Returns the row for the entries of a descriptor. */
-export function explainPlan(
+/** Returns the row for the entries of a descriptor, whose limit has a value from a plan. */
+export function planOfCustomer(
   table: PlanTable | undefined,
   entries: readonly Entry[],
-): ExplainedPlan | undefined {
+): CustomerPlan | undefined {
   if (table === undefined) return undefined;
   const row = findRow(table, customerOf(table.by, entries));
   const values = valuesAt(table, valuesIndexOf(table, row));
@@ -45,7 +45,7 @@ export function explainPlan(
 }
 
 /** Formats the row: `gold (line 4711 of customers.csv, read 14 s ago)`. */
-export function describeExplainedPlan(explained: ExplainedPlan, wallMicros: number): string {
+export function describeCustomerPlan(explained: CustomerPlan, wallMicros: number): string {
   const { line, file, plan, flags, readAtMillis } = explained;
   const age = Math.max(0, Math.round((wallMicros / 1000 - readAtMillis) / 1000));
   const name = [plan ?? 'values of the row', ...flags].join(', ');
