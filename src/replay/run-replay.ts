@@ -193,13 +193,16 @@ function reportOf(
   };
 }
 
+/** Share of the requests by which totals may differ before the report names a remedy. */
+const WIDE = 0.01;
+
 /** Returns how certain the totals are, because open decisions often balance each other. */
-function certaintyText({ deniedAfter, newlyDenied, newlyAllowed }: TotalReport): string {
+function certaintyText({ requests, deniedAfter, newlyDenied, newlyAllowed }: TotalReport): string {
   const widths = [deniedAfter, newlyDenied, newlyAllowed].map(({ least, most }) => most - least);
   const widest = Math.max(...widths);
-  return widest === 0
-    ? 'the totals are certain'
-    : `the totals are certain up to ${quantity(widest, 'request')}`;
+  if (widest === 0) return 'the totals are certain.';
+  const remedy = widest / requests > WIDE ? ' Log microseconds, or decided_at, for narrower ranges.' : '';
+  return `the totals are certain up to ${quantity(widest, 'request')}.${remedy}`;
 }
 
 /** Returns what a reader must know to judge the numbers. */
@@ -218,7 +221,7 @@ function notesOf(
   if (uncertain > 0)
     notes.push(
       `The times in the log leave ${shareText(uncertain / tally.requests)} of the decisions open, but ` +
-        `${certaintyText(tally.total())}. Numbers such as 3–5 are the least and the most that are possible.`,
+        `${certaintyText(tally.total())} Numbers such as 3–5 are the least and the most that are possible.`,
     );
   for (const { reason } of incomplete)
     notes.push(

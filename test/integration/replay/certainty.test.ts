@@ -23,6 +23,6 @@ test('open decisions that balance each other leave the totals certain', async ()
 
 test('the note says by how many requests the totals may differ', async () => {
   expect(await noteOf('{ token_bucket: { max_tokens: 2, fill_interval: 1ms } }')).toMatch(
-    /leave \d+% of the decisions open, but the totals are certain up to \d requests?\. Numbers/,
+    /leave \d+% of the decisions open, but the totals are certain up to \d requests?\. Log microseconds, /,
   );
 });

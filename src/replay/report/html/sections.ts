@@ -64,7 +64,8 @@ export function affectedSection(report: ReplayReport): Html {
   return html`<section>
 <h2>${noun.charAt(0).toUpperCase()}${noun.slice(1)} that would lose requests</h2>
 <p>${charted === 1 ? 'The chart shows when this caller' : `The chart shows when each of the ${charted} most affected ${noun}`} would
-lose requests.</p>
+lose requests. The share is that of all its requests in the log. A caller with a peak use of 300% would lose about two
+thirds of its largest burst.</p>
 ${canvas('affected', `rows-${charted}`, `Times in which the most affected ${noun} would lose requests. The table below has the times.`)}
 ${table<GroupReport>(
   'Affected callers',
