@@ -1,4 +1,4 @@
-import type { Rate } from '../../limiter/rate.js';
+import { isCharge, type Rate } from '../../limiter/rate.js';
 import { OpenVerdicts } from './open-verdicts.js';
 import { type RecentTake, UncomparedTakes } from './uncompared-takes.js';
 import type { LimitBucket, LimitingRule, MetLimit } from './verdict.js';
@@ -78,7 +78,8 @@ export class TrackedBucket implements LimitBucket {
       this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
     }
     this.wasDenied ||= limit.denied;
-    if (!this.knowsUse) return;
+    // A charge is always allowed.
+    if (!this.knowsUse || isCharge(rate, hits, refund)) return;
     // A call with 0 hits asks for one.
     limit.wantedCapacity = this.#use + (hits === 0 ? 1 : 0);
     if (limit.wantedCapacity > this.peakUse) this.peakUse = limit.wantedCapacity;

@@ -247,6 +247,17 @@ describe('Replay', () => {
     expect(unknown).not.toHaveProperty('capacity');
   });
 
+  test('a charge needs no capacity, but the requests after it do', async () => {
+    const policy = bucket(2).replace('10s } }', '10s }, allow_debt: true, max_debt: 50 }');
+    const capacityOf = async (hits: readonly number[]) => {
+      const requests = hits.map((each, seconds) => ({ seconds: seconds / 1000, tenant: 'acme', hits: each }));
+      const replay = await replayed({ after: policy }, requests);
+      return replay.tally.rules(replay.after.buckets.all(), true)[0]?.capacity?.none;
+    };
+    expect(await capacityOf([1, 40])).toBe(1);
+    expect(await capacityOf([1, 40, 1])).toBe(42);
+  });
+
   test('does not count the time in which buckets warm up', async () => {
     const requests = [0, 1, 2, 3].map((seconds) => ({ seconds, tenant: 'acme' }));
     const { tally } = await replayed({ after: bucket(2), warmMicros: 1_500_000 }, requests);
