@@ -5,6 +5,7 @@ import { exposeControls, exposeLostControls } from '../../src/server/metrics/con
 import { exposeEstimates } from '../../src/server/metrics/hold-estimates.js';
 import { exposeLoad, exposeServing } from '../../src/server/metrics/load-gauges.js';
 import { exposeLosses } from '../../src/server/metrics/losses.js';
+import { exposePlans } from '../../src/server/metrics/plan-metrics.js';
 import { exposeStore } from '../../src/server/metrics/store-metrics.js';
 import { exposeWorkers } from '../../src/server/metrics/worker-gauges.js';
 import { NO_GIVE_BACKS, NO_LOCAL_CHARGES } from '../../src/server/store/store.js';
@@ -38,6 +39,7 @@ export function describeMetrics(): readonly MetricDescription[] {
     giveBackStats: () => NO_GIVE_BACKS,
     nodes: () => [],
   });
+  exposePlans(metrics.registry, { current: () => undefined });
   exposeServing(metrics.registry, () => true);
   exposeControls(metrics.registry, { count: () => 0 });
   exposeLostControls(metrics.registry, { block: 0, allow: 0 });

@@ -54,6 +54,19 @@ export const DOMAIN_STATE: LabelMeaning = {
     absent: 'invalid; no version is in effect',
   },
 };
+export const PLAN_SOURCE: LabelMeaning = { meaning: 'The address in `plans.from`, without its query.' };
+export const SOURCE_FAULT: LabelMeaning = {
+  meaning: 'The reason.',
+  values: {
+    connection: 'no connection, or an invalid response',
+    status: 'an unexpected HTTP status',
+    content: 'an empty response, or one that is not a table',
+    transfer: 'the response ended too early, or is damaged',
+    timeout: 'the response was not complete after 60 seconds',
+    too_large: 'the table has more than 128 MiB',
+    disk: 'the rows could not be stored in PLANS_CACHE_PATH',
+  },
+};
 export const WORKER_STATES = {
   starting: "the worker's port is not open yet",
   serving: 'the worker accepts requests',

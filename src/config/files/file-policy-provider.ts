@@ -3,6 +3,7 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
+import type { PlanMirrors } from '../sources/plan-mirrors.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { isRefusedAtStart, type LoadedPolicies } from './load-policies.js';
@@ -45,6 +46,8 @@ export interface FilePolicyProviderOptions {
   /** Whether to listen to file system events. Default true. */
   readonly watch?: boolean;
   readonly timers?: Timers;
+  /** Stores the rows of tables at addresses as files. The provider chooses the addresses, and closes it. */
+  readonly sources?: PlanMirrors;
 }
 
 /** Timers that do not keep the process running. */
@@ -66,6 +69,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly timers: Timers;
   private readonly watcher: PolicyWatcher;
   private readonly watching: boolean;
+  readonly sources: PlanMirrors | undefined;
   private readonly ended = new Signal<ReloadOutcome>();
   private readonly reloaded = new Signal<boolean>();
   readonly onReload = this.reloaded.add;
@@ -112,6 +116,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.debounceMs = options.debounceMs ?? 100;
     this.watching = options.watch ?? true;
     this.timers = options.timers ?? unrefTimers;
+    this.sources = options.sources;
     this.watcher = new PolicyWatcher(places, () => this.changed());
   }
 
@@ -160,6 +165,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.timers.clear(this.debounceTimer);
     this.debounceTimer = undefined;
     this.watcher.close();
+    this.sources?.close();
     this.loader.close();
   }
 
@@ -221,6 +227,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     // Keep the same object for equal content, so that callers can compare sets by identity.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
     this.hasLoaded ||= !isRefusedAtStart(this.loaded);
+    void this.sources?.follow(loaded.addresses);
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { buildPolicy } from '../../policy/build-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
@@ -21,6 +21,7 @@ import {
   resolveDomains,
   versionOf,
 } from '../read/resolve-domains.js';
+import { isSourceAddress, storedFileOf } from '../sources/plan-source.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf, isWrittenInPlace } from './fingerprint.js';
@@ -46,6 +47,8 @@ export interface LoadReport {
    * Digest of everything that was read, valid or not. Distinguishes a new attempt from the same content found again.
    */
   readonly contents: string;
+  /** Addresses of tables of `plans` that the policies name, whose rows are stored in PLANS_CACHE_PATH. */
+  readonly addresses: readonly string[];
   /** Fingerprint of the files from before they were read (fingerprint.ts); '' for sources that are not files. */
   readonly fingerprint: string;
   /** State for the next load. */
@@ -138,7 +141,7 @@ export function readPolicies(
   options: LoadOptions = {},
   before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
-  const reader = new FileReader();
+  const reader = new FileReader(options.plansCache ?? '');
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
@@ -173,9 +176,10 @@ export function readPolicies(
   );
   const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const copies = options.plansCache === undefined ? undefined : new PlanCopies(options.plansCache);
+  const copies = options.plansCache ? new PlanCopies(options.plansCache) : undefined;
   const storedPlans = (domain: string): PlanTable | undefined => copies?.read(domain);
-  const resolving = { ...options, readFile, tableDigest, storedPlans };
+  const skipsAddresses = options.plansCache === undefined;
+  const resolving = { ...options, readFile, tableDigest, storedPlans, skipsAddresses };
   const joined = resolveDomains(sources, lost, resolving, before);
   for (const { domain, state } of joined.domains) {
     const spec = joined.specs.get(domain);
@@ -184,7 +188,8 @@ export function readPolicies(
   }
   warnings.push(...(copies?.warnings ?? []));
   const fingerprint = fingerprintOf(identities, reader.identities);
-  const read = { files: reader.files, contents: reader.contents, fingerprint };
+  const { files, contents, addresses } = reader;
+  const read = { files, contents, addresses: [...addresses], fingerprint };
   return withReport(joined, sources, { errors: pathErrors, warnings }, read);
 }
 
@@ -230,6 +235,7 @@ function readSources(sources: readonly LoadedSource[], options: LoadOptions, bef
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),
     fingerprint: '',
+    addresses: [],
   };
   return withReport(joined, sources, { errors: [], warnings: [] }, read);
 }
@@ -238,7 +244,7 @@ function withReport(
   { tableFiles, ...joined }: ResolvedDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
-  read: Pick<LoadReport, 'files' | 'contents' | 'fingerprint'>,
+  read: Pick<LoadReport, 'files' | 'contents' | 'fingerprint' | 'addresses'>,
 ): ReadPolicies {
   const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
@@ -256,6 +262,7 @@ function withReport(
     files: [...new Set(read.files)],
     contents: read.contents,
     fingerprint: read.fingerprint,
+    addresses: read.addresses,
   };
 }
 
@@ -271,18 +278,29 @@ function canonical(value: YamlValue): unknown {
 /** Reads each file once per load. */
 class FileReader {
   readonly files: string[] = [];
+  /** Addresses of tables, whose rows are read from a file in `plansCache`. */
+  readonly addresses = new Set<string>();
   private readonly known = new Map<string, Uint8Array>();
   private readonly digests = new Map<string, string>();
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
 
+  private readonly plansCache: string;
+
+  constructor(plansCache: string) {
+    this.plansCache = plansCache;
+  }
+
   /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
-  read(file: string, maxBytes?: number): Uint8Array {
+  read(named: string, maxBytes?: number): Uint8Array {
+    const file = this.pathOf(named);
     this.files.push(file);
     const known = this.known.get(file);
     if (known !== undefined) return known;
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
+    if (file !== named && this.identities.get(file) === '')
+      throw new Error('weir has not received rows from this address yet, and tries again');
     const bytes = readConfigFile(file, maxBytes);
     if (isWrittenInPlace(this.identities.get(file) ?? '', fileIdentity(file, true)))
       throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
@@ -291,8 +309,18 @@ class FileReader {
     return bytes;
   }
 
+  /** Returns the path of a file, or of the rows of an address. */
+  private pathOf(named: string): string {
+    if (!isSourceAddress(named)) return named;
+    if (this.plansCache === '')
+      throw new Error('set PLANS_CACHE_PATH to a directory in which weir can store the rows of this address');
+    this.addresses.add(named);
+    return join(this.plansCache, storedFileOf(named));
+  }
+
   /** Returns the digest of a file that was read; '' if the file could not be read. */
-  digestOf(file: string): string {
+  digestOf(named: string): string {
+    const file = isSourceAddress(named) ? join(this.plansCache, storedFileOf(named)) : named;
     return this.digests.get(file) ?? '';
   }
 

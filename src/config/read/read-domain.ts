@@ -34,6 +34,8 @@ export interface DomainOptions {
   readonly asActive?: boolean;
   /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
   readonly badRowsAreErrors?: boolean;
+  /** Whether rows of `plans` at an address are not read, as in commands. Default false. */
+  readonly skipsAddresses?: boolean;
 }
 
 /** Facts about other domains, and about the policies in effect. */
@@ -104,13 +106,14 @@ function readPlans(
   plans: PlansReader,
   readFile: ReadFile,
   secretKeys: ReadonlySet<string>,
-  { badRowsAreErrors = false }: DomainOptions,
+  { badRowsAreErrors = false, skipsAddresses = false }: DomainOptions,
   { lastPlans, digestOf = () => '' }: DomainContext,
 ): ReadPlanTable {
   plans.refuseSecret(secretKeys);
   plans.checkNames();
   const previous = plans.file === undefined ? undefined : lastPlans?.();
-  return readPlanTable(plans, { readFile, digestOf, previous, badRowsAreErrors, nowMillis: Date.now() });
+  const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses };
+  return readPlanTable(plans, { ...options, nowMillis: Date.now() });
 }
 
 /** Returns a tree of nodes whose limits are all in one phase. */

@@ -19,8 +19,11 @@ export interface LoadOptions extends DomainOptions {
   readonly configMaps?: boolean;
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
   readonly emptyIsError?: boolean;
-  /** Directory for copies of the last valid rows of `plans` (PLANS_CACHE_PATH). Default: no copies. */
-  readonly plansCache?: string | undefined;
+  /**
+   * Directory for the last valid rows of `plans`, and for rows at addresses (PLANS_CACHE_PATH). '' if it is not set, so
+   * that rows at an address are an error. Default: as in a command, no copies, and such rows are not read.
+   */
+  readonly plansCache?: string;
   /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
   readonly onFile?: (read: number, of: number) => void;
 }

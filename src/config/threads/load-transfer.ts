@@ -23,7 +23,10 @@ export interface LoadRequest extends InEffect {
 /** One part of a load's result. */
 export type LoadItem =
   | PolicyItem
-  | ({ readonly kind: 'version'; readonly version: string } & Pick<LoadReport, 'contents' | 'fingerprint'>)
+  | ({ readonly kind: 'version'; readonly version: string } & Pick<
+      LoadReport,
+      'contents' | 'fingerprint' | 'addresses'
+    >)
   | { readonly kind: 'status'; readonly status: DomainStatus }
   | { readonly kind: 'error' | 'warning'; readonly problem: ConfigProblem }
   | { readonly kind: 'file'; readonly file: string }
@@ -44,8 +47,8 @@ export function loadRequest(
  * its policy. Tables of plans are appended to `tables`, and the items contain their index.
  */
 export function* loadItems(read: ReadPolicies, tables: PlanTable[]): Generator<LoadItem> {
-  const { specs, version, secretKeys, contents, fingerprint, memory } = read;
-  yield { kind: 'version', version, contents, fingerprint };
+  const { specs, version, secretKeys, contents, fingerprint, addresses, memory } = read;
+  yield { kind: 'version', version, contents, fingerprint, addresses };
   for (const problem of read.errors) yield { kind: 'error', problem };
   for (const problem of read.warnings) yield { kind: 'warning', problem };
   for (const file of read.files) yield { kind: 'file', file };
@@ -70,6 +73,7 @@ export class LoadReceiver {
   private version = '';
   private contents = '';
   private fingerprint = '';
+  private addresses: readonly string[] = [];
 
   /** `inEffect` is the set that the request named. `tables` are those of {@link loadItems}. */
   constructor(inEffect: PolicySet | undefined, tables: readonly PlanTable[]) {
@@ -83,6 +87,7 @@ export class LoadReceiver {
         this.version = item.version;
         this.contents = item.contents;
         this.fingerprint = item.fingerprint;
+        this.addresses = item.addresses;
         break;
       case 'status':
         this.domains.push(item.status);
@@ -115,6 +120,7 @@ export class LoadReceiver {
       files: this.files,
       contents: this.contents,
       fingerprint: this.fingerprint,
+      addresses: this.addresses,
       domains: this.domains,
       memory: { domainOf: this.domainOf, digests: this.digests },
     };

@@ -73,6 +73,7 @@ function rejectedUpdate(message: string, contents: string, { inEffect, memory }:
     files: [],
     contents,
     fingerprint: '',
+    addresses: [],
     memory,
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FilePolicyProvider } from '../../config/files/file-policy-provider.js';
 import {
   isRefusedAtStart,
@@ -7,6 +8,7 @@ import {
 } from '../../config/files/load-policies.js';
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
+import { PlanMirrors } from '../../config/sources/plan-mirrors.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import { CALENDARS } from '../../limiter/calendar.js';
@@ -23,6 +25,11 @@ import { logProblems, logReload } from './policy-log.js';
 /** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */
 const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 
+/** Longest wait at the start for the tables of `plans` at addresses, in milliseconds. */
+const FIRST_ROWS_MS = 10_000;
+/** Shortest time between two requests to an address, in milliseconds. */
+const MIN_POLL_MS = 100;
+
 /**
  * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if no domain is
  * valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG is on. Rejects with {@link StartStopped} if `stopping` aborts the
@@ -38,10 +45,13 @@ export async function openPolicies(
     return openXdsPolicies(settings, log, stopping);
   }
   const places = [policyPlace(settings)];
-  const options = { ...loadOptions(settings), plansCache: settings.plansCachePath || undefined };
+  const options = { ...loadOptions(settings), plansCache: settings.plansCachePath };
   const loader = new ThreadPolicyLoader(places, options);
   const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
-  const initial = await (isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping));
+  const load = (): Promise<LoadedPolicies> =>
+    isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping);
+  const sources = mirrorsOf(settings, log);
+  const initial = await loadWithRows(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
@@ -51,10 +61,37 @@ export async function openPolicies(
       'no policy is valid, but weir starts because FORCE_START_WITHOUT_INITIAL_CONFIG is on. Requests ' +
         'get an error until weir loads a valid policy; correct the errors above',
     );
-  const provider = new FilePolicyProvider(places, initial, loader);
+  const provider = new FilePolicyProvider(places, initial, loader, { sources });
   provider.onOutcome((outcome) => logReload(log, warnings, outcome));
   provider.start();
   return provider;
+}
+
+/**
+ * Loads the policies. If tables of `plans` are at addresses, waits for the first answers, and loads the policies again,
+ * so that weir does not begin with old rows.
+ */
+async function loadWithRows(
+  load: () => Promise<LoadedPolicies>,
+  sources: PlanMirrors,
+  stopping: AbortSignal,
+): Promise<LoadedPolicies> {
+  const first = await load();
+  if (first.addresses.length === 0) return first;
+  const late = sleep(FIRST_ROWS_MS, undefined, { signal: stopping, ref: false }).catch(() => {});
+  await Promise.race([sources.follow(first.addresses), late]);
+  if (stopping.aborted) throw new StartStopped();
+  return load();
+}
+
+function mirrorsOf(settings: Settings, log: Logger): PlanMirrors {
+  return new PlanMirrors({
+    directory: settings.plansCachePath,
+    tokenFile: settings.plansTokenPath,
+    pollMs: Math.max(MIN_POLL_MS, settings.plansPollInterval / 1000),
+    nowMicros: () => systemClock.monotonicMicros(),
+    log: (level, message) => log[level](message),
+  });
 }
 
 /**

@@ -92,7 +92,24 @@ export const POLICY_SETTINGS = {
     default: '',
     help:
       'Directory in which weir keeps a copy of the last valid table of `plans` of each domain. After a restart, ' +
-      'customers keep these limits while the table is missing or invalid. If unset, weir keeps no copies.',
+      'customers keep these limits while the table is missing or invalid. Tables at HTTP(S) addresses need this ' +
+      'directory. If unset, weir keeps no copies.',
+  },
+  plansPollInterval: {
+    name: 'PLANS_POLL_INTERVAL',
+    effectiveWhen: ['files'],
+    type: 'duration',
+    default: '5s',
+    help: 'Time between two requests for a table of `plans` at an HTTP(S) address.',
+  },
+  plansTokenPath: {
+    name: 'PLANS_TOKEN_PATH',
+    effectiveWhen: ['files'],
+    type: 'string',
+    default: '',
+    help:
+      'File with a bearer token for tables of `plans` at HTTP(S) addresses. weir reads it for each request, and ' +
+      'sends the token to all of these addresses.',
   },
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',

@@ -91,6 +91,7 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
       'Overview',
       'By rule',
       'Holds',
+      'Plans',
       'Store',
       'Process',
     ]);

@@ -41,6 +41,8 @@ export interface PlanTableOptions {
   readonly previous: PlanTable | undefined;
   /** Whether a refused row is an error instead of a warning. */
   readonly badRowsAreErrors: boolean;
+  /** Whether rows at an address are not read, so that all customers have the default. */
+  readonly skipsAddresses: boolean;
   readonly nowMillis: number;
 }
 
@@ -58,6 +60,13 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   const rows = new RowReader(plans, options);
   rows.addPlans();
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
+  if (plans.isRemote && options.skipsAddresses) {
+    plans.reader.warn(
+      'from',
+      'the rows are not checked, because only a running weir reads them from this address',
+    );
+    return { table: rows.finish(''), file: undefined, isKept: false };
+  }
   const problems = new ProblemList(plans.file);
   let bytes: Uint8Array | undefined;
   let unreadable = '';

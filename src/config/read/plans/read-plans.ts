@@ -2,6 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
+import { isSourceAddress } from '../../sources/plan-source.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
@@ -10,6 +11,8 @@ import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
 
 /** Default `max_drop`, in percent of the rows. */
 const DEFAULT_MAX_DROP = 20;
+/** Maximum length of the address of a source. */
+const MAX_ADDRESS = 2048;
 /** Maximum number of plans in `define`. */
 const MAX_PLANS = 1000;
 
@@ -41,11 +44,32 @@ export class PlansReader {
     this.by = reader.name('by') ?? '';
     this.from = reader.text('from') ?? '';
     this.file = this.from === '' ? undefined : planPath(reader, this.from);
+    if (this.isRemote) this.checkAddress();
     this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
     this.defined = readDefined(reader);
     const standard = reader.text('default');
     this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;
     this.check(standard);
+  }
+
+  /** Whether the rows come from an address instead of a file. */
+  get isRemote(): boolean {
+    return isSourceAddress(this.from);
+  }
+
+  private checkAddress(): void {
+    const { reader, from } = this;
+    const url = URL.canParse(from) ? new URL(from) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      reader.error('from', 'the address is not a URL that begins with http:// or https://');
+    } else if (url.username !== '' || url.password !== '') {
+      reader.error(
+        'from',
+        'the address contains a login; remove it, and set PLANS_TOKEN_PATH to a file with a token',
+      );
+    } else if (from.length > MAX_ADDRESS) {
+      reader.error('from', `the address has more than ${MAX_ADDRESS} characters`);
+    }
   }
 
   private check(standard: string | undefined): void {
@@ -142,9 +166,9 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
   return defined;
 }
 
-/** Returns the path of the file that `from` names, relative to the policy file. */
+/** Returns the path of the file that `from` names, relative to the policy file; an address stays the same. */
 function planPath(reader: FieldReader, name: string): string {
-  return isAbsolute(name) ? name : join(dirname(reader.problems.file), name);
+  return isAbsolute(name) || isSourceAddress(name) ? name : join(dirname(reader.problems.file), name);
 }
 
 /** Returns the file that `plans` names, readable or not, so that it is not taken for a policy. */

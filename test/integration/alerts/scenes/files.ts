@@ -1,20 +1,23 @@
 /*
- * A weir that starts with an invalid file, and sends traces to a collector, and a second weir whose statistics cannot
- * be sent.
+ * A weir that starts with an invalid file, reads a table of plans over HTTP, and sends traces to a collector, and a
+ * second weir whose statistics cannot be sent.
  */
 import { type OtlpReceiver, startOtlpReceiver } from '../../../support/otlp/otlp-receiver.js';
+import { TableServer } from '../../../support/plans/table-server.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { beside, CALM, renamed, type Scene, Started, Watched } from './scene.js';
+import { beside, CALM, changed, renamed, type Scene, Started, Watched } from './scene.js';
 
 export function filesScene(): Scene {
   const folder = new TempDir();
   const started = new Started();
   let weir: Watched;
   let collector: OtlpReceiver;
+  let source: TableServer;
+  let policies: NodeJS.ProcessEnv;
   let good: SnapshotPair;
   let atStart: SnapshotPair;
   const usual = (of = weir): Promise<SnapshotPair> => of.around(() => of.usual());
@@ -33,8 +36,16 @@ export function filesScene(): Scene {
       started.endsWith(() => collector.close());
       folder.write('policies/d.yaml', `domain: d\n${CALM}`);
       folder.write('policies/shop.yaml', 'domain: shop\ndescripters: []\n');
+      source = await TableServer.start('tenant,calls\nacme,100\n');
+      started.endsWith(() => source.stop());
+      folder.write(
+        'policies/plans.yaml',
+        `domain: plans\nplans: { by: tenant, from: "${source.origin}/plans.csv" }\n` +
+          'descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: calls, default: 1 } } }]\n',
+      );
+      policies = { CONFIG_PATH: folder.join('policies'), PLANS_CACHE_PATH: folder.join('cache') };
       const env = {
-        CONFIG_PATH: folder.join('policies'),
+        ...policies,
         TRACING_ENABLED: 'true',
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
       };
@@ -64,6 +75,15 @@ export function filesScene(): Scene {
         }),
       },
       {
+        name: 'a table of plans that cannot be read for a long time',
+        fires: ['WeirPlanSourceStale'],
+        // The test does not wait for minutes: the series comes from a real weir, and its value is invented.
+        observe: async () => {
+          const series = `weir_plan_source_age_seconds{source="${source.origin}/plans.csv"}`;
+          return { good, bad: changed(good, series, 600) };
+        },
+      },
+      {
         name: 'a collector that refuses spans',
         fires: ['WeirTraceSpansDropped'],
         async observe() {
@@ -83,9 +103,7 @@ export function filesScene(): Scene {
             STATSD_HOST: '255.255.255.255',
             STATS_FLUSH_INTERVAL: '50ms',
           };
-          const other = new Watched(
-            await startWeir({ env: { ...env, CONFIG_PATH: folder.join('policies') } }),
-          );
+          const other = new Watched(await startWeir({ env: { ...env, ...policies } }));
           try {
             return { good, bad: await untilGrown(other, 'weir_stats_dropped_total', 'sink="dogstatsd"') };
           } finally {

@@ -5,7 +5,7 @@ import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { beside, gone, renamed, type Scene, Started, Watched } from './scene.js';
+import { beside, changed, gone, renamed, type Scene, Started, Watched } from './scene.js';
 
 const POLICY = `domain: d
 descriptors:
@@ -36,13 +36,6 @@ function costly(length: number): string {
 }
 
 const lag = ({ values }: Scrape): number => values.get('nodejs_eventloop_lag_p99_seconds') ?? Number.NaN;
-
-/** Changes one series in a moment, for states that a healthy weir cannot reach. */
-function changed([before, after]: SnapshotPair, series: string, value: number): SnapshotPair {
-  const { 'weir-0': seen } = after;
-  if (seen?.values.has(series) !== true) throw new Error(`a real weir does not show ${series}`);
-  return [before, { 'weir-0': { ...seen, values: new Map([...seen.values, [series, value]]) } }];
-}
 
 export function memoryScene(): Scene {
   const started = new Started();

@@ -117,3 +117,10 @@ export const beside = (one: SnapshotPair, other: SnapshotPair): SnapshotPair => 
 
 /** Returns what Prometheus scrapes from an instance that has ended. */
 export const gone = (name = 'weir-0'): SnapshotPair => [{ [name]: undefined }, { [name]: undefined }];
+
+/** Changes one series in a moment, for states that a healthy weir cannot reach. */
+export function changed([before, after]: SnapshotPair, series: string, value: number): SnapshotPair {
+  const { 'weir-0': seen } = after;
+  if (seen?.values.has(series) !== true) throw new Error(`a real weir does not show ${series}`);
+  return [before, { 'weir-0': { ...seen, values: new Map([...seen.values, [series, value]]) } }];
+}

@@ -1,0 +1,64 @@
+import { loadRegularFile, messageOf } from '../../regular-file.js';
+import type { PlanSource, SourceFailure, SourceRows } from './plan-source.js';
+
+/** Maximum size of the file with the token, in bytes. */
+const MAX_TOKEN_BYTES = 16_384;
+
+/**
+ * Reads rows over HTTP(S) with conditional requests (RFC 9110 section 13.1.2). `fetch` follows at most 20 redirects,
+ * sends the token only to the origin of the address, and decompresses.
+ */
+export class HttpPlanSource implements PlanSource {
+  readonly #address: string;
+  readonly #tokenFile: string;
+  /** The ETag of the rows that were stored last. */
+  #etag: string | undefined;
+
+  /** `tokenFile`: a file with a bearer token, which is read for each request; '' for none. */
+  constructor(address: string, tokenFile: string) {
+    this.#address = address;
+    this.#tokenFile = tokenFile;
+  }
+
+  async open(isStored: boolean, signal: AbortSignal): Promise<SourceRows | SourceFailure | 'unchanged'> {
+    const etag = isStored ? this.#etag : undefined;
+    const headers: Record<string, string> = {};
+    if (etag !== undefined) headers['if-none-match'] = etag;
+    if (this.#tokenFile !== '') {
+      const token = await loadRegularFile(this.#tokenFile, MAX_TOKEN_BYTES).catch((error: unknown) => {
+        throw new Error(`PLANS_TOKEN_PATH: ${messageOf(error, this.#tokenFile)}`);
+      });
+      headers['authorization'] = `Bearer ${token.toString('utf8').trim()}`;
+    }
+    const response = await fetch(this.#address, { headers, signal });
+    const { status, body } = response;
+    if (status === 304 && etag !== undefined) return 'unchanged';
+    if (status !== 200 || body === null) {
+      await body?.cancel();
+      return { kind: 'failed', reason: 'status', message: statusMessage(status) };
+    }
+    if (/^text\/html\b/i.test(response.headers.get('content-type') ?? '')) {
+      await body.cancel();
+      return { kind: 'failed', reason: 'content', message: 'the response is an HTML page, and not a table' };
+    }
+    const stored = (): void => {
+      this.#etag = response.headers.get('etag') ?? undefined;
+    };
+    return { kind: 'rows', chunks: body, stored };
+  }
+
+  failureOf(error: unknown): SourceFailure {
+    // `fetch` names what happened in the cause, and rejects reads of the body with `terminated`.
+    const { message, cause } = error as Error & { readonly cause?: Partial<Error> };
+    const reason = message === 'terminated' ? 'transfer' : 'connection';
+    return { kind: 'failed', reason, message: cause?.message || message };
+  }
+}
+
+function statusMessage(status: number): string {
+  if (status === 401 || status === 403) {
+    return `the server answers with status ${status}; check the token in PLANS_TOKEN_PATH`;
+  }
+  if (status === 304) return 'the server answers with status 304 to a request without an ETag';
+  return `the server answers with status ${status}`;
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../regular-file.js';
+import { fileIdentity } from '../files/fingerprint.js';
+import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
+import { type PlanSource, type SourceFailure, type SourceRows, storedFileOf } from './plan-source.js';
+
+/** Longest time for one answer of a source, in milliseconds. */
+const ANSWER_MS = 60_000;
+/** The copies contain the customers, so only the user that runs weir can read them. */
+const [DIRECTORY_MODE, FILE_MODE] = [0o700, 0o600];
+
+/** Result of {@link PlanMirror.update}. */
+export type MirrorResult = 'changed' | 'unchanged' | SourceFailure;
+
+/** Stores the rows of one source in a file, which weir then reads like any other table. */
+export class PlanMirror {
+  readonly #source: PlanSource;
+  readonly #directory: string;
+  readonly #file: string;
+  /** Identity of the file after it was stored last, and its digest. Both are '' before. */
+  #identity = '';
+  #digest = '';
+  readonly #answerMs: number;
+
+  constructor(address: string, source: PlanSource, directory: string, answerMs = ANSWER_MS) {
+    this.#source = source;
+    this.#directory = directory;
+    this.#file = join(directory, storedFileOf(address));
+    this.#answerMs = answerMs;
+  }
+
+  /** Asks the source once. The file changes only if the source answers with other rows, which are complete. */
+  async update(stopping: AbortSignal): Promise<MirrorResult> {
+    const late = AbortSignal.timeout(this.#answerMs);
+    const signal = AbortSignal.any([late, stopping]);
+    const isStored = this.#identity !== '' && fileIdentity(this.#file, true) === this.#identity;
+    try {
+      const answer = await this.#source.open(isStored, signal);
+      if (answer === 'unchanged' || answer.kind === 'failed') return answer;
+      return await this.#store(answer, isStored);
+    } catch (error) {
+      if (!late.aborted) return this.#source.failureOf(error);
+      const message = `the answer was not complete after ${this.#answerMs / 1000} s`;
+      return { kind: 'failed', reason: 'timeout', message };
+    }
+  }
+
+  async #store(rows: SourceRows, isStored: boolean): Promise<MirrorResult> {
+    const temporary = `${this.#file}.${process.pid}.new`;
+    try {
+      await mkdir(this.#directory, { recursive: true, mode: DIRECTORY_MODE });
+      const received = new Received(rows.chunks);
+      await writeFile(temporary, received, { mode: FILE_MODE });
+      const { failure, digest: written } = received;
+      if (failure !== undefined) return failure;
+      const isNew = !isStored || written !== this.#digest;
+      if (isNew) await rename(temporary, this.#file);
+      this.#digest = written;
+      this.#identity = fileIdentity(this.#file, true);
+      rows.stored();
+      return isNew ? 'changed' : 'unchanged';
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      const message = `${messageOf(error, this.#directory)}; correct PLANS_CACHE_PATH`;
+      return { kind: 'failed', reason: 'disk', message };
+    } finally {
+      await rm(temporary, { force: true }).catch(() => {});
+    }
+  }
+}
+
+/** The bytes of an answer while they are received. */
+class Received implements AsyncIterable<Uint8Array> {
+  #bytes = 0;
+  readonly #hash = createHash('sha256');
+  readonly #chunks: AsyncIterable<Uint8Array>;
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks;
+  }
+
+  /** Yields the bytes, and ends early if there are too many. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for await (const chunk of this.#chunks) {
+      this.#bytes += chunk.length;
+      if (this.#bytes > MAX_PLAN_BYTES) return;
+      this.#hash.update(chunk);
+      yield chunk;
+    }
+  }
+
+  /** The reason why the answer is not a table; undefined if it may be one. */
+  get failure(): SourceFailure | undefined {
+    if (this.#bytes === 0) return { kind: 'failed', reason: 'content', message: 'the answer is empty' };
+    if (this.#bytes <= MAX_PLAN_BYTES) return undefined;
+    const message = `the answer has more than ${MAX_PLAN_BYTES / 1024 / 1024} MiB`;
+    return { kind: 'failed', reason: 'too_large', message };
+  }
+
+  get digest(): string {
+    return this.#hash.digest('hex');
+  }
+}

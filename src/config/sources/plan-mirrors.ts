@@ -1,0 +1,126 @@
+import { setTimeout } from 'node:timers/promises';
+import { HttpPlanSource } from './http-source.js';
+import { PlanMirror } from './plan-mirror.js';
+import type { SourceFault } from './plan-source.js';
+
+/** Options of {@link PlanMirrors}. */
+export interface PlanMirrorsOptions {
+  /** PLANS_CACHE_PATH. */
+  readonly directory: string;
+  /** PLANS_TOKEN_PATH. */
+  readonly tokenFile: string;
+  /** PLANS_POLL_INTERVAL, in milliseconds. */
+  readonly pollMs: number;
+  readonly nowMicros: () => number;
+  /** Logs the first failure of a source, each failure for another reason, and the end of a failure. */
+  readonly log: (level: 'warn' | 'info', message: string) => void;
+}
+
+/** A source that is followed. */
+interface Followed {
+  readonly stop: AbortController;
+  /** Resolves after the first answer or failure. */
+  readonly asked: Promise<void>;
+  /** When the stored rows were last known to be current, on the clock; before, the first attempt. */
+  confirmedMicros: number;
+}
+
+/** Keeps the files in PLANS_CACHE_PATH equal to their sources, which it polls. */
+export class PlanMirrors {
+  readonly #options: PlanMirrorsOptions;
+  readonly #followed = new Map<string, Followed>();
+  readonly #failures = new Map<string, Map<SourceFault, number>>();
+
+  constructor(options: PlanMirrorsOptions) {
+    this.#options = options;
+  }
+
+  /** Follows these sources, and no others. Resolves after the first answer of each. */
+  async follow(addresses: readonly string[]): Promise<void> {
+    for (const [address, { stop }] of this.#followed) {
+      if (addresses.includes(address)) continue;
+      stop.abort();
+      this.#followed.delete(address);
+    }
+    for (const address of addresses) {
+      if (!this.#followed.has(address)) this.#followed.set(address, this.#start(address));
+    }
+    await Promise.all([...this.#followed.values()].map(({ asked }) => asked));
+  }
+
+  /** Returns the seconds since the rows of each source were last known to be current, or since the first attempt. */
+  *ages(): Generator<readonly [source: string, seconds: number]> {
+    const now = this.#options.nowMicros();
+    for (const [address, { confirmedMicros }] of this.#followed) {
+      yield [shownAddress(address), (now - confirmedMicros) / 1e6];
+    }
+  }
+
+  /** Returns the number of failures of each source, by reason. */
+  *failures(): Generator<readonly [source: string, reason: SourceFault, count: number]> {
+    for (const [source, counts] of this.#failures) {
+      for (const [reason, count] of counts) yield [source, reason, count];
+    }
+  }
+
+  close(): void {
+    for (const { stop } of this.#followed.values()) stop.abort();
+    this.#followed.clear();
+  }
+
+  #start(address: string): Followed {
+    const stop = new AbortController();
+    let asked = (): void => {};
+    const followed: Followed = {
+      stop,
+      asked: new Promise((resolve) => {
+        asked = resolve;
+      }),
+      confirmedMicros: this.#options.nowMicros(),
+    };
+    void this.#poll(address, followed, asked);
+    return followed;
+  }
+
+  async #poll(address: string, followed: Followed, asked: () => void): Promise<void> {
+    const { directory, tokenFile, pollMs, nowMicros, log } = this.#options;
+    const { signal } = followed.stop;
+    const shown = shownAddress(address);
+    const mirror = new PlanMirror(address, new HttpPlanSource(address, tokenFile), directory);
+    let problem = '';
+    while (!signal.aborted) {
+      const startMicros = nowMicros();
+      const result = await mirror.update(signal);
+      if (signal.aborted) break;
+      if (typeof result === 'string') {
+        followed.confirmedMicros = startMicros;
+        if (problem !== '') log('info', `the plans at ${shown} can be read again`);
+        problem = '';
+      } else {
+        this.#count(shown, result.reason);
+        const isKnown = problem === result.message;
+        problem = result.message;
+        if (!isKnown)
+          log(
+            'warn',
+            `the plans at ${shown} could not be read: ${problem}. weir tries again every ${pollMs / 1000} s, and ` +
+              'uses the last rows meanwhile',
+          );
+      }
+      asked();
+      await setTimeout(pollMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+    asked();
+  }
+
+  #count(source: string, reason: SourceFault): void {
+    const counts = this.#failures.get(source) ?? new Map<SourceFault, number>();
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    this.#failures.set(source, counts);
+  }
+}
+
+/** Returns an address without its query, which may contain secrets. */
+export function shownAddress(address: string): string {
+  return address.replace(/[?#].*/, '').slice(0, 200);
+}

@@ -1,0 +1,53 @@
+import { sha256Hex } from '../../policy/names/sha256.js';
+
+/** Why a source could not be read. A label of metrics. */
+export type SourceFault =
+  /** No connection, or an invalid response. */
+  | 'connection'
+  /** A status other than 200, or a 304 to a request without an ETag. */
+  | 'status'
+  /** A response that is not a table, such as an empty one or a page for people. */
+  | 'content'
+  /** A response that ended too early, or is damaged. */
+  | 'transfer'
+  | 'timeout'
+  | 'too_large'
+  /** The rows could not be stored. */
+  | 'disk';
+
+/** A source could not be read. The message is a part of a sentence. */
+export interface SourceFailure {
+  readonly kind: 'failed';
+  readonly reason: SourceFault;
+  readonly message: string;
+}
+
+/** The current rows of a source. */
+export interface SourceRows {
+  readonly kind: 'rows';
+  /** The bytes of a file in the format that the ending of the address names. Rejects if the transfer fails. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Called when the rows are stored, so that the next answer may be `unchanged`. */
+  stored(): void;
+}
+
+/** A place that has the rows of `plans`, and is not a file. A new kind of source is a class with this interface. */
+export interface PlanSource {
+  /**
+   * Asks for the rows. Rejects if the source cannot be reached. `isStored`: whether this process has stored the last
+   * rows, so that the answer may be `unchanged`.
+   */
+  open(isStored: boolean, signal: AbortSignal): Promise<SourceRows | SourceFailure | 'unchanged'>;
+  /** Returns the reason for a rejection of {@link open} or of its rows. */
+  failureOf(error: unknown): SourceFailure;
+}
+
+/** Returns whether `plans.from` is an address instead of a file. */
+export function isSourceAddress(from: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(from);
+}
+
+/** Returns the name of the file in PLANS_CACHE_PATH that has the rows of a source. */
+export function storedFileOf(address: string): string {
+  return `source-${sha256Hex(address).slice(0, 16)}`;
+}

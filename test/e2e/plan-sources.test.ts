@@ -1,0 +1,125 @@
+/* A table of plans at an HTTP address, behind Envoy: three weirs with two workers each share one Redis. */
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { TableServer } from '../support/plans/table-server.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { metric, untilAllServe } from '../support/weir/workers.js';
+
+const REPLICAS = [0, 1, 2];
+/** Connections to each weir, which its workers accept in turn. */
+const CONNECTIONS = 4;
+
+let upstream: { server: Server; port: number };
+let redis: RedisServer;
+let source: TableServer;
+let caches: TempDir;
+let weirs: WeirServer[];
+let envoy: { port: number; stop(): Promise<unknown> };
+
+const tableOf = (calls: number): string => `tenant,calls\nacme,${calls}\nglobex,1\n`;
+
+async function startReplica(at: number, ports?: WeirServer): Promise<WeirServer> {
+  const policy =
+    `domain: shop\nplans: { by: tenant, from: "${source.origin}/plans.csv" }\n` +
+    'descriptors: [{ key: tenant, rate_limit: { unit: year, requests_per_unit: { plan: calls, default: 1 } } }]\n';
+  const env = {
+    REDIS_URL: `127.0.0.1:${redis.port}`,
+    WORKERS: '2',
+    PLANS_CACHE_PATH: caches.join(String(at)),
+    PLANS_POLL_INTERVAL: '200ms',
+  };
+  const weir = await startWeir({ policy, env, ...(ports && { ports }) });
+  await untilAllServe(weir);
+  return weir;
+}
+
+beforeAll(async () => {
+  source = await TableServer.start(tableOf(10));
+  source.etag = '"10"';
+  caches = new TempDir();
+  upstream = await startEchoUpstream(0);
+  redis = await startRedis();
+  weirs = await Promise.all(REPLICAS.map((at) => startReplica(at)));
+  envoy = await startRouteEnvoy({
+    domain: 'shop',
+    weirPort: weirs.map(({ grpcPort }) => grpcPort),
+    upstreamPort: upstream.port,
+    routes: [
+      {
+        path: '/',
+        rateLimits: [{ actions: [fromHeader('x-tenant', 'tenant')] }],
+        place: 'virtual_host',
+      },
+    ],
+  });
+}, 120_000);
+afterAll(async () => {
+  await envoy?.stop();
+  await Promise.all((weirs ?? []).map((weir) => weir.stop()));
+  await redis?.stop();
+  await source?.stop();
+  caches?.remove();
+  upstream?.server.closeAllConnections();
+  upstream?.server.close();
+}, 60_000);
+
+/** Returns the limit of acme in each connection to a weir. */
+async function limitsOf({ grpcPort }: WeirServer): Promise<readonly unknown[]> {
+  const clients = Array.from({ length: CONNECTIONS }, () => new RlsClient(grpcPort));
+  const found: unknown[] = [];
+  // In sequence, because a worker has its turn once it has accepted the previous connection.
+  for (const client of clients) {
+    const { response } = await client.ask('shop', [{ ...descriptor(['tenant=acme']), hitsAddend: 0 }]);
+    found.push(response?.statuses[0]?.currentLimit?.requestsPerUnit);
+    client.close();
+  }
+  return found;
+}
+
+const untilAllHave = (calls: number): Promise<unknown> =>
+  waitFor(`a limit of ${calls} in all workers`, async () => {
+    const limits = await Promise.all(weirs.map(limitsOf));
+    return limits.flat().every((limit) => limit === calls);
+  });
+
+/** Sends requests through Envoy, and returns how many passed. */
+async function passed(count: number): Promise<number> {
+  let ok = 0;
+  for (let i = 0; i < count; i++) {
+    const { status } = await httpRequest(envoy.port, '/', { headers: { 'x-tenant': 'acme' } });
+    if (status === 200) ok++;
+  }
+  return ok;
+}
+
+test('a changed row is in effect in all workers, and together they allow the larger limit', async () => {
+  await untilAllHave(10);
+  expect(await passed(20)).toBe(10);
+  source.table = tableOf(100);
+  source.etag = '"100"';
+  await untilAllHave(100);
+  expect(await passed(120)).toBe(90);
+}, 60_000);
+
+test('a source that is away changes nothing, also after a restart', async () => {
+  const address = `${source.origin}/plans.csv`;
+  const [first] = weirs as [WeirServer];
+  await waitFor('an unchanged answer', () => source.unchanged > 0);
+  source.answer = (_request, response) => response.writeHead(503).end();
+  const failures = `weir_plan_source_failures_total{source="${address}",reason="status"}`;
+  await waitFor('several failures', async () => (await metric(first, failures)) > 2);
+  expect(first.log().filter(({ msg }) => String(msg).includes('could not be read'))).toHaveLength(1);
+  expect(await metric(first, 'weir_plan_rows{domain="shop"}')).toBe(2);
+  expect(await metric(first, `weir_plan_source_age_seconds{source="${address}"}`)).toBeLessThan(60);
+  await first.stop();
+  weirs[0] = await startReplica(0, first);
+  expect(await limitsOf(weirs[0])).toEqual(new Array(CONNECTIONS).fill(100));
+}, 60_000);

@@ -1,0 +1,165 @@
+/* Tables of plans over HTTP: an honest server, and one that lies. */
+import { existsSync, readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { HttpPlanSource } from '../../../src/config/sources/http-source.js';
+import { PlanMirror } from '../../../src/config/sources/plan-mirror.js';
+import { storedFileOf } from '../../../src/config/sources/plan-source.js';
+import { TableServer } from '../../support/plans/table-server.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+
+const TABLE = 'tenant,burst\nacme,10\n';
+const MAX_BYTES = 128 * 1024 * 1024;
+const NEVER = new AbortController().signal;
+
+let server: TableServer;
+let dir: TempDir;
+
+beforeEach(async () => {
+  server = await TableServer.start(TABLE);
+  dir = new TempDir();
+});
+afterEach(async () => {
+  await server.stop();
+  dir.remove();
+});
+
+function mirror({ path = '/plans.csv', token = '', answerMs = 10_000 } = {}): PlanMirror {
+  const address = server.origin + path;
+  return new PlanMirror(address, new HttpPlanSource(address, token), dir.join('cache'), answerMs);
+}
+const fileOf = (path = '/plans.csv'): string => dir.join(`cache/${storedFileOf(server.origin + path)}`);
+const stored = (): string => readFileSync(fileOf(), 'utf8');
+
+test('stores the rows, and again only if they changed', async () => {
+  const rows = mirror();
+  expect(await rows.update(NEVER)).toBe('changed');
+  expect(stored()).toBe(TABLE);
+  expect(await rows.update(NEVER)).toBe('unchanged');
+  server.table = 'tenant,burst\nacme,100\n';
+  expect(await rows.update(NEVER)).toBe('changed');
+  expect(stored()).toBe(server.table);
+});
+
+test('asks with the ETag of the stored rows', async () => {
+  server.etag = '"1"';
+  const rows = mirror();
+  await rows.update(NEVER);
+  expect(await rows.update(NEVER)).toBe('unchanged');
+  expect(server.unchanged).toBe(1);
+  // Without the file, weir needs all rows.
+  dir.remove();
+  expect(await rows.update(NEVER)).toBe('changed');
+  expect(stored()).toBe(TABLE);
+});
+
+test('sends the token of the file, and not to another origin', async () => {
+  const other = await TableServer.start(TABLE);
+  try {
+    const token = dir.write('token', 'secret\n');
+    server.answer = (request, response) => {
+      if (request.url === '/plans.csv') response.writeHead(302, { location: `${other.origin}/moved` }).end();
+    };
+    expect(await mirror({ token }).update(NEVER)).toBe('changed');
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer secret');
+    expect(other.requests[0]?.headers.authorization).toBeUndefined();
+    expect(await mirror({ token: dir.join('none') }).update(NEVER)).toEqual({
+      kind: 'failed',
+      reason: 'connection',
+      message: expect.stringContaining('PLANS_TOKEN_PATH'),
+    });
+  } finally {
+    await other.stop();
+  }
+});
+
+type Lie = readonly [
+  what: string,
+  reason: string,
+  message: string,
+  answer: (response: ServerResponse, path: string) => void,
+];
+
+test.each<Lie>([
+  ['an empty 200', 'content', 'the answer is empty', (response) => response.end()],
+  [
+    'a page for people',
+    'content',
+    'the response is an HTML page, and not a table',
+    (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>log in</html>'),
+  ],
+  [
+    'a 401',
+    'status',
+    'the server answers with status 401; check the token in PLANS_TOKEN_PATH',
+    (response) => response.writeHead(401).end(),
+  ],
+  ['a 503', 'status', 'the server answers with status 503', (response) => response.writeHead(503).end('no')],
+  [
+    'a 304 without an ETag',
+    'status',
+    'the server answers with status 304 to a request without an ETag',
+    (response) => response.writeHead(304).end(),
+  ],
+  [
+    'a redirect to itself',
+    'connection',
+    'redirect count exceeded',
+    (response, path) => response.writeHead(302, { location: path }).end(),
+  ],
+  [
+    'less than content-length',
+    'transfer',
+    'other side closed',
+    (response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('tenant,burst\nacme,10\n', () => response.destroy());
+    },
+  ],
+  [
+    'damaged gzip',
+    'transfer',
+    'incorrect header check',
+    (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('tenant,burst\n'),
+  ],
+  [
+    'a gzip bomb',
+    'too_large',
+    'the answer has more than 128 MiB',
+    (response) =>
+      response
+        .writeHead(200, { 'content-encoding': 'gzip' })
+        .end(gzipSync(Buffer.alloc(MAX_BYTES + 1), { level: 1 })),
+  ],
+])('%s changes nothing', async (_what, reason, message, lie) => {
+  const rows = mirror();
+  await rows.update(NEVER);
+  server.answer = (request, response) => lie(response, request.url ?? '');
+  expect(await rows.update(NEVER)).toEqual({ kind: 'failed', reason, message });
+  expect(stored()).toBe(TABLE);
+  server.answer = (request, response) => server.honest(request, response);
+  expect(await rows.update(NEVER)).toBe('unchanged');
+});
+
+test('an answer that is never complete ends after the longest time', async () => {
+  server.answer = (_request, response) => {
+    response.writeHead(200);
+    response.write('tenant,burst\n');
+  };
+  expect(await mirror({ answerMs: 200 }).update(NEVER)).toEqual({
+    kind: 'failed',
+    reason: 'timeout',
+    message: 'the answer was not complete after 0.2 s',
+  });
+  expect(existsSync(fileOf())).toBe(false);
+});
+
+test('without a server, and without a directory, nothing changes', async () => {
+  dir.write('cache', 'a file');
+  expect(await mirror().update(NEVER)).toMatchObject({ kind: 'failed', reason: 'disk' });
+  const gone = mirror();
+  await server.stop();
+  expect(await gone.update(NEVER)).toMatchObject({ kind: 'failed', reason: 'connection' });
+  server = await TableServer.start();
+});
