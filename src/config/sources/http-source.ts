@@ -1,8 +1,4 @@
-import { loadRegularFile, messageOf } from '../../regular-file.js';
-import type { PlanSource, SourceFailure, SourceRows } from './plan-source.js';
-
-/** Maximum size of the file with the token, in bytes. */
-const MAX_TOKEN_BYTES = 16_384;
+import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
 
 /**
  * Reads rows over HTTP(S) with conditional requests (RFC 9110 section 13.1.2). `fetch` follows at most 20 redirects,
@@ -25,10 +21,7 @@ export class HttpPlanSource implements PlanSource {
     const headers: Record<string, string> = {};
     if (etag !== undefined) headers['if-none-match'] = etag;
     if (this.#tokenFile !== '') {
-      const token = await loadRegularFile(this.#tokenFile, MAX_TOKEN_BYTES).catch((error: unknown) => {
-        throw new Error(`PLANS_TOKEN_PATH: ${messageOf(error, this.#tokenFile)}`);
-      });
-      headers['authorization'] = `Bearer ${token.toString('utf8').trim()}`;
+      headers['authorization'] = `Bearer ${await readToken(this.#tokenFile)}`;
     }
     const response = await fetch(this.#address, { headers, signal });
     const { status, body } = response;

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { HttpPlanSource } from './http-source.js';
 import { PlanMirror } from './plan-mirror.js';
-import type { SourceFault } from './plan-source.js';
+import { isRedisAddress, type PlanSource, type SourceFault } from './plan-source.js';
 
 /** Options of {@link PlanMirrors}. */
 export interface PlanMirrorsOptions {
@@ -86,7 +86,7 @@ export class PlanMirrors {
     const { directory, tokenFile, pollMs, nowMicros, log } = this.#options;
     const { signal } = followed.stop;
     const shown = shownAddress(address);
-    const mirror = new PlanMirror(address, new HttpPlanSource(address, tokenFile), directory);
+    const mirror = new PlanMirror(address, await sourceOf(address, tokenFile), directory);
     let problem = '';
     while (!signal.aborted) {
       const startMicros = nowMicros();
@@ -118,6 +118,13 @@ export class PlanMirrors {
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
     this.#failures.set(source, counts);
   }
+}
+
+async function sourceOf(address: string, tokenFile: string): Promise<PlanSource> {
+  if (!isRedisAddress(address)) return new HttpPlanSource(address, tokenFile);
+  // Loaded on demand, because most servers do not need it.
+  const { RedisPlanSource } = await import('./redis-source.js');
+  return new RedisPlanSource(address, tokenFile);
 }
 
 /** Returns an address without its query, which may contain secrets. */

@@ -1,4 +1,5 @@
 import { sha256Hex } from '../../policy/names/sha256.js';
+import { loadRegularFile, messageOf } from '../../regular-file.js';
 
 /** Why a source could not be read. A label of metrics. */
 export type SourceFault =
@@ -42,9 +43,26 @@ export interface PlanSource {
   failureOf(error: unknown): SourceFailure;
 }
 
+/** Maximum size of the file with the token, in bytes. */
+const MAX_TOKEN_BYTES = 16_384;
+
+/** Reads the file in PLANS_TOKEN_PATH. Rejects with an Error that names it. */
+export async function readToken(file: string): Promise<string> {
+  try {
+    return (await loadRegularFile(file, MAX_TOKEN_BYTES)).toString('utf8').trim();
+  } catch (error) {
+    throw new Error(`PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
+  }
+}
+
 /** Returns whether `plans.from` is an address instead of a file. */
 export function isSourceAddress(from: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(from);
+}
+
+/** Returns whether an address is a hash in Redis. */
+export function isRedisAddress(address: string): boolean {
+  return /^rediss?:/i.test(address);
 }
 
 /** Returns the name of the file in PLANS_CACHE_PATH that has the rows of a source. */

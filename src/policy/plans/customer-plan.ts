@@ -23,6 +23,8 @@ export interface CustomerPlan {
   /** Words that the row sets for all limits, such as `blocked`. */
   readonly flags: readonly string[];
   readonly readAtMillis: number;
+  /** Whether this process does not read the rows, because they are at an address. */
+  readonly isUnread: boolean;
 }
 
 /** Returns the row for the entries of a descriptor, whose limit has a value from a plan. */
@@ -41,15 +43,18 @@ export function planOfCustomer(
       .filter((flag) => isSet(values, flag))
       .map((flag) => PLAN_FLAGS[flag]),
     readAtMillis: table.readAtMillis,
+    isUnread: table.file !== '' && table.digest === '',
   };
 }
 
 /** Formats the row: `gold (line 4711 of customers.csv, read 14 s ago)`. */
 export function describeCustomerPlan(explained: CustomerPlan, wallMicros: number): string {
-  const { line, file, plan, flags, readAtMillis } = explained;
+  const { line, file, plan, flags, readAtMillis, isUnread } = explained;
   const age = Math.max(0, Math.round((wallMicros / 1000 - readAtMillis) / 1000));
   const name = [plan ?? 'values of the row', ...flags].join(', ');
-  if (line === undefined)
-    return `${plan === undefined ? 'the defaults of the policy' : name} (the customer has no row)`;
+  if (line === undefined) {
+    const why = isUnread ? `only a running weir reads the rows of ${file}` : 'the customer has no row';
+    return `${plan === undefined ? 'the defaults of the policy' : name} (${why})`;
+  }
   return file === '' ? name : `${name} (line ${line} of ${file}, read ${age} s ago)`;
 }

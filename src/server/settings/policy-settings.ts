@@ -92,7 +92,7 @@ export const POLICY_SETTINGS = {
     default: '',
     help:
       'Directory in which weir keeps a copy of the last valid table of `plans` of each domain. After a restart, ' +
-      'customers keep these limits while the table is missing or invalid. Tables at HTTP(S) addresses need this ' +
+      'customers keep these limits while the table is missing or invalid. Tables at addresses need this ' +
       'directory. If unset, weir keeps no copies.',
   },
   plansPollInterval: {
@@ -100,7 +100,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['files'],
     type: 'duration',
     default: '5s',
-    help: 'Time between two requests for a table of `plans` at an HTTP(S) address.',
+    help: 'Time between two requests for a table of `plans` at an HTTP(S) address or in Redis.',
   },
   plansTokenPath: {
     name: 'PLANS_TOKEN_PATH',
@@ -108,8 +108,8 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with a bearer token for tables of `plans` at HTTP(S) addresses. weir reads it for each request, and ' +
-      'sends the token to all of these addresses.',
+      'File with a bearer token for tables of `plans` at HTTP(S) addresses, or the password of tables in Redis. weir ' +
+      'reads it for each request, and sends it to all of these addresses.',
   },
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',

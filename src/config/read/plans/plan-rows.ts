@@ -1,4 +1,5 @@
 import { quantity } from '../../../quantity.js';
+import { isRedisAddress } from '../../sources/plan-source.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
 import { nearColumn } from './plan-columns.js';
@@ -27,21 +28,21 @@ export interface RowSink {
   refuse(key: string | undefined, at: Position, path: string, message: string): void;
 }
 
-/** Endings of the names of files, and what reads them. */
-const READERS: readonly (readonly [string, (text: string, sink: RowSink, problems: ProblemList) => void])[] =
+/** Names of files and addresses, and what reads them. */
+const READERS: readonly (readonly [RegExp, (text: string, sink: RowSink, problems: ProblemList) => void])[] =
   [
-    ['.csv', readCsv],
-    ['.jsonl', readJsonLines],
-    ['.ndjson', readJsonLines],
+    [/^rediss?:/i, readHash],
+    [/\.csv$/, readCsv],
+    [/\.(?:jsonl|ndjson)$/, readJsonLines],
   ];
 
 /** Reads the rows of a file. Adds problems of the whole file to `problems`. */
 export function readPlanRows(file: string, bytes: Uint8Array, sink: RowSink, problems: ProblemList): void {
-  if (/\.(?:ya?ml|json)$/.test(file)) {
+  if (/\.(?:ya?ml|json)$/.test(file) && !isRedisAddress(file)) {
     readYamlRows(bytes, sink, problems);
     return;
   }
-  const [, read] = READERS.find(([end]) => file.endsWith(end)) ?? [];
+  const [, read] = READERS.find(([name]) => name.test(file)) ?? [];
   if (read === undefined) {
     problems.error(
       WHOLE_FILE,
@@ -184,8 +185,24 @@ function endOf(text: string, from: number): number {
   return end < 0 ? text.length : end;
 }
 
+/** Reads the fields of a hash, as RedisPlanSource writes them: a customer, and the name of a plan or a JSON object. */
+function readHash(text: string, sink: RowSink): void {
+  for (const [line, record] of recordsOf(text)) {
+    const at = { line, column: 1 };
+    const [key, value] = (parsed(record) ?? []) as readonly (string | undefined)[];
+    if (key === undefined || value === undefined) sink.refuse(key, at, '', 'the stored row is damaged');
+    else if (value.startsWith('{')) readObject(value, at, sink, key);
+    else addFields(key, [['plan', value]], sink, { line, placeOf: () => at });
+  }
+}
+
 /** Reads one JSON object per line. */
 function readJsonLines(text: string, sink: RowSink): void {
+  for (const [line, record] of recordsOf(text)) readObject(record, { line, column: 1 }, sink);
+}
+
+/** Yields the lines that are not empty, with their numbers. */
+function* recordsOf(text: string): Generator<readonly [line: number, record: string]> {
   let line = 0;
   for (let start = 0; start < text.length; ) {
     const end = endOf(text, start);
@@ -193,22 +210,19 @@ function readJsonLines(text: string, sink: RowSink): void {
     start = end + 1;
     line++;
     if (record === '') continue;
-    readObject(record, { line, column: 1 }, sink);
+    yield [line, record];
   }
 }
 
-function readObject(record: string, at: Position, sink: RowSink): void {
-  let value: unknown;
-  try {
-    value = JSON.parse(record);
-  } catch {
-    value = undefined;
-  }
+/** Reads a JSON object. Its customer is `customer`, or else the member with the name of the key column. */
+function readObject(record: string, at: Position, sink: RowSink, customer?: string): void {
+  const value = parsed(record);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    sink.refuse(undefined, at, '', 'the line is not a JSON object; write one object on each line');
+    sink.refuse(customer, at, '', 'the line is not a JSON object; write one object on each line');
     return;
   }
-  const { [sink.by]: key, ...fields } = value as Readonly<Record<string, unknown>>;
+  const object = value as Readonly<Record<string, unknown>>;
+  const { [sink.by]: key, ...fields } = customer === undefined ? object : { ...object, [sink.by]: customer };
   if (typeof key === 'number' && !Number.isSafeInteger(key)) {
     // JSON.parse has rounded it, perhaps to the number of another customer.
     sink.refuse(undefined, at, sink.by, 'the customer is not a whole number below 2^53; write it in quotes');
@@ -220,6 +234,15 @@ function readObject(record: string, at: Position, sink: RowSink): void {
     return;
   }
   addFields(name, Object.entries(fields), sink, { line: at.line, placeOf: () => at });
+}
+
+/** Returns the value of a JSON text; undefined if it is none. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 function isObject(value: unknown): boolean {

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
-import { isSourceAddress } from '../../sources/plan-source.js';
+import { isRedisAddress, isSourceAddress } from '../../sources/plan-source.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
@@ -60,12 +60,20 @@ export class PlansReader {
   private checkAddress(): void {
     const { reader, from } = this;
     const url = URL.canParse(from) ? new URL(from) : undefined;
-    if (url === undefined || !/^https?:$/.test(url.protocol)) {
-      reader.error('from', 'the address is not a URL that begins with http:// or https://');
-    } else if (url.username !== '' || url.password !== '') {
+    if (url === undefined || !/^(?:https?|rediss?):$/.test(url.protocol)) {
       reader.error(
         'from',
-        'the address contains a login; remove it, and set PLANS_TOKEN_PATH to a file with a token',
+        'the address is not a URL that begins with https://, http://, rediss:// or redis://',
+      );
+    } else if (url.password !== '' || (url.username !== '' && !isRedisAddress(from))) {
+      reader.error(
+        'from',
+        'the address contains a login; remove it, and set PLANS_TOKEN_PATH to a file with the token or password',
+      );
+    } else if (isRedisAddress(from) && !isHashAddress(url)) {
+      reader.error(
+        'from',
+        'the address names no hash; write redis://<host>:<port>/<hash>, or add ?db=<number>',
       );
     } else if (from.length > MAX_ADDRESS) {
       reader.error('from', `the address has more than ${MAX_ADDRESS} characters`);
@@ -139,6 +147,16 @@ export class PlansReader {
         reader.error(name, `no limit uses the value "${name.slice(0, 60)}"; ${nearColumn(name, cells)}`);
       }
     }
+  }
+}
+
+/** Returns whether the path of an address in Redis is a hash, and its query is empty or a database. */
+function isHashAddress({ pathname, search, hostname }: URL): boolean {
+  if (hostname === '' || !/^(?:\?db=\d{1,4})?$/.test(search)) return false;
+  try {
+    return decodeURIComponent(pathname).length > 1;
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { AbstractConnector, type RedisOptions } from './ioredis.js';
+import { AbstractConnector, type RedisOptions } from '../../../../ioredis.js';
 
 /**
  * Maximum bytes that a server may send on a connection, at once and in each second, because ioredis reads everything. A

@@ -1,9 +1,9 @@
+import { Redis, type RedisOptions } from '../../../../ioredis.js';
 import { ignore } from '../../../../runtime/ignore.js';
 import { needsNoPassword, openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
 import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
-import { Redis, type RedisOptions } from './ioredis.js';
 import { ownConnector } from './own-connector.js';
 
 /** Maximum time for a server to accept a connection, and to reply, in milliseconds. */

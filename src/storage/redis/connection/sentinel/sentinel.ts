@@ -1,6 +1,6 @@
+import { Redis } from '../../../../ioredis.js';
 import { BackOff } from '../../../../runtime/back-off.js';
 import { ignore } from '../../../../runtime/ignore.js';
-import { Redis } from '../client/ioredis.js';
 import { logIn, QueryClients, queryClientOptions } from '../client/query-client.js';
 import type { PreparedTls } from '../dial.js';
 import { endpointName } from '../redis-address.js';

@@ -1,0 +1,122 @@
+/* Tables of plans in a hash of a real Redis. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import { PlanMirror } from '../../../src/config/sources/plan-mirror.js';
+import { RedisPlanSource } from '../../../src/config/sources/redis-source.js';
+import { rowCount } from '../../../src/policy/plans/plan-table.js';
+import { entries } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+
+const NEVER = new AbortController().signal;
+const ROWS = 5000;
+
+let server: RedisServer;
+let redis: Redis;
+let dir: TempDir;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port, '127.0.0.1');
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(async () => {
+  dir.remove();
+  await redis.flushall();
+});
+
+const addressOf = (hash: string): string => `redis://127.0.0.1:${server.port}/${encodeURIComponent(hash)}`;
+const mirrorOf = (address: string, password = ''): PlanMirror =>
+  new PlanMirror(address, new RedisPlanSource(address, password), dir.join('cache'));
+
+function load(address: string) {
+  const policy = dir.write(
+    'policy.yaml',
+    `domain: d\nplans: { by: tenant, from: "${address}", define: { gold: { calls: 9 } } }\n` +
+      'descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: calls, default: 1 } } }]\n',
+  );
+  return loadPolicies([policy], { plansCache: dir.join('cache') });
+}
+
+test('reads the fields of the hash as rows', async () => {
+  const address = addressOf('plans: all');
+  const many = Array.from({ length: ROWS }, (_, at) => [`t${at}`, 'gold']).flat();
+  await redis.hset(
+    'plans: all',
+    ...many,
+    'acme',
+    '{"plan":"gold","calls":7}',
+    'né"w',
+    '{"calls":8}',
+    'bad',
+    '{',
+  );
+  expect(await mirrorOf(address).update(NEVER)).toBe('changed');
+  const { policySet, errors, warnings } = load(address);
+  expect(errors).toEqual([]);
+  expect(warnings).toMatchObject([{ file: address, message: expect.stringContaining('not a JSON object') }]);
+  const policy = policySet.domains.get('d');
+  expect(policy?.plans && rowCount(policy.plans)).toBe(ROWS + 2);
+  const limitOf = (tenant: string) =>
+    policy?.match(entries(`tenant=${tenant}`)).rules[0]?.rate?.reportedLimit;
+  expect(['t4321', 'acme', 'né"w', 'bad', 'x'].map(limitOf)).toEqual([9, 7, 8, 1, 1]);
+});
+
+test('reads the rows again only if the version has changed', async () => {
+  const mirror = mirrorOf(addressOf('plans'));
+  await redis.hset('plans', 'acme', 'gold');
+  await redis.set('plans:version', '1');
+  expect(await mirror.update(NEVER)).toBe('changed');
+  await redis.hset('plans', 'acme', '{"calls":2}');
+  expect(await mirror.update(NEVER)).toBe('unchanged');
+  await redis.incr('plans:version');
+  expect(await mirror.update(NEVER)).toBe('changed');
+  // Without a version, weir compares the rows.
+  await redis.del('plans:version');
+  expect(await mirror.update(NEVER)).toBe('unchanged');
+  await redis.hset('plans', 'acme', 'gold');
+  expect(await mirror.update(NEVER)).toBe('changed');
+});
+
+test('a missing hash, another type and a wrong login change nothing', async () => {
+  const mirror = mirrorOf(addressOf('plans'));
+  const failed = (reason: string, message: string) => ({ kind: 'failed', reason, message });
+  expect(await mirror.update(NEVER)).toEqual(failed('content', 'the hash does not exist'));
+  await redis.set('plans', 'x');
+  expect(await mirror.update(NEVER)).toEqual(failed('content', 'the key is not a hash, but a string'));
+  const guarded = await startRedis({ args: ['--requirepass', 'right'] });
+  const address = `redis://127.0.0.1:${guarded.port}/plans`;
+  const admin = new Redis(guarded.port, '127.0.0.1', { password: 'right' });
+  try {
+    await admin.hset('plans', 'acme', 'gold');
+    expect(await mirrorOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
+      failed('connection', expect.stringMatching(/WRONGPASS|NOAUTH/) as unknown as string),
+    );
+    const own = mirrorOf(address, dir.write('right', 'right\n'));
+    expect(await own.update(NEVER)).toBe('changed');
+    await guarded.stop();
+    expect(await own.update(NEVER)).toEqual(
+      failed('connection', expect.stringContaining('ECONNREFUSED') as unknown as string),
+    );
+  } finally {
+    admin.disconnect();
+    await guarded.stop();
+  }
+});
+
+test.each([
+  ['redis://127.0.0.1:6379', 'names no hash'],
+  ['redis://127.0.0.1:6379/plans?key=x', 'names no hash'],
+  ['redis://user:secret@127.0.0.1/plans', 'contains a login'],
+  ['https://user@127.0.0.1/plans.csv', 'contains a login'],
+  ['ftp://127.0.0.1/plans.csv', 'is not a URL'],
+])('%s is an error', (address, message) => {
+  expect(load(address).errors[0]?.message).toContain(message);
+});
