@@ -32,10 +32,14 @@ export interface ReplayLog {
   readonly envoy: ConfiguredCalls | undefined;
 }
 
-/** Opens a log. Returns error messages, one for each line, if it cannot be read. `warn` gets the other problems. */
+/**
+ * Opens a log. Returns error messages, one for each line, if it cannot be read, or if `interrupt` aborts the wait for
+ * its first lines. `warn` gets the other problems.
+ */
 export async function openReplayLog(
   options: LogArguments,
   warn: (line: string) => void,
+  interrupt: AbortSignal,
 ): Promise<ReplayLog | readonly string[]> {
   const columns = new Columns();
   const twice = sameFile(options.envoy);
@@ -52,15 +56,18 @@ export async function openReplayLog(
   const formats: readonly LogFormat[] = named === undefined ? envoy.formats : [named];
   try {
     const { paths, windowMicros, slackMicros = 0, maxUnreadable, statedShare } = options;
-    const log = await openLog({
-      paths,
-      formats,
-      onlyFormats: named !== undefined,
-      windowMicros,
-      slackMicros,
-      maxUnreadable,
-      ...(statedShare !== undefined && { statedShare }),
-    });
+    const log = await openLog(
+      {
+        paths,
+        formats,
+        onlyFormats: named !== undefined,
+        windowMicros,
+        slackMicros,
+        maxUnreadable,
+        ...(statedShare !== undefined && { statedShare }),
+      },
+      interrupt,
+    );
     return { log, columns, envoy: files.length === 0 ? undefined : envoy };
   } catch (error) {
     if (error instanceof LogError) return [error.message];

@@ -79,8 +79,12 @@ export async function replayPolicies(
     signalled = signal;
     interrupt.abort();
   });
-  const opened = await openReplayLog({ ...numbers, paths, envoy, logFormat }, (line) => io.err(`${line}\n`));
-  if (!('log' in opened)) return errors.failed(opened);
+  const warn = (line: string): void => io.err(`${line}\n`);
+  const opened = await openReplayLog({ ...numbers, paths, envoy, logFormat }, warn, interrupt.signal);
+  if (!('log' in opened)) {
+    const code = errors.failed(opened);
+    return signalled === undefined ? code : SIGNAL_CODES[signalled];
+  }
   const progress = new ReplayProgress(command, { err: raw.err, isTerminal: io.errorTerminal === true });
   const report = await runReplay({
     ...opened,

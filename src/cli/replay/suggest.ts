@@ -40,8 +40,10 @@ export async function runSuggestCommand(
   const opened = await openReplayLog(
     { ...log, paths, envoy: values.envoy ?? [], logFormat: values['log-format'] },
     (line) => io.err(`${line}\n`),
+    interrupt.signal,
   );
-  if (!('log' in opened)) return errors.failed(opened);
+  if (!('log' in opened))
+    return signalled === undefined ? errors.failed(opened) : interrupted(signalled, errors);
   const calls = callsInLog(opened.log, opened.columns, opened.envoy);
   if (typeof calls === 'string') {
     await opened.log.close();

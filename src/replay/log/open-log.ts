@@ -64,16 +64,24 @@ export class OpenLog {
   }
 }
 
-/** Opens a log, and chooses the format of each file by its first lines. Throws {@link LogError}. */
-export async function openLog(options: LogOptions): Promise<OpenLog> {
+/**
+ * Opens a log, and chooses the format of each file by its first lines. Throws {@link LogError}, also if `interrupt`
+ * aborts the wait for them.
+ */
+export async function openLog(options: LogOptions, interrupt?: AbortSignal): Promise<OpenLog> {
   const thread = new Worker(assetPath(THREAD), { name: 'log', workerData: options });
   const messages = messagesOf(thread);
+  const stop = (): void => void thread.terminate();
+  interrupt?.addEventListener('abort', stop);
   try {
     const first = await nextMessage(messages);
     return new OpenLog(thread, messages, 'formats' in first ? first : { formats: [], members: [] });
   } catch (error) {
     await thread.terminate();
+    if (interrupt?.aborted === true) throw new LogError('interrupted before the log had a line');
     throw error;
+  } finally {
+    interrupt?.removeEventListener('abort', stop);
   }
 }
 

@@ -1,10 +1,21 @@
 /* Tests the messages of `weir replay` and `weir suggest` about files. */
 import { spawnSync } from 'node:child_process';
-import { createWriteStream, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  createWriteStream,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { startProcess } from '../../support/process/processes.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { commandFolder } from '../../support/weir/command-folder.js';
 import { WEIR_MAIN } from '../../support/weir/weir.js';
 
@@ -145,3 +156,24 @@ test('weir diff --replay ends with a report after Ctrl-C', async () => {
   expect(await diff.stop('SIGINT')).toEqual({ code: 130, signal: null });
   writer.destroy();
 });
+
+test.each([
+  ['replay', ['--policy', 'new.yaml'], 'interrupted before the log had a line'],
+  ['suggest', ['--by', 'tenant'], 'interrupted, and no policy was written'],
+])(
+  'weir %s ends after Ctrl-C while it waits for the first line of a pipe',
+  async (command, options, message) => {
+    const pipe = path(`${command}.pipe`);
+    await startProcess('mkfifo', [pipe]).exited;
+    const waiting = startProcess(process.execPath, [WEIR_MAIN, command, ...options, pipe], {
+      cwd: folder.path,
+    });
+    // Without a reader, the pipe cannot be opened in this way.
+    const writer = await waitFor('the command to open the pipe', () =>
+      openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK),
+    );
+    expect(await waiting.stop('SIGINT')).toEqual({ code: 130, signal: null });
+    expect(waiting.lines()).toEqual([`weir ${command}: ${message}`]);
+    closeSync(writer);
+  },
+);

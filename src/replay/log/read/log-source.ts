@@ -1,4 +1,4 @@
-import { createReadStream, fstatSync, type ReadStream, type Stats } from 'node:fs';
+import { constants, createReadStream, fstatSync, openSync, type ReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -44,7 +44,11 @@ export class LogSource {
       this.#file = openInput();
     } else {
       this.name = path;
-      this.#file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
+      // To open a pipe without a writer would block a thread, so that the process could not exit.
+      const isPipe = stats.isFIFO();
+      this.#file = isPipe
+        ? openPipe(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
+        : createReadStream(path, { highWaterMark: CHUNK_BYTES });
     }
   }
 
@@ -123,8 +127,12 @@ export class LogSource {
 /** Opens standard input. A read from a pipe must not keep the process from exiting, so it must not block a thread. */
 function openInput(): ReadStream | Socket {
   const stats = fstatSync(0);
-  if (stats.isFIFO() || stats.isSocket()) return new Socket({ fd: 0, readable: true, writable: false });
+  if (stats.isFIFO() || stats.isSocket()) return openPipe(0);
   return createReadStream('', { fd: 0, autoClose: false, highWaterMark: CHUNK_BYTES });
+}
+
+function openPipe(fd: number): Socket {
+  return new Socket({ fd, readable: true, writable: false });
 }
 
 async function* prepended(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
