@@ -228,8 +228,9 @@ export class WindowRate implements RateAlgorithm {
     this.normalize(bucket, nowMicros);
     const before = bucket.count;
     const owes = this.isDebtLocked(bucket);
-    // With debt, a peek asks for one more hit, as it does for a token bucket.
-    const requested = this.maxDebt > 0 && hits === 0 ? 1 : hits;
+    // With debt, a peek asks for one more hit, as it does for a token bucket. A limit of 0 denies everything.
+    const asksForOne = hits === 0 && (this.maxDebt > 0 || this.requestsPerUnit === 0);
+    const requested = asksForOne ? 1 : hits;
     // The sum of two safe integers may be rounded, but never to below a 32-bit limit.
     const limited = before + requested > this.requestsPerUnit || requested > this.requestsPerUnit;
     if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {

@@ -74,7 +74,8 @@ function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boo
   if (!byEnvoy && hasReset(take)) {
     headers.push({ key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) });
   }
-  const payers = context.policy.hasSpills ? payersOf(takes) : '';
+  // Nothing pays for a request that another limit denies.
+  const payers = context.policy.hasSpills && !context.denied ? payersOf(takes) : '';
   if (payers !== '') headers.push({ key: 'x-ratelimit-spilled', value: payers });
   if (context.denied || context.options.answers.shadowMode || takes.some(isObserved)) {
     // The described limit has the highest rank, so it denies, or would deny, if any limit does.
