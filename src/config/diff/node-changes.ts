@@ -38,7 +38,11 @@ export function nodeChanges(
   const { pairs, gone, added } = pairRules(rulesWithoutCandidate(before), rulesWithoutCandidate(after));
   for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
   // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
-  for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
+  for (const rule of added) {
+    const spiller = spillerOf(rule, rulesWithoutCandidate(after), pairs);
+    const onlyPays = spiller !== undefined && isEnforced(spiller, context.nowMicros);
+    add(itemOf(rule), [onlyPays ? paying(rule, context.nowMicros) : appearing(rule, context.nowMicros)]);
+  }
   for (const rule of gone) {
     const loose = whyOthersCanDeny([rule], rulesWithoutCandidate(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
@@ -169,6 +173,25 @@ function isInheritedUnmatched(before: PolicyNode, after: PolicyNode): boolean {
 function appearing(rule: Rule, nowMicros: number): LocalChange {
   const after = brief(rule, nowMicros);
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
+}
+
+/**
+ * Returns the previous version of the limit whose requests a new limit pays for (`then`), directly or as a later limit
+ * of the chain. Returns undefined if that limit is new as well, or the new limit is in no chain.
+ */
+function spillerOf(rule: Rule, after: readonly Rule[], pairs: PairedRules['pairs']): Rule | undefined {
+  const spiller = after.find(({ spillsTo }) => spillsTo !== '' && spillsTo === rule.name);
+  if (spiller === undefined) return undefined;
+  const [old] = pairs.find(([, now]) => now === spiller) ?? [];
+  // The reader refuses cycles.
+  return old ?? spillerOf(spiller, after, pairs);
+}
+
+/** Returns the change for a new limit that only pays for requests that an earlier limit would deny. */
+function paying(rule: Rule, nowMicros: number): LocalChange {
+  const after = brief(rule, nowMicros);
+  const text = `${after}; it only pays for requests that would be denied`;
+  return { setting: 'limit', effect: 'appears', tightens: false, after, text };
 }
 
 /** `loose`: the reason why other rules could deny without this one, see {@link whyOthersCanDeny}. */
