@@ -34,7 +34,8 @@ export class PlanMirror {
   /** Asks the source once. The file changes only if the source answers with other rows, which are complete. */
   async update(stopping: AbortSignal): Promise<MirrorResult> {
     const late = AbortSignal.timeout(this.#answerMs);
-    const signal = AbortSignal.any([late, stopping]);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([late, stopping, ended.signal]);
     const isStored = this.#identity !== '' && fileIdentity(this.#file, true) === this.#identity;
     try {
       const answer = await this.#source.open(isStored, signal);
@@ -44,6 +45,9 @@ export class PlanMirror {
       if (!late.aborted) return this.#source.failureOf(error);
       const message = `the answer was not complete after ${this.#answerMs / 1000} s`;
       return { kind: 'failed', reason: 'timeout', message };
+    } finally {
+      // Closes the connection of an answer that was not read to its end, for example because the disk is full.
+      ended.abort();
     }
   }
 

@@ -7,6 +7,7 @@ import { RedisPlanSource } from '../../../src/config/sources/redis-source.js';
 import { rowCount } from '../../../src/policy/plans/plan-table.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 const NEVER = new AbortController().signal;
@@ -109,6 +110,21 @@ test('a missing hash, another type and a wrong login change nothing', async () =
     admin.disconnect();
     await guarded.stop();
   }
+});
+
+test('a full disk, or another failure to store the rows, leaves no connection', async () => {
+  await redis.hset('plans', 'acme', 'gold');
+  dir.write('cache', 'a file instead of the directory');
+  const mirror = mirrorOf(addressOf('plans'));
+  for (let i = 0; i < 3; i++) {
+    expect(await mirror.update(NEVER)).toMatchObject({ kind: 'failed', reason: 'disk' });
+  }
+  await waitFor('only the connection of this test', async () => {
+    const clients = String(await redis.client('LIST'))
+      .trim()
+      .split('\n');
+    return clients.length === 1;
+  });
 });
 
 test.each([
