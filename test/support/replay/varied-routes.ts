@@ -257,6 +257,7 @@ const JSON_FORMAT = {
   free: '%RESP(X-NONE)%',
   route: '%ROUTE_NAME%',
   details: '%RESPONSE_CODE_DETAILS%',
+  duration: '%DURATION%',
 };
 
 const onLoopback = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
