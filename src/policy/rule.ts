@@ -202,6 +202,13 @@ export function lastOfChain(rules: readonly Rule[], index: number): Rule {
   return rules[at] as Rule;
 }
 
+/** Returns the limits of a chain (`then`) before the rule at `index`, which pays for them. */
+export function limitsBefore(rules: readonly Rule[], index: number): readonly Rule[] {
+  let first = index;
+  while (first > 0 && rules[first - 1]?.spillsTo !== '') first--;
+  return rules.slice(first, index);
+}
+
 /** Fields of a rule that other rules of its domain may share. */
 export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'hold' | 'phase' | 'replaces' | 'onStoreFailure'>;
 

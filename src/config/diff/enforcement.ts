@@ -1,7 +1,7 @@
 import { answerOf, type StoreFailurePolicy, shareOf } from '../../limiter/failure-policy.js';
-import { canDeny, type PhaseSchedule, type Rule } from '../../policy/rule.js';
+import { canDeny, limitsBefore, type PhaseSchedule, type Rule } from '../../policy/rule.js';
 import { type Effect, effectOf } from './change.js';
-import { narrowings } from './compare-limits.js';
+import { isSameLimit, narrowings } from './compare-limits.js';
 
 /**
  * Returns the time from which a rule denies requests, in wall clock microseconds, at least `nowMicros`. Returns
@@ -59,11 +59,20 @@ export function couldDeny(
   shared: boolean,
   nowMicros: number,
 ): boolean {
-  return after.some((rule) => {
+  return after.some((rule, index) => {
     const from = enforcedFrom(rule, nowMicros);
     if (from === Infinity) return false;
-    return shared || !before.some((other) => isCovered(rule, from, other, nowMicros));
+    const paid = limitsBefore(after, index);
+    const covers = (other: Rule, at: number): boolean =>
+      isCovered(rule, from, other, nowMicros) && allowsNoMore(limitsBefore(before, at), paid);
+    return shared || !before.some(covers);
   });
+}
+
+/** Tells whether the limits before one in a chain (`then`) allow no more than those before another one. */
+function allowsNoMore(before: readonly Rule[], after: readonly Rule[]): boolean {
+  if (before.length === 0) return true;
+  return before.length === after.length && before.every((rule, at) => isSameLimit(rule, after[at] as Rule));
 }
 
 /** Tells whether `other` already denied everything that `rule` denies. */

@@ -3,6 +3,7 @@ import type { UnmatchedMode } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
+import { asItsChain, chainOf } from './chains.js';
 import { effectOf, type LocalChange, shift } from './change.js';
 import { isSameLimit, shortLimit } from './compare-limits.js';
 import { couldDeny, isEnforced, isSamePhase } from './enforcement.js';
@@ -13,6 +14,7 @@ import {
   quoted,
   reversed,
   ruleChanges,
+  thenChange,
   unmatchedChange,
   whyOthersCanDeny,
 } from './rule-changes.js';
@@ -35,16 +37,21 @@ export function nodeChanges(
   const add = (item: string, found: readonly (LocalChange | undefined)[]): void => {
     for (const change of found) if (change !== undefined) changes.push({ ...change, item });
   };
-  const { pairs, gone, added } = pairRules(rulesWithoutCandidate(before), rulesWithoutCandidate(after));
-  for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
+  const [olds, nows] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
+  const { pairs, gone, added } = pairRules(olds, nows);
+  for (const [old, now] of pairs) {
+    add(itemOf(now), ruleChanges(asItsChain(old, olds), asItsChain(now, nows), context));
+    add(itemOf(now), [thenChange(old, now)]);
+  }
   // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
   for (const rule of added) {
-    const spiller = spillerOf(rule, rulesWithoutCandidate(after), pairs);
-    const onlyPays = spiller !== undefined && isEnforced(spiller, context.nowMicros);
-    add(itemOf(rule), [onlyPays ? paying(rule, context.nowMicros) : appearing(rule, context.nowMicros)]);
+    const onlyPays = chainOf(rule, nows).some((one) => pairs.some(([, now]) => now === one));
+    add(itemOf(rule), [(onlyPays ? paying : appearing)(asItsChain(rule, nows), context.nowMicros)]);
   }
   for (const rule of gone) {
-    const loose = whyOthersCanDeny([rule], rulesWithoutCandidate(after), context);
+    const rest = pairs.filter(([old]) => chainOf(rule, olds).includes(old));
+    const isLess = rest.some(([, now]) => isEnforced(asItsChain(now, nows), context.nowMicros));
+    const loose = isLess ? 'the rest of its chain denies earlier' : whyOthersCanDeny([rule], nows, context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
   add('', [orderChange(before, pairs), firstItemChange(before, after), ...candidateChanges(before, after)]);
@@ -173,18 +180,6 @@ function isInheritedUnmatched(before: PolicyNode, after: PolicyNode): boolean {
 function appearing(rule: Rule, nowMicros: number): LocalChange {
   const after = brief(rule, nowMicros);
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
-}
-
-/**
- * Returns the previous version of the limit whose requests a new limit pays for (`then`), directly or as a later limit
- * of the chain. Returns undefined if that limit is new as well, or the new limit is in no chain.
- */
-function spillerOf(rule: Rule, after: readonly Rule[], pairs: PairedRules['pairs']): Rule | undefined {
-  const spiller = after.find(({ spillsTo }) => spillsTo !== '' && spillsTo === rule.name);
-  if (spiller === undefined) return undefined;
-  const [old] = pairs.find(([, now]) => now === spiller) ?? [];
-  // The reader refuses cycles.
-  return old ?? spillerOf(spiller, after, pairs);
 }
 
 /** Returns the change for a new limit that only pays for requests that an earlier limit would deny. */

@@ -150,7 +150,6 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     ...answerChanges(before, after, context),
     plain('plan', valuesOf(before), valuesOf(after)),
     plain('metadata', before.metadata, after.metadata),
-    thenChange(before, after),
     before.onOver && after.onOver && plain('on_over', before.onOver, after.onOver),
   ];
   const found = changes.filter((change) => change !== undefined);
@@ -158,7 +157,7 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
 }
 
 /** Returns the change of `then`. A limit denies less if another one pays for the requests over it. */
-function thenChange({ spillsTo: was }: Rule, { spillsTo: is }: Rule): LocalChange | undefined {
+export function thenChange({ spillsTo: was }: Rule, { spillsTo: is }: Rule): LocalChange | undefined {
   if (was === is) return undefined;
   const effect = was === '' ? 'loosens' : is === '' ? 'tightens' : 'changes';
   return shift('then', effect, was === '' ? 'unset' : quoted(was), is === '' ? 'unset' : quoted(is));

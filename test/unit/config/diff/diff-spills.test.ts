@@ -1,50 +1,79 @@
-/** A limit that pays for another one (`then`) only lets more requests pass, unless the other one never denied. */
+/** Chains of limits (`then`): a limit that pays lets more requests pass, and the last limit decides for the chain. */
 import { expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
-const RATE = 'unit: day, requests_per_unit: 10';
-const plan = (more = '') => `{ name: plan, ${RATE}${more} }`;
-const CREDITS = `{ name: credits, ${RATE} }`;
-const SPILLING_CREDITS = `{ name: credits, ${RATE}, then: bought }`;
-const BOUGHT = `{ name: bought, ${RATE} }`;
 
-const changesOf = (before: readonly string[], after: readonly string[]): readonly string[] => {
-  const [old, now] = [before, after].map((limits) =>
-    setOf(`domain: d\ndescriptors: [{ key: k, rate_limits: [${limits.join(', ')}] }]\n`),
-  );
-  return diffPolicies(old as ReturnType<typeof setOf>, now as ReturnType<typeof setOf>, NOW).map(
+const limit = (name: string, requests: number, more = '') =>
+  `{ name: ${name}, unit: day, requests_per_unit: ${requests}${more} }`;
+const plan = (more = '', requests = 1000) => limit('plan', requests, more);
+const spilling = (requests = 1000, to = 'credits') => plan(`, then: ${to}`, requests);
+const credits = (more = '', requests = 10) => limit('credits', requests, more);
+const BOUGHT = limit('bought', 10);
+
+const policy = (nodes: string) => setOf(`domain: d\ndescriptors: [${nodes}]\n`);
+const list = (limits: readonly string[]) => `rate_limits: [${limits.join(', ')}]`;
+
+/** Returns the changes of a list of limits. */
+function changesOf(before: readonly string[], after: readonly string[]): readonly string[] {
+  const [old, now] = [before, after].map((limits) => policy(`{ key: k, ${list(limits)} }`));
+  return diffPolicies(old as ReturnType<typeof policy>, now as ReturnType<typeof policy>, NOW).map(
     ({ path, tightens, text }) => `${path.slice(2, -1)} ${tightens ? 'tightens' : 'not'}: ${text}`,
   );
-};
+}
 
 const PAYS = '10 per day; it only pays for requests that would be denied';
 
-test('a new limit that pays for a limit that denies does not tighten', () => {
-  expect(changesOf([plan()], [plan(', then: credits'), CREDITS])).toEqual([
-    'plan not: then: unset becomes "credits"',
-    `credits not: ${PAYS}`,
-  ]);
-  expect(changesOf([plan()], [plan(', then: credits'), SPILLING_CREDITS, BOUGHT])).toEqual([
-    'plan not: then: unset becomes "credits"',
+test('a new limit in a chain does not tighten', () => {
+  const spills = 'plan not: then: unset becomes "credits"';
+  expect(changesOf([plan()], [spilling(), credits()])).toEqual([spills, `credits not: ${PAYS}`]);
+  expect(changesOf([plan()], [spilling(), credits(', then: bought'), BOUGHT])).toEqual([
+    spills,
     `credits not: ${PAYS}`,
     `bought not: ${PAYS}`,
   ]);
+  expect(
+    changesOf(
+      [spilling(), credits()],
+      [spilling(1000, 'bought'), limit('bought', 10, ', then: credits'), credits()],
+    ),
+  ).toEqual(['plan not: then: "credits" becomes "bought"', `bought not: ${PAYS}`]);
 });
 
-test('a new chain, and one whose first limit did not deny, tightens', () => {
-  expect(changesOf([CREDITS], [CREDITS, plan(', then: bought'), BOUGHT])).toContainEqual(
-    expect.stringMatching(/^bought tightens/),
-  );
-  expect(changesOf([plan(', phase: monitoring')], [plan(', then: credits'), CREDITS])).toContainEqual(
-    expect.stringMatching(/^credits tightens/),
-  );
+test('a new chain tightens', () => {
+  const changes = changesOf([BOUGHT], [BOUGHT, spilling(), credits()]);
+  expect(changes.filter((change) => / tightens: /.test(change))).not.toEqual([]);
 });
 
-test('a limit that no longer pays tightens', () => {
-  expect(changesOf([plan(', then: credits'), CREDITS], [plan()])).toContainEqual(
-    'plan tightens: then: "credits" becomes unset',
-  );
+test.each<readonly [what: string, before: readonly string[], after: readonly string[]]>([
+  ['a smaller plan, next to new credits', [plan()], [spilling(1), credits()]],
+  ['a smaller plan in a chain', [spilling(), credits()], [spilling(1), credits()]],
+  ['smaller credits', [spilling(), credits('', 20)], [spilling(), credits()]],
+  ['more percent', [plan(', enforce_percent: 10')], [spilling(), credits()]],
+  ['an earlier phase', [plan(', phase: { active: 2099-01-01T00:00:00Z }')], [spilling(), credits()]],
+  ['a phase that denies', [plan(', phase: monitoring')], [spilling(), credits()]],
+  ['a stricter failure policy', [plan()], [spilling(), credits(', on_store_failure: deny')]],
+  ['no plan', [spilling(), credits()], [credits()]],
+  ['no credits', [spilling(), credits()], [plan()]],
+  [
+    'no limit in the middle',
+    [spilling(), credits(', then: bought'), BOUGHT],
+    [spilling(1000, 'bought'), BOUGHT],
+  ],
+  ['separate limits', [spilling(), credits()], [plan(), credits()]],
+])('%s tightens', (_what, before, after) => {
+  const changes = changesOf(before, after);
+  expect(changes.filter((change) => / tightens: /.test(change))).not.toEqual([]);
+});
+
+test('values that move from a chain to its last limit alone are denied earlier', () => {
+  const tightens = (from: readonly string[], to: readonly string[]): boolean => {
+    const rest = `{ key: k, ${list(to)} }`;
+    const before = policy(`{ key: k, value: a, ${list(from)} }, ${rest}`);
+    return diffPolicies(before, policy(rest), NOW).some((change) => change.tightens);
+  };
+  expect(tightens([spilling(), credits()], [credits()])).toBe(true);
+  expect(tightens([spilling(), credits()], [spilling(), credits()])).toBe(false);
 });

@@ -1,0 +1,14 @@
+import { lastOfChain, limitsBefore, type Rule } from '../../policy/rule.js';
+
+/** Returns the limits of a chain (`then`) that contains the rule; only the rule if it is in none. */
+export function chainOf(rule: Rule, rules: readonly Rule[]): readonly Rule[] {
+  const last = lastOfChain(rules, rules.indexOf(rule));
+  return [...limitsBefore(rules, rules.indexOf(last)), last];
+}
+
+/** Returns a limit as it decides in its chain, whose last limit has the phase and the failure policy of all. */
+export function asItsChain(rule: Rule, rules: readonly Rule[]): Rule {
+  if (rule.spillsTo === '') return rule;
+  const { phase, shadowMode, enforcePercent, onStoreFailure } = lastOfChain(rules, rules.indexOf(rule));
+  return { ...rule, spillsTo: '', phase, shadowMode, enforcePercent, onStoreFailure };
+}
