@@ -1,6 +1,7 @@
-import type { BoundedCounters } from './bounded-counters.js';
+import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
 import { escapeLabel, type Family, type Sample } from './family.js';
-import type { LabelMeanings } from './label-meanings.js';
+import type { FamilyRegistry } from './family-registry.js';
+import { DOMAIN, type LabelMeanings, RULE } from './label-meanings.js';
 
 /** Number of series that are read in one slice. */
 const SLICE = 64;
@@ -48,4 +49,32 @@ export function countedFamily(options: CountedFamilyOptions): Family {
       }
     },
   };
+}
+
+/** Counts an event of a rule in one of the numbers of its series. */
+export type RuleCounter = (domain: string, rule: string, slot: number) => void;
+
+/**
+ * Adds a counter by domain and rule to the registry. `meanings` are those of further labels.
+ *
+ * @param limit number of series by rule
+ * @param slots numbers of each series
+ */
+export function countedByRule(
+  registry: FamilyRegistry,
+  limit: SeriesBudget,
+  slots: number,
+  {
+    meanings = {},
+    ...rest
+  }: Pick<CountedFamilyOptions, 'name' | 'help' | 'numbers'> & {
+    readonly meanings?: LabelMeanings;
+  },
+): RuleCounter {
+  const counts = new BoundedCounters(limit, slots);
+  const labels = ['domain', 'rule'] as const;
+  registry.addFamily(
+    countedFamily({ ...rest, labels, meanings: { domain: DOMAIN, rule: RULE, ...meanings }, counts }),
+  );
+  return (domain, rule, slot) => counts.increment(domain, rule, slot);
 }

@@ -5,7 +5,7 @@ import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
 import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
-import { CandidateCounts } from './candidate-counts.js';
+import { candidateCounter } from './candidate-counts.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
@@ -27,8 +27,8 @@ import { exposeDenyCache, exposeMemory } from './memory-gauges.js';
 import type { MetricsOptions } from './metrics-options.js';
 import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
-import { SoftLimitCounts } from './soft-limit-counts.js';
-import { SpillCounts } from './spill-counts.js';
+import { softLimitCounter } from './soft-limit-counts.js';
+import { spillCounter } from './spill-counts.js';
 
 /**
  * Buckets of `weir_store_duration_seconds`. A local Redis answers within a millisecond; REDIS_TIMEOUT is two seconds.
@@ -91,9 +91,10 @@ export class Metrics {
   readonly #byRule: SeriesBudget;
   readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
-  readonly #candidates: CandidateCounts;
-  readonly passedOver: SoftLimitCounts['passed'];
-  readonly spilled: SpillCounts['spilled'];
+  /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
+  readonly candidate: ReturnType<typeof candidateCounter>;
+  readonly passedOver: ReturnType<typeof softLimitCounter>;
+  readonly spilled: ReturnType<typeof spillCounter>;
   readonly #controlled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
@@ -114,9 +115,9 @@ export class Metrics {
     this.#byRule = new SeriesBudget(options.maxSeries);
     this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
-    this.#candidates = new CandidateCounts(this.#byRule, this.registry);
-    this.passedOver = new SoftLimitCounts(this.#byRule, this.registry).passed;
-    this.spilled = new SpillCounts(this.#byRule, this.registry).spilled;
+    this.candidate = candidateCounter(this.#byRule, this.registry);
+    this.passedOver = softLimitCounter(this.#byRule, this.registry);
+    this.spilled = spillCounter(this.#byRule, this.registry);
     this.holds = new HoldCounts(this.#byRule, this.registry);
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
@@ -159,11 +160,6 @@ export class Metrics {
   /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */
   takeNewFailures(): FailureCounts {
     return this.#failures.take();
-  }
-
-  /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
-  candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
-    this.#candidates.decided(domain, rule, live, candidate);
   }
 
   /** Counts a descriptor that a block or an exemption decided. */

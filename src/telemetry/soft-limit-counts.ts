@@ -1,7 +1,7 @@
-import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
-import { countedFamily } from './counted-family.js';
+import type { SeriesBudget } from './bounded-counters.js';
+import { countedByRule } from './counted-family.js';
 import type { FamilyRegistry } from './family-registry.js';
-import { DOMAIN, type LabelMeaning, RULE } from './label-meanings.js';
+import type { LabelMeaning } from './label-meanings.js';
 
 const MARKED: LabelMeaning = {
   meaning: 'Whether the request got the headers and the metadata of `on_over`.',
@@ -11,33 +11,21 @@ const MARKED: LabelMeaning = {
   },
 };
 
-/** Counts `weir_soft_limit_exceeded_total`: descriptors over a soft limit whose request passed. */
-export class SoftLimitCounts {
-  readonly #counts: BoundedCounters;
-
-  /** @param limit number of series by rule */
-  constructor(limit: SeriesBudget, registry: FamilyRegistry) {
-    const counts = new BoundedCounters(limit, 2);
-    this.#counts = counts;
-    registry.addFamily(
-      countedFamily({
-        name: 'weir_soft_limit_exceeded_total',
-        help:
-          'Descriptors over a soft limit whose request passed, by domain, rule and whether the request was ' +
-          'marked.',
-        labels: ['domain', 'rule'],
-        meanings: { domain: DOMAIN, rule: RULE, marked: MARKED },
-        counts,
-        numbers: (values) => [
-          ['marked="false"', values[0] ?? 0],
-          ['marked="true"', values[1] ?? 0],
-        ],
-      }),
-    );
-  }
-
-  /** Counts a descriptor. */
-  readonly passed = (domain: string, rule: string, marked: boolean): void => {
-    this.#counts.increment(domain, rule, marked ? 1 : 0);
-  };
+/** Counts descriptors over a soft limit whose request passed: `weir_soft_limit_exceeded_total`. */
+export function softLimitCounter(
+  limit: SeriesBudget,
+  registry: FamilyRegistry,
+): (domain: string, rule: string, marked: boolean) => void {
+  const count = countedByRule(registry, limit, 2, {
+    name: 'weir_soft_limit_exceeded_total',
+    help:
+      'Descriptors over a soft limit whose request passed, by domain, rule and whether the request was ' +
+      'marked.',
+    meanings: { marked: MARKED },
+    numbers: (values) => [
+      ['marked="false"', values[0] ?? 0],
+      ['marked="true"', values[1] ?? 0],
+    ],
+  });
+  return (domain, rule, marked) => count(domain, rule, marked ? 1 : 0);
 }

@@ -40,8 +40,8 @@ export function nodeChanges(
   const [olds, nows] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
   const { pairs, gone, added } = pairRules(olds, nows);
   for (const [old, now] of pairs) {
-    add(itemOf(now), ruleChanges(asItsChain(old, olds), asItsChain(now, nows), context));
-    add(itemOf(now), [thenChange(old, now)]);
+    const settings = ruleChanges(asItsChain(old, olds), asItsChain(now, nows), context);
+    add(itemOf(now), [...settings, thenChange(old, now)]);
   }
   // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
   for (const rule of added) {

@@ -294,6 +294,7 @@ class FileReader {
   /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
   read(named: string, maxBytes?: number): Uint8Array {
     const file = this.pathOf(named);
+    if (file !== named) this.addAddress(named);
     this.files.push(file);
     const known = this.known.get(file);
     if (known !== undefined) return known;
@@ -311,17 +312,18 @@ class FileReader {
 
   /** Returns the path of a file, or of the rows of an address. */
   private pathOf(named: string): string {
-    if (!isSourceAddress(named)) return named;
+    return isSourceAddress(named) ? join(this.plansCache, storedFileOf(named)) : named;
+  }
+
+  private addAddress(address: string): void {
     if (this.plansCache === '')
       throw new Error('set PLANS_CACHE_PATH to a directory in which weir can store the rows of this address');
-    this.addresses.add(named);
-    return join(this.plansCache, storedFileOf(named));
+    this.addresses.add(address);
   }
 
   /** Returns the digest of a file that was read; '' if the file could not be read. */
   digestOf(named: string): string {
-    const file = isSourceAddress(named) ? join(this.plansCache, storedFileOf(named)) : named;
-    return this.digests.get(file) ?? '';
+    return this.digests.get(this.pathOf(named)) ?? '';
   }
 
   /** Digest of all files. */
