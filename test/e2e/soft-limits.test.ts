@@ -1,11 +1,8 @@
 /* Routes by soft limits and by limits that passed, in an Envoy that selects the route again after the answer. */
-import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
-import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { fromHeader } from '../support/envoy/route-envoy.js';
+import { type RouteStack, startRouteStack } from '../support/envoy/route-stack.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const SOFT = 'token_bucket: { max_tokens: 1, fill_interval: 8760h }';
 const HEADER = 'on_over: { allow: true, request_headers: [{ x-weir-over: soft }] }';
@@ -51,19 +48,12 @@ const ROUTES = [
   route('plain', {}),
 ];
 
-let upstream: { server: Server; port: number };
-let redis: RedisServer;
-let weir: WeirServer;
-let envoy: { port: number; stop(): Promise<unknown> };
+let stack: RouteStack;
 
 beforeAll(async () => {
-  upstream = await startEchoUpstream(0);
-  redis = await startRedis();
-  weir = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
-  envoy = await startRouteEnvoy({
+  stack = await startRouteStack({
+    policy: POLICY,
     domain: 'models',
-    weirPort: weir.grpcPort,
-    upstreamPort: upstream.port,
     routes: [],
     parts: {
       route_config: {
@@ -80,17 +70,11 @@ beforeAll(async () => {
     lua: 'function envoy_on_request(handle) handle:clearRouteCache() end',
   });
 }, 60_000);
-afterAll(async () => {
-  await envoy?.stop();
-  await weir?.stop();
-  await redis?.stop();
-  upstream?.server.closeAllConnections();
-  upstream?.server.close();
-}, 60_000);
+afterAll(() => stack?.stop(), 60_000);
 
 /** Returns the route of a request with these headers. */
 async function routeOf(headers: Record<string, string>): Promise<unknown> {
-  const { status, body } = await httpRequest(envoy.port, '/', { headers });
+  const { status, body } = await httpRequest(stack.port, '/', { headers });
   expect(status).toBe(200);
   return JSON.parse(body).headers['x-route'];
 }
@@ -119,7 +103,7 @@ test('a route matches the limits that passed', async () => {
 
 test('without Redis, requests pass with the marks of on_store_failure', async () => {
   expect(await routeOf({ 'x-header': 'c' })).toBe('plain');
-  await redis.stop();
+  await stack.redis.stop();
   expect(await routeOf({ 'x-header': 'c' })).toBe('plain');
   expect(await routeOf({ 'x-deny': 'c' })).toBe('by header');
   expect(await routeOf({ 'x-local': 'c' })).toBe('plain');
