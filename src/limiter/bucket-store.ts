@@ -1,20 +1,11 @@
+import type { Enforcement } from './enforcement.js';
 import type { StoreFailurePolicy } from './failure-policy.js';
 import type { HoldOrder, SettledHold } from './holds/hold.js';
 import type { Rate } from './rate.js';
 import type { TakeOutcome } from './take-outcome.js';
 
+export type { Enforcement } from './enforcement.js';
 export type { TakeOutcome } from './take-outcome.js';
-
-/**
- * Effect of a limited item on the request:
- * - `enforce`: the request is denied.
- * - `observe`: the request is never denied by this item (monitoring, grace period, shadow mode).
- * - `quota`: the request is denied only if all its `quota` items are limited.
- * - `candidate`: the item never denies and is decided independently: its take counts even if the request is denied.
- * - `spill`: the item never denies. If it is limited, the next item applies instead. Otherwise, the next item is
- *   skipped, see `isSkipped`. The last item of such a chain has another enforcement, which applies to the whole chain.
- */
-export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate' | 'spill';
 
 /** One bucket of a request, and the operation to apply to it. */
 export interface TakeItem {

@@ -84,8 +84,8 @@ export class WindowRate implements RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): boolean {
-    const { hits, refund } = operation;
-    if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits);
+    const { hits, refund, enforcement } = operation;
+    if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits, enforcement === 'spill');
     this.normalize(bucket, nowMicros);
     if (!this.isDebtLocked(bucket)) this.refund(bucket, operation);
     encodeSurplus(bucket);
@@ -224,12 +224,14 @@ export class WindowRate implements RateAlgorithm {
     hits: number,
     nowMicros: number,
     countDeniedHits: boolean,
+    spills = false,
   ): boolean {
     this.normalize(bucket, nowMicros);
     const before = bucket.count;
     const owes = this.isDebtLocked(bucket);
-    // With debt, a peek asks for one more hit, as it does for a token bucket. A limit of 0 denies everything.
-    const asksForOne = hits === 0 && (this.maxDebt > 0 || this.requestsPerUnit === 0);
+    // With debt, or if another limit pays, a peek asks for one more hit, as it does for a token bucket. A limit of 0
+    // denies everything.
+    const asksForOne = hits === 0 && (spills || this.maxDebt > 0 || this.requestsPerUnit === 0);
     const requested = asksForOne ? 1 : hits;
     // The sum of two safe integers may be rounded, but never to below a 32-bit limit.
     const limited = before + requested > this.requestsPerUnit || requested > this.requestsPerUnit;

@@ -1,3 +1,4 @@
+import type { Enforcement } from './enforcement.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
@@ -26,6 +27,8 @@ export interface BucketOperation {
   readonly fullMicros?: number;
   /** See TakeItem. */
   readonly allowSurplus?: boolean;
+  /** See TakeItem. */
+  readonly enforcement?: Enforcement;
 }
 
 /**

@@ -1,7 +1,7 @@
 /*
- * Chains of limits (`then`) against a model. The buckets do not refill, so the model is a list of numbers. A limit pays
- * only if the limits before it have no room. A denied request takes no tokens. A refund goes to the first limit. A
- * chain therefore never admits more than the sum of its limits.
+ * Chains of limits (`then`) against a model. The buckets do not refill and windows do not end, so the model is a list
+ * of numbers. A limit pays only if the limits before it have no room. A denied request takes no tokens. A refund goes
+ * to the first limit. A chain therefore never admits more than the sum of its limits.
  */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -27,20 +27,27 @@ const call = fc.record({
 const scenario = fc.record({
   rows: fc.array(row, { minLength: TENANTS.length, maxLength: TENANTS.length }),
   length: fc.integer({ min: 2, max: 4 }),
+  /** Whether the limits before the last one are windows. */
+  windows: fc.boolean(),
   /** Capacity of a limit next to the chain. */
   other: fc.integer({ min: 5, max: 30 }),
   calls: fc.array(call, { minLength: 5, maxLength: 60 }),
 });
 type Scenario = typeof scenario extends fc.Arbitrary<infer Value> ? Value : never;
 
-function policyOf({ rows, length, other }: Scenario): string {
+function policyOf({ rows, length, windows, other }: Scenario): string {
   const plans = rows.map(({ capacities, flag }, at) => {
     const values = capacities.map((capacity, i) => `n${i}: ${Math.max(1, capacity)}`);
     return `${TENANTS[at]}: { ${[...values.slice(0, length), ...(flag === '' ? [] : [`${flag}: true`])].join(', ')} }`;
   });
   const limits = Array.from({ length }, (_, i) => {
     const then = i + 1 < length ? `then: l${i + 1}, ` : '';
-    return `{ name: l${i}, ${then}token_bucket: { max_tokens: { plan: n${i}, default: 1 }, ${NEVER} } }`;
+    const most = `{ plan: n${i}, default: 1 }`;
+    const rate =
+      windows && then !== ''
+        ? `unit: year, requests_per_unit: ${most}`
+        : `token_bucket: { max_tokens: ${most}, ${NEVER} }`;
+    return `{ name: l${i}, ${then}${rate} }`;
   });
   return `domain: d
 response_headers: [x-ratelimit]

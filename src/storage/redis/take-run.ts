@@ -17,8 +17,10 @@ export type RunItem = TakeItem & { readonly rate: TimedRate };
  * request left, so refunds and charges cannot. Holds cannot, either, because each has its own id.
  */
 export function mayRun(item: TakeItem): item is RunItem {
-  const { rate, hits, refund } = item;
-  if (refund || isCharge(rate, hits, refund) || rate.kind === 'concurrency') return false;
+  const { rate, hits, refund, enforcement } = item;
+  // The enforcement of a single item has no effect, except on a peek that spills.
+  if (enforcement === 'spill' || refund) return false;
+  if (isCharge(rate, hits, refund) || rate.kind === 'concurrency') return false;
   if (placeableHold(item) !== undefined || freesExpired(item)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }

@@ -64,6 +64,21 @@ describe('a limit that spills', () => {
     expect(asked(decider)[2]).toBeUndefined();
   });
 
+  test('pays for a peek only if there is room for a hit, also if it is a window', () => {
+    const window = '{ name: plan, then: credits, unit: year, requests_per_unit: 2 }';
+    const decider = new Decider(policy(`${window}, ${credits(', allow_debt: true')}`));
+    const peek = () => {
+      const response = decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]);
+      return [response.overallCode, String(headers(response)['ratelimit']).replace(/;t=.*/, '')];
+    };
+    expect(peek()).toEqual([CODE.OK, '"plan";r=2']);
+    asked(decider, 2);
+    expect(peek()).toEqual([CODE.OK, '"credits";r=3']);
+    asked(decider, 5);
+    expect(peek()).toEqual([CODE.OVER_LIMIT, '"plan";r=0']);
+    expect(peek()).toEqual([CODE.OVER_LIMIT, '"plan";r=0']);
+  });
+
   test('gives a refund to the first limit', () => {
     const decider = new Decider(policy(`${PLAN}, ${credits()}`));
     for (let i = 0; i < 3; i++) asked(decider);

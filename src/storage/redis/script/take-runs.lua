@@ -63,7 +63,7 @@ local function counted(count, ask, hits, owes)
     local left = max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
     return left, false, left ~= count
   end
-  local asked = (hits == 0 and (ask.owing or ask.fill == 0)) and 1 or hits
+  local asked = (hits == 0 and (ask.owing or ask.fill == 0 or ask.enforcement == 4)) and 1 or hits
   local limited = count + asked > ask.fill or asked > ask.fill
   if hits > 0 and (not limited or ask.countsDenied) then
     return min(count + hits, MAX_COUNT), limited, not owes
