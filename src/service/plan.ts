@@ -9,7 +9,7 @@ import type { WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import { lastOfChain, type Rule } from '../policy/rule.js';
+import type { Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
 import type { DomainControls } from './controls/domain-controls.js';
@@ -212,8 +212,6 @@ export function takeOfRule(
 ): PlannedTake {
   const rule = match.rules[index] as Rule;
   const spills = rule.spillsTo !== '';
-  // The last limit of a chain decides for all of them.
-  const decider = spills ? lastOfChain(match.rules, index) : rule;
   const { request } = context;
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
@@ -252,8 +250,8 @@ export function takeOfRule(
     stat: match.statNames[index] as string,
     label: rule.path,
     quota,
-    shadow: decider.shadowMode,
-    onStoreFailure: decider.onStoreFailure,
+    shadow: rule.shadowMode,
+    onStoreFailure: rule.onStoreFailure,
     outcome: undefined,
   };
 }

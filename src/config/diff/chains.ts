@@ -6,9 +6,7 @@ export function chainOf(rule: Rule, rules: readonly Rule[]): readonly Rule[] {
   return [...limitsBefore(rules, rules.indexOf(last)), last];
 }
 
-/** Returns a limit as it decides in its chain, whose last limit has the phase and the failure policy of all. */
-export function asItsChain(rule: Rule, rules: readonly Rule[]): Rule {
-  if (rule.spillsTo === '') return rule;
-  const { phase, shadowMode, enforcePercent, onStoreFailure } = lastOfChain(rules, rules.indexOf(rule));
-  return { ...rule, spillsTo: '', phase, shadowMode, enforcePercent, onStoreFailure };
+/** Returns a limit as it decides in its chain, with the settings of the last limit. */
+export function asItsChain(rule: Rule): Rule {
+  return rule.spillsTo === '' ? rule : { ...rule, spillsTo: '' };
 }

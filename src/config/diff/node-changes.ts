@@ -40,17 +40,17 @@ export function nodeChanges(
   const [olds, nows] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
   const { pairs, gone, added } = pairRules(olds, nows);
   for (const [old, now] of pairs) {
-    const settings = ruleChanges(asItsChain(old, olds), asItsChain(now, nows), context);
+    const settings = ruleChanges(asItsChain(old), asItsChain(now), context);
     add(itemOf(now), [...settings, thenChange(old, now)]);
   }
   // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
   for (const rule of added) {
     const onlyPays = chainOf(rule, nows).some((one) => pairs.some(([, now]) => now === one));
-    add(itemOf(rule), [(onlyPays ? paying : appearing)(asItsChain(rule, nows), context.nowMicros)]);
+    add(itemOf(rule), [(onlyPays ? paying : appearing)(asItsChain(rule), context.nowMicros)]);
   }
   for (const rule of gone) {
     const rest = pairs.filter(([old]) => chainOf(rule, olds).includes(old));
-    const isLess = rest.some(([, now]) => isEnforced(asItsChain(now, nows), context.nowMicros));
+    const isLess = rest.some(([, now]) => isEnforced(asItsChain(now), context.nowMicros));
     const loose = isLess ? 'the rest of its chain denies earlier' : whyOthersCanDeny([rule], nows, context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }

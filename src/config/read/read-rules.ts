@@ -6,7 +6,7 @@ import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
-import { checkSpill } from './read-spill.js';
+import { checkSpill, decidedByLast } from './read-spill.js';
 
 /** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
 const MAX_LIMITS = 16;
@@ -217,7 +217,7 @@ function readList(
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
-  return rules;
+  return decidedByLast(rules);
 }
 
 /**

@@ -26,6 +26,17 @@ export function checkSpill(items: readonly FieldReader[], rules: readonly RuleSp
   });
 }
 
+/** Returns the rules of a list, where the limits of a chain have the settings of its last limit, which decides. */
+export function decidedByLast(rules: readonly RuleSpec[]): readonly RuleSpec[] {
+  const decided = [...rules];
+  for (let at = rules.length - 2; at >= 0; at--) {
+    const rule = rules[at] as RuleSpec;
+    const { phase, shadowMode, enforcePercent, onStoreFailure } = decided[at + 1] as RuleSpec;
+    if (rule.spillsTo !== '') decided[at] = { ...rule, phase, shadowMode, enforcePercent, onStoreFailure };
+  }
+  return decided;
+}
+
 /** Reports settings that no limit of a chain can have. */
 function checkKind(item: FieldReader, { rate, hold, onOver, spillsTo }: RuleSpec): void {
   const refuse = (key: string, reason: string): void =>

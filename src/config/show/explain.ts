@@ -240,8 +240,9 @@ function resultOf(
   if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
   if (rule !== undefined)
     return (
-      `The ${rules.length} limits at ${node?.label} apply together: the request takes from all of them or ` +
-      'from none.'
+      `The ${rules.length} limits at ${node?.label} apply together: the request takes from all of them ` +
+      (rules.some(({ spillsTo }) => spillsTo !== '') ? '(from one limit of a chain) ' : '') +
+      'or from none.'
     );
   if (entries === 0) return 'The descriptor has no entries: no limit.';
   if (node === undefined) return `Nothing in the policy matches entry ${levels}: no limit.`;

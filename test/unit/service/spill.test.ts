@@ -79,6 +79,12 @@ describe('a limit that spills', () => {
     expect(peek()).toEqual([CODE.OVER_LIMIT, '"plan";r=0']);
   });
 
+  test('has the header of a limit whose denials are partly enforced, if the last limit is one', () => {
+    const decider = new Decider(policy(`${PLAN}, ${credits(', enforce_percent: 50')}`), { random: () => 0 });
+    const response = decider.answer([descriptor(['k=x'])]);
+    expect(headers(response)['x-ratelimit-will-be-throttled']).toBe('false');
+  });
+
   test('gives a refund to the first limit', () => {
     const decider = new Decider(policy(`${PLAN}, ${credits()}`));
     for (let i = 0; i < 3; i++) asked(decider);

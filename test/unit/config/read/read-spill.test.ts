@@ -1,6 +1,8 @@
 /* The key `then`, which makes limits of a list a chain. */
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { answerOf } from '../../../../src/limiter/failure-policy.js';
+import { phaseAt } from '../../../../src/policy/rule.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const DAY = 'unit: day, requests_per_unit: 5';
@@ -18,6 +20,18 @@ describe('then', () => {
   test('names the next limit of the list', () => {
     const { rules } = policyOf(list(PLAN, `name: credits, then: bought, ${DAY}`, `name: bought, ${DAY}`));
     expect(rules.map(({ spillsTo }) => spillsTo)).toEqual(['credits', 'bought', '']);
+  });
+
+  test('gives the limits of a chain the settings of its last limit', () => {
+    const last =
+      'name: bought, phase: grace_period, shadow_mode: true, enforce_percent: 5, on_store_failure: deny';
+    const middle = `name: credits, then: bought, ${DAY}`;
+    const { rules } = policyOf(list(PLAN, middle, `${last}, ${DAY}`, `name: other, ${DAY}`));
+    const settings = rules.map(({ phase, shadowMode, enforcePercent, onStoreFailure }) =>
+      [phaseAt(phase, 0), shadowMode, enforcePercent, answerOf(onStoreFailure)].join(),
+    );
+    const decided = 'grace_period,true,5,deny';
+    expect(settings).toEqual([decided, decided, decided, 'active,false,100,error']);
   });
 
   test.each([

@@ -47,6 +47,17 @@ const policySet: PolicySet = { domains: new Map([['open-api', policy]]), version
 const asked = (...texts: string[]): ReturnType<typeof explain> =>
   explain(policySet, 'open-api', entries(...texts), NOW);
 
+test('a chain of limits, as the last limit decides', () => {
+  const limit = 'unit: day, requests_per_unit: 1';
+  const limits = `[{ name: a, then: b, ${limit} }, { name: b, ${limit}, phase: monitoring, on_store_failure: deny }]`;
+  const domains = new Map([
+    ['d', policyOf(`domain: d\ndescriptors: [{ key: k, rate_limits: ${limits} }]\n`)],
+  ]);
+  const text = renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
+  expect(text).toContain('takes from all of them (from one limit of a chain) or from none.');
+  expect(text).toContain('"a"; window: 1 per day; phase monitoring; on store failure deny; then "b"');
+});
+
 test('request headers for the upstream, if a file or a rule sets them', () => {
   const text = (list: string, own: string): string => {
     const rule = `descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, ${own} } }]`;
