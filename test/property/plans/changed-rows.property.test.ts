@@ -31,29 +31,33 @@ const step = fc.record({
 });
 const steps = fc.array(step, { minLength: 10, maxLength: 80 });
 
-/** Returns the versions of a table: the limit, and the rows of the customer. */
+/** Returns the versions of a table: the limit, or the list of limits, and the rows of the customer. */
 function versionsOf(
   limit: string,
   customer: string,
   rows: readonly string[],
   columns: string,
 ): CompiledPolicy[] {
-  const policy =
-    'domain: d\nplans: { by: tenant, from: rows.csv }\n' +
-    `descriptors: [{ key: tenant, rate_limit: { ${limit} } }]`;
+  const limits = limit.startsWith('[') ? `rate_limits: ${limit}` : `rate_limit: { ${limit} }`;
+  const policy = `domain: d\nplans: { by: tenant, from: rows.csv }\ndescriptors: [{ key: tenant, ${limits} }]`;
   return rows.map((row) =>
     policyOf(policy, { 'rows.csv': `tenant,${columns}\n${customer},${row}\nother,${row}\n` }),
   );
 }
 
-/** Returns the take of a customer's request. */
-function takeOf(policy: CompiledPolicy, customer: string, hits: number): TakeItem & { readonly rate: Rate } {
+/** Returns the takes of a customer's request. If there are several, they are a chain (`then`). */
+function takesOf(policy: CompiledPolicy, customer: string, hits: number): readonly TakeItem[] {
   const { rules, keys, tagLength } = policy.match(entries(`tenant=${customer}`));
-  return { ...takeItem(keys[0] as string, rules[0]?.rate as Rate, { hits }), tagLength };
+  return rules.map(({ rate, spillsTo }, i) => {
+    const enforcement = spillsTo === '' ? 'enforce' : 'spill';
+    return { ...takeItem(keys[i] as string, rate as Rate, { hits, enforcement }), tagLength };
+  });
 }
 
 interface Admitted {
   readonly version: number;
+  /** The limit of the chain that paid. */
+  readonly limit: number;
   readonly rate: Rate;
   readonly hits: number;
   readonly atMicros: number;
@@ -76,13 +80,28 @@ async function admitted(
     clock.advance(waitMillis * 1000);
     atMicros += waitMillis * 1000;
     if (reloads) version[at] = Math.min((version[at] as number) + 1, versions.length - 1);
-    const item = takeOf(versions[version[at] as number] as CompiledPolicy, customer, hits);
-    const [outcome] = await takeFrom(servers[at % servers.length] as BucketStore, item);
-    if (outcome?.limited === false)
-      found.push({ version: version[at] as number, rate: item.rate, hits, atMicros });
+    const items = takesOf(versions[version[at] as number] as CompiledPolicy, customer, hits);
+    const outcomes = await takeFrom(servers[at % servers.length] as BucketStore, ...items);
+    const limit = outcomes.findIndex(({ limited }) => !limited);
+    if (limit < 0) continue;
+    const { rate } = items[limit] as TakeItem;
+    found.push({ version: version[at] as number, limit, rate, hits, atMicros });
   }
   return found;
 }
+
+/** Expects that a bucket of `most` tokens that fills in 10 s would have allowed all of the requests. */
+function expectRefills(found: readonly Admitted[], most: number): void {
+  for (const [from, { atMicros: start }] of found.entries()) {
+    let sum = 0;
+    for (const { hits, atMicros } of found.slice(from)) {
+      sum += hits;
+      expectAtMost(sum, most * (1 + (atMicros - start) / 10_000_000));
+    }
+  }
+}
+
+const sumOf = (found: readonly Admitted[]): number => found.reduce((sum, { hits }) => sum + hits, 0);
 
 /** Buckets on three masters. */
 function clusterBench(): Pick<TestBench, 'clock' | 'start' | 'stop' | 'open'> {
@@ -128,14 +147,7 @@ describe.each([
           'fill_interval: 10s }';
         const versions = versionsOf(limit, customer, bursts.map(String), 'n');
         const found = await admitted(versions, customer, calls, servers, bench.clock);
-        const most = Math.max(...bursts);
-        for (const [from, { atMicros: start }] of found.entries()) {
-          let sum = 0;
-          for (const { hits, atMicros } of found.slice(from)) {
-            sum += hits;
-            expectAtMost(sum, most * (1 + (atMicros - start) / 10_000_000));
-          }
-        }
+        expectRefills(found, Math.max(...bursts));
       }),
       runs(300),
     );
@@ -178,12 +190,33 @@ describe.each([
         const limit = 'unit: year, requests_per_unit: { plan: n, default: 1 }';
         const versions = versionsOf(limit, customer, limits.map(String), 'n');
         const found = await admitted(versions, customer, calls, servers, bench.clock);
-        expectAtMost(
-          found.reduce((sum, { hits }) => sum + hits, 0),
-          Math.max(...limits),
-        );
+        expectAtMost(sumOf(found), Math.max(...limits));
       }),
       runs(300),
+    );
+  });
+
+  test('allow at most the largest of each limit in a chain', async () => {
+    const number = fc.integer({ min: 1, max: 12 });
+    const chain =
+      '[{ name: plan, then: month, token_bucket: { max_tokens: { plan: n, default: 1 }, ' +
+      'tokens_per_fill: { plan: n, default: 1 }, fill_interval: 10s } }, ' +
+      '{ name: month, then: bought, unit: year, requests_per_unit: { plan: m, default: 1 } }, ' +
+      '{ name: bought, token_bucket: { max_tokens: { plan: b, default: 1 }, ' +
+      'tokens_per_fill: { plan: b, default: 1 }, fill_interval: 8760h } }]';
+    const rows = fc.array(fc.tuple(number, number, number), { minLength: 2, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(rows, steps, async (cells, calls) => {
+        const customer = `c${run++}`;
+        const versions = versionsOf(chain, customer, cells.map(String), 'n,m,b');
+        const found = await admitted(versions, customer, calls, servers, bench.clock);
+        const [plan, month, bought] = [0, 1, 2].map((at) => found.filter(({ limit }) => limit === at));
+        const most = (at: 0 | 1 | 2): number => Math.max(...cells.map((row) => row[at]));
+        expectRefills(plan as readonly Admitted[], most(0));
+        expectAtMost(sumOf(month as readonly Admitted[]), most(1));
+        expectAtMost(sumOf(bought as readonly Admitted[]), most(2));
+      }),
+      runs(200),
     );
   });
 
@@ -192,7 +225,7 @@ describe.each([
       fc.property(numbers, (limits) => {
         const limit = 'token_bucket: { max_tokens: { plan: n, default: 1 }, fill_interval: 1s }';
         const keys = versionsOf(limit, 'x', limits.map(String), 'n').map(
-          (policy) => takeOf(policy, 'x', 1).key,
+          (policy) => takesOf(policy, 'x', 1)[0]?.key,
         );
         expectEqual(new Set(keys).size, 1);
       }),

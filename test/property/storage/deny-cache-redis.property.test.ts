@@ -37,7 +37,13 @@ const ask = fc.record({
     { arbitrary: fc.constant(Number.MAX_SAFE_INTEGER), weight: 1 },
   ),
   refund: fc.integer({ min: 0, max: 29 }).map((n) => n === 0),
-  enforcement: fc.constantFrom('enforce' as const, 'enforce' as const, 'observe' as const, 'quota' as const),
+  enforcement: fc.constantFrom(
+    'enforce' as const,
+    'enforce' as const,
+    'observe' as const,
+    'quota' as const,
+    'spill' as const,
+  ),
 });
 
 const turns = fc.array(

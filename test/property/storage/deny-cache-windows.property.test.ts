@@ -90,7 +90,7 @@ test.each([true, false])(
               hits,
               // Refunds of other processes take effect when the window ends.
               refund: refund && who === 'us',
-              enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
+              enforcement: key === 'c' ? 'candidate' : observe ? 'spill' : 'enforce',
             }),
           );
           if (who === 'others') {

@@ -113,7 +113,7 @@ test('never denies requests that the store would allow, except after refunds els
           takeItem(key, rate, {
             hits,
             refund,
-            enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
+            enforcement: key === 'c' ? 'candidate' : observe ? 'spill' : 'enforce',
           }),
         );
         if (who === 'others') {

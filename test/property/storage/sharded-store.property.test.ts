@@ -46,9 +46,30 @@ function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeO
 
 interface World {
   readonly store: BucketStore;
+  /** Returns whether one partition has the buckets of both items, so that they can be in one chain (`then`). */
+  shares(one: TakeItem, other: TakeItem): boolean;
   /** Peeks at one bucket. */
   look(item: TakeItem): TakeOutcome;
   gaveBack(): number;
+}
+
+/**
+ * Makes chains of some items whose buckets share a partition. The items of a chain are all takes or all refunds, and
+ * none is a window that counts denied hits, because windows in a list do not.
+ */
+function withChains(
+  items: readonly TakeItem[],
+  countDeniedHits: boolean,
+  shares: World['shares'],
+): readonly TakeItem[] {
+  const mayBeInChain = ({ enforcement, rate }: TakeItem): boolean =>
+    enforcement !== 'candidate' && !rate.countsDenied(countDeniedHits);
+  return items.map((item, i) => {
+    const next = items[i + 1];
+    if (next === undefined || !mayBeInChain(item) || !mayBeInChain(next)) return item;
+    const joins = (item.hits + i) % 3 > 0 && item.refund === next.refund && shares(item, next);
+    return joins ? { ...item, enforcement: 'spill' } : item;
+  });
 }
 
 /**
@@ -74,7 +95,7 @@ async function compare(
   }
   for (const { wait, items: drawn } of requests) {
     clock.advance(wait);
-    const items = withDeepDebt(drawn);
+    const items = withChains(withDeepDebt(drawn), countDeniedHits, (one, other) => world.shares(one, other));
     if (takesFirst(items)) continue;
     const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
     expectSameOutcomes(found, one.take(items));
@@ -92,15 +113,15 @@ function sharded(clock: FakeClock, countDeniedHits: boolean, main: MemoryShards,
   const monotonicMicros = () => clock.monotonicMicros();
   const options = { countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros };
   const store = new ShardedStore({ main, perSecond, ...options });
-  const look = (item: TakeItem) => {
-    const map = perSecond !== undefined && isPerSecond(item) ? perSecond : main;
-    return map.shardAt(item).memory.take([item])[0] as TakeOutcome;
-  };
+  const mapOf = (item: TakeItem) => (perSecond !== undefined && isPerSecond(item) ? perSecond : main);
+  const look = (item: TakeItem) => mapOf(item).shardAt(item).memory.take([item])[0] as TakeOutcome;
   const gaveBack = () => {
     expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
     return store.giveBackStats.made;
   };
-  return { store, look, gaveBack };
+  const shares = (one: TakeItem, other: TakeItem) =>
+    mapOf(one) === mapOf(other) && mapOf(one).shardAt(one) === mapOf(other).shardAt(other);
+  return { store, shares, look, gaveBack };
 }
 
 describe.each(SPREADS)('%s', (_, partOf) => {
