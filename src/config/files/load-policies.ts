@@ -29,6 +29,7 @@ import { PlanCopies } from './plan-copies.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
+type NamedPart = import('../manifests/config-maps.js').NamedPart;
 
 export type { InEffect, LoadMemory, LoadOptions } from '../read/resolve-domains.js';
 
@@ -280,7 +281,8 @@ class FileReader {
   readonly files: string[] = [];
   /** Addresses of tables, whose rows are read from a file in `plansCache`. */
   readonly addresses = new Set<string>();
-  private readonly known = new Map<string, Uint8Array>();
+  /** Contents by path, or the error to report instead. */
+  private readonly known = new Map<string, Uint8Array | Error>();
   private readonly digests = new Map<string, string>();
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
@@ -295,9 +297,10 @@ class FileReader {
   read(named: string, maxBytes?: number): Uint8Array {
     const file = this.pathOf(named);
     if (file !== named) this.addAddress(named);
-    this.files.push(file);
     const known = this.known.get(file);
+    if (known instanceof Error) throw known;
     if (known !== undefined) return known;
+    this.files.push(file);
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
     if (file !== named && this.identities.get(file) === '')
@@ -308,6 +311,12 @@ class FileReader {
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
     return bytes;
+  }
+
+  /** Adds a part of a file that was read, which a policy names like a file. */
+  addPart({ path, content }: NamedPart): void {
+    this.known.set(path, content);
+    if (!(content instanceof Error)) this.digests.set(path, sha256Hex(content));
   }
 
   /** Returns the path of a file, or of the rows of an address. */
@@ -344,6 +353,7 @@ function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOp
     // Loaded on demand, because a server does not need it.
     const { openConfigMaps } = require('../manifests/config-maps.js') as ConfigMaps;
     const parts = openConfigMaps(file, bytes);
+    for (const { plans } of parts ?? []) if (plans !== undefined) reader.addPart(plans);
     if (parts !== undefined) return parts.map(({ name, opened }) => ({ file: name, opened, digest }));
   }
   return [{ file, opened: openFile(file, bytes), digest }];

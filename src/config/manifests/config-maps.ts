@@ -1,14 +1,26 @@
+import { basename, join } from 'node:path';
+import { nearest } from '../../nearest-name.js';
+import { planFile } from '../read/plans/read-plans.js';
 import { type OpenedSource, openPart, unopened } from '../read/policy-source.js';
 import { ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { joinPath, yamlText } from '../yaml/yaml-document.js';
+import { joinPath, type YamlValue, yamlText } from '../yaml/yaml-document.js';
 import { parseYamlDocuments, scalarPart } from '../yaml/yaml-part.js';
-import { entriesAt, type Manifest, manifestsOf } from './manifest.js';
+import { entriesAt, type Manifest, manifestsOf, textAt, valueAt } from './manifest.js';
 
 /** A part of a file that is a policy. */
 export interface OpenedPart {
   /** Unique name: the file and the path in it. */
   readonly name: string;
   readonly opened: OpenedSource;
+  /** The table of `plans`, if it is another key of the ConfigMap. */
+  readonly plans?: NamedPart | undefined;
+}
+
+/** A part of a file that a policy names like a file. */
+export interface NamedPart {
+  readonly path: string;
+  /** An error if the part does not exist. */
+  readonly content: Uint8Array | Error;
 }
 
 /** A cheap test that every manifest passes, because most files are policies, and large. */
@@ -53,17 +65,67 @@ export function openData(
   problems: ProblemList,
   isRead: (key: string) => boolean = () => true,
 ): readonly OpenedPart[] {
-  return entriesAt(map.fields, 'data').flatMap(([key, value]) => {
-    if (!isRead(key)) return [];
+  const folder = `${problems.file} ConfigMap ${fullName(map)}`;
+  const keys = entriesAt(map.fields, 'data').filter(([key]) => isRead(key));
+  const read = keys.map(([key, value]) => {
     const within = `${joinPath(map.path, 'data')}[${JSON.stringify(key)}]`;
-    if (value.kind === 'scalar') {
-      const opened = openPart(scalarPart(value, lines), new ProblemList(problems.file, within));
-      // Report unreadable text as an error if it is meant to be a policy, instead of skipping it.
-      const isMeant = /\.ya?ml$/.test(key) || /^\s*(?:domain|descriptors)\s*:/m.test(value.text);
-      if (opened.source !== undefined || (isMeant && !opened.isNotPolicy))
-        return [{ name: `${problems.file} ${within}`, opened }];
-    }
-    problems.warn(value.at, within, 'this key does not contain a policy, and is skipped');
-    return [];
+    const opened = openKey(key, value, lines, new ProblemList(problems.file, within, folder));
+    return { key, at: value.at, within, opened };
   });
+  const tables = new Set(read.flatMap(({ opened }) => planFiles(opened)));
+  return read.flatMap(({ key, at, within, opened }): readonly OpenedPart[] => {
+    if (tables.has(join(folder, key))) return [];
+    if (opened === undefined) {
+      problems.warn(at, within, 'this key does not contain a policy, and is skipped');
+      return [];
+    }
+    const [path] = planFiles(opened).filter((file) => file === join(folder, basename(file)));
+    const plans = path === undefined ? undefined : { path, content: contentOf(map, basename(path)) };
+    return [{ name: `${problems.file} ${within}`, opened, plans }];
+  });
+}
+
+/** Opens the policy in a key; returns undefined if the key does not contain a policy. */
+function openKey(
+  key: string,
+  value: YamlValue,
+  lines: readonly string[],
+  problems: ProblemList,
+): OpenedSource | undefined {
+  if (value.kind !== 'scalar') return undefined;
+  const opened = openPart(scalarPart(value, lines), problems);
+  // Report unreadable text as an error if it is meant to be a policy, instead of skipping it.
+  const isMeant = /\.ya?ml$/.test(key) || /^\s*(?:domain|descriptors)\s*:/m.test(value.text);
+  return opened.source !== undefined || (isMeant && !opened.isNotPolicy) ? opened : undefined;
+}
+
+function planFiles(opened: OpenedSource | undefined): readonly string[] {
+  return opened?.source === undefined ? [] : planFile(opened.source.root);
+}
+
+function fullName({ fields, name }: Manifest): string {
+  const namespace = textAt(fields, 'metadata', 'namespace');
+  return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** Returns the content of a key, or an error if the ConfigMap does not have the key. */
+function contentOf(map: Manifest, key: string): Uint8Array | Error {
+  const { fields } = map;
+  const name = fullName(map);
+  const text = valueAt(fields, 'data', key);
+  if (text?.kind === 'scalar') return Buffer.from(text.text);
+  const binary = valueAt(fields, 'binaryData', key);
+  if (binary?.kind === 'scalar') {
+    const digits = binary.text.replaceAll(/\s/g, '');
+    if (digits.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(digits))
+      return Buffer.from(digits, 'base64');
+    return new Error(
+      `"${key}" in "binaryData" of the ConfigMap "${name}" is not base64; encode the table, or move it to "data"`,
+    );
+  }
+  const keys = [...entriesAt(fields, 'data'), ...entriesAt(fields, 'binaryData')].map(([one]) => one);
+  const near = nearest(key, keys);
+  const remedy =
+    near === undefined ? 'add the table to its "data" under this key' : `did you mean "${near}"?`;
+  return new Error(`the ConfigMap "${name}" has no key "${key}"; ${remedy}`);
 }

@@ -67,11 +67,14 @@ export class ProblemList {
   warningCount = 0;
   private readonly ignoredPositions = new Set<string>();
   private readonly within: string;
+  /** Directory of other files that the text names; undefined for the directory of the file. */
+  readonly folder: string | undefined;
 
   /** `within`: path of the text in the file's document if the text is a part of one, such as `data["shop.yaml"]`. */
-  constructor(file: string, within = '') {
+  constructor(file: string, within = '', folder?: string) {
     this.file = file;
     this.within = within;
+    this.folder = folder;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
@@ -184,9 +184,14 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
   return defined;
 }
 
-/** Returns the path of the file that `from` names, relative to the policy file; an address stays the same. */
-function planPath(reader: FieldReader, name: string): string {
-  return isAbsolute(name) || isSourceAddress(name) ? name : join(dirname(reader.problems.file), name);
+/**
+ * Returns the path of the file that `from` names, relative to the policy file; an address stays the same. In a
+ * ConfigMap, a name without a directory is another key.
+ */
+function planPath({ problems: { file, folder } }: FieldReader, name: string): string {
+  if (isAbsolute(name) || isSourceAddress(name)) return name;
+  const isKey = folder !== undefined && !normalize(name).includes('/');
+  return join(isKey ? folder : dirname(file), name);
 }
 
 /** Returns the file that `plans` names, readable or not, so that it is not taken for a policy. */

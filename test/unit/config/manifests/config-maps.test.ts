@@ -1,7 +1,11 @@
 /** Policies in ConfigMaps: which keys are read, and the positions of errors in the manifest. */
-import { expect, test } from '@jest/globals';
+import { basename } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { keyOfRow } from '../../../../src/policy/plans/plan-table.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
 
 const open = (text: string) => openConfigMaps('m.yaml', Buffer.from(text));
 const domains = (text: string) => open(text)?.flatMap(({ opened }) => opened.source?.domain ?? []);
@@ -88,4 +92,100 @@ test.each([
   [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, more than the maximum of 1000'],
 ])('no policy: %#', (text, start) => {
   expect(said(text)).toContainEqual(expect.stringContaining(start));
+});
+
+describe('a table of plans in the ConfigMap of its policy', () => {
+  const POLICY = `    domain: shop
+    plans: { by: tenant, from: FROM, default: free, define: { free: { burst: 1 }, gold: { burst: 3 } } }
+    descriptors:
+      - key: tenant
+        rate_limit: { unit: minute, requests_per_unit: { plan: burst } }
+`;
+  const ROWS = 'tenant,plan\nacme,gold\n';
+  const FROM = 'm.yaml:7:32: data["policy.yaml"].plans.from';
+  const block = (key: string, text: string): string => `  ${key}: |\n${text.replaceAll(/^(?=.)/gm, '    ')}`;
+  const binary = (text: string): string => `binaryData:\n  plans.csv: ${text}\n`;
+
+  let dir: TempDir;
+  beforeEach(() => {
+    dir = new TempDir();
+    dir.write('plans.csv', 'tenant,plan\nother,gold\nfile,gold\n');
+  });
+  afterEach(() => dir.remove());
+
+  function load(others: string, from = 'plans.csv'): LoadedPolicies {
+    const file = dir.write(
+      'm.yaml',
+      `${HEAD}data:\n  policy.yaml: |\n${POLICY.replace('FROM', from)}${others}`,
+    );
+    return loadPolicies([file], { configMaps: true, badRowsAreErrors: true });
+  }
+  const problemsOf = ({ errors, warnings }: LoadedPolicies): readonly string[] =>
+    [...errors, ...warnings].map((one) => formatProblem(one).replaceAll(`${dir.path}/`, ''));
+  const rowsOf = ({ policySet }: LoadedPolicies): readonly string[] => {
+    const plans = policySet.domains.get('shop')?.plans;
+    return plans === undefined ? [] : Array.from(plans.ends, (_end, row) => keyOfRow(plans, row));
+  };
+
+  test.each([
+    ['data', block('plans.csv', ROWS), 'plans.csv'],
+    ['binaryData', binary(Buffer.from(ROWS).toString('base64')), './plans.csv'],
+    ['a table that could be a policy', block('plans.yaml', 'domain: gold\n'), 'plans.yaml'],
+    ['a path to another directory', '', '../DIR/plans.csv'],
+  ])('%s', (_name, others, from) => {
+    const loaded = load(others, from.replace('DIR', basename(dir.path)));
+    expect(problemsOf(loaded)).toEqual([]);
+    expect(loaded.files).toHaveLength(others === '' ? 2 : 1);
+    const expected = others === '' ? ['other', 'file'] : [from === 'plans.yaml' ? 'domain' : 'acme'];
+    expect(rowsOf(loaded)).toEqual(expected);
+  });
+
+  test.each([
+    [
+      'a missing key, in spite of a file with this name',
+      '',
+      `${FROM}: the ConfigMap "limits" has no key "plans.csv"; add the table to its "data" under this key`,
+    ],
+    [
+      'a misspelt key',
+      block('plan.csv', ROWS),
+      `${FROM}: the ConfigMap "limits" has no key "plans.csv"; did you mean "plan.csv"?`,
+      'm.yaml:11:13: data["plan.csv"]: this key does not contain a policy, and is skipped',
+    ],
+    [
+      'text that is not base64',
+      binary('tenant,plan'),
+      `${FROM}: "plans.csv" in "binaryData" of the ConfigMap "limits" is not base64; ` +
+        'encode the table, or move it to "data"',
+    ],
+    [
+      'an invalid row',
+      block('plans.csv', `${ROWS}bad,silver\n`),
+      expect.stringMatching(
+        /^m\.yaml ConfigMap limits\/plans\.csv:3:5: plan: the row names no plan of "define"/,
+      ),
+    ],
+  ])('%s', (_name, others, ...problems) => {
+    expect(problemsOf(load(others))).toEqual(problems);
+  });
+
+  test('in a manifest whose path is not normalized', () => {
+    const text = `${HEAD}data:\n  policy.yaml: |\n${POLICY.replace('FROM', 'plans.csv')}`;
+    dir.write('m.yaml', `${text}${block('plans.csv', ROWS)}`);
+    const loaded = loadPolicies([`${dir.path}/./m.yaml`], { configMaps: true });
+    expect([problemsOf(loaded), rowsOf(loaded)]).toEqual([[], ['acme']]);
+  });
+
+  test('belongs to this ConfigMap only', () => {
+    const [first, second] = ['a', 'b'].map((namespace) => {
+      const policy = POLICY.replace('FROM', 'plans.csv').replace('shop', namespace);
+      return `${HEAD.replace(' }', `, namespace: ${namespace} }`)}data:\n  policy.yaml: |\n${policy}`;
+    });
+    const file = dir.write('m.yaml', `${first}${block('plans.csv', ROWS)}---\n${second}`);
+    const loaded = loadPolicies([file], { configMaps: true });
+    expect(problemsOf(loaded)).toEqual([
+      expect.stringContaining('the ConfigMap "b/limits" has no key "plans.csv"'),
+    ]);
+    expect([...loaded.policySet.domains.keys()]).toEqual(['a']);
+  });
 });
