@@ -1,6 +1,7 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import { type PlanTable, rowCount } from '../../policy/plans/plan-table.js';
+import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -25,6 +26,8 @@ interface DumpedRule extends RuleJson {
   readonly keys: readonly string[];
   /** Blocks or regular expressions of the nodes from the first level to the rule; absent if no node has any. */
   readonly matchers?: readonly DumpedMatcher[];
+  /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`; null for none. */
+  readonly without_row: string | null;
   /** Name of the rule in the statistics; null if the name contains values from requests. */
   readonly stat_name: string | null;
 }
@@ -110,10 +113,7 @@ function* dumpDeriveRules({ rules, sources }: Extract<DeriveStep, { kind: 'rules
 function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<object | undefined> {
   const nodes = new Map<Rule, PolicyNode>();
   for (const _slice of ruleNodes(policy, nodes)) yield undefined;
-  for (const rule of policy.rules) {
-    const node = nodes.get(rule);
-    yield dumpRule(rule, fullKey(policy, rule, node), node, wallMicros);
-  }
+  for (const rule of policy.rules) yield dumpRule(rule, policy, nodes.get(rule), wallMicros);
 }
 
 function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {
@@ -123,11 +123,17 @@ function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> 
   return matchers.length === 0 ? {} : { matchers };
 }
 
-function dumpRule(rule: Rule, key: string, node: PolicyNode | undefined, wallMicros: number): DumpedRule {
+function dumpRule(
+  rule: Rule,
+  policy: CompiledPolicy,
+  node: PolicyNode | undefined,
+  wallMicros: number,
+): DumpedRule {
   return {
-    full_key: key,
+    full_key: fullKey(policy, rule, node),
     keys: node?.path().map(({ key: entry }) => entry) ?? [],
     ...ruleJson(rule, wallMicros),
+    without_row: describeStandard(rule, node?.rules ?? [rule], policy.plans) || null,
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),
   };

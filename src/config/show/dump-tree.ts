@@ -12,6 +12,8 @@ import {
   describeRequestHeaders,
   describeRule,
 } from '../../policy/describe.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
+import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { isCredential, redacted } from '../../policy/redact.js';
@@ -51,23 +53,29 @@ domain ${policy.domain} (${policy.file})
     for (const plan of policy.plans.plans) yield `    ${describePlan(plan)}\n`;
   }
   yield '  descriptors:\n';
-  yield* dumpNodes(policy.root, '    ', wallMicros);
+  yield* dumpNodes(policy.root, policy.plans, '    ', wallMicros);
 }
 
-function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Generator<string> {
+function* dumpNodes(
+  parent: PolicyNode,
+  plans: PlanTable | undefined,
+  indent: string,
+  wallMicros: number,
+): Generator<string> {
   for (const node of parent.children()) {
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
-    const [only, ...others] = node.rules;
-    const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
+    const texts = node.rules.map((rule) => {
+      const standard = describeStandard(rule, node.rules, plans);
+      return `${describeRule(rule, wallMicros)}${standard && `; ${standard} without a row`}`;
+    });
+    const rule = texts.length === 1 ? `: ${texts[0]}` : '';
     const unmatched = node.onUnmatched === parent.onUnmatched ? '' : ` (on unmatched: ${node.onUnmatched})`;
     yield `${indent}${node.label}${shared}${unmatched}${rule}\n`;
     if (node.matcher !== undefined && node.matcher.items.length > 1) {
       yield `${indent}  matches ${describeMatcher(node.matcher)}\n`;
     }
-    if (others.length > 0) {
-      for (const one of node.rules) yield `${indent}  - ${describeRule(one, wallMicros)}\n`;
-    }
-    yield* dumpNodes(node, `${indent}  `, wallMicros);
+    if (texts.length > 1) for (const text of texts) yield `${indent}  - ${text}\n`;
+    yield* dumpNodes(node, plans, `${indent}  `, wallMicros);
   }
 }
 

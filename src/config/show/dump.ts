@@ -1,6 +1,8 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
+import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
@@ -18,13 +20,25 @@ export function* dump(policySet: PolicySet): Generator<string> {
     const nodes = new Map<Rule, PolicyNode>();
     for (const _slice of ruleNodes(policy, nodes)) yield '';
     for (const rule of policy.rules) {
-      const { rate, shadowMode, quotaMode, candidate } = rule;
-      const mark = candidate ? ' (candidate)' : '';
-      const limit = limitText(rate);
-      yield `${fullKey(policy, rule, nodes.get(rule))}${mark}: ${limit}, shadow_mode: ${shadowMode}, ` +
-        `quota_mode: ${quotaMode}\n`;
+      const { rate, shadowMode, quotaMode } = rule;
+      const node = nodes.get(rule);
+      const key = `${fullKey(policy, rule, node)}${marksOf(rule, node, policy.plans)}`;
+      yield `${key}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
   }
+}
+
+/** Returns what the lines of envoyproxy/ratelimit do not have: ` (candidate)`, ` (then credits)`; '' without any. */
+function marksOf(rule: Rule, node: PolicyNode | undefined, plans: PlanTable | undefined): string {
+  const { candidate, onOver, spillsTo } = rule;
+  const standard = describeStandard(rule, node?.rules ?? [rule], plans);
+  const marks = [
+    candidate ? 'candidate' : '',
+    standard === '' ? '' : `${standard} without a row`,
+    onOver === undefined ? '' : 'passes if over',
+    spillsTo === '' ? '' : `then ${spillsTo}`,
+  ].filter((mark) => mark !== '');
+  return marks.length === 0 ? '' : ` (${marks.join(', ')})`;
 }
 
 /**

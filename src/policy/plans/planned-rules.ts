@@ -4,7 +4,7 @@ import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
 import { fixedPhase, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
 import { plannedRateSpec } from './plan-rate.js';
-import { BLOCKED, isSet, PHASE, UNLIMITED } from './plan-table.js';
+import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request. */
 const NOTHING = windowRate('second', 0);
@@ -19,9 +19,7 @@ export function hasFlags(values: Float64Array): boolean {
  * their buckets are the same as long as the shape is.
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
-  const planned = rules.map((rule, index) =>
-    rule.plan === undefined && !isChainPlanned(rules, index) ? rule : ruleOfPlan(rule, values),
-  );
+  const planned = rules.map((rule, index) => (isPlanned(rules, index) ? ruleOfPlan(rule, values) : rule));
   const isLive = ({ rate, candidate }: Rule): boolean => rate !== undefined || candidate;
   const limited = planned.filter(isLive);
   if (limited.some(({ candidate }) => !candidate)) return limited;
@@ -31,10 +29,22 @@ export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): reado
 }
 
 /**
- * Returns whether a limit of the same chain (`then`) has numbers from the plan. A row that makes a customer unlimited
- * or blocked applies to the whole chain.
+ * Returns the effect of the default plan on one of a node's rules besides numbers: `unlimited`, `blocked` or `phase
+ * monitoring`; '' for none.
  */
-function isChainPlanned(rules: readonly Rule[], index: number): boolean {
+export function describeStandard(rule: Rule, rules: readonly Rule[], table: PlanTable | undefined): string {
+  if (table === undefined || !isPlanned(rules, rules.indexOf(rule))) return '';
+  const values = valuesAt(table, 0);
+  const flag = ([BLOCKED, UNLIMITED] as const).find((one) => isSet(values, one));
+  if (flag !== undefined) return PLAN_FLAGS[flag];
+  return Number.isNaN(values[PHASE]) ? '' : `phase ${PHASES[values[PHASE] as number]}`;
+}
+
+/**
+ * Returns whether a limit, or another limit of its chain (`then`), has numbers from the plan. A row that makes a
+ * customer unlimited or blocked applies to the whole chain.
+ */
+function isPlanned(rules: readonly Rule[], index: number): boolean {
   const last = lastOfChain(rules, index);
   return rules.some(({ plan }, at) => plan !== undefined && lastOfChain(rules, at) === last);
 }

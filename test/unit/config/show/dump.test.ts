@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { dump } from '../../../../src/config/show/dump.js';
 import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import type { DomainStatus } from '../../../../src/policy/policy.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { setOf } from '../../../support/policy/policies.js';
@@ -67,6 +68,60 @@ descriptors:
     );
     expect(text).not.toContain('raw-');
     expect(text).toMatch(/^d\.X-Api-Key_\[redacted sha256:[0-9a-f]{8}\]: unit/);
+  });
+});
+
+describe('rules with plans, "then" and "on_over"', () => {
+  const policiesOf = (plan: string) =>
+    setOf(`
+domain: shop
+plans:
+  by: tenant
+  default: ${plan}
+  define:
+    internal: { unlimited: true }
+    suspended: { blocked: true }
+    trial: { burst: 1, phase: monitoring }
+    gold: { burst: 3 }
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: plan, token_bucket: { max_tokens: { plan: burst }, fill_interval: 7s }, then: credits }
+      - { name: credits, unit: day, requests_per_unit: 50 }
+      - { name: soft, unit: hour, requests_per_unit: 9, on_over: { allow: true } }
+`);
+
+  test.each([
+    ['gold', 3, ''],
+    ['trial', 1, 'phase monitoring'],
+    ['internal', 1, 'unlimited'],
+    ['suspended', 1, 'blocked'],
+  ])('the default plan is %s', (plan, burst, standard) => {
+    const set = policiesOf(plan);
+    const mark = standard === '' ? '' : `${standard} without a row`;
+    const marks = (...all: string[]): string =>
+      all.some(Boolean) ? ` (${all.filter(Boolean).join(', ')})` : '';
+    const end = 'shadow_mode: false, quota_mode: false\n';
+    expect(textOf(dump(set))).toBe(
+      `shop.tenant.plan${marks(mark, 'then credits')}: unit=UNKNOWN requests_per_unit=${burst}, ${end}` +
+        `shop.tenant.credits${marks(mark)}: unit=DAY requests_per_unit=50, ${end}` +
+        `shop.tenant.soft (passes if over): unit=HOUR requests_per_unit=9, ${end}`,
+    );
+    const tree = textOf(dumpTree(set, 0));
+    expect([...tree.matchAll(/^ {6}- "\w+"; .* store failure error(.*)/gm)].map(([, last]) => last)).toEqual([
+      `; then "credits"${mark && `; ${mark}`}`,
+      mark && `; ${mark}`,
+      '; passes if over',
+    ]);
+    const shop: DomainStatus = { domain: 'shop', state: 'ok', files: [] };
+    const { rules } = JSON.parse(textOf(dumpJson(set, [shop], [], 0))).domains[0].policy;
+    const isSet = standard === '' ? null : standard;
+    expect(rules).toMatchObject([
+      // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
+      { name: 'plan', plan_values: { max_tokens: 'burst' }, without_row: isSet, then: 'credits' },
+      { name: 'credits', plan_values: null, without_row: isSet },
+      { name: 'soft', without_row: null, on_over: { allow: true } },
+    ]);
   });
 });
 
