@@ -57,10 +57,12 @@ function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
   const hold = rate?.kind === 'concurrency' ? rule.hold : undefined;
+  const isBlocked = rate === NOTHING;
   // A blocked customer needs no store.
-  const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
+  const onStoreFailure = isBlocked ? 'deny' : rule.onStoreFailure;
+  const onOver = isBlocked ? undefined : rule.onOver;
   return namedRule(
-    rule,
+    { ...rule, onOver },
     { ...rule, rate, hold, phase, onStoreFailure },
     { ...rule, bucketSuffix: place + shapeOf(rate) },
   );

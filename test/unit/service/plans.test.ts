@@ -33,6 +33,12 @@ test('a blocked customer is also denied if the request has no hits, as before a 
   expect(decider.answer([peek]).overallCode).toBe(CODE.OVER_LIMIT);
 });
 
+test('a blocked customer is also denied by a soft limit', () => {
+  const decider = new Decider(policyWith(1, ', on_over: { allow: true }'));
+  const codes = ['acme', 'acme', 'evil'].map((tenant) => decider.answer(of(tenant)).overallCode);
+  expect(codes).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
+});
+
 test('metrics and statistics have the names of the rule, whatever the row', () => {
   const decider = new Decider(policyWith(1));
   for (const tenant of ['acme', 'evil', 'x']) decider.answer(of(tenant));
