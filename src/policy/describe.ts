@@ -2,7 +2,7 @@ import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
-import { plannedFields } from './plans/plan-rate.js';
+import { type PlannedRate, plannedFields } from './plans/plan-rate.js';
 import { type PlanTable, rowCount } from './plans/plan-table.js';
 import {
   type DeniedResponse,
@@ -93,7 +93,7 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
-  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule)];
+  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule.plan)];
   if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');
@@ -115,7 +115,7 @@ export function describeRule(rule: Rule, wallMicros: number): string {
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */
-function describePlanned({ plan }: Rule): string {
+export function describePlanned(plan: PlannedRate | undefined): string {
   if (plan === undefined) return '';
   return plannedFields(plan)
     .map(([field, value]) => `${field} from the plan value ${value}`)

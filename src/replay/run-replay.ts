@@ -252,6 +252,11 @@ function notesOf(
     notes.push(
       `The report does not tell which capacity of some limits would suffice, because ${after.laterUse.unknown}.`,
     );
+  if (after.buckets.hasPlans)
+    notes.push(
+      'Limits with values from plans differ between customers, so the report does not tell which capacity would ' +
+        "suffice. The peak use is a share of the customer's own limit.",
+    );
   if (after.buckets.isFull)
     notes.push('There were too many buckets to say for all of them whether their decisions are certain.');
   if (tally.groups.some(({ isComplete }) => !isComplete))

@@ -19,7 +19,7 @@ export const SUGGEST_HELP = `Usage: weir suggest --by <key> <access log>…
 
 Writes a policy with a limit for each route group, which would have passed the requests of well-behaved callers in an
 access log. The policy is in the phase monitoring, so it never denies a request. Comments show the basis of each limit,
-and name callers whose use is far above that of the others. Reads the same logs as weir replay.
+and name callers whose use is far above that of the others. Reads the same logs as weir replay, and no policy.
 
   --by <key>       descriptor entry that names the caller, such as tenant, or the header that this entry comes from. The
                    other entries are the route group

@@ -11,6 +11,8 @@ const SEPARATOR = '\0';
 export class TrackedBuckets {
   readonly #byKey = new Map<string, TrackedBucket>();
   readonly #rules = new Map<string, LimitingRule>();
+  /** Whether a limit had numbers from the plans of customers. */
+  hasPlans = false;
   /** Whether there were more buckets than can be tracked. */
   isFull = false;
 
@@ -34,11 +36,14 @@ export class TrackedBuckets {
   }
 
   /** Returns the rule of a limit. The rule of its bucket is the same, and faster to find. */
-  ruleOf({ domain, take: { label, rate } }: MetLimit): LimitingRule {
+  ruleOf({ domain, take }: MetLimit): LimitingRule {
+    const { label, rate } = take;
     const key = domain + SEPARATOR + label;
     let rule = this.#rules.get(key);
     if (rule === undefined) {
-      rule = { domain, label, rate };
+      const plan = take.rule?.plan;
+      rule = { domain, label, rate, plan };
+      if (plan !== undefined) this.hasPlans = true;
       this.#rules.set(key, rule);
     }
     return rule;

@@ -1,5 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { TakeOutcome } from '../../limiter/take-outcome.js';
+import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { PlannedTake } from '../../service/plan.js';
 import type { DenialRun } from '../tally/denial-run.js';
 import { type OpenVerdicts, singleOpen } from './open-verdicts.js';
@@ -34,6 +35,8 @@ export interface LimitingRule {
   readonly label: string;
   /** Rate of the first limit that was met. */
   readonly rate: Rate;
+  /** The rate, if its numbers come from the plan of each customer. */
+  readonly plan: PlannedRate | undefined;
 }
 
 /** The bucket of a limit. */
@@ -93,6 +96,8 @@ export class MetLimit extends Verdict {
   /** Marks this verdict as open. Then it is also unknown what the request took from its other buckets. */
   markOpen(): void {
     if (this.open !== undefined || !this.isEnforced || this.bucket === undefined) return;
+    // Such a limit denies every request.
+    if (this.take.rate.reportedLimit === 0) return;
     if (this.isAlwaysCounted || !this.#isCertainlyDeniedByOthers()) {
       this.open = this.bucket.openVerdicts();
       this.open.add(this.denied);

@@ -3,6 +3,7 @@ import type { CountedGroups } from '../report/gates.js';
 import type { GroupReport, GroupsReport } from '../report/report.js';
 import { AffectedCount } from './affected-count.js';
 import type { DenialRun } from './denial-run.js';
+import { shareOfLimit } from './rule-tally.js';
 import type { StepSet, TimelineCount } from './timeline-count.js';
 
 /** Maximum number of groups that are counted. Requests of others are counted without a group. */
@@ -40,7 +41,7 @@ export class GroupTally implements CountedGroups {
     if (group === undefined) return;
     group.add(startMicros, before, after, after, group);
     for (const { wantedCapacity, take } of after.limits) {
-      const use = wantedCapacity / take.rate.reportedLimit;
+      const use = shareOfLimit(wantedCapacity, take.rate);
       if (use > group.peakUse) group.peakUse = use;
     }
     if (!after.mayBeDenied || before.isDenied || before === after) return;

@@ -1,4 +1,5 @@
-import { describeRate } from '../../policy/describe.js';
+import type { Rate } from '../../limiter/rate.js';
+import { describePlanned, describeRate } from '../../policy/describe.js';
 import type { TrackedBucket } from '../decide/tracked-bucket.js';
 import type { LimitingRule, MetLimit, Verdict } from '../decide/verdict.js';
 import type { RuleReport, UseStep } from '../report/report.js';
@@ -7,6 +8,11 @@ import { QuantileSketch } from './quantile-sketch.js';
 
 /** Ends of the steps of {@link RuleReport.use}, as shares of the limit. */
 const USE_STEPS = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10];
+
+/** Returns a use as a share of a limit; 0 for a limit of 0, which has no shares. */
+export function shareOfLimit(use: number, { reportedLimit }: Rate): number {
+  return reportedLimit === 0 ? 0 : use / reportedLimit;
+}
 
 /** Counts the requests that met one rule. */
 export class RuleTally {
@@ -49,7 +55,7 @@ export class RuleTally {
     if (!knowsUse) this.#knowsUse = false;
     if (peakUse === 0 || !knowsUse) return;
     if (peakUse > this.#peakUse) this.#peakUse = peakUse;
-    const share = peakUse / rate.reportedLimit;
+    const share = shareOfLimit(peakUse, rate);
     if (share > this.#peakShare) this.#peakShare = share;
     const at = USE_STEPS.findIndex((upTo) => share <= upTo);
     const step = at < 0 ? USE_STEPS.length : at;
@@ -62,16 +68,19 @@ export class RuleTally {
       const upTo = USE_STEPS[at];
       return upTo === undefined ? { callers } : { upTo, callers };
     });
+    const { domain, label, rate, plan } = this.#rule;
+    // Limits of different customers have no common capacity.
+    const isKnown = knowsCapacity && this.#knowsUse && this.#peakUse > 0 && plan === undefined;
     return {
       ...this.#affected.report(),
-      domain: this.#rule.domain,
-      rule: this.#rule.label,
-      limit: describeRate(this.#rule.rate),
+      domain,
+      rule: label,
+      limit: describePlanned(plan) || describeRate(rate),
       wouldBeThrottled: this.#wouldBeThrottled,
       peakUse: this.#peakShare,
       callers: this.#callers,
       deniedCallers: this.#deniedCallers,
-      ...(knowsCapacity && this.#knowsUse && this.#peakUse > 0 && { capacity: this.#capacity() }),
+      ...(isKnown && { capacity: this.#capacity() }),
       use: steps,
     };
   }
