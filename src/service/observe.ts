@@ -8,7 +8,7 @@ import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
-import { type Decision, isSoft, type PlannedTake, type RequestContext } from './plan.js';
+import { type Decision, isSoft, type PlannedTake, passedOver, type RequestContext } from './plan.js';
 import {
   decisionLine,
   LOGGED_UNKNOWN_DOMAIN,
@@ -139,7 +139,7 @@ export class Observation {
       const overSoft = limited && isSoft(take);
       this.counts.decided(domain, take.label, denied, limited && !denied && !overSoft);
       if (overSoft && passes) this.counts.passedOver(domain, take.label, take.marks);
-      if (passes) for (const label of take.spilledFrom) this.counts.spilled(domain, label);
+      if (passes) for (const { label } of passedOver(take)) this.counts.spilled(domain, label);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);

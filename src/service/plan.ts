@@ -29,8 +29,8 @@ export interface PlannedTake extends TakeItem {
   ruleEnforcement: Enforcement;
   /** Whether the request is marked if it is over this soft limit (`on_over`). */
   readonly marks: boolean;
-  /** For a limit that paid because earlier ones of its chain (`then`) did not: the {@link label} of each of those. */
-  spilledFrom: readonly string[];
+  /** For the limit that decides for its chain (`then`): all limits of the chain, in order. Otherwise empty. */
+  chain: readonly PlannedTake[];
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
@@ -101,7 +101,6 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 }
 
 export const NO_TAKES: readonly PlannedTake[] = [];
-const NO_LABELS: readonly string[] = [];
 
 /** Placeholder for a request that gets an answer before it is decoded. */
 export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
@@ -203,6 +202,12 @@ export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly Plan
   return chains;
 }
 
+/** Returns the limits before the one that paid for its chain (`then`); none if it is the first one, or did not pay. */
+export function passedOver(take: PlannedTake): readonly PlannedTake[] {
+  const { chain, outcome } = take;
+  return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
+}
+
 /** Returns the take of the rule at `index` of a match. */
 export function takeOfRule(
   context: RequestContext,
@@ -244,7 +249,7 @@ export function takeOfRule(
       answers.shadowMode && !spills && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
-    spilledFrom: NO_LABELS,
+    chain: NO_TAKES,
     rule,
     name: rule.name,
     stat: match.statNames[index] as string,
@@ -285,7 +290,7 @@ function takeOfOverride(
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: false,
-    spilledFrom: NO_LABELS,
+    chain: NO_TAKES,
     rule: undefined,
     name: '',
     stat: '',

@@ -22,9 +22,12 @@ export class Divergence {
   }
 
   #areSame(before: RequestVerdict, after: RequestVerdict): boolean {
-    const { denied, limits } = after;
-    if (before.denied !== denied || before.limits.length !== limits.length) return false;
-    return limits.every((limit, at) => this.#areSameLimits(before.limits[at] as MetLimit, limit));
+    if (before.denied !== after.denied) return false;
+    const [limits, others] = [after.takes, before.takes];
+    return (
+      limits.length === others.length &&
+      limits.every((limit, at) => this.#areSameLimits(others[at] as MetLimit, limit))
+    );
   }
 
   #areSameLimits(before: MetLimit, after: MetLimit): boolean {

@@ -1,5 +1,5 @@
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from '../../service/decision-observer.js';
-import { MetLimit, RequestVerdict } from './verdict.js';
+import { MetChain, MetLimit, RequestVerdict } from './verdict.js';
 
 const NO_SERIES: number[] = [];
 const nothing = (): void => {};
@@ -25,7 +25,8 @@ export class LimitCollector implements DecisionObserver {
     reference: {
       counted: (_stat, _fromCaller, take, outcome) => {
         if (outcome === undefined) return;
-        this.verdict.limits.push(new MetLimit(this.domain, take, outcome));
+        const Kind = take.chain.length > 1 ? MetChain : MetLimit;
+        this.verdict.limits.push(new Kind(this.domain, take, outcome));
         this.#undecided++;
       },
       globalShadow: nothing,

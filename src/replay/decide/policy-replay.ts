@@ -14,7 +14,7 @@ import { Decider } from './decider.js';
 import { LaterUse } from './later-use.js';
 import { ReplayClock } from './replay-clock.js';
 import { TrackedBuckets } from './tracked-buckets.js';
-import { type MetLimit, RequestVerdict } from './verdict.js';
+import { MetChain, type MetLimit, RequestVerdict } from './verdict.js';
 
 /** When a logged request was decided, and when it ended, in microseconds since 1970. */
 export interface RequestTimes {
@@ -105,8 +105,12 @@ export class PolicyReplay {
     const { limits, denied } = verdict;
     for (let at = first; at < limits.length; at++) {
       const limit = limits[at] as MetLimit;
-      const bucket = this.buckets.of(limit);
       limit.request = verdict;
+      if (limit instanceof MetChain) {
+        this.#trackChain(limit, !denied, startMicros, endMicros);
+        continue;
+      }
+      const bucket = this.buckets.of(limit);
       limit.rule = bucket?.rule ?? this.buckets.ruleOf(limit);
       // Without a bucket, an earlier limit of the request that becomes open does not disturb this one.
       limit.bucket = bucket;
@@ -115,6 +119,31 @@ export class PolicyReplay {
         this.laterUse.addHold(bucket, limit, startMicros, doneMicros, end);
       }
       if (limits.length > 1) limit.disturbIfOthersAreOpen();
+    }
+  }
+
+  /** Tracks the limits of a chain. Only the last one can lack capacity, because the others never deny a request. */
+  #trackChain(chain: MetChain, isAllowed: boolean, startMicros: number, endMicros: number): void {
+    const { members } = chain;
+    for (const member of members) {
+      member.request = chain.request;
+      member.rule = this.buckets.ruleOf(member);
+      if (member.take === chain.take) chain.rule = member.rule;
+    }
+    const last = members.at(-1) as MetLimit;
+    chain.lastRule = last.rule;
+    for (const member of members) {
+      const bucket = this.buckets.of(member);
+      member.bucket = bucket;
+      if (bucket === undefined) continue;
+      if (member !== last) bucket.knowsUse = false;
+      bucket.record(member, isAllowed, startMicros, endMicros);
+      member.disturbIfOthersAreOpen();
+      if (member !== last) continue;
+      // Whichever limit pays, the caller is the same.
+      chain.bucket = bucket;
+      chain.wantedCapacity = member.wantedCapacity;
+      bucket.wasDenied ||= chain.denied;
     }
   }
 
@@ -164,10 +193,11 @@ export class PolicyReplay {
     const ended = new RequestVerdict();
     const answered = this.#decider.decide(first.request, ended);
     this.#answerOf(answered instanceof Promise ? yield answered : answered);
-    for (const limit of ended.limits) {
+    for (const limit of ended.takes) {
       limit.bucket = first.verdict.hasDiverged ? this.buckets.of(limit) : this.buckets.known(limit);
       const { rate, hits, refund } = limit.take;
-      if (rate.kind === 'concurrency') continue;
+      const isIdle = limit.chain !== undefined && limit.chain.take !== limit.take;
+      if (rate.kind === 'concurrency' || isIdle) continue;
       limit.bucket?.recordEnd(hits, refund, first.dueAt);
     }
     if (first.verdict.hasDiverged) ended.diverge();

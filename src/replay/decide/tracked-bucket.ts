@@ -69,7 +69,7 @@ export class TrackedBucket implements LimitBucket {
     this.forgetBefore(startMicros);
     this.#hits ??= hits;
     if (hits !== this.#hits) this.#mixHits();
-    const isTaken = isAllowed && !outcome.limited;
+    const isTaken = isAllowed && !outcome.limited && !limit.isSkipped;
     if (rate.kind === 'token_bucket')
       this.#recordTokens(limit, isTaken, rate.p / rate.q, startMicros, endMicros);
     else if (rate.kind === 'window') this.#recordWindow(limit, isTaken, startMicros, endMicros);
@@ -79,7 +79,7 @@ export class TrackedBucket implements LimitBucket {
     }
     this.wasDenied ||= limit.denied;
     // A charge is always allowed.
-    if (!this.knowsUse || isCharge(rate, hits, refund)) return;
+    if (!this.knowsUse || limit.isSkipped || isCharge(rate, hits, refund)) return;
     // A call with 0 hits asks for one.
     limit.wantedCapacity = this.#use + (hits === 0 ? 1 : 0);
     if (limit.wantedCapacity > this.peakUse) this.peakUse = limit.wantedCapacity;
@@ -134,7 +134,7 @@ export class TrackedBucket implements LimitBucket {
     if (rate.kind === 'concurrency') this.openVerdicts().widen(Number.POSITIVE_INFINITY);
     else this.openVerdicts().widenBy(1);
     if (this.#mayBeFull) this.#differsByTakes = false;
-    const isTaken = request?.denied !== true && !outcome.limited;
+    const isTaken = request?.denied !== true && !outcome.limited && !limit.isSkipped;
     if (isTaken || outcome.limited) this.#more += hits;
     if (!isTaken) this.#fewer += hits;
   }
@@ -149,7 +149,7 @@ export class TrackedBucket implements LimitBucket {
     const { hits, rate } = limit.take;
     const { limited, remaining, waitMicros } = limit.outcome;
     this.#refillUse(tokenMicros, startMicros);
-    this.#use += hits;
+    if (!limit.isSkipped) this.#use += hits;
     const capacity = rate.reportedLimit;
     if (hits > capacity) return;
     // A bucket that was full for some time is full, even if earlier takes happened later.
@@ -190,7 +190,7 @@ export class TrackedBucket implements LimitBucket {
       this.#nearEnd = 0;
       this.#settledAtMicros = startMicros + outcome.waitMicros;
     }
-    this.#use += hits;
+    if (!limit.isSkipped) this.#use += hits;
     const isCounted = isTaken || rate.countsDenied(true);
     const before = rate.reportedLimit - outcome.used + (isCounted ? hits : 0);
     this.#judge(limit, isCounted, endMicros, before);
@@ -227,7 +227,7 @@ export class TrackedBucket implements LimitBucket {
     if (byTime) this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / hits));
     const after = isTaken ? before - hits : before;
     // Takes of the same size leave the same in each order.
-    let largest = byTime ? hits : 0;
+    let largest = byTime && !limit.isSkipped ? hits : 0;
     for (const recent of others) {
       recent.least -= hits;
       if (!recent.limit.outcome.limited && recent.least < recent.limit.take.hits) recent.limit.markOpen();
@@ -243,7 +243,7 @@ export class TrackedBucket implements LimitBucket {
     this.#recent.push(recent);
     if (largest === 0 || rate.countsDenied(true)) return;
     if (this.#differsByTakes && !this.#hasMixedHits && rate.kind !== 'concurrency') {
-      if (!limit.isDeniedByOthers()) this.#shift(recent, before, refill);
+      if (!limit.isSkipped && !limit.isDeniedByOthers()) this.#shift(recent, before, refill);
       return;
     }
     this.#more = Math.max(this.#more, largest - after);

@@ -76,6 +76,8 @@ export class MetLimit extends Verdict {
   wantedCapacity = 0;
   /** The verdict of the whole request. */
   request: RequestVerdict | undefined;
+  /** The chain that the limit belongs to (`then`), which is in {@link RequestVerdict.limits} instead of the limit. */
+  chain: MetChain | undefined;
   #isDisturbed = false;
 
   constructor(domain: string, take: PlannedTake, outcome: TakeOutcome) {
@@ -93,11 +95,27 @@ export class MetLimit extends Verdict {
     return hits < rate.minChargeHits && rate.countsDenied(true);
   }
 
+  /** Whether nothing was taken from the bucket, because an earlier limit of the chain paid. */
+  get isSkipped(): boolean {
+    return this.chain?.skips(this) === true;
+  }
+
+  /** Whether the hits do not fit in some order. */
+  get mayLimit(): boolean {
+    const { limited, remaining } = this.outcome;
+    return limited || this.open !== undefined || (this.isSkipped && remaining < this.take.hits);
+  }
+
   /** Marks this verdict as open. Then it is also unknown what the request took from its other buckets. */
   markOpen(): void {
     if (this.open !== undefined || !this.isEnforced || this.bucket === undefined) return;
     // Such a limit denies every request.
     if (this.take.rate.reportedLimit === 0) return;
+    if (this.chain !== undefined) {
+      this.open = singleOpen(this.outcome.limited);
+      this.chain.opened(this);
+      return;
+    }
     if (this.isAlwaysCounted || !this.#isCertainlyDeniedByOthers()) {
       this.open = this.bucket.openVerdicts();
       this.open.add(this.denied);
@@ -105,18 +123,25 @@ export class MetLimit extends Verdict {
       // The request does not change the bucket, so the tokens do not tell how many such verdicts deny.
       this.open = singleOpen(this.denied);
     }
-    for (const other of this.request?.limits ?? []) if (other !== this) other.#disturb();
+    this.disturbOthers();
+  }
+
+  /** Disturbs the buckets of the other limits of the request. */
+  protected disturbOthers(): void {
+    for (const other of this.request?.limits ?? []) if (other !== this) other.disturb();
   }
 
   /** Disturbs the bucket if another limit of the request is open. Call it after the take was recorded. */
   disturbIfOthersAreOpen(): void {
+    const own = this.chain ?? this;
     for (const other of this.request?.limits ?? [])
-      if (other !== this && other.open !== undefined) this.#disturb();
+      if (other !== own && other.open !== undefined) this.disturb();
   }
 
   /** Returns whether another limit of the request denies it in the replay. */
   isDeniedByOthers(): boolean {
-    for (const other of this.request?.limits ?? []) if (other !== this && other.denied) return true;
+    const own = this.chain ?? this;
+    for (const other of this.request?.limits ?? []) if (other !== own && other.denied) return true;
     return false;
   }
 
@@ -125,10 +150,64 @@ export class MetLimit extends Verdict {
     return false;
   }
 
-  #disturb(): void {
+  /** Forgets what certainly happened before a time. Otherwise, each bucket would keep its last request in memory. */
+  forgetBefore(nowMicros: number): void {
+    this.bucket?.forgetBefore(nowMicros);
+  }
+
+  /** Records that the take may have been made or not. */
+  disturb(): void {
     if (this.#isDisturbed || this.bucket === undefined) return;
     this.#isDisturbed = true;
     this.bucket.disturb(this);
+  }
+}
+
+/**
+ * The limits of a chain (`then`) that a request met, with the verdict of the chain: it denies only if all of its limits
+ * do. `take` is the one that paid, or the last one. Only the {@link members} have buckets.
+ */
+export class MetChain extends MetLimit {
+  readonly members: readonly MetLimit[];
+  /** The rule of the last limit, which decides for the chain. */
+  lastRule: LimitingRule | undefined;
+  readonly #payer: number;
+
+  constructor(domain: string, payer: PlannedTake, outcome: TakeOutcome) {
+    const { chain } = payer;
+    const last = chain.at(-1) ?? payer;
+    super(domain, outcome.limited ? last : payer, outcome.limited ? (last.outcome ?? outcome) : outcome);
+    this.members = chain.map((take) => new MetLimit(domain, take, take.outcome ?? outcome));
+    for (const member of this.members) member.chain = this;
+    this.#payer = outcome.limited ? chain.length : chain.indexOf(payer);
+  }
+
+  /** Returns whether a member comes after the one that paid. */
+  skips(member: MetLimit): boolean {
+    return this.members.indexOf(member) > this.#payer;
+  }
+
+  /** Records that the verdict of a member is open. Then it is also unknown what the later ones paid. */
+  opened(member: MetLimit): void {
+    if (!member.isSkipped)
+      for (const later of this.members.slice(this.members.indexOf(member) + 1)) later.disturb();
+    const isOpen = this.denied || this.members.every(({ mayLimit }) => mayLimit);
+    if (!isOpen || !this.isEnforced || this.open !== undefined) return;
+    this.open = singleOpen(this.denied);
+    this.rule = this.lastRule;
+    this.disturbOthers();
+  }
+
+  override disturb(): void {
+    for (const member of this.members) member.disturb();
+  }
+
+  override disturbIfOthersAreOpen(): void {
+    for (const member of this.members) member.disturbIfOthersAreOpen();
+  }
+
+  override forgetBefore(nowMicros: number): void {
+    for (const member of this.members) member.forgetBefore(nowMicros);
   }
 }
 
@@ -151,11 +230,18 @@ export class RequestVerdict extends Verdict {
   /** Whether the request may have another verdict before the change. */
   hasDiverged = false;
 
+  /** The limits with buckets: the members of chains instead of the chains. */
+  get takes(): readonly MetLimit[] {
+    const { limits } = this;
+    if (!limits.some((limit) => limit instanceof MetChain)) return limits;
+    return limits.flatMap((limit) => (limit instanceof MetChain ? limit.members : limit));
+  }
+
   /** Makes the buckets of this request differ from those before the change. Returns whether one of them did not. */
   diverge(): boolean {
     this.hasDiverged = true;
     let isNew = false;
-    for (const { bucket } of this.limits) {
+    for (const { bucket } of this.takes) {
       if (bucket === undefined || bucket.hasDiverged) continue;
       bucket.hasDiverged = true;
       isNew = true;
@@ -169,8 +255,7 @@ export class RequestVerdict extends Verdict {
     let count = 0;
     let open: OpenVerdicts | undefined;
     for (const limit of this.limits) {
-      // Otherwise, each bucket would keep the verdict of its last request in memory.
-      limit.bucket?.forgetBefore(nowMicros);
+      limit.forgetBefore(nowMicros);
       if (!limit.isEnforced) continue;
       if (limit.denied) denying++;
       if (limit.open === undefined) continue;

@@ -218,9 +218,8 @@ export function keepPayers(decisions: readonly Decision[]): void {
 
 function payerOf(chain: readonly PlannedTake[]): PlannedTake {
   const last = chain.at(-1) as PlannedTake;
-  const paid = chain.findIndex(({ outcome }) => outcome?.limited === false);
-  const payer = chain[paid] ?? soonest(chain) ?? last;
-  if (paid > 0) payer.spilledFrom = chain.slice(0, paid).map(({ label }) => label);
+  const payer = chain.find(({ outcome }) => outcome?.limited === false) ?? soonest(chain) ?? last;
+  payer.chain = chain;
   payer.enforcement = last.enforcement;
   payer.ruleEnforcement = last.ruleEnforcement;
   return payer;

@@ -1,5 +1,5 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
-import { isSoft, type PlannedTake, type RequestContext } from '../plan.js';
+import { isSoft, type PlannedTake, passedOver, type RequestContext } from '../plan.js';
 import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
 import {
   type DescribedLimit,
@@ -54,7 +54,7 @@ function secondText(second: number): string {
 function payersOf(takes: readonly PlannedTake[]): string {
   const payers = new Set<string>();
   for (const take of takes) {
-    if (take.spilledFrom.length > 0 && payers.size < MAX_LISTED) payers.add(quotaName(take));
+    if (passedOver(take).length > 0 && payers.size < MAX_LISTED) payers.add(quotaName(take));
   }
   return [...payers].join(', ');
 }

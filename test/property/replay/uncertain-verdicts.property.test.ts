@@ -2,7 +2,7 @@ import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import { type Arrival, contradictions, policySet } from '../../support/replay/arrivals.js';
+import { type Arrival, chainSet, contradictions, policySet } from '../../support/replay/arrivals.js';
 
 const START_MICROS = 1_700_000_000_000_000;
 
@@ -58,6 +58,26 @@ test('every verdict and number is the one of the real order and times, or the lo
       async ({ precisionMicros, list }, ofTenant, ofAll, reversed, ofAllBefore, isSame) => {
         const policy = policySet(ofTenant, ofAll);
         const changed = ofAllBefore === undefined ? undefined : policySet(ofTenant, ofAllBefore);
+        const before = isSame ? policy : changed;
+        expectEqual(await contradictions(policy, list, { precisionMicros, reversed, before }), []);
+      },
+    ),
+    runs(2000),
+  );
+});
+
+test('every verdict of a chain is the one of the real order and times, or the log leaves it open', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      arrivals,
+      fc.array(limits, { minLength: 2, maxLength: 3 }),
+      fc.option(limits, { nil: undefined }),
+      fc.boolean(),
+      fc.option(fc.array(limits, { minLength: 2, maxLength: 3 }), { nil: undefined }),
+      fc.boolean(),
+      async ({ precisionMicros, list }, ofTenant, ofAll, reversed, ofTenantBefore, isSame) => {
+        const policy = chainSet(ofTenant, ofAll);
+        const changed = ofTenantBefore === undefined ? undefined : chainSet(ofTenantBefore, ofAll);
         const before = isSame ? policy : changed;
         expectEqual(await contradictions(policy, list, { precisionMicros, reversed, before }), []);
       },

@@ -23,6 +23,16 @@ export function policySet(ofTenant: string, ofAll: string | undefined): PolicySe
   return setOf(`domain: shop\ndescriptors:\n  - key: tenant\n    rate_limit: { ${ofTenant} }\n${all}`);
 }
 
+/** Returns a policy with a chain of limits (`then`) for each tenant, and perhaps one for all of them. */
+export function chainSet(limits: readonly string[], ofAll: string | undefined): PolicySet {
+  const items = limits.map((limit, at) => {
+    const then = at + 1 < limits.length ? `then: l${at + 1}, ` : '';
+    return `{ name: l${at}, ${then}${limit} }`;
+  });
+  const all = ofAll === undefined ? '' : `  - key: all\n    rate_limit: { ${ofAll} }\n`;
+  return setOf(`domain: shop\ndescriptors:\n  - key: tenant\n    rate_limits: [${items.join(', ')}]\n${all}`);
+}
+
 function callsOf({ tenant, hits }: Arrival): readonly RequestCalls[] {
   const descriptor = (key: string, value: string): Descriptor => {
     return { entries: [{ key, value }], limit: undefined, hitsAddend: hits, isNegativeHits: false };
@@ -80,6 +90,8 @@ export function countsOf({ tally }: { readonly tally: Tally }): ReadonlyMap<stri
   );
 }
 
+const NONE: Interval = { least: 0, most: 0 };
+
 /** Returns where a replay of a log contradicts the real decisions, although the log does not leave them open. */
 export async function contradictions(
   policy: PolicySet,
@@ -107,9 +119,12 @@ export async function contradictions(
   const counts = countsOf(replayed);
   for (const [name, intervals] of countsOf(exact))
     for (const [at, { least, most }] of intervals.entries()) {
-      const range = counts.get(name)?.[at];
-      if (range === undefined || range.least > most || range.most < least)
-        found.push(`${name}: ${range?.least}–${range?.most} instead of ${least}–${most}`);
+      // Without a range: which limit of a chain paid before or after the change.
+      if (at > 0 && name.includes('[')) continue;
+      // Requests that the log leaves open are those of the last limit of a chain, so the others may have none.
+      const range = counts.get(name)?.[at] ?? NONE;
+      if (range.least > most || range.most < least)
+        found.push(`${name}: ${range.least}–${range.most} instead of ${least}–${most}`);
       else if (before === policy && at > 0 && range.most > 0)
         found.push(`${name}: ${range.least}–${range.most} change with the same policy`);
     }
