@@ -66,11 +66,19 @@ function replaceFile(file: string, content: WrittenFile['content'], mode: number
   }
 }
 
-/** Does not use `recursive`, because it never returns for a path where no directory can be created, as in /proc. */
-function makeDirectory(path: string): void {
+/**
+ * Creates a directory and those above it, unless they exist. Does not use `recursive`, because it never returns for a
+ * path where no directory can be created, as in /proc.
+ */
+export function makeDirectory(path: string, mode = 0o777): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  if (dirname(path) !== path) makeDirectory(dirname(path));
-  mkdirSync(path);
+  if (dirname(path) !== path) makeDirectory(dirname(path), mode);
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
 }
 
 /**

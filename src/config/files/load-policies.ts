@@ -178,6 +178,7 @@ export function readPolicies(
   const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
   const tableDigest = (file: string): string => reader.digestOf(file);
   const copies = options.plansCache ? new PlanCopies(options.plansCache) : undefined;
+  copies?.removeLeftovers();
   const storedPlans = (domain: string): PlanTable | undefined => copies?.read(domain);
   const skipsAddresses = options.plansCache === undefined;
   const resolving = { ...options, readFile, tableDigest, storedPlans, skipsAddresses };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import { emptyPlans, type PlanLayout, planLayout } from '../../policy/plans/plan-layout.js';
@@ -15,6 +16,10 @@ const LINE_END = 10;
 const MAX_COPY_BYTES = 512 * 1024 * 1024;
 /** Copies contain the customers, so only the user that runs weir can read them. */
 const COPY_MODE = 0o600;
+/** Matches the temporary files of copies, and of rows from addresses. */
+const TEMPORARY = /^(?:plans|source)-[0-9a-f]{16}\..*\.new$/;
+/** Age of a temporary file that no process writes any more, in milliseconds: answers take a minute at most. */
+const LEFTOVER_MS = 120_000;
 
 /**
  * Keeps the last valid rows of each domain in a directory (PLANS_CACHE_PATH), for the next start. A copy has a line
@@ -27,6 +32,19 @@ export class PlanCopies {
 
   constructor(directory: string) {
     this.#directory = directory;
+  }
+
+  /** Removes the temporary files of processes that ended while they wrote. */
+  removeLeftovers(): void {
+    try {
+      for (const name of readdirSync(this.#directory)) {
+        if (!TEMPORARY.test(name)) continue;
+        const file = join(this.#directory, name);
+        if (Date.now() - statSync(file).mtimeMs > LEFTOVER_MS) rmSync(file, { force: true });
+      }
+    } catch {
+      // The directory may not exist yet, and another process may remove a file first. Writes report other problems.
+    }
   }
 
   /** Returns the last valid rows of a domain; undefined without a usable copy. */

@@ -1,4 +1,18 @@
-import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
+import {
+  networkMessage,
+  type PlanSource,
+  readToken,
+  type SourceFailure,
+  type SourceRows,
+} from './plan-source.js';
+
+/** Maximum length of an ETag. A server may refuse a request with a longer header. */
+const MAX_ETAG = 1024;
+/** Matches tokens that can be in a header. */
+const TOKEN = /^[\x21-\x7e]+$/;
+const INVALID_TOKEN =
+  'PLANS_TOKEN_PATH: the file has spaces, several lines or other characters that a token cannot have; write only the ' +
+  'token into it';
 
 /**
  * Reads rows over HTTP(S) with conditional requests (RFC 9110 section 13.1.2). `fetch` follows at most 20 redirects,
@@ -21,7 +35,10 @@ export class HttpPlanSource implements PlanSource {
     const headers: Record<string, string> = {};
     if (etag !== undefined) headers['if-none-match'] = etag;
     if (this.#tokenFile !== '') {
-      headers['authorization'] = `Bearer ${await readToken(this.#tokenFile)}`;
+      const token = await readToken(this.#tokenFile);
+      // The error of `fetch` would contain the token.
+      if (!TOKEN.test(token)) throw new Error(INVALID_TOKEN);
+      headers['authorization'] = `Bearer ${token}`;
     }
     const response = await fetch(this.#address, { headers, signal });
     const { status, body } = response;
@@ -35,16 +52,17 @@ export class HttpPlanSource implements PlanSource {
       return { kind: 'failed', reason: 'content', message: 'the response is an HTML page, and not a table' };
     }
     const stored = (): void => {
-      this.#etag = response.headers.get('etag') ?? undefined;
+      const next = response.headers.get('etag') ?? undefined;
+      this.#etag = next !== undefined && next.length > MAX_ETAG ? undefined : next;
     };
     return { kind: 'rows', chunks: body, stored };
   }
 
   failureOf(error: unknown): SourceFailure {
     // `fetch` names what happened in the cause, and rejects reads of the body with `terminated`.
-    const { message, cause } = error as Error & { readonly cause?: Partial<Error> };
+    const { message, cause } = error as Error & { readonly cause?: Error };
     const reason = message === 'terminated' ? 'transfer' : 'connection';
-    return { kind: 'failed', reason, message: cause?.message || message };
+    return { kind: 'failed', reason, message: cause === undefined ? message : networkMessage(cause) };
   }
 }
 

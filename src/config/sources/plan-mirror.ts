@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash, randomUUID, webcrypto } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../../regular-file.js';
+import { loadRegularFile } from '../../regular-file.js';
+import { makeDirectory } from '../../written-files.js';
 import { fileIdentity } from '../files/fingerprint.js';
 import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
 import { type PlanSource, type SourceFailure, type SourceRows, storedFileOf } from './plan-source.js';
@@ -14,14 +15,21 @@ const [DIRECTORY_MODE, FILE_MODE] = [0o700, 0o600];
 /** Result of {@link PlanMirror.update}. */
 export type MirrorResult = 'changed' | 'unchanged' | SourceFailure;
 
+/** The file with the rows, when its content was last known. */
+interface StoredFile {
+  /** Identity of the file; '' if it does not exist. */
+  readonly identity: string;
+  readonly digest: string;
+}
+
+const NOTHING_STORED: StoredFile = { identity: '', digest: '' };
+
 /** Stores the rows of one source in a file, which weir then reads like any other table. */
 export class PlanMirror {
   readonly #source: PlanSource;
   readonly #directory: string;
   readonly #file: string;
-  /** Identity of the file after it was stored last, and its digest. Both are '' before. */
-  #identity = '';
-  #digest = '';
+  #stored = NOTHING_STORED;
   readonly #answerMs: number;
 
   constructor(address: string, source: PlanSource, directory: string, answerMs = ANSWER_MS) {
@@ -36,7 +44,7 @@ export class PlanMirror {
     const late = AbortSignal.timeout(this.#answerMs);
     const ended = new AbortController();
     const signal = AbortSignal.any([late, stopping, ended.signal]);
-    const isStored = this.#identity !== '' && fileIdentity(this.#file, true) === this.#identity;
+    const isStored = this.#stored.identity !== '' && fileIdentity(this.#file, true) === this.#stored.identity;
     try {
       const answer = await this.#source.open(isStored, signal);
       if (answer === 'unchanged' || answer.kind === 'failed') return answer;
@@ -52,26 +60,45 @@ export class PlanMirror {
   }
 
   async #store(rows: SourceRows, isStored: boolean): Promise<MirrorResult> {
-    const temporary = `${this.#file}.${process.pid}.new`;
+    // Processes in two containers may have the same ID, and the same directory.
+    const temporary = `${this.#file}.${randomUUID()}.new`;
     try {
-      await mkdir(this.#directory, { recursive: true, mode: DIRECTORY_MODE });
+      makeDirectory(this.#directory, DIRECTORY_MODE);
       const received = new Received(rows.chunks);
-      await writeFile(temporary, received, { mode: FILE_MODE });
+      await writeFile(temporary, received, { mode: FILE_MODE, flag: 'wx' });
       const { failure, digest: written } = received;
       if (failure !== undefined) return failure;
-      const isNew = !isStored || written !== this.#digest;
+      const before = isStored ? this.#stored : await storedIn(this.#file);
+      const isNew = written !== before.digest;
       if (isNew) await rename(temporary, this.#file);
-      this.#digest = written;
-      this.#identity = fileIdentity(this.#file, true);
+      this.#stored = isNew ? { identity: fileIdentity(this.#file, true), digest: written } : before;
       rows.stored();
       return isNew ? 'changed' : 'unchanged';
     } catch (error) {
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      const message = `${messageOf(error, this.#directory)}; correct PLANS_CACHE_PATH`;
+      const { code } = error as NodeJS.ErrnoException;
+      const message =
+        `the rows cannot be written to "${this.#directory}" (${code}); make the directory of PLANS_CACHE_PATH ` +
+        'writable, and check its free space';
       return { kind: 'failed', reason: 'disk', message };
     } finally {
       await rm(temporary, { force: true }).catch(() => {});
     }
+  }
+}
+
+/** Identifies a file that another process stored, or this one before a restart. */
+async function storedIn(file: string): Promise<StoredFile> {
+  const identity = fileIdentity(file, true);
+  if (identity === '') return NOTHING_STORED;
+  try {
+    const bytes = await loadRegularFile(file, MAX_PLAN_BYTES);
+    // In another thread, because it takes a tenth of a second.
+    const digest = await webcrypto.subtle.digest('SHA-256', bytes);
+    return { identity, digest: Buffer.from(digest).toString('hex') };
+  } catch {
+    // The new rows replace a file that cannot be read.
+    return NOTHING_STORED;
   }
 }
 

@@ -3,6 +3,9 @@ import { HttpPlanSource } from './http-source.js';
 import { PlanMirror } from './plan-mirror.js';
 import { isRedisAddress, type PlanSource, type SourceFault } from './plan-source.js';
 
+/** Maximum number of logged reasons of one source until it can be read again. */
+const MAX_LOGGED = 10;
+
 /** Options of {@link PlanMirrors}. */
 export interface PlanMirrorsOptions {
   /** PLANS_CACHE_PATH. */
@@ -12,7 +15,7 @@ export interface PlanMirrorsOptions {
   /** PLANS_POLL_INTERVAL, in milliseconds. */
   readonly pollMs: number;
   readonly nowMicros: () => number;
-  /** Logs the first failure of a source, each failure for another reason, and the end of a failure. */
+  /** Logs each reason for failures of a source once, and when the source can be read again. */
   readonly log: (level: 'warn' | 'info', message: string) => void;
 }
 
@@ -48,12 +51,18 @@ export class PlanMirrors {
     await Promise.all([...this.#followed.values()].map(({ asked }) => asked));
   }
 
-  /** Returns the seconds since the rows of each source were last known to be current, or since the first attempt. */
-  *ages(): Generator<readonly [source: string, seconds: number]> {
+  /**
+   * Returns the seconds since the rows of each source were last known to be current, or since the first attempt.
+   * Sources that differ only in their queries have the age of the oldest rows.
+   */
+  ages(): ReadonlyMap<string, number> {
     const now = this.#options.nowMicros();
+    const ages = new Map<string, number>();
     for (const [address, { confirmedMicros }] of this.#followed) {
-      yield [shownAddress(address), (now - confirmedMicros) / 1e6];
+      const shown = shownAddress(address);
+      ages.set(shown, Math.max(ages.get(shown) ?? 0, (now - confirmedMicros) / 1e6));
     }
+    return ages;
   }
 
   /** Returns the number of failures of each source, by reason. */
@@ -87,25 +96,27 @@ export class PlanMirrors {
     const { signal } = followed.stop;
     const shown = shownAddress(address);
     const mirror = new PlanMirror(address, await sourceOf(address, tokenFile), directory);
-    let problem = '';
+    const logged = new Set<string>();
     while (!signal.aborted) {
       const startMicros = nowMicros();
       const result = await mirror.update(signal);
       if (signal.aborted) break;
       if (typeof result === 'string') {
         followed.confirmedMicros = startMicros;
-        if (problem !== '') log('info', `the plans at ${shown} can be read again`);
-        problem = '';
+        if (logged.size > 0) log('info', `the plans at ${shown} can be read again`);
+        logged.clear();
       } else {
-        this.#count(shown, result.reason);
-        const isKnown = problem === result.message;
-        problem = result.message;
-        if (!isKnown)
+        const { reason, message } = result;
+        this.#count(shown, reason);
+        // An unavailable server often causes several failures in turn.
+        if (!logged.has(message) && logged.size < MAX_LOGGED) {
+          logged.add(message);
           log(
             'warn',
-            `the plans at ${shown} could not be read: ${problem}. weir tries again every ${pollMs / 1000} s, and ` +
+            `the plans at ${shown} could not be read: ${message}. weir tries again every ${pollMs / 1000} s, and ` +
               'uses the last rows meanwhile',
           );
+        }
       }
       asked();
       await setTimeout(pollMs, undefined, { signal, ref: false }).catch(() => {});

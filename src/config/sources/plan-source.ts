@@ -46,13 +46,22 @@ export interface PlanSource {
 /** Maximum size of the file with the token, in bytes. */
 const MAX_TOKEN_BYTES = 16_384;
 
-/** Reads the file in PLANS_TOKEN_PATH. Rejects with an Error that names it. */
+/** Reads the file in PLANS_TOKEN_PATH. Rejects with an Error that names it, and does not contain the token. */
 export async function readToken(file: string): Promise<string> {
+  let token: string;
   try {
-    return (await loadRegularFile(file, MAX_TOKEN_BYTES)).toString('utf8').trim();
+    token = (await loadRegularFile(file, MAX_TOKEN_BYTES)).toString('utf8').trim();
   } catch (error) {
     throw new Error(`PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
   }
+  if (token === '') throw new Error(`PLANS_TOKEN_PATH: "${file}" is empty; write the token into it`);
+  return token;
+}
+
+/** Returns the message of an error of the network. For a host with several addresses, it has an error for each. */
+export function networkMessage(error: Error): string {
+  const { errors = [] } = error as Partial<AggregateError>;
+  return error.message || errors.map(({ message }: Error) => message).join(', ') || error.name;
 }
 
 /** Returns whether `plans.from` is an address instead of a file. */

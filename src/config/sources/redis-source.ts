@@ -1,8 +1,18 @@
+import { isIP } from 'node:net';
 import { Redis } from '../../ioredis.js';
-import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
+import { needsNoPassword, withoutArguments } from '../../redis-login-errors.js';
+import {
+  networkMessage,
+  type PlanSource,
+  readToken,
+  type SourceFailure,
+  type SourceRows,
+} from './plan-source.js';
 
 /** Longest time for a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
+/** Time for Redis to close a connection that weir ends, in milliseconds. */
+const DISCONNECT_MS = 100;
 /** Number of fields per HSCAN, about. */
 const SCAN_COUNT = 1000;
 
@@ -26,7 +36,13 @@ export class RedisPlanSource implements PlanSource {
   }
 
   async open(isStored: boolean, signal: AbortSignal): Promise<SourceRows | SourceFailure | 'unchanged'> {
-    const client = await this.#connect();
+    const password = this.#passwordFile === '' ? undefined : await readToken(this.#passwordFile);
+    signal.throwIfAborted();
+    const client = this.#client();
+    let why: Error | undefined;
+    client.on('error', (error: Error) => {
+      why = error;
+    });
     const stop = (): void => client.disconnect();
     signal.addEventListener('abort', stop, { once: true });
     const close = (): void => {
@@ -34,6 +50,7 @@ export class RedisPlanSource implements PlanSource {
       client.disconnect();
     };
     try {
+      await this.#logIn(client, password);
       const version = await client.get(`${this.#hash}:version`);
       if (isStored && version !== null && version === this.#version) {
         close();
@@ -51,41 +68,56 @@ export class RedisPlanSource implements PlanSource {
       return { kind: 'rows', chunks: linesOf(client, this.#hash, close), stored };
     } catch (error) {
       close();
-      throw error;
+      // The event names the reason, and a rejection may only mean that the connection is closed.
+      throw why ?? error;
     }
   }
 
   failureOf(error: unknown): SourceFailure {
-    return { kind: 'failed', reason: 'connection', message: (error as Error).message };
+    return {
+      kind: 'failed',
+      reason: 'connection',
+      message: withoutArguments(networkMessage(error as Error)),
+    };
   }
 
-  async #connect(): Promise<Redis> {
-    const { hostname, port, username, protocol, searchParams } = this.#url;
-    const password = this.#passwordFile === '' ? undefined : await readToken(this.#passwordFile);
-    const client = new Redis({
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+  /** Returns a client that is not connected yet. */
+  #client(): Redis {
+    const { hostname, port, protocol } = this.#url;
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
+    // The name of a server in TLS cannot be an IP address.
+    const tls = isIP(host) === 0 ? { servername: host } : {};
+    return new Redis({
+      host,
       port: Number(port || 6379),
-      db: Number(searchParams.get('db') ?? 0),
-      ...(username !== '' && { username: decodeURIComponent(username) }),
-      ...(password !== undefined && { password }),
-      ...(protocol === 'rediss:' && { tls: { servername: hostname } }),
+      ...(protocol === 'rediss:' && { tls }),
       lazyConnect: true,
+      protocol: 2,
+      replyMapping: 'legacy',
+      disableClientInfo: true,
+      // Each command waits for its reply until the signal of `open` aborts, and the check would not.
+      enableReadyCheck: false,
       connectTimeout: CONNECT_MS,
+      disconnectTimeout: DISCONNECT_MS,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null,
     });
-    let why: Error | undefined;
-    client.on('error', (error: Error) => {
-      why = error;
-    });
-    try {
-      await client.connect();
-    } catch (error) {
-      client.disconnect();
-      // The event names the reason, and the rejection says only that the connection is closed.
-      throw why ?? error;
+  }
+
+  /**
+   * Connects, logs in, and selects the database. The client's own options would only emit the error of a database that
+   * does not exist, and then read another one.
+   */
+  async #logIn(client: Redis, password: string | undefined): Promise<void> {
+    await client.connect();
+    if (password !== undefined) {
+      const user = decodeURIComponent(this.#url.username);
+      await client.call('AUTH', ...(user === '' ? [password] : [user, password])).catch((error: Error) => {
+        if (!needsNoPassword(error)) throw error;
+      });
     }
-    return client;
+    const db = Number(this.#url.searchParams.get('db') ?? 0);
+    if (db !== 0) await client.select(db);
   }
 }
 

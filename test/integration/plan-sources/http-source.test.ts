@@ -1,13 +1,14 @@
 /* Tables of plans over HTTP: an honest server, and one that lies. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { HttpPlanSource } from '../../../src/config/sources/http-source.js';
 import { PlanMirror } from '../../../src/config/sources/plan-mirror.js';
-import { storedFileOf } from '../../../src/config/sources/plan-source.js';
+import { type SourceFailure, storedFileOf } from '../../../src/config/sources/plan-source.js';
 import { TableServer } from '../../support/plans/table-server.js';
 import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 const TABLE = 'tenant,burst\nacme,10\n';
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -25,9 +26,14 @@ afterEach(async () => {
   dir.remove();
 });
 
-function mirror({ path = '/plans.csv', token = '', answerMs = 10_000 } = {}): PlanMirror {
+function mirror({
+  path = '/plans.csv',
+  token = '',
+  answerMs = 10_000,
+  cache = dir.join('cache'),
+} = {}): PlanMirror {
   const address = server.origin + path;
-  return new PlanMirror(address, new HttpPlanSource(address, token), dir.join('cache'), answerMs);
+  return new PlanMirror(address, new HttpPlanSource(address, token), cache, answerMs);
 }
 const fileOf = (path = '/plans.csv'): string => dir.join(`cache/${storedFileOf(server.origin + path)}`);
 const stored = (): string => readFileSync(fileOf(), 'utf8');
@@ -72,6 +78,65 @@ test('sends the token of the file, and not to another origin', async () => {
   } finally {
     await other.stop();
   }
+});
+
+test.each([
+  ['nothing', '\n'],
+  ['two lines', 'secret\nother\n'],
+  ['a curly quote', 'secret\u2019'],
+  ['a scheme', 'Bearer secret'],
+])('a token file with %s sends no request, and the message does not contain it', async (_what, content) => {
+  const rows = mirror({ token: dir.write('token', content) });
+  const failed = (await rows.update(NEVER)) as SourceFailure;
+  expect(failed.message).toContain('PLANS_TOKEN_PATH');
+  expect(failed.message).not.toContain('secret');
+  expect(server.requests).toEqual([]);
+});
+
+test('does not send a long ETag, which the server may refuse', async () => {
+  server.etag = `"${'x'.repeat(10_000)}"`;
+  const rows = mirror();
+  await rows.update(NEVER);
+  expect(await rows.update(NEVER)).toBe('unchanged');
+  expect(server.requests[1]?.headers['if-none-match']).toBeUndefined();
+});
+
+test('names the errors of all addresses of a host', () => {
+  const all = new AggregateError([
+    new Error('connect ECONNREFUSED ::1:80'),
+    new Error('connect ENETUNREACH'),
+  ]);
+  expect(new HttpPlanSource('', '').failureOf(new TypeError('fetch failed', { cause: all })).message).toBe(
+    'connect ECONNREFUSED ::1:80, connect ENETUNREACH',
+  );
+});
+
+test('processes with the same directory do not replace equal rows in turn', async () => {
+  server.etag = '"1"';
+  const [one, other] = [mirror(), mirror()];
+  expect(await one.update(NEVER)).toBe('changed');
+  const { ino } = statSync(fileOf());
+  expect(await other.update(NEVER)).toBe('unchanged');
+  expect(await one.update(NEVER)).toBe('unchanged');
+  expect(await other.update(NEVER)).toBe('unchanged');
+  expect(statSync(fileOf()).ino).toBe(ino);
+  expect(server.unchanged).toBe(2);
+});
+
+test('processes that write at the same time do not write into the file of the other', async () => {
+  const responses: ServerResponse[] = [];
+  server.answer = (_request, response) => {
+    responses.push(response.writeHead(200));
+    response.write('tenant,burst\n');
+  };
+  const results = [mirror().update(NEVER), mirror().update(NEVER)];
+  await waitFor('both files', () => readdirSync(dir.join('cache')).length === 2);
+  responses.forEach((response, at) => {
+    response.end(`acme,${at + 1}0\n`);
+  });
+  expect(await Promise.all(results)).toEqual(['changed', 'changed']);
+  expect(readdirSync(dir.join('cache'))).toHaveLength(1);
+  expect(stored()).toMatch(/^tenant,burst\nacme,[12]0\n$/);
 });
 
 type Lie = readonly [
@@ -153,6 +218,14 @@ test('an answer that is never complete ends after the longest time', async () =>
     message: 'the answer was not complete after 0.2 s',
   });
   expect(existsSync(fileOf())).toBe(false);
+});
+
+test('a directory that cannot be created ends the attempt', async () => {
+  expect(await mirror({ cache: '/proc/none/cache' }).update(NEVER)).toEqual({
+    kind: 'failed',
+    reason: 'disk',
+    message: expect.stringMatching(/"\/proc\/none\/cache" \(ENOENT\)/),
+  });
 });
 
 test('without a server, and without a directory, nothing changes', async () => {

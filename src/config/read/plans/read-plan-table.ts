@@ -60,6 +60,7 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   const rows = new RowReader(plans, options);
   rows.addPlans();
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
+  if (plans.isRefusedAddress) return { table: undefined, file: undefined, isKept: false };
   if (plans.isRemote && options.skipsAddresses) {
     plans.reader.warn(
       'from',

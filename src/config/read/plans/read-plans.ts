@@ -29,6 +29,8 @@ export class PlansReader {
   readonly file: string | undefined;
   /** Name of the file as written. */
   readonly from: string;
+  /** Whether the address of the rows has an error, so that weir must not ask it. */
+  readonly isRefusedAddress: boolean;
   readonly maxDrop: number;
   readonly defined: ReadonlyMap<string, DefinedPlan>;
   readonly reader: FieldReader;
@@ -44,7 +46,9 @@ export class PlansReader {
     this.by = reader.name('by') ?? '';
     this.from = reader.text('from') ?? '';
     this.file = this.from === '' ? undefined : planPath(reader, this.from);
+    const errorsBefore = reader.problems.errorCount;
     if (this.isRemote) this.checkAddress();
+    this.isRefusedAddress = reader.problems.errorCount > errorsBefore;
     this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
     this.defined = readDefined(reader);
     const standard = reader.text('default');

@@ -1,5 +1,6 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { needsNoPassword } from '../../../redis-login-errors.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
@@ -147,9 +148,4 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
   } catch (error) {
     if (!needsNoPassword(error as Error)) throw error;
   }
-}
-
-/** Returns whether `error`, a reply to AUTH, means that Redis requires no password. */
-export function needsNoPassword({ message }: Error): boolean {
-  return /without any password configured|no password is set/.test(message);
 }

@@ -1,13 +1,7 @@
-/** The arguments in Redis's error for an unknown command; the arguments of AUTH are the login. */
-const ARGUMENTS = /, with args beginning with: .*/s;
+import { withoutArguments } from '../../../redis-login-errors.js';
 
 /** Start of messages about a proxy that replies instead of Redis; see expect-server.ts. */
 export const IS_PROXY = 'this address belongs to a proxy:';
-
-/** Returns Redis's error without the command's arguments: a Redis whose AUTH is renamed returns the password. */
-export function withoutArguments(text: string): string {
-  return text.replace(ARGUMENTS, '');
-}
 
 /** An error reply of Redis (RESP2, "Simple errors"). */
 export class RedisReplyError extends Error {

@@ -5,6 +5,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -81,6 +82,24 @@ test.each([
   expect(limits(load())).toEqual(ALL);
   dir.write('customers.csv', ROWS);
   expect(statesOf(load())).toEqual(['ok']);
+});
+
+test('removes temporary files of processes that ended while they wrote, and no others', () => {
+  const old = [
+    'plans-0123456789abcdef.7.new',
+    'source-0123456789abcdef.x.new',
+    'source-0123456789abcdef',
+    'mine.new',
+  ];
+  for (const name of old) utimesSync(dir.write(`cache/${name}`, ''), 0, 0);
+  dir.write('cache/source-0123456789abcdef.y.new', 'written now');
+  load();
+  expect(readdirSync(dir.join('cache')).sort()).toEqual([
+    'mine.new',
+    expect.stringMatching(/^plans-[0-9a-f]{16}$/),
+    'source-0123456789abcdef',
+    'source-0123456789abcdef.y.new',
+  ]);
 });
 
 test('after a restart, a refused row of a blocked customer keeps the customer blocked', () => {

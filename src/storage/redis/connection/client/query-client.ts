@@ -1,8 +1,8 @@
 import { Redis, type RedisOptions } from '../../../../ioredis.js';
+import { needsNoPassword, withoutArguments } from '../../../../redis-login-errors.js';
 import { ignore } from '../../../../runtime/ignore.js';
-import { needsNoPassword, openStream, type PreparedTls } from '../dial.js';
+import { openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
-import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
 import { ownConnector } from './own-connector.js';
 
