@@ -1,10 +1,5 @@
-import {
-  networkMessage,
-  type PlanSource,
-  readToken,
-  type SourceFailure,
-  type SourceRows,
-} from './plan-source.js';
+import { networkMessage } from '../../network-message.js';
+import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
 
 /** Maximum length of an ETag. A server may refuse a request with a longer header. */
 const MAX_ETAG = 1024;

@@ -58,12 +58,6 @@ export async function readToken(file: string): Promise<string> {
   return token;
 }
 
-/** Returns the message of an error of the network. For a host with several addresses, it has an error for each. */
-export function networkMessage(error: Error): string {
-  const { errors = [] } = error as Partial<AggregateError>;
-  return error.message || errors.map(({ message }: Error) => message).join(', ') || error.name;
-}
-
 /** Returns whether `plans.from` is an address instead of a file. */
 export function isSourceAddress(from: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(from);

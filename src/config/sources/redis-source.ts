@@ -1,13 +1,8 @@
 import { isIP } from 'node:net';
 import { Redis } from '../../ioredis.js';
-import { needsNoPassword, withoutArguments } from '../../redis-login-errors.js';
-import {
-  networkMessage,
-  type PlanSource,
-  readToken,
-  type SourceFailure,
-  type SourceRows,
-} from './plan-source.js';
+import { networkMessage } from '../../network-message.js';
+import { authenticate, withoutArguments } from '../../redis-auth.js';
+import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
 
 /** Longest time for a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
@@ -111,10 +106,8 @@ export class RedisPlanSource implements PlanSource {
   async #logIn(client: Redis, password: string | undefined): Promise<void> {
     await client.connect();
     if (password !== undefined) {
-      const user = decodeURIComponent(this.#url.username);
-      await client.call('AUTH', ...(user === '' ? [password] : [user, password])).catch((error: Error) => {
-        if (!needsNoPassword(error)) throw error;
-      });
+      const user = decodeURIComponent(this.#url.username) || undefined;
+      await authenticate((args) => client.call('AUTH', ...args), user, password);
     }
     const db = Number(this.#url.searchParams.get('db') ?? 0);
     if (db !== 0) await client.select(db);

@@ -1,6 +1,7 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
-import { needsNoPassword } from '../../../redis-login-errors.js';
+import { networkMessage } from '../../../network-message.js';
+import { authenticate } from '../../../redis-auth.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
@@ -113,15 +114,9 @@ function withinTime(
   });
 }
 
-/**
- * Returns why a stream ended, for the log. For a host with several addresses, the error contains one error per address
- * and no message.
- */
+/** Returns why a stream ended, for the log. */
 export function closeReasonOf({ errored }: Socket): string {
-  if (errored === null) return 'the connection was closed';
-  if (errored.message !== '') return errored.message;
-  const errors = (errored as Partial<AggregateError>).errors ?? [];
-  return errors.map(({ message }: Error) => message).join(', ') || errored.name;
+  return errored === null ? 'the connection was closed' : networkMessage(errored);
 }
 
 /**
@@ -141,11 +136,7 @@ async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promi
   return first.reason as Error;
 }
 
-/** Sends AUTH. Rejects with Redis's error. Like other clients, accepts that Redis may not require the password. */
-export async function sendLogin(pipe: RespPipe, { username, password = '' }: RedisLogin): Promise<void> {
-  try {
-    await pipe.send('auth', username === undefined ? [password] : [username, password], SHORT_TEXT);
-  } catch (error) {
-    if (!needsNoPassword(error as Error)) throw error;
-  }
+/** Sends AUTH, see {@link authenticate}. */
+export function sendLogin(pipe: RespPipe, { username, password = '' }: RedisLogin): Promise<void> {
+  return authenticate((args) => pipe.send('auth', args, SHORT_TEXT), username, password);
 }

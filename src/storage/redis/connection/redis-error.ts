@@ -1,4 +1,4 @@
-import { withoutArguments } from '../../../redis-login-errors.js';
+import { withoutArguments } from '../../../redis-auth.js';
 
 /** Start of messages about a proxy that replies instead of Redis; see expect-server.ts. */
 export const IS_PROXY = 'this address belongs to a proxy:';

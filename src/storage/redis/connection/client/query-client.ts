@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from '../../../../ioredis.js';
-import { needsNoPassword, withoutArguments } from '../../../../redis-login-errors.js';
+import { authenticate, withoutArguments } from '../../../../redis-auth.js';
 import { ignore } from '../../../../runtime/ignore.js';
 import { openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
@@ -95,10 +95,7 @@ export class QueryClients {
  */
 export async function logIn(client: Redis, { username, password }: RedisLogin): Promise<void> {
   if (password !== undefined) {
-    const args = username === undefined ? [password] : [username, password];
-    await client.call('AUTH', ...args).catch((error: Error) => {
-      if (!needsNoPassword(error)) throw error;
-    });
+    await authenticate((args) => client.call('AUTH', ...args), username, password);
   }
   // Sent after the login, because it is not permitted before.
   client.call('CLIENT', 'SETNAME', 'weir').catch(ignore);
