@@ -2,7 +2,9 @@ import type { Enforcement } from '../../limiter/bucket-store.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { describePlanned } from '../../policy/describe.js';
 import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { isBlocked } from '../../policy/plans/planned-rules.js';
 import type { Match } from '../../policy/policy.js';
 import {
   MAX_PAIRS,
@@ -40,6 +42,8 @@ export interface FoundLimit {
   readonly label: string;
   readonly name: string;
   readonly rate: Rate;
+  /** The fields that come from a plan, in words; '' without any. */
+  readonly planned: string;
   readonly enforcement: Enforcement;
   /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];
@@ -97,7 +101,7 @@ export function* findLimits(
     more: 0,
     notes: [
       ...notesOn(met),
-      ...planNotes(met.match, source),
+      ...(met.match.rules.some(({ plan }) => plan !== undefined) ? planNotes(source, met.match.entries) : []),
       ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
       ...(others > 0
         ? [
@@ -108,10 +112,14 @@ export function* findLimits(
   };
 }
 
-/** Returns a sentence about the row of `plans` that the limits have values of. */
-function planNotes({ rules, entries }: Match, { policy, wallMicros }: PlanSource): readonly string[] {
-  const plan = rules.some((rule) => rule.plan !== undefined) && planOfCustomer(policy.plans, entries);
-  return plan ? [`Plan: ${describeCustomerPlan(plan, wallMicros)}.`] : [];
+/** Returns a sentence about the row of `plans` that applies to the entries. */
+function planNotes({ policy, wallMicros }: PlanSource, entries: readonly Entry[]): readonly string[] {
+  const { plans } = policy;
+  if (plans !== undefined && !entries.some(({ key }) => key === plans.by)) {
+    return [`Values from plans are those of customers without a row. Add a value for ${plans.by}.`];
+  }
+  const plan = planOfCustomer(plans, entries);
+  return plan === undefined ? [] : [`Plan: ${describeCustomerPlan(plan, wallMicros)}.`];
 }
 
 const OVERRIDE_NOTE =
@@ -130,6 +138,7 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
     label,
     name,
     rate,
+    planned: plannedWords(rule),
     enforcement,
     entries,
     take,
@@ -138,13 +147,26 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
   };
 }
 
+const BLOCKED_NOTE = 'The customer is blocked, so the limit allows no requests.';
+
+function plannedWords(rule: Rule | undefined): string {
+  return rule === undefined || isBlocked(rule) ? '' : describePlanned(rule.plan);
+}
+
 function noteOn(rule: Rule | undefined, wallMicros: number): string {
   if (rule === undefined || rule.candidate) return '';
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
-  if (rule.onOver !== undefined) return 'The limit is soft: requests over it pass.';
-  if (rule.spillsTo !== '') return `Requests over the limit take from "${rule.spillsTo}" instead.`;
   const phase = phaseAt(rule.phase, wallMicros);
+  if (rule.onOver !== undefined) {
+    const marks = phase === 'active' ? '' : `, without marks because the limit is in the ${phase} phase`;
+    return `The limit is soft: requests over it pass${marks}.`;
+  }
+  // The last limit of a chain decides about its phase.
+  if (rule.spillsTo !== '') {
+    return isBlocked(rule) ? BLOCKED_NOTE : `Requests over the limit take from "${rule.spillsTo}" instead.`;
+  }
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
+  if (isBlocked(rule)) return BLOCKED_NOTE;
   return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';
 }
 
@@ -180,13 +202,15 @@ function* findPossible(
   const others: FoundLimit[] = [];
   let more = 0;
   let unlimited = 0;
+  let usesPlan = false;
   const ends = possibleEnds(source.policy, pairs);
   let end = ends.next();
   for (let looks = 1; end.done !== true; end = ends.next(), looks++) {
     if (end.value === undefined || looks % ENDS_PER_SLICE === 0) yield '';
     if (end.value === undefined) continue;
+    usesPlan ||= end.value.node.usesPlan;
     const list = end.value.isNamed ? known : others;
-    const counting = countingOf(end.value.node.rules);
+    const counting = countingOf(rulesOfEnd(source.policy, end.value));
     if (counting === 0) unlimited++;
     else if (list.length >= most) more += counting;
     else {
@@ -197,6 +221,7 @@ function* findPossible(
   const limits = [...known, ...others];
   const notes: string[] = [];
   if (unlimited > 0) notes.push(`Unlimited rules that are not listed: ${unlimited}.`);
+  if (usesPlan) notes.push(...planNotes(source, entries));
   if (!end.value)
     notes.push('The policy is too large to find all limits that could apply. Add more entries.');
   return {
@@ -218,15 +243,23 @@ function isSame(one: Entry, other: Entry): boolean {
   return one.key === other.key && one.value === other.value;
 }
 
-function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
-  const { policy, wallMicros } = source;
-  const { node, isNamed, entries, unknownKeys: missing } = end;
-  const below = entries.map((entry) => shownEntry(entry, policy));
-  const match = policy.matchAt(
+function matchOfEnd(policy: CompiledPolicy, { node, entries }: PossibleEnd): Match {
+  return policy.matchAt(
     node,
     entries.map(({ key, value = '' }) => ({ key, value })),
   );
-  return limitsAt(source, match).takes.map((take) => {
+}
+
+/** Returns the rules of a node for the customer, as far as the customer is known. */
+function rulesOfEnd(policy: CompiledPolicy, end: PossibleEnd): readonly Rule[] {
+  return end.node.usesPlan ? matchOfEnd(policy, end).rules : end.node.rules;
+}
+
+function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
+  const { policy, wallMicros } = source;
+  const { isNamed, entries, unknownKeys: missing } = end;
+  const below = entries.map((entry) => shownEntry(entry, policy));
+  return limitsAt(source, matchOfEnd(policy, end)).takes.map((take) => {
     const { rule, label, name, rate, enforcement } = take;
     const note = isNamed
       ? noteOn(rule, wallMicros)
@@ -235,6 +268,7 @@ function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[
       label,
       name,
       rate,
+      planned: plannedWords(rule),
       enforcement,
       entries: below,
       take: isNamed ? take : undefined,

@@ -19,14 +19,14 @@ export function shownLimit(
   keyPrefix: string | undefined,
   there: Pick<ShownBucket, 'before' | 'now' | 'holds' | 'released' | 'note'> = {},
 ): ShownBucket {
-  const { label, name, rate, enforcement, entries, take, note } = limit;
+  const { label, name, rate, planned, enforcement, entries, take, note } = limit;
   const key = take === undefined || keyPrefix === undefined ? null : redisKey(take, keyPrefix);
   return {
     rule: label,
     name,
     algorithm: rate.kind === 'window' ? 'fixed_window' : rate.kind,
     limit: rate.reportedLimit,
-    about: describeRate(rate),
+    about: planned === '' ? describeRate(rate) : `${describeRate(rate)}; ${planned}`,
     enforcement,
     entries,
     redis_key: key,

@@ -41,6 +41,7 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['enforce', 'yes'],
   ['observe', 'no'],
   ['quota', 'with other quotas'],
+  ['spill', 'with its chain'],
   ['candidate', 'no: candidate'],
 ]);
 

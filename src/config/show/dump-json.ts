@@ -5,7 +5,7 @@ import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { Rule } from '../../policy/rule.js';
+import { limitsBefore, type Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
 import { fullKey, ruleNodes } from './dump.js';
@@ -28,6 +28,8 @@ interface DumpedRule extends RuleJson {
   readonly matchers?: readonly DumpedMatcher[];
   /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`; null for none. */
   readonly without_row: string | null;
+  /** Names of the limits that pay before this limit; absent for a limit that is the first one, or not in a chain. */
+  readonly pays_after?: readonly string[];
   /** Name of the rule in the statistics; null if the name contains values from requests. */
   readonly stat_name: string | null;
 }
@@ -129,11 +131,14 @@ function dumpRule(
   node: PolicyNode | undefined,
   wallMicros: number,
 ): DumpedRule {
+  const rules = node?.rules ?? [rule];
+  const before = limitsBefore(rules, rules.indexOf(rule));
   return {
     full_key: fullKey(policy, rule, node),
     keys: node?.path().map(({ key: entry }) => entry) ?? [],
     ...ruleJson(rule, wallMicros),
-    without_row: describeStandard(rule, node?.rules ?? [rule], policy.plans) || null,
+    without_row: describeStandard(rule, rules, policy.plans) || null,
+    ...(before.length > 0 && { pays_after: before.map(({ name }) => name) }),
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),
   };

@@ -37,11 +37,33 @@ export interface DumpedLimit {
   };
 }
 
+/** The marks of requests over a soft limit. */
+export interface DumpedOnOver {
+  readonly request_headers?: readonly Readonly<Record<string, string>>[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** The table of customers, without its rows. */
+export interface DumpedPlans {
+  readonly by: string;
+  /** null: the plans are the rows. */
+  readonly from: string | null;
+  readonly default: string | null;
+  readonly define: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly rows: number;
+  readonly refused: number;
+}
+
 export interface DumpedPolicyRule {
   readonly path: string;
   readonly name: string;
   readonly keys: readonly string[];
+  /** If numbers come from a plan, the limit of customers without a row. */
   readonly limit: DumpedLimit;
+  /** The fields of the limit that come from a plan, each with the name of the value. */
+  readonly plan_values: Readonly<Record<string, string>> | null;
+  /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`. */
+  readonly without_row: string | null;
   readonly phase: DumpedPhase;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
@@ -49,6 +71,12 @@ export interface DumpedPolicyRule {
   readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: string;
+  /** null for a limit that is not soft. */
+  readonly on_over: DumpedOnOver | null;
+  /** Name of the limit that pays for requests over this limit, or null. */
+  readonly then: string | null;
+  /** Names of the limits that pay before this limit; absent for a limit that is the first one, or not in a chain. */
+  readonly pays_after?: readonly string[];
   readonly matchers?: readonly {
     readonly key: string;
     readonly value_cidr?: readonly string[];
@@ -66,6 +94,7 @@ export interface DumpedDomain {
     readonly on_store_failure: string;
     readonly on_unmatched: string;
     readonly derive: readonly { readonly step: string; readonly rules?: readonly string[] }[];
+    readonly plans: DumpedPlans | null;
     readonly rules: readonly DumpedPolicyRule[];
   };
 }

@@ -1,5 +1,6 @@
 import type { DumpedLimit, DumpedPhase, DumpedPolicies, DumpedPolicyRule } from './dumped-policy.js';
 import { countText } from './numbers.js';
+import { briefText } from './shown-text.js';
 import { shortUtcText } from './times.js';
 
 /**
@@ -53,13 +54,6 @@ export function phaseWord(phase: string): string {
   return phase.replaceAll('_', ' ');
 }
 
-/** Returns the effect of a phase, as a sentence. */
-export function phaseMeaning(phase: string): string {
-  return phase === 'active'
-    ? 'Requests over the limit are denied.'
-    : 'Requests over the limit are allowed, and counted as “would be denied”.';
-}
-
 /** A future change of phase. */
 export interface PhaseSwitch {
   readonly to: string;
@@ -102,16 +96,35 @@ export function switchWords(one: PhaseSwitch): string {
   return `${switchVerb(one)} ${shortUtcText(one.at)}`;
 }
 
+/** The part of a rule that has special properties besides its limit and phase. */
+export type MarkedRule = Pick<
+  DumpedPolicyRule,
+  | 'shadow_mode'
+  | 'quota_mode'
+  | 'enforce_percent'
+  | 'candidate'
+  | 'replaces'
+  | 'on_over'
+  | 'then'
+  | 'pays_after'
+  | 'plan_values'
+  | 'without_row'
+>;
+
 /** Returns the special properties of a rule besides its limit and phase, a few words for each. */
-export function ruleMarks(
-  rule: Pick<DumpedPolicyRule, 'shadow_mode' | 'quota_mode' | 'enforce_percent' | 'candidate' | 'replaces'>,
-): readonly string[] {
+export function ruleMarks(rule: MarkedRule): readonly string[] {
   const marks: string[] = [];
+  if (rule.plan_values !== null || rule.without_row !== null) marks.push('varies by plan');
+  if (rule.on_over !== null) marks.push('soft limit: denies no requests');
+  if (rule.then !== null) marks.push(`then ${briefText(rule.then)}`);
+  if (rule.pays_after !== undefined)
+    marks.push(`pays after ${rule.pays_after.map((name) => briefText(name)).join(', ')}`);
   if (rule.candidate) marks.push('candidate: not enforced');
   if (rule.shadow_mode) marks.push('shadow mode: not enforced');
   if (rule.quota_mode) marks.push('quota: denies only if all other quotas also deny');
   if (rule.enforce_percent !== 100) marks.push(`${rule.enforce_percent}% of denials enforced`);
-  if (rule.replaces.length > 0) marks.push(`replaces ${rule.replaces.join(', ')}`);
+  if (rule.replaces.length > 0)
+    marks.push(`replaces ${rule.replaces.map((name) => briefText(name)).join(', ')}`);
   return marks;
 }
 
@@ -120,5 +133,6 @@ export const ENFORCED: ReadonlyMap<string, string> = new Map([
   ['enforce', 'yes'],
   ['observe', 'no'],
   ['quota', 'with other quotas'],
+  ['spill', 'with its chain'],
   ['candidate', 'no: candidate'],
 ]);

@@ -70,7 +70,7 @@ function span(heading: string, of: (level: BucketLevel) => number | null): Table
 }
 
 function enforcedState(enforcement: string): HTMLElement {
-  const denies = enforcement === 'enforce' || enforcement === 'quota';
+  const denies = ['enforce', 'quota', 'spill'].includes(enforcement);
   return stateOf(denies ? 'good' : 'watch', ENFORCED.get(enforcement) ?? visibleText(enforcement));
 }
 

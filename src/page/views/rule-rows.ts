@@ -3,8 +3,10 @@ import { type Child, el, spoken } from '../dom/element.js';
 import { addInPortions } from '../dom/portions.js';
 import { expandableName, nameOf, serverNow, stateOf, timeOf } from '../dom/texts.js';
 import type { DumpedPolicyRule } from '../text/dumped-policy.js';
-import { futureSwitches, limitWords, phaseMeaning, ruleMarks, switchVerb } from '../text/limit-words.js';
+import { futureSwitches, ruleMarks, switchVerb } from '../text/limit-words.js';
 import { countOf, shortCount } from '../text/numbers.js';
+import { overWords } from '../text/over-words.js';
+import { fullLimitWords, standardLimitWords } from '../text/plan-words.js';
 import { type RuleNode, ruleKey } from '../text/rule-tree.js';
 import { utcText } from '../text/times.js';
 import type { PageState } from './page-state.js';
@@ -126,7 +128,7 @@ export class RuleRows {
       'summary',
       {},
       el('span', { class: 'rule-name' }, nameOf(label, ROW_TEXT), ...namePart(label, rule.name)),
-      el('span', { class: 'rule-limit' }, limitWords(rule.limit)),
+      el('span', { class: 'rule-limit' }, standardLimitWords(rule)),
       el('span', { class: 'rule-phase' }, ...phasePart(rule)),
       place,
     );
@@ -155,11 +157,12 @@ function phasePart(rule: DumpedPolicyRule): readonly Child[] {
   const [next] = futureSwitches(rule.phase, serverNow());
   const soon =
     next === undefined ? undefined : el('span', { class: 'mark' }, `${switchVerb(next)} `, timeOf(next.at));
-  return [phaseState(rule.phase.now), ...marks, soon];
+  // The last limit of a chain decides about its phase.
+  return [rule.then === null ? phaseState(rule.phase.now) : undefined, ...marks, soon];
 }
 
 function shortMark(mark: string): string {
-  return mark.split(':')[0] ?? mark;
+  return mark.split(': ')[0] ?? mark;
 }
 
 /** Returns a full description of a rule. */
@@ -178,8 +181,11 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
     { class: 'facts' },
     ...fact('Rule', expandableName(rule.path)),
     ...(rule.name === '' ? [] : fact('Name', expandableName(rule.name))),
-    ...fact('Limit', limitWords(rule.limit)),
-    ...fact('Phase', phaseState(phase.now), ` ${phaseMeaning(phase.now)}`, ...said),
+    ...fact('Limit', fullLimitWords(rule)),
+    ...(rule.then === null
+      ? fact('Phase', phaseState(phase.now), ...said)
+      : fact('Phase', 'The phase of the last limit of the chain applies.')),
+    ...fact('Over the limit', overWords(rule)),
     ...(marks.length === 0 ? [] : fact('Options', marks.join('; '))),
     ...matchers.flatMap(({ key, value_cidr: blocks, value_regex: patterns }) =>
       fact('Matches', nameOf(key), ': ', expandableName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),

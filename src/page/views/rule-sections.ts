@@ -1,9 +1,11 @@
 import { type Child, el } from '../dom/element.js';
 import { addInPortions } from '../dom/portions.js';
 import { expandableName, joined, nameOf, serverNow, stateOf } from '../dom/texts.js';
-import type { DumpedDomain, DumpedPolicyRule } from '../text/dumped-policy.js';
-import { futureSwitches, phaseMeaning } from '../text/limit-words.js';
+import type { DumpedDomain, DumpedPlans, DumpedPolicyRule } from '../text/dumped-policy.js';
+import { futureSwitches } from '../text/limit-words.js';
 import { countOf } from '../text/numbers.js';
+import { domainMeaning } from '../text/over-words.js';
+import { planSourceWords, planWords } from '../text/plan-words.js';
 import { ruleTree } from '../text/rule-tree.js';
 import type { PageState } from './page-state.js';
 import { RuleCharts } from './rule-charts.js';
@@ -122,7 +124,7 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
       'p',
       { class: 'domain-head' },
       phaseState(policy.phase.now),
-      ` ${phaseMeaning(policy.phase.now)} `,
+      ` ${domainMeaning(policy.phase.now, policy.rules)} `,
       next.length === 0 ? undefined : el('span', { class: 'mark' }, ...joined(next, '; ')),
       ` ${countOf(policy.rules.length, 'rule')}.`,
     ),
@@ -134,7 +136,25 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
           el('summary', {}, `Entries derived before matching (${countOf(derived, 'step')})`),
           el('ul', {}, ...policy.derive.map(({ step, rules }) => deriveStep(step, rules ?? []))),
         ),
+    policy.plans === null ? undefined : plansPart(policy.plans),
   ];
+}
+
+function plansPart(plans: DumpedPlans): HTMLElement {
+  const list = el('ul');
+  const after = el('div');
+  addInPortions(list, after, Object.entries(plans.define), ([name, values]) =>
+    el('li', {}, expandableName(planWords(name, values))),
+  );
+  const refused =
+    plans.refused === 0 ? [] : [' ', stateOf('bad', `${countOf(plans.refused, 'row')} refused`)];
+  return el(
+    'details',
+    { class: 'derive' },
+    el('summary', {}, `Plans (${planSourceWords(plans)})`, ...refused),
+    list,
+    after,
+  );
 }
 
 function deriveStep(step: string, rules: readonly string[]): HTMLElement {

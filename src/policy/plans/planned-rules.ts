@@ -9,6 +9,11 @@ import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt 
 /** The limit of a blocked customer, which denies every request. */
 const NOTHING = windowRate('second', 0);
 
+/** Returns whether a limit denies every request because the customer is blocked. */
+export function isBlocked({ rate }: Rule): boolean {
+  return rate === NOTHING;
+}
+
 /** Returns whether a row of values changes a limit apart from its numbers. */
 export function hasFlags(values: Float64Array): boolean {
   return isSet(values, UNLIMITED) || isSet(values, BLOCKED) || !Number.isNaN(values[PHASE]);
@@ -57,10 +62,9 @@ function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
   const hold = rate?.kind === 'concurrency' ? rule.hold : undefined;
-  const isBlocked = rate === NOTHING;
   // A blocked customer needs no store.
-  const onStoreFailure = isBlocked ? 'deny' : rule.onStoreFailure;
-  const onOver = isBlocked ? undefined : rule.onOver;
+  const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
+  const onOver = rate === NOTHING ? undefined : rule.onOver;
   return namedRule(
     { ...rule, onOver },
     { ...rule, rate, hold, phase, onStoreFailure },

@@ -11,6 +11,8 @@ export function dumpedRule(
     name: '',
     keys,
     limit: { unit: 'hour', requests_per_unit: 1 },
+    plan_values: null,
+    without_row: null,
     phase: { now: 'active' },
     shadow_mode: false,
     quota_mode: false,
@@ -18,6 +20,9 @@ export function dumpedRule(
     candidate: false,
     replaces: [],
     on_store_failure: 'error',
+    on_over: null,
+    // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
+    then: null,
     ...more,
   };
 }

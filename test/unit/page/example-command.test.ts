@@ -11,7 +11,14 @@ const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): Dumped
       domain,
       state: 'ok',
       files: [],
-      policy: { phase: { now: 'active' }, on_store_failure: 'error', on_unmatched: 'ok', derive: [], rules },
+      policy: {
+        phase: { now: 'active' },
+        on_store_failure: 'error',
+        on_unmatched: 'ok',
+        derive: [],
+        plans: null,
+        rules,
+      },
     },
   ],
 });

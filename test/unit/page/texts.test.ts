@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket-report.js';
-import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
+import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, noLookupReason } from '../../../src/page/text/entry-lines.js';
 import {
   ENFORCED,
@@ -17,8 +17,16 @@ import {
   shareText,
   shortCount,
 } from '../../../src/page/text/numbers.js';
+import { overWords } from '../../../src/page/text/over-words.js';
+import {
+  fullLimitWords,
+  planSourceWords,
+  planWords,
+  standardLimitWords,
+} from '../../../src/page/text/plan-words.js';
 import { briefText, cutText, visibleText } from '../../../src/page/text/shown-text.js';
 import { relativeText, shortUtcText, spanText, utcText } from '../../../src/page/text/times.js';
+import { dumpedRule } from '../../support/page/dumped-rule.js';
 
 describe('numbers', () => {
   test.each([
@@ -189,29 +197,94 @@ describe('limits and phases in words', () => {
   });
 
   test('labels show other properties', () => {
-    const plain = {
-      shadow_mode: false,
-      quota_mode: false,
-      enforce_percent: 100,
-      candidate: false,
-      replaces: [],
-    };
-    expect(ruleMarks(plain)).toEqual([]);
-    expect(
-      ruleMarks({
-        shadow_mode: true,
-        quota_mode: true,
-        enforce_percent: 25,
-        candidate: true,
-        replaces: ['a'],
-      }),
-    ).toEqual([
+    expect(ruleMarks(dumpedRule('tenant', ['tenant']))).toEqual([]);
+    const rule = dumpedRule('tenant', ['tenant'], {
+      plan_values: { max_tokens: 'burst' },
+      on_over: {},
+      // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
+      then: 'credits',
+      pays_after: ['free', 'paid'],
+      shadow_mode: true,
+      quota_mode: true,
+      enforce_percent: 25,
+      candidate: true,
+      replaces: ['a'],
+    });
+    expect(ruleMarks(rule)).toEqual([
+      'varies by plan',
+      'soft limit: denies no requests',
+      'then credits',
+      'pays after free, paid',
       'candidate: not enforced',
       'shadow mode: not enforced',
       'quota: denies only if all other quotas also deny',
       '25% of denials enforced',
       'replaces a',
     ]);
+  });
+
+  const over = (more: Partial<DumpedPolicyRule>): string => overWords(dumpedRule('a', ['a'], more));
+  const marked = { request_headers: [{ 'x-over': 'a' }, { 'x-b': 'c' }], metadata: { model: 'small' } };
+  const observed = 'Requests over the limit are allowed, and counted as “would be denied”.';
+  test.each<[Partial<DumpedPolicyRule>, string]>([
+    [{}, 'Requests over the limit are denied.'],
+    [{ phase: { now: 'monitoring' } }, observed],
+    [{ phase: { now: 'grace_period' } }, observed],
+    [{ shadow_mode: true }, observed],
+    [{ enforce_percent: 0 }, observed],
+    [
+      { enforce_percent: 25 },
+      'weir denies 25% of the requests over the limit. Other requests are allowed, and counted as “would be denied”.',
+    ],
+    [{ quota_mode: true }, 'Requests over the limit are denied if all other quotas also deny.'],
+    [{ candidate: true }, 'A candidate denies no requests.'],
+    [{ limit: { unlimited: true } }, 'weir counts no requests, and denies none.'],
+    [{ on_over: {} }, 'Requests over this soft limit pass.'],
+    [
+      { on_over: marked },
+      'Requests over this soft limit pass, with the header x-over: a, the header x-b: c ' +
+        'and the metadata {"model":"small"}.',
+    ],
+    [
+      { on_over: { metadata: marked.metadata }, enforce_percent: 50 },
+      'Requests over this soft limit pass, with the metadata {"model":"small"} for 50% of them.',
+    ],
+    [{ on_over: marked, phase: { now: 'monitoring' } }, 'Requests over this soft limit pass without marks.'],
+    // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
+    [{ then: 'credits\u202e' }, 'Requests over the limit take from credits\\u{202e} instead.'],
+  ])('over the limit: %j', (more, words) => expect(over(more)).toBe(words));
+
+  const limit = { token_bucket: { max_tokens: 5, tokens_per_fill: 1, fill_interval: '1s' } };
+  const values = { max_tokens: 'burst', fill_interval: 'interval' };
+  const rest =
+    'max_tokens is the plan value burst, fill_interval is the plan value interval. ' +
+    'A row can also block a customer, remove the limit, or set its phase.';
+  test.each<[string | null, string, string]>([
+    [null, '5 tokens, 1 more every 1s', '5 tokens, 1 more every 1s, for customers without a row.'],
+    ['unlimited', 'unlimited', 'unlimited, for customers without a row.'],
+    ['blocked', 'blocked', 'blocked, for customers without a row.'],
+    [
+      'phase grace_period',
+      '5 tokens, 1 more every 1s',
+      '5 tokens, 1 more every 1s, for customers without a row, in the grace period phase.',
+    ],
+  ])('a limit with values from plans, whose default plan is %j', (standard, brief, full) => {
+    const rule = { limit, plan_values: values, without_row: standard };
+    expect([standardLimitWords(rule), fullLimitWords(rule)]).toEqual([brief, `${full} ${rest}`]);
+  });
+
+  test('a limit without values from plans', () => {
+    const rule = { limit, plan_values: null, without_row: null };
+    expect(fullLimitWords(rule)).toBe('5 tokens, 1 more every 1s');
+  });
+
+  test('plans and their source', () => {
+    expect(planWords('free', { burst: '20', unlimited: 'true' })).toBe('free: burst 20, unlimited');
+    const plans = { by: 'tenant', from: 'a.csv', default: 'free', define: {}, rows: 1, refused: 2 };
+    expect(planSourceWords(plans)).toBe('by tenant, 1 row of a.csv, default plan free');
+    expect(planSourceWords({ ...plans, from: null, default: null, rows: 3 })).toBe(
+      'by tenant, 3 plans, no default plan',
+    );
   });
 });
 

@@ -49,6 +49,62 @@ test('shows the remaining tokens, and when the bucket is full', async () => {
   expect(bench.counted).toEqual(['show ok']);
 });
 
+test('describes soft limits and chains with values from plans', async () => {
+  bench = new AdminBench(`
+domain: d
+plans:
+  by: tenant
+  default: free
+  define:
+    acme: { burst: 3 }
+    free: { burst: 1 }
+    bad: { blocked: true }
+    staff: { unlimited: true }
+    trial: { burst: 2, phase: monitoring }
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: soft, unit: hour, requests_per_unit: { plan: burst }, on_over: { allow: true } }
+      - { name: plan, unit: day, requests_per_unit: { plan: burst }, then: credits }
+      - { name: credits, unit: year, requests_per_unit: 9 }
+    descriptors: [{ key: path, rate_limit: { unit: hour, requests_per_unit: { plan: burst } } }]
+`);
+  const found = async (entries: string) => {
+    const { buckets, notes } = await show(entries);
+    return [...buckets.map(({ about, enforcement, note }) => [about, enforcement, note]), notes];
+  };
+  const from = 'requests_per_unit from the plan value burst';
+  const more = '1 more limit applies to descriptors with additional entries.';
+  const instead = 'Requests over the limit take from "credits" instead.';
+  expect(await found('tenant=acme')).toEqual([
+    [`window: 3 per hour; ${from}`, 'observe', 'The limit is soft: requests over it pass.'],
+    [`window: 3 per day; ${from}`, 'spill', instead],
+    ['window: 9 per year', 'enforce', undefined],
+    ['Plan: acme.', more],
+  ]);
+  const [soft, , last] = await found('tenant=trial');
+  expect([soft?.[2], last?.[2]]).toEqual([
+    'The limit is soft: requests over it pass, without marks because the limit is in the monitoring phase.',
+    'The limit is in the monitoring phase, so it denies no requests.',
+  ]);
+  const blocked = 'The customer is blocked, so the limit allows no requests.';
+  expect((await found('tenant=bad')).map(([, , note]) => note)).toEqual([
+    blocked,
+    blocked,
+    blocked,
+    undefined,
+  ]);
+  // The unlimited rules of this customer are also those of descriptors with more entries.
+  expect(await found('tenant=staff')).toEqual([
+    ['The rule is unlimited: weir counts no hits and denies no requests.', 'Plan: staff, unlimited.'],
+  ]);
+  expect(await found('path=/a')).toEqual([
+    [`window: 1 per hour; ${from}`, 'enforce', 'To see the bucket, add a value for tenant.'],
+    ['Values from plans are those of customers without a row. Add a value for tenant.'],
+  ]);
+  expect(await found('tenant=acme,other=x')).toEqual([[]]);
+});
+
 test('names the plan of the customer', async () => {
   bench = new AdminBench(`
 domain: d
