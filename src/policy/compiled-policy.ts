@@ -6,7 +6,7 @@ import { EXCEEDED, namingSteps, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { PlannedNodes } from './plans/planned-nodes.js';
+import { isBlocked, PlannedNodes } from './plans/planned-nodes.js';
 import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
@@ -139,7 +139,10 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   get denial(): PossibleDenial {
-    this.allRulesDenial ??= new PossibleDenial(() => this.root.nodesBelow(Number.POSITIVE_INFINITY));
+    this.allRulesDenial ??= new PossibleDenial(
+      () => this.root.nodesBelow(Number.POSITIVE_INFINITY),
+      this.plans?.hasBlocked === true,
+    );
     return this.allRulesDenial;
   }
 
@@ -230,7 +233,12 @@ export class CompiledPolicy implements DomainPolicy {
       if (next === undefined) return unmatched(this, entries, node);
       if (next === EXCEEDED) {
         const level = node.levels.get(key) as Level<PolicyNode>;
-        return this.exceeded(entries, node, key, level.denialBelow(count - 1 - i));
+        return this.exceeded(
+          entries,
+          node,
+          key,
+          level.denialBelow(count - 1 - i, isBlocked(this.plans, entries)),
+        );
       }
       node = next;
     }
@@ -242,7 +250,12 @@ export class CompiledPolicy implements DomainPolicy {
     }
     if (steps > 0 && !work.spendExempt(steps)) {
       const { key } = entries[bucketEntries[0] as number] as Entry;
-      return this.exceeded(entries, node, key, new PossibleDenial(() => [node]));
+      return this.exceeded(
+        entries,
+        node,
+        key,
+        new PossibleDenial(() => [node], isBlocked(this.plans, entries)),
+      );
     }
     return this.matchAt(node, entries);
   }

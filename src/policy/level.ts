@@ -39,6 +39,7 @@ export class Level<Node extends LevelNode> {
 
   /** By depth, created when first requested. */
   private readonly denials = new Map<number, PossibleDenial>();
+  private readonly denialsOfBlocked = new Map<number, PossibleDenial>();
 
   constructor(memo: MatchMemo<Node | null>) {
     this.memo = memo;
@@ -86,14 +87,15 @@ export class Level<Node extends LevelNode> {
 
   /**
    * Returns the rules that may deny below the nodes that a value may match, at `depth` further entries. Nodes with an
-   * exact value are excluded.
+   * exact value are excluded. `isBlocked` tells whether a row of plans may block the customer.
    */
-  denialBelow(depth: number): PossibleDenial {
+  denialBelow(depth: number, isBlocked: boolean): PossibleDenial {
     const level = depth > MAX_DEPTH ? ANY_DEPTH : depth;
-    let denial = this.denials.get(level);
+    const denials = isBlocked ? this.denialsOfBlocked : this.denials;
+    let denial = denials.get(level);
     if (denial === undefined) {
-      denial = new PossibleDenial(() => this.nodesBelow(level));
-      this.denials.set(level, denial);
+      denial = new PossibleDenial(() => this.nodesBelow(level), isBlocked);
+      denials.set(level, denial);
     }
     return denial;
   }

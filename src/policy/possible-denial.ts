@@ -1,3 +1,4 @@
+import { isPlanned } from './plans/planned-rules.js';
 import { canDeny, type PhaseSchedule, type Rule } from './rule.js';
 
 /** A rule that is active from `activeAtMicros` on, for `percent` of all requests. */
@@ -19,7 +20,7 @@ function isCertain({ activeAtMicros, percent }: Denier): boolean {
 
 /**
  * Whether any of some rules may deny a request whose rules are unknown. Rules that cannot deny do not count, see
- * {@link canDeny}.
+ * {@link canDeny}. A row of plans may set the phase of a rule. If it blocks the customer, soft limits deny, too.
  */
 export class PossibleDenial {
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
@@ -30,10 +31,10 @@ export class PossibleDenial {
 
   /**
    * Reads the rules of `nodes` up to the first that is always active. Reads the phases of all nodes, even without
-   * rules, when they are needed.
+   * rules, when they are needed. `isBlocked` tells whether a row of plans may block the customer.
    */
-  constructor(nodes: () => Iterable<PossibleNode>) {
-    this.deniers = withoutDominated(rulesOf(nodes()));
+  constructor(nodes: () => Iterable<PossibleNode>, isBlocked: boolean) {
+    this.deniers = withoutDominated(deniersOf(nodes(), isBlocked));
     this.nodes = nodes;
   }
 
@@ -56,8 +57,16 @@ export class PossibleDenial {
   }
 }
 
-function* rulesOf(nodes: Iterable<PossibleNode>): Generator<Rule> {
-  for (const { rules } of nodes) yield* rules;
+function* deniersOf(nodes: Iterable<PossibleNode>, isBlocked: boolean): Generator<Denier> {
+  for (const { rules } of nodes) {
+    for (const [index, rule] of rules.entries()) {
+      const planned = isPlanned(rules, index);
+      if (!canDeny(planned && isBlocked ? { ...rule, onOver: undefined } : rule)) continue;
+      // A row may also set the phase.
+      const activeAtMicros = planned ? Number.NEGATIVE_INFINITY : rule.phase.activeAtMicros;
+      yield { activeAtMicros, percent: rule.enforcePercent };
+    }
+  }
 }
 
 function soonestActive(nodes: Iterable<PossibleNode>): number {
@@ -69,13 +78,9 @@ function soonestActive(nodes: Iterable<PossibleNode>): number {
   return soonest;
 }
 
-function withoutDominated(rules: Iterable<Rule>): readonly Denier[] {
+function withoutDominated(deniers: Iterable<Denier>): readonly Denier[] {
   const soonest = new Map<number, number>();
-  for (const rule of rules) {
-    if (!canDeny(rule)) continue;
-    // A row of the plan may set the phase.
-    const activeAtMicros = rule.plan === undefined ? rule.phase.activeAtMicros : Number.NEGATIVE_INFINITY;
-    const denier = { activeAtMicros, percent: rule.enforcePercent };
+  for (const denier of deniers) {
     if (isCertain(denier)) return [denier];
     const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;
     soonest.set(denier.percent, Math.min(known, denier.activeAtMicros));

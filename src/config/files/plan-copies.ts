@@ -9,7 +9,7 @@ import { writeFiles } from '../../written-files.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 
 /** First line of a copy. Change the number whenever {@link PlanTable} changes, so that other copies are ignored. */
-const MAGIC = Buffer.from('weir plans 1\n');
+const MAGIC = Buffer.from('weir plans 2\n');
 const DIGEST_BYTES = 32;
 const LINE_END = 10;
 /** Maximum size of a copy, in bytes. The largest tables take about 400 MB. */

@@ -1,5 +1,7 @@
+import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
+import type { PlansReader } from './plans/read-plans.js';
 import { keysOf } from './policy-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { TOKEN } from './read-response.js';
@@ -33,13 +35,22 @@ export function readOnOver(reader: FieldReader): OnOver | undefined {
       '"on_over" needs "allow: true", because a limit that denies has no request to mark; add it, or remove "on_over"',
     );
   }
-  if (reader.field('denied_response') !== undefined) {
-    reader.warn(
-      'denied_response',
-      '"denied_response" is ignored, because a limit with "on_over" never denies; remove it',
-    );
-  }
   return { requestHeaders: readHeaders(onOver), metadata: readMetadata(onOver) };
+}
+
+/** Warns about a `denied_response` of a soft limit, unless a plan may block customers. */
+export function warnOfUnusedResponse(
+  reader: FieldReader,
+  plan: PlannedRate | undefined,
+  plans?: PlansReader,
+): void {
+  if (reader.field('denied_response') === undefined || (plan !== undefined && plans?.mayBlock === true))
+    return;
+  const why =
+    plan === undefined
+      ? 'a limit with "on_over" never denies'
+      : 'a limit with "on_over" denies only for plans with "blocked: true", and no plan has "blocked"';
+  reader.warn('denied_response', `"denied_response" is ignored, because ${why}; remove it`);
 }
 
 function readHeaders(onOver: FieldReader): readonly AddedHeader[] {

@@ -17,7 +17,7 @@ import {
 import type { RateDefaults, RateFields } from './rates/rate-fields.js';
 import { readRate } from './rates/read-rate.js';
 import { unitOf } from './rates/unit-of.js';
-import { readOnOver } from './read-on-over.js';
+import { readOnOver, warnOfUnusedResponse } from './read-on-over.js';
 import {
   readDeniedResponse,
   readRequestHeaders,
@@ -56,6 +56,7 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
   const limit =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore) return undefined;
+  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, limit?.plan, defaults.plans);
   return { ...fields, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
 }
 
@@ -66,6 +67,7 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
   const fields = readSharedFields(reader);
   const limit = readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
+  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, limit.plan, defaults.plans);
   return { ...fields, plan: undefined, ...limit };
 }
 

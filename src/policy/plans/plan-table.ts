@@ -61,6 +61,8 @@ export interface PlanHead {
   readonly maxDrop: number;
   /** Length of the longest key, in UTF-16 units. */
   readonly maxKeyUnits: number;
+  /** Whether a row or a plan of `define` blocks customers. */
+  readonly hasBlocked: boolean;
   /** Number of rows that were refused. If they were valid before, the table has their previous values. */
   readonly refused: number;
   /** Number of customers whose row in the previous version was removed. */

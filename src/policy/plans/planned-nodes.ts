@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { PolicyNode } from '../policy-node.js';
-import { findRow, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
+import { BLOCKED, findRow, isSet, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
 import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
 /** Number of nodes that are kept; a power of two. They take about 10 MB. */
@@ -46,6 +46,13 @@ export function customerOf(by: string, entries: readonly Entry[]): string {
     if (entry.key === by) return entry.value;
   }
   return '';
+}
+
+/** Returns whether the row of the customer in `entries` blocks it. */
+export function isBlocked(table: PlanTable | undefined, entries: readonly Entry[]): boolean {
+  if (table?.hasBlocked !== true) return false;
+  const row = findRow(table, customerOf(table.by, entries));
+  return isSet(valuesAt(table, valuesIndexOf(table, row)), BLOCKED);
 }
 
 function copyOf(node: PolicyNode, values: Float64Array): PolicyNode {

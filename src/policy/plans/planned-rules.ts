@@ -47,9 +47,9 @@ export function describeStandard(rule: Rule, rules: readonly Rule[], table: Plan
 
 /**
  * Returns whether a limit, or another limit of its chain (`then`), has numbers from the plan. A row that makes a
- * customer unlimited or blocked applies to the whole chain.
+ * customer unlimited or blocked, or sets the phase, applies to the whole chain.
  */
-function isPlanned(rules: readonly Rule[], index: number): boolean {
+export function isPlanned(rules: readonly Rule[], index: number): boolean {
   const last = lastOfChain(rules, index);
   return rules.some(({ plan }, at) => plan !== undefined && lastOfChain(rules, at) === last);
 }

@@ -13,8 +13,11 @@ function rulesOf(...nodes: readonly string[]): readonly Rule[] {
   ).rules;
 }
 
-function mayDeny(rules: readonly Rule[], drawn = 0, wallMicros = 0): boolean {
-  return new PossibleDenial(() => [{ rules, phase: fixedPhase('active') }]).mayDeny(wallMicros, () => drawn);
+function mayDeny(rules: readonly Rule[], drawn = 0, wallMicros = 0, isBlocked = false): boolean {
+  return new PossibleDenial(() => [{ rules, phase: fixedPhase('active') }], isBlocked).mayDeny(
+    wallMicros,
+    () => drawn,
+  );
 }
 
 test.each([
@@ -33,6 +36,27 @@ test.each([
 test('a single enforced rule is enough, at any position', () => {
   expect(mayDeny(rulesOf(`${RATE}, shadow_mode: true`, `${RATE}, phase: monitoring`, RATE))).toBe(true);
   expect(mayDeny([])).toBe(false);
+});
+
+test('rows of plans may block a customer at a soft limit, and activate a chain', () => {
+  const planned = (node: string): readonly Rule[] =>
+    policyOf(`domain: d
+plans: { by: tenant, define: { evil: { blocked: true }, new: { phase: active } } }
+descriptors:
+  - { key: tenant, ${node} }
+  - { key: other, ${RATE.replace(' }', ', on_over: { allow: true } }')} }
+`).rules;
+  const soft = planned(
+    'rate_limit: { unit: hour, requests_per_unit: { plan: n, default: 1 }, on_over: { allow: true } }',
+  );
+  expect(mayDeny(soft)).toBe(false);
+  expect(mayDeny(soft, 0, 0, true)).toBe(true);
+  expect(mayDeny(soft.slice(1), 0, 0, true)).toBe(false);
+  const chain = planned(
+    'rate_limits: [{ name: a, unit: hour, requests_per_unit: { plan: n, default: 1 }, then: b }, ' +
+      '{ name: b, unit: hour, requests_per_unit: 1, phase: monitoring }]',
+  );
+  expect(mayDeny(chain)).toBe(true);
 });
 
 test('schedules and partial enforcement are evaluated at each time', () => {
@@ -78,7 +102,7 @@ descriptors:
           - { key: m, ${RATE} }
 `) as CompiledPolicy;
   const level = policy.root.levels.get('k');
-  const below = [0, 1, 2, 3, 100].map((depth) => level?.denialBelow(depth).mayDeny(0, () => 0));
+  const below = [0, 1, 2, 3, 100].map((depth) => level?.denialBelow(depth, false).mayDeny(0, () => 0));
   expect(below).toEqual([false, false, true, false, true]);
   expect(assertFound(level?.find('exact', unboundedWork()))?.value).toBe('exact');
 });

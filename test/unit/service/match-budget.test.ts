@@ -194,6 +194,48 @@ describe('a value that exceeds the match budget', () => {
     expect(JSON.parse(Buffer.from(rawBody ?? []).toString())).toMatchObject({ 'violated-policies': [] });
   });
 
+  describe('of a customer whom a plan may block, at a soft limit', () => {
+    const soft = `domain: d
+plans: { by: tenant, define: { evil: { blocked: true }, me: { calls: 1 } } }
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: path
+        value_regex: '${COSTLY}'
+        rate_limit: { unit: hour, requests_per_unit: { plan: calls, default: 100 }, on_over: { allow: true } }
+`;
+    const customer = (tenant: string) => descriptor([`tenant=${tenant}`, `path=${costly()}`]);
+
+    async function codesOf(policy: string): Promise<readonly number[]> {
+      const decider = new Decider(policy);
+      for (let seed = 2; seed < 4; seed++)
+        await decide(decider, [descriptor(['tenant=me', `path=${costly(60_000, seed)}`])]);
+      const codes: number[] = [];
+      for (const tenant of ['evil', 'me', 'nobody'])
+        codes.push((await decide(decider, [customer(tenant)])).overallCode);
+      return codes;
+    }
+
+    test('is over the limit only if the row, or the default plan, blocks the customer', async () => {
+      expect(await codesOf(soft)).toEqual([CODE.OVER_LIMIT, CODE.OK, CODE.OK]);
+      const byDefault = soft.replace('plans: {', 'plans: { default: evil,');
+      expect(await codesOf(byDefault)).toEqual([CODE.OVER_LIMIT, CODE.OK, CODE.OVER_LIMIT]);
+    });
+
+    test('is over the limit after a long wait, because weir has not looked up the customer', async () => {
+      for (const [policy, code] of [
+        [soft, CODE.OVER_LIMIT],
+        [soft.replace('blocked: true', 'calls: 0'), CODE.OK],
+      ] as const) {
+        const decider = new Decider(policy);
+        const now = decider.clock.monotonicMicros();
+        const late = decide(decider, [customer('me')], now + 1_000_000);
+        decider.clock.advance(250_000);
+        expect((await late).overallCode).toBe(code);
+      }
+    });
+  });
+
   test('is decided normally if it is short', async () => {
     const decider = await spent(policyOf(''));
     const response = await decide(decider, [descriptor([`path=a${'c'.repeat(400)}b`])]);

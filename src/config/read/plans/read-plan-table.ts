@@ -129,6 +129,7 @@ class RowReader implements RowSink {
   /** Keys of refused rows, which keep their values or stay without. */
   readonly #refusedKeys = new Set<string>();
   #refused = 0;
+  #hasBlocked = false;
   /** Number of customers in effect without a row in the file. */
   #lost = 0;
 
@@ -345,7 +346,9 @@ class RowReader implements RowSink {
   #checkNew(cells: Cells): number | LimitProblem {
     const flags = flagsOf(cells, this.#planNames);
     if ('message' in flags) return flags;
-    const hasLimit = !isSet(flags, UNLIMITED) && !isSet(flags, BLOCKED);
+    const isBlocked = isSet(flags, BLOCKED);
+    this.#hasBlocked ||= isBlocked;
+    const hasLimit = !isSet(flags, UNLIMITED) && !isBlocked;
     for (const check of hasLimit ? this.#plans.checks : []) {
       const problem = check.check(cells);
       if (problem !== undefined) return problem;
@@ -386,6 +389,7 @@ class RowReader implements RowSink {
       })),
       standard: this.#plans.standard,
       maxDrop: this.#plans.maxDrop,
+      hasBlocked: this.#hasBlocked,
       refused: this.#refused,
       lost: this.#lost,
       digest,

@@ -61,6 +61,12 @@ export class PlansReader {
     return isSourceAddress(this.from);
   }
 
+  /** Whether `blocked` may apply to a customer: to some plan, or to a row of the file. */
+  get mayBlock(): boolean {
+    if (this.file !== undefined) return true;
+    return [...this.defined.values()].some(({ values }) => values.has(PLAN_FLAGS[BLOCKED]));
+  }
+
   private checkAddress(): void {
     const { reader, from } = this;
     const url = URL.canParse(from) ? new URL(from) : undefined;

@@ -142,7 +142,7 @@ test.each([
   ['empty', () => Buffer.alloc(0)],
   [
     'of another version',
-    (bytes: Buffer) => Buffer.from(bytes.toString('latin1').replace('plans 1', 'plans 0'), 'latin1'),
+    (bytes: Buffer) => Buffer.from(bytes.toString('latin1').replace('plans 2', 'plans 1'), 'latin1'),
   ],
 ])('a copy that is %s is ignored with a warning', (_, damage) => {
   load();

@@ -99,4 +99,23 @@ describe('on_over', () => {
       '"denied_response" is ignored, because a limit with "on_over" never denies; remove it',
     ]);
   });
+
+  test('keeps denied_response for customers whom a plan may block', () => {
+    const warningsOf = (define: string, requests: string, list = false): string[] => {
+      const soft = 'denied_response: problem+json, on_over: { allow: true }';
+      const rate = `{ unit: day, requests_per_unit: ${requests}, ${soft} }`;
+      const limits = list ? `rate_limits: [${rate}]` : `rate_limit: ${rate}`;
+      const text = `domain: d\nplans: { by: k, define: ${define} }\ndescriptors:\n  - { key: k, ${limits} }\n`;
+      const other =
+        '  - { key: k, value: x, rate_limit: { unit: day, requests_per_unit: { plan: n, default: 1 } } }';
+      return parse(text + other).problems.warnings.map(({ message }) => message);
+    };
+    const planned = '{ plan: n, default: 1 }';
+    expect(warningsOf('{ evil: { blocked: true } }', planned)).toEqual([]);
+    expect(warningsOf('{ evil: { blocked: true } }', planned, true)).toEqual([]);
+    expect(warningsOf('{ evil: { blocked: true } }', '1')).toEqual([expect.stringContaining('never denies')]);
+    expect(warningsOf('{ one: { n: 1 } }', planned, true)).toEqual([
+      expect.stringContaining('no plan has "blocked"'),
+    ]);
+  });
 });
