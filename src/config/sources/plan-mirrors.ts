@@ -6,6 +6,9 @@ import { isRedisAddress, type PlanSource, type SourceFault } from './plan-source
 /** Maximum number of logged reasons of one source until it can be read again. */
 const MAX_LOGGED = 10;
 
+/** Longest wait for the first answers of sources, in milliseconds. */
+const FIRST_ANSWERS_MS = 10_000;
+
 /** Options of {@link PlanMirrors}. */
 export interface PlanMirrorsOptions {
   /** PLANS_CACHE_PATH. */
@@ -15,6 +18,8 @@ export interface PlanMirrorsOptions {
   /** PLANS_POLL_INTERVAL, in milliseconds. */
   readonly pollMs: number;
   readonly nowMicros: () => number;
+  /** Longest wait for the first answers, in milliseconds. Default 10,000. */
+  readonly firstAnswersMs?: number;
   /** Logs each reason for failures of a source once, and when the source can be read again. */
   readonly log: (level: 'warn' | 'info', message: string) => void;
 }
@@ -38,7 +43,15 @@ export class PlanMirrors {
     this.#options = options;
   }
 
-  /** Follows these sources, and no others. Resolves after the first answer of each. */
+  /** Returns whether one of these sources has not been followed before. */
+  hasNew(addresses: readonly string[]): boolean {
+    return addresses.some((address) => !this.#followed.has(address));
+  }
+
+  /**
+   * Follows these sources, and no others. Resolves after the first answer or failure of each, or after ten seconds, so
+   * that policies are loaded with current rows.
+   */
   async follow(addresses: readonly string[]): Promise<void> {
     for (const [address, { stop }] of this.#followed) {
       if (addresses.includes(address)) continue;
@@ -48,7 +61,13 @@ export class PlanMirrors {
     for (const address of addresses) {
       if (!this.#followed.has(address)) this.#followed.set(address, this.#start(address));
     }
-    await Promise.all([...this.#followed.values()].map(({ asked }) => asked));
+    const waiting = new AbortController();
+    const { firstAnswersMs = FIRST_ANSWERS_MS } = this.#options;
+    const late = setTimeout(firstAnswersMs, undefined, { signal: waiting.signal, ref: false }).catch(
+      () => {},
+    );
+    await Promise.race([Promise.all([...this.#followed.values()].map(({ asked }) => asked)), late]);
+    waiting.abort();
   }
 
   /**

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { FilePolicyProvider } from '../../config/files/file-policy-provider.js';
 import {
   isRefusedAtStart,
@@ -25,8 +24,6 @@ import { logProblems, logReload } from './policy-log.js';
 /** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */
 const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 
-/** Longest wait at the start for the tables of `plans` at addresses, in milliseconds. */
-const FIRST_ROWS_MS = 10_000;
 /** Shortest time between two requests to an address, in milliseconds. */
 const MIN_POLL_MS = 100;
 
@@ -78,8 +75,10 @@ async function loadWithRows(
 ): Promise<LoadedPolicies> {
   const first = await load();
   if (first.addresses.length === 0) return first;
-  const late = sleep(FIRST_ROWS_MS, undefined, { signal: stopping, ref: false }).catch(() => {});
-  await Promise.race([sources.follow(first.addresses), late]);
+  const stop = (): void => sources.close();
+  stopping.addEventListener('abort', stop);
+  await sources.follow(first.addresses);
+  stopping.removeEventListener('abort', stop);
   if (stopping.aborted) throw new StartStopped();
   return load();
 }
