@@ -2,7 +2,6 @@ import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies
 import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
-import { rowCount } from '../policy/plans/plan-table.js';
 import { quantity } from '../quantity.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
@@ -51,7 +50,7 @@ function ruleCounts({ rules, plans }: CompiledPolicy): string {
   const candidates = rules.filter(({ candidate }) => candidate).length;
   const live = rules.length - candidates;
   const others = candidates === 0 ? '' : `, ${quantity(candidates, 'candidate')}`;
-  const rows = plans === undefined ? '' : `, ${quantity(rowCount(plans), 'row')} of plans`;
+  const rows = plans === undefined ? '' : `, ${quantity(plans.rowCount, 'row')} of plans`;
   return `${quantity(live, 'rule')}${others}${rows}`;
 }
 

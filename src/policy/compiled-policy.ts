@@ -108,7 +108,6 @@ export class CompiledPolicy implements DomainPolicy {
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
   private bucketNames: BucketNames;
-  private plannedNodes: PlannedNodes | undefined;
   private allRulesDenial: PossibleDenial | undefined;
 
   constructor({ head, steps, root, rules, secretKeys, keys, plans }: PolicyParts) {
@@ -134,8 +133,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.steps = steps;
     this.root = root;
     this.plans = plans;
-    this.plannedNodes = plans && new PlannedNodes(plans);
-    this.bucketNames = new BucketNames(head.domain, secretKeys);
+    this.bucketNames = this.newBucketNames();
   }
 
   get denial(): PossibleDenial {
@@ -160,12 +158,16 @@ export class CompiledPolicy implements DomainPolicy {
     ];
     if (changed.length === 0) return;
     this.secretKeys = secretKeys;
-    this.bucketNames = new BucketNames(this.domain, secretKeys);
+    this.bucketNames = this.newBucketNames();
     if (!changed.some((key) => this.keys.has(key))) return;
     yield* this.renameTree();
-    this.plannedNodes = this.plans && new PlannedNodes(this.plans);
-    // Names that were cached during the walk may be old ones.
-    this.bucketNames = new BucketNames(this.domain, secretKeys);
+    // Names and limits that were cached during the walk may be old ones.
+    this.bucketNames = this.newBucketNames();
+  }
+
+  private newBucketNames(): BucketNames {
+    const { domain, secretKeys, plans } = this;
+    return new BucketNames(domain, secretKeys, plans && new PlannedNodes(plans));
   }
 
   private *renameTree(): Generator<void, void> {
@@ -265,9 +267,7 @@ export class CompiledPolicy implements DomainPolicy {
    * the path; only the values that are part of the bucket's name have to be correct.
    */
   matchAt(end: PolicyNode, entries: readonly Entry[]): Match {
-    const { plannedNodes } = this;
-    const node = plannedNodes !== undefined && end.usesPlan ? plannedNodes.of(end, entries) : end;
-    const { keys, tagLength, statNames } = this.bucketNames.nameOf(node, entries);
+    const { node, keys, tagLength, statNames } = this.bucketNames.nameOf(end, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }
 

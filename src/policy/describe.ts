@@ -3,7 +3,7 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
 import { type PlannedRate, plannedFields } from './plans/plan-rate.js';
-import { type PlanTable, rowCount } from './plans/plan-table.js';
+import type { PlanTable } from './plans/plan-table.js';
 import {
   type DeniedResponse,
   HEADER_FAMILIES,
@@ -125,7 +125,7 @@ export function describePlanned(plan: PlannedRate | undefined): string {
 /** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 %`. */
 export function describePlans(plans: PlanTable): string {
   const { by, file, standard, maxDrop, refused } = plans;
-  const rows = quantity(rowCount(plans), 'row');
+  const rows = quantity(plans.rowCount, 'row');
   return [
     `${by}${file === '' ? '' : ` from ${file}`}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
     ...(standard === undefined ? [] : [`default ${standard}`]),

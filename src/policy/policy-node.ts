@@ -2,14 +2,7 @@ import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';
-import {
-  addressPart,
-  type BucketName,
-  patternPart,
-  secretPart,
-  sharedMatcherPart,
-  textPart,
-} from './names/bucket-key.js';
+import { addressPart, patternPart, secretPart, sharedMatcherPart, textPart } from './names/bucket-key.js';
 import type { UnmatchedMode } from './policy.js';
 import { isCredential, shownValue } from './redact.js';
 import type { PhaseSchedule, Rule } from './rule.js';
@@ -31,6 +24,18 @@ export interface NodeOptions {
   readonly rules: readonly Rule[];
   /** Whether the values that the node matches are secrets. */
   readonly isSecret: boolean;
+}
+
+/** Names of the buckets of a node's rules. */
+export interface BucketName {
+  /** The node with these rules; a copy with the limits of the customer if they come from a plan. */
+  readonly node: PolicyNode;
+  /** One per rule. */
+  readonly keys: readonly string[];
+  /** Number of characters for domain and first entry, which all keys share. */
+  readonly tagLength: number;
+  /** See {@link Match.statNames}. */
+  readonly statNames: readonly string[];
 }
 
 /** A compiled descriptor of the policy file. The root of a domain is a node without a key. */

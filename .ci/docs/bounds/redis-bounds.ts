@@ -1,10 +1,11 @@
 import { MAX_LAYOUT_ENTRIES } from '../../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES } from '../../../src/config/read/plans/plan-rows.js';
-import { MAX_KEY_UNITS, MAX_PLAN_ROWS } from '../../../src/config/read/plans/read-plan-table.js';
+import { MAX_PLAN_ROWS } from '../../../src/config/read/plans/read-plan-table.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES, MAX_MARKS } from '../../../src/config/yaml/yaml-bounds.js';
+import { MAX_KEY_UNITS } from '../../../src/policy/plans/plan-table.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../../src/server/login-file.js';
 import { MAX_NAMED_FILE_BYTES } from '../../../src/server/settings/named-file.js';
 import { MAX_TLS_FILE_BYTES } from '../../../src/server/tls-files.js';

@@ -5,7 +5,7 @@ import {
   findRow,
   keyOfRow,
   type PlanTable,
-  rowCount,
+  rowsOf,
   valuesAt,
   valuesIndexOf,
 } from '../../policy/plans/plan-table.js';
@@ -105,8 +105,8 @@ class ComparedRows {
 
   compareAll(): void {
     const [was, is] = [this.#was, this.#is];
-    for (let row = 0; row < rowCount(is); row++) this.#count(findRow(was, keyOfRow(is, row)), row);
-    for (let row = 0; row < rowCount(was); row++) {
+    for (const row of rowsOf(is)) this.#count(findRow(was, keyOfRow(is, row)), row);
+    for (const row of rowsOf(was)) {
       if (findRow(is, keyOfRow(was, row)) < 0) this.#count(row, -1);
     }
   }

@@ -247,7 +247,9 @@ class TreeReader {
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
-    const planEntry = matched.key === this.settings.plans?.by ? entryOf(matched) : above.planEntry;
+    // The first entry with the key selects the row.
+    const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
+    const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
     if (rules.some(({ plan }) => plan !== undefined)) this.checkPlanEntry(reader, planEntry);
     const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, planEntry });
     return isGood ? { fields, rules, children } : undefined;

@@ -1,6 +1,6 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
-import { type PlanTable, rowCount } from '../../policy/plans/plan-table.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
@@ -96,7 +96,7 @@ function dumpPlans(plans: PlanTable): object {
     default: standard ?? null,
     max_drop: maxDrop,
     define: Object.fromEntries(plans.plans.map(({ name, values }) => [name, values])),
-    rows: rowCount(plans),
+    rows: plans.rowCount,
     refused,
   };
 }

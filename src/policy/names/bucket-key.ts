@@ -53,16 +53,6 @@ export interface BucketKey {
   readonly tagLength: number;
 }
 
-/** Names of the buckets of a node's rules. */
-export interface BucketName {
-  /** One per rule. */
-  readonly keys: readonly string[];
-  /** See {@link BucketKey}; all keys share it. */
-  readonly tagLength: number;
-  /** See {@link Match.statNames}. */
-  readonly statNames: readonly string[];
-}
-
 /** Returns the part for one of several limits: its name, or its position from 1. */
 export function limitPart(name: string, place: number): string {
   return name === '' ? `~${place}` : `~${textPart(name)}`;

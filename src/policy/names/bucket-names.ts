@@ -1,13 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { PolicyNode } from '../policy-node.js';
-import {
-  type BucketKey,
-  type BucketName,
-  boundedKey,
-  extendedKey,
-  MAX_UNCHECKED_UNITS,
-  textPart,
-} from './bucket-key.js';
+import type { PlannedNodes } from '../plans/planned-nodes.js';
+import type { BucketName, PolicyNode } from '../policy-node.js';
+import { type BucketKey, boundedKey, extendedKey, MAX_UNCHECKED_UNITS, textPart } from './bucket-key.js';
 import { requestStatName } from './stat-name.js';
 
 /**
@@ -24,6 +18,7 @@ const HASH_PRIME = 0x0100_0193;
 
 /** A cached name of `leaf` with the values that are part of it. */
 class CachedName implements BucketName {
+  readonly node: PolicyNode;
   readonly keys: readonly string[];
   readonly tagLength: number;
   readonly statNames: readonly string[];
@@ -33,6 +28,7 @@ class CachedName implements BucketName {
   constructor(leaf: PolicyNode, values: readonly string[], name: BucketName) {
     this.leaf = leaf;
     this.values = values;
+    this.node = name.node;
     this.keys = name.keys;
     this.tagLength = name.tagLength;
     this.statNames = name.statNames;
@@ -51,7 +47,8 @@ class CachedName implements BucketName {
 
 /**
  * Builds and caches the names of one domain's buckets (bucket-key.ts). Building one is cheap, but a new string must
- * also be flattened and hashed before a store finds it, which costs more than the rest of a lookup.
+ * also be flattened and hashed before a store finds it, which costs more than the rest of a lookup. A name includes the
+ * limits of the customer, because a row in a large table of plans is rarely in the processor's cache.
  *
  * A name can be in two adjacent slots, which its hash selects. It is cached at once if one is free. If both are taken,
  * it replaces another name only after two consecutive misses. A million tenants that each send rarely therefore leave a
@@ -62,6 +59,7 @@ export class BucketNames {
   private readonly domain: string;
   private readonly domainPart: string;
   private readonly secretKeys: ReadonlySet<string>;
+  private readonly plannedNodes: PlannedNodes | undefined;
   private readonly slots: (CachedName | undefined)[] = new Array<CachedName | undefined>(CACHE_SLOTS).fill(
     undefined,
   );
@@ -72,9 +70,10 @@ export class BucketNames {
   private readonly lastMissed = new Int32Array(CACHE_SLOTS);
 
   /** Values of `secretKeys` are never part of a statistic's name. */
-  constructor(domain: string, secretKeys: ReadonlySet<string>) {
+  constructor(domain: string, secretKeys: ReadonlySet<string>, plannedNodes: PlannedNodes | undefined) {
     this.domain = domain;
     this.secretKeys = secretKeys;
+    this.plannedNodes = plannedNodes;
     this.domainPart = textPart(domain);
   }
 
@@ -118,8 +117,16 @@ export class BucketNames {
     this.slots[slot] = new CachedName(leaf, values, name);
   }
 
-  /** Builds the name from the last entry to the first, because nodes only know their parents. */
   private build(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
+    const { plannedNodes } = this;
+    return this.buildAt(
+      plannedNodes !== undefined && leaf.usesPlan ? plannedNodes.of(leaf, entries) : leaf,
+      entries,
+    );
+  }
+
+  /** Builds the name from the last entry to the first, because nodes only know their parents. */
+  private buildAt(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     let node = leaf;
     const [only] = leaf.rules;
     // Nearly all nodes have one rule.
@@ -135,7 +142,7 @@ export class BucketNames {
       suffix !== undefined && key.length <= MAX_UNCHECKED_UNITS
         ? [key]
         : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
-    return { keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
+    return { node: leaf, keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
   }
 
   private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {

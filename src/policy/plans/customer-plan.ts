@@ -3,6 +3,7 @@ import {
   BLOCKED,
   findRow,
   isSet,
+  lineOfRow,
   PLAN,
   PLAN_FLAGS,
   type PlanTable,
@@ -36,7 +37,7 @@ export function planOfCustomer(
   const row = findRow(table, customerOf(table.by, entries));
   const values = valuesAt(table, valuesIndexOf(table, row));
   return {
-    line: row < 0 ? undefined : table.lines[row],
+    line: row < 0 ? undefined : lineOfRow(table, row),
     file: table.file,
     plan: table.plans[values[PLAN] as number]?.name,
     flags: ([UNLIMITED, BLOCKED] as const)

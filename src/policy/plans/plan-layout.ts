@@ -11,7 +11,7 @@ export interface PlanLayout {
 
 /** Returns the layout of a table. */
 export function planLayout(table: PlanTable): PlanLayout {
-  const { keys, ends, slots, valuesOf, lines, values, ...head } = table;
+  const { slots, keys, values, ...head } = table;
   const sizes = Object.fromEntries(PLAN_PARTS.map((part) => [part, table[part].byteLength]));
   return { head, sizes: sizes as PlanLayout['sizes'], isByte: keys instanceof Uint8Array };
 }
@@ -22,11 +22,8 @@ export function emptyPlans({ head, sizes, isByte }: PlanLayout): PlanTable {
   const keys = memory('keys');
   return {
     ...head,
-    keys: isByte ? new Uint8Array(keys) : new Uint16Array(keys),
-    ends: new Uint32Array(memory('ends')),
     slots: new Uint32Array(memory('slots')),
-    valuesOf: new Uint32Array(memory('valuesOf')),
-    lines: new Uint32Array(memory('lines')),
+    keys: isByte ? new Uint8Array(keys) : new Uint16Array(keys),
     values: new Float64Array(memory('values')),
   };
 }

@@ -1,6 +1,6 @@
 /*
  * The rows of `plans`: the values that the limits of each customer have. The table is plain data in shared memory, so
- * that threads pass it on without copying it. A row takes its key and about 25 bytes.
+ * that threads pass it on without copying it. A row takes its key and 33 to 65 bytes.
  */
 
 /** The first columns of the values: the plan of a row, and settings for all limits that use it. */
@@ -13,19 +13,18 @@ export const FIRST_COLUMN = PLAN_FLAGS.length;
 
 /** The parts of a table that may be large, by name. */
 export interface PlanParts {
-  /** The keys of all rows, one after the other, in UTF-16 units; single bytes if all units fit. */
-  readonly keys: Uint8Array | Uint16Array;
-  /** The end of the key of each row in `keys`. */
-  readonly ends: Uint32Array;
   /**
-   * A hash table with linear probing, whose length is a power of two. The bits of {@link SLOT_ROW} have the number of a
-   * row, from 1, or 0. The other bits are those of the hash, so that other rows need not be read.
+   * A hash table with linear probing. A slot has {@link SLOT_WORDS} numbers. They are together, because each read from
+   * another part of a large table waits for the memory.
+   *
+   * - the hash of the key
+   * - the start of the key in `keys`, from 1. An empty slot has 0.
+   * - the values, as an index into `values`, in rows of values
+   * - the line in the file
    */
   readonly slots: Uint32Array;
-  /** The values of each row, as an index into `values`, in rows of values. */
-  readonly valuesOf: Uint32Array;
-  /** The line of each row in the file. */
-  readonly lines: Uint32Array;
+  /** The key of each row: its length minus 1, and its UTF-16 units. Single bytes if all units fit. */
+  readonly keys: Uint8Array | Uint16Array;
   /**
    * All distinct rows of values: the columns of {@link PLAN_FLAGS}, then {@link PlanHead.columns}. NaN: no value. The
    * first row has the values of customers without a row.
@@ -59,6 +58,8 @@ export interface PlanHead {
   readonly standard: string | undefined;
   /** Largest share of rows that a new file may lack, in percent. */
   readonly maxDrop: number;
+  /** Number of rows. */
+  readonly rowCount: number;
   /** Length of the longest key, in UTF-16 units. */
   readonly maxKeyUnits: number;
   /** Whether a row or a plan of `define` blocks customers. */
@@ -77,55 +78,61 @@ export interface PlanHead {
 export interface PlanTable extends PlanHead, PlanParts {}
 
 /** Names of the parts, in the order in which they are sent. */
-export const PLAN_PARTS = ['keys', 'ends', 'slots', 'valuesOf', 'lines', 'values'] as const;
+export const PLAN_PARTS = ['slots', 'keys', 'values'] as const;
 
-/** Returns the number of rows. */
-export function rowCount({ ends }: Pick<PlanTable, 'ends'>): number {
-  return ends.length;
-}
+/** Maximum length of a key, in UTF-16 units, so that its length fits in a byte. */
+export const MAX_KEY_UNITS = 256;
+
+/** Number of words of a slot, and their positions in it. */
+export const SLOT_WORDS = 4;
+export const [HASH, START, VALUES, LINE] = [0, 1, 2, 3] as const;
 
 const HASH_START = 0x811c_9dc5;
 const HASH_PRIME = 0x0100_0193;
-
-/** Bits of a slot that have the number of the row. */
-export const SLOT_ROW = 0x1f_ffff;
 
 /** Returns a hash of the whole key: FNV-1a over its UTF-16 units. Only the operator chooses the keys in the table. */
 export function hashOfKey(key: string): number {
   let hash = HASH_START;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), HASH_PRIME);
-  return hash ^ (hash >>> 15);
+  return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** The parts of a table that find a row. The keys and ends may have space for more rows. */
-export type PlanKeys = Pick<PlanTable, 'keys' | 'ends' | 'slots' | 'maxKeyUnits'>;
+/** The parts of a table that find a row. */
+export type PlanKeys = Pick<PlanTable, 'slots' | 'keys' | 'maxKeyUnits'>;
 
-/** Returns the row of a key, from 0; -1 without a row. */
-export function findRow(table: PlanKeys, key: string): number {
-  const { slots, keys, ends, maxKeyUnits } = table;
+/** Returns the row of a key, as the position of its slot in `slots`; -1 without a row. */
+export function findRow({ slots, keys, maxKeyUnits }: PlanKeys, key: string): number {
   // Callers may send any value, so a long one is not hashed.
-  if (key.length > maxKeyUnits || ends.length === 0) return -1;
-  const mask = slots.length - 1;
+  if (key.length > maxKeyUnits) return -1;
+  const last = slots.length - SLOT_WORDS;
   const hash = hashOfKey(key);
-  for (let at = hash & mask; ; at = (at + 1) & mask) {
-    const slot = slots[at] as number;
-    if (slot === 0) return -1;
-    if (((slot ^ hash) & ~SLOT_ROW) !== 0) continue;
-    const row = (slot & SLOT_ROW) - 1;
-    const start = row === 0 ? 0 : (ends[row - 1] as number);
-    if ((ends[row] as number) - start !== key.length) continue;
+  for (let at = Math.imul(hash, SLOT_WORDS) & last; ; at = (at + SLOT_WORDS) & last) {
+    const start = slots[at + START] as number;
+    if (start === 0) return -1;
+    if (slots[at + HASH] !== hash || keys[start - 1] !== key.length - 1) continue;
     let unit = 0;
     while (unit < key.length && keys[start + unit] === key.charCodeAt(unit)) unit++;
-    if (unit === key.length) return row;
+    if (unit === key.length) return at;
   }
 }
 
+/** Yields all rows, each as the position of its slot. */
+export function* rowsOf({ slots }: Pick<PlanTable, 'slots'>): Generator<number> {
+  for (let at = 0; at < slots.length; at += SLOT_WORDS) if (slots[at + START] !== 0) yield at;
+}
+
 /** Returns the key of a row. */
-export function keyOfRow({ keys, ends }: PlanTable, row: number): string {
-  const start = row === 0 ? 0 : (ends[row - 1] as number);
+export function keyOfRow({ slots, keys }: Pick<PlanTable, 'slots' | 'keys'>, row: number): string {
+  const start = slots[row + START] as number;
+  const end = start + (keys[start - 1] as number) + 1;
   let key = '';
-  for (let at = start; at < (ends[row] as number); at++) key += String.fromCharCode(keys[at] as number);
+  for (let at = start; at < end; at++) key += String.fromCharCode(keys[at] as number);
   return key;
+}
+
+/** Returns the line of a row in the file. */
+export function lineOfRow({ slots }: Pick<PlanTable, 'slots'>, row: number): number {
+  return slots[row + LINE] as number;
 }
 
 /** Returns the number of columns of `values`. */
@@ -145,6 +152,6 @@ export function isSet(values: ArrayLike<number>, column: typeof UNLIMITED | type
 }
 
 /** Returns the values of a row, as an index for {@link valuesAt}. Without a row, those of the default. */
-export function valuesIndexOf({ valuesOf }: PlanTable, row: number): number {
-  return row < 0 ? 0 : (valuesOf[row] as number);
+export function valuesIndexOf({ slots }: Pick<PlanTable, 'slots'>, row: number): number {
+  return row < 0 ? 0 : (slots[row + VALUES] as number);
 }

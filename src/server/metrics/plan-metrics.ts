@@ -1,5 +1,5 @@
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import { type PlanTable, rowCount } from '../../policy/plans/plan-table.js';
+import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { KNOWN_DOMAIN, PLAN_SOURCE, SOURCE_FAULT } from '../../telemetry/label-meanings.js';
 
@@ -21,7 +21,7 @@ export function exposePlans(
       labels: { domain: KNOWN_DOMAIN },
     },
     function* () {
-      for (const { domain, plans } of tables()) yield [{ domain }, rowCount(plans)];
+      for (const { domain, plans } of tables()) yield [{ domain }, plans.rowCount];
     },
   );
   registry.gauge(

@@ -4,7 +4,6 @@ import { MAX_SHOWN } from '../../config/policy-provider.js';
 import type { NewSecret } from '../../config/read/secret-keys.js';
 import type { XdsEvents } from '../../config/xds/xds-source.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
-import { rowCount } from '../../policy/plans/plan-table.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ConfigWarnings } from './config-warnings.js';
 
@@ -69,7 +68,7 @@ function plansOf({ policySet }: ReloadOutcome): object {
   const plans = [...policySet.domains].flatMap(([domain, policy]) => {
     if (policy.plans === undefined) return [];
     const { refused, lost } = policy.plans;
-    return [{ domain, rows: rowCount(policy.plans), refused, lost }];
+    return [{ domain, rows: policy.plans.rowCount, refused, lost }];
   });
   return plans.length === 0 ? {} : { plans: plans.slice(0, MAX_SHOWN) };
 }

@@ -6,7 +6,6 @@ import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { PlanMirror } from '../../../src/config/sources/plan-mirror.js';
 import { RedisPlanSource } from '../../../src/config/sources/redis-source.js';
-import { rowCount } from '../../../src/policy/plans/plan-table.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -71,7 +70,7 @@ test('reads the fields of the hash as rows', async () => {
   expect(errors).toEqual([]);
   expect(warnings).toMatchObject([{ file: address, message: expect.stringContaining('not a JSON object') }]);
   const policy = policySet.domains.get('d');
-  expect(policy?.plans && rowCount(policy.plans)).toBe(ROWS + 2);
+  expect(policy?.plans?.rowCount).toBe(ROWS + 2);
   const limitOf = (tenant: string) =>
     policy?.match(entries(`tenant=${tenant}`)).rules[0]?.rate?.reportedLimit;
   expect(['t4321', 'acme', 'né"w', 'bad', 'x'].map(limitOf)).toEqual([9, 7, 8, 1, 1]);

@@ -1,28 +1,30 @@
 import {
+  HASH,
   hashOfKey,
+  LINE,
   type PlanHead,
   type PlanKeys,
   type PlanTable,
-  SLOT_ROW,
+  rowsOf,
+  SLOT_WORDS,
+  START,
+  VALUES,
 } from '../../../policy/plans/plan-table.js';
 
 /** Largest UTF-16 unit of keys with one byte per unit. */
 const MAX_BYTE = 0xff;
-/** Length of the first arrays; powers of two. */
+/** Size of the first arrays; the number of slots is a power of two. */
 const FIRST_UNITS = 1024;
-const FIRST_ROWS = 64;
+const FIRST_SLOTS = 128;
 
 /** Collects the rows of a table, in the form in which a table has them. */
 export class PlanTableBuilder implements PlanKeys {
   rows = 0;
-  keys: Uint8Array | Uint16Array = new Uint8Array(FIRST_UNITS);
-  ends = new Uint32Array(FIRST_ROWS);
   /** At most half of the slots are in use. */
-  slots = new Uint32Array(2 * FIRST_ROWS);
+  slots = new Uint32Array(FIRST_SLOTS * SLOT_WORDS);
+  keys: Uint8Array | Uint16Array = new Uint8Array(FIRST_UNITS);
   maxKeyUnits = 0;
-  #hashes = new Uint32Array(FIRST_ROWS);
-  #valuesOf = new Uint32Array(FIRST_ROWS);
-  #lines = new Uint32Array(FIRST_ROWS);
+  #units = 0;
   readonly #width: number;
   readonly #values: number[] = [];
   readonly #indexes = new Map<string, number>();
@@ -31,11 +33,6 @@ export class PlanTableBuilder implements PlanKeys {
   constructor(width: number) {
     this.#width = width;
     this.#values.push(...new Array<number>(width).fill(Number.NaN));
-  }
-
-  /** Returns the line of a row. */
-  lineOf(row: number): number {
-    return this.#lines[row] as number;
   }
 
   /** Returns the index of a row of values, which equal rows share. */
@@ -57,62 +54,62 @@ export class PlanTableBuilder implements PlanKeys {
     this.#indexes.set(this.#values.slice(0, this.#width).join(' '), 0);
   }
 
-  /** Adds a row whose key has none yet. */
+  /** Adds a row whose key has none yet; a key has at most MAX_KEY_UNITS. */
   addRow(key: string, index: number, line: number): void {
-    const row = this.rows++;
-    if (row === this.ends.length) this.#growRows(row);
-    this.ends[row] = this.#addKey(key, row === 0 ? 0 : (this.ends[row - 1] as number));
-    this.#valuesOf[row] = index;
-    this.#lines[row] = line;
-    this.#hashes[row] = hashOfKey(key);
-    this.#fillSlot(row);
+    if (++this.rows * 2 * SLOT_WORDS > this.slots.length) this.#growSlots();
+    const hash = hashOfKey(key);
+    const at = freeSlot(this.slots, hash);
+    this.slots[at + HASH] = hash;
+    this.slots[at + START] = this.#addKey(key);
+    this.slots[at + VALUES] = index;
+    this.slots[at + LINE] = line;
   }
 
-  /** Appends a key to the others. Returns its end. */
-  #addKey(key: string, start: number): number {
+  /** Appends a key to the others. Returns the start of its units. */
+  #addKey(key: string): number {
+    const start = this.#units + 1;
     const end = start + key.length;
     if (end > this.keys.length) this.keys = resized(this.keys, 2 * end);
+    this.keys[start - 1] = key.length - 1;
     for (let i = 0; i < key.length; i++) {
       const unit = key.charCodeAt(i);
       if (unit > MAX_BYTE && this.keys instanceof Uint8Array) this.keys = Uint16Array.from(this.keys);
       this.keys[start + i] = unit;
     }
     this.maxKeyUnits = Math.max(this.maxKeyUnits, key.length);
-    return end;
+    this.#units = end;
+    return start;
   }
 
-  #growRows(rows: number): void {
-    this.ends = resized(this.ends, 2 * rows);
-    this.#hashes = resized(this.#hashes, 2 * rows);
-    this.#valuesOf = resized(this.#valuesOf, 2 * rows);
-    this.#lines = resized(this.#lines, 2 * rows);
-    this.slots = new Uint32Array(4 * rows);
-    for (let row = 0; row < rows; row++) this.#fillSlot(row);
-  }
-
-  #fillSlot(row: number): void {
-    const { slots } = this;
-    const mask = slots.length - 1;
-    const hash = this.#hashes[row] as number;
-    let slot = hash & mask;
-    while (slots[slot] !== 0) slot = (slot + 1) & mask;
-    slots[slot] = (hash & ~SLOT_ROW) | (row + 1);
+  #growSlots(): void {
+    const before = this.slots;
+    this.slots = new Uint32Array(2 * before.length);
+    for (const row of rowsOf({ slots: before })) {
+      const at = freeSlot(this.slots, before[row + HASH] as number);
+      this.slots.set(before.subarray(row, row + SLOT_WORDS), at);
+    }
   }
 
   /** Returns the table, in shared memory. */
-  finish(head: Omit<PlanHead, 'maxKeyUnits'>): PlanTable {
+  finish(head: Omit<PlanHead, 'rowCount' | 'maxKeyUnits'>): PlanTable {
     const { rows, maxKeyUnits } = this;
     return {
       ...head,
+      rowCount: rows,
       maxKeyUnits,
-      keys: shared(this.keys, rows === 0 ? 0 : (this.ends[rows - 1] as number)),
-      ends: shared(this.ends, rows),
       slots: shared(this.slots, this.slots.length),
-      valuesOf: shared(this.#valuesOf, rows),
-      lines: shared(this.#lines, rows),
+      keys: shared(this.keys, this.#units),
       values: shared(Float64Array.from(this.#values), this.#values.length),
     };
   }
+}
+
+/** Returns the position of the first free slot for a hash. */
+function freeSlot(slots: Uint32Array, hash: number): number {
+  const last = slots.length - SLOT_WORDS;
+  let at = Math.imul(hash, SLOT_WORDS) & last;
+  while (slots[at + START] !== 0) at = (at + SLOT_WORDS) & last;
+  return at;
 }
 
 type Numbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;

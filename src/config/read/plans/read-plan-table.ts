@@ -5,12 +5,15 @@ import {
   findRow,
   isSet,
   keyOfRow,
+  lineOfRow,
+  MAX_KEY_UNITS,
   PHASE,
   PLAN,
   type PlanTable,
-  rowCount,
+  rowsOf,
   UNLIMITED,
   valuesAt,
+  valuesIndexOf,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
@@ -23,8 +26,6 @@ import type { PlansReader } from './read-plans.js';
 
 /** Maximum number of rows. */
 export const MAX_PLAN_ROWS = 2_000_000;
-/** Maximum length of the key of a row, in UTF-16 units. */
-export const MAX_KEY_UNITS = 256;
 /** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
 const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 /** Number of checked rows of cells that are remembered; others are checked again. */
@@ -212,13 +213,13 @@ class RowReader implements RowSink {
   #checkDrop(): void {
     const previous = this.#previous;
     if (previous === undefined) return;
-    const before = rowCount(previous);
-    for (let row = 0; row < before; row++) {
+    for (const row of rowsOf(previous)) {
       const key = keyOfRow(previous, row);
       if (findRow(this.#builder, key) < 0 && !this.#refusedKeys.has(key)) this.#lost++;
     }
     const { maxDrop } = this.#plans;
     const lost = this.#lost;
+    const before = previous.rowCount;
     if (lost * 100 <= maxDrop * before) return;
     this.#problems.error(
       WHOLE_FILE,
@@ -240,7 +241,7 @@ class RowReader implements RowSink {
     }
     const other = findRow(this.#builder, key);
     if (other >= 0) {
-      const first = this.#builder.lineOf(other);
+      const first = lineOfRow(this.#builder, other);
       this.#report(
         placeOf(-1),
         this.by,
@@ -282,7 +283,7 @@ class RowReader implements RowSink {
   /** Returns the index of the values that a row has in effect; undefined if the policy no longer accepts them. */
   #keep(previous: PlanTable, row: number): number | undefined {
     const { columns } = this.#plans;
-    const values = valuesAt(previous, previous.valuesOf[row] as number);
+    const values = valuesAt(previous, valuesIndexOf(previous, row));
     const cells = this.cells.map((name, cell): string | undefined => {
       if (cell >= FIRST_COLUMN) {
         const at = previous.columns.indexOf(name);
@@ -365,12 +366,12 @@ class RowReader implements RowSink {
   finishPrevious(previous: PlanTable): PlanTable | undefined {
     if (previous !== this.#previous) return undefined;
     const kept = new Map<number, number | undefined>();
-    for (let row = 0; row < rowCount(previous); row++) {
-      const index = previous.valuesOf[row] as number;
+    for (const row of rowsOf(previous)) {
+      const index = valuesIndexOf(previous, row);
       if (!kept.has(index)) kept.set(index, this.#keep(previous, row));
       const values = kept.get(index);
       if (values === undefined) this.#refused++;
-      else this.#builder.addRow(keyOfRow(previous, row), values, previous.lines[row] as number);
+      else this.#builder.addRow(keyOfRow(previous, row), values, lineOfRow(previous, row));
     }
     if (this.#builder.rows === 0) return undefined;
     return { ...this.finish(previous.digest), readAtMillis: previous.readAtMillis };

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
-import { BLOCKED, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
+import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
 import { isRedisAddress, isSourceAddress } from '../../sources/plan-source.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
@@ -183,6 +183,11 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
   for (const name of define.map.fields.keys()) {
     const plan = define.mapping(name);
     if (plan === undefined) continue;
+    if (name === '' || name.length > MAX_KEY_UNITS) {
+      const message = `the name of a plan must have 1 to ${MAX_KEY_UNITS} characters; change the name`;
+      plan.problems.error(plan.map.at, plan.path, message);
+      continue;
+    }
     const values = new Map<string, YamlScalar>();
     for (const [key, { value }] of plan.map.fields) {
       if (isNull(value)) continue;

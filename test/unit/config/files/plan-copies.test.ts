@@ -15,7 +15,7 @@ import {
   type PreviousPolicies,
 } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { BLOCKED, findRow, isSet, rowCount, valuesAt } from '../../../../src/policy/plans/plan-table.js';
+import { BLOCKED, findRow, isSet, valuesAt, valuesIndexOf } from '../../../../src/policy/plans/plan-table.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 const POLICY = `domain: shop
@@ -49,7 +49,7 @@ function limits({ policySet }: LoadedPolicies): readonly unknown[] {
   return ['acme', 'mallory', 'initech', 'zoë', '名'].map((customer) => {
     const row = findRow(table, customer);
     if (row < 0) return undefined;
-    const values = valuesAt(table, table.valuesOf[row] as number);
+    const values = valuesAt(table, valuesIndexOf(table, row));
     return isSet(values, BLOCKED) ? 'blocked' : values[4 + table.columns.indexOf('burst')];
   });
 }
@@ -170,5 +170,5 @@ test('a directory that cannot be written to is a warning, and the rows take effe
   expect(limits(loaded)).toEqual(ALL);
   expect(statesOf(loaded)).toEqual(['ok']);
   expect(loaded.warnings.map(formatProblem).join()).toContain('Correct PLANS_CACHE_PATH');
-  expect(rowCount(loaded.policySet.domains.get('shop')?.plans ?? { ends: new Uint32Array(0) })).toBe(5);
+  expect(loaded.policySet.domains.get('shop')?.plans?.rowCount).toBe(5);
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { keyOfRow } from '../../../../src/policy/plans/plan-table.js';
+import { keyOfRow, rowsOf } from '../../../../src/policy/plans/plan-table.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 const open = (text: string) => openConfigMaps('m.yaml', Buffer.from(text));
@@ -122,9 +122,9 @@ describe('a table of plans in the ConfigMap of its policy', () => {
   }
   const problemsOf = ({ errors, warnings }: LoadedPolicies): readonly string[] =>
     [...errors, ...warnings].map((one) => formatProblem(one).replaceAll(`${dir.path}/`, ''));
-  const rowsOf = ({ policySet }: LoadedPolicies): readonly string[] => {
+  const customersOf = ({ policySet }: LoadedPolicies): readonly string[] => {
     const plans = policySet.domains.get('shop')?.plans;
-    return plans === undefined ? [] : Array.from(plans.ends, (_end, row) => keyOfRow(plans, row));
+    return plans === undefined ? [] : Array.from(rowsOf(plans), (row) => keyOfRow(plans, row));
   };
 
   test.each([
@@ -137,7 +137,7 @@ describe('a table of plans in the ConfigMap of its policy', () => {
     expect(problemsOf(loaded)).toEqual([]);
     expect(loaded.files).toHaveLength(others === '' ? 2 : 1);
     const expected = others === '' ? ['other', 'file'] : [from === 'plans.yaml' ? 'domain' : 'acme'];
-    expect(rowsOf(loaded)).toEqual(expected);
+    expect(customersOf(loaded)).toEqual(expected);
   });
 
   test.each([
@@ -173,7 +173,7 @@ describe('a table of plans in the ConfigMap of its policy', () => {
     const text = `${HEAD}data:\n  policy.yaml: |\n${POLICY.replace('FROM', 'plans.csv')}`;
     dir.write('m.yaml', `${text}${block('plans.csv', ROWS)}`);
     const loaded = loadPolicies([`${dir.path}/./m.yaml`], { configMaps: true });
-    expect([problemsOf(loaded), rowsOf(loaded)]).toEqual([[], ['acme']]);
+    expect([problemsOf(loaded), customersOf(loaded)]).toEqual([[], ['acme']]);
   });
 
   test('belongs to this ConfigMap only', () => {

@@ -4,7 +4,6 @@ import { loadPolicies } from '../../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../../../src/policy/compiled-policy.js';
 import { describeRate } from '../../../../../src/policy/describe.js';
-import { rowCount } from '../../../../../src/policy/plans/plan-table.js';
 import { entries, parse, policyOf } from '../../../../support/policy/policies.js';
 import { PolicyDir } from '../../../../support/policy/policy-dir.js';
 
@@ -39,7 +38,7 @@ describe('a table', () => {
     ['rows.json', '{"acme": "gold", "a \\"b\\", c": {"burst": 5}}'],
   ])('is read from %s', (file, rows) => {
     const policy = withRows(rows, POLICY, file);
-    expect(rowCount(policy.plans as NonNullable<typeof policy.plans>)).toBe(2);
+    expect(policy.plans?.rowCount).toBe(2);
     expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
     expect(limitOf(policy, 'tenant=a "b", c')).toBe('token bucket: 5 tokens, 1 every 1s');
     expect(limitOf(policy, 'tenant=other')).toBe('token bucket: 2 tokens, 1 every 1s');
@@ -54,6 +53,16 @@ describe('a table', () => {
         const shown = [round, limitOf(policy, `tenant=t${i}`)];
         expect(shown).toEqual([round, `token bucket: ${i + 1} token${i === 0 ? '' : 's'}, 1 every 1s`]);
       }
+    }
+  });
+
+  test('finds each of many keys, and no other', () => {
+    const keys = Array.from({ length: 3000 }, (_, i) => (i % 2 === 0 ? `t${i}` : `${i}é`.padStart(256, 'a')));
+    const policy = withRows(`tenant,burst\n${keys.map((key, i) => `${key},${i + 3}\n`).join('')}`);
+    const found = keys.map((key) => limitOf(policy, `tenant=${key}`));
+    expect(found).toEqual(keys.map((_, i) => `token bucket: ${i + 3} tokens, 1 every 1s`));
+    for (const other of ['t1', 't3000', 't', '', 'a'.repeat(256), 'a'.repeat(257)]) {
+      expect(limitOf(policy, `tenant=${other}`)).toBe('token bucket: 2 tokens, 1 every 1s');
     }
   });
 
@@ -195,6 +204,19 @@ describe('an invalid policy with plans', () => {
     expect(problemsOf(held).join('\n')).toContain('"hold" cannot be combined with values from a plan');
     const shared = POLICY.replace('key: tenant, ', 'key: tenant, value: "*", share_threshold: true, ');
     expect(problemsOf(shared).join('\n')).toContain('share one bucket here');
+    // The first entry selects the row.
+    const twice = POLICY.replace(
+      'key: tenant, ',
+      'key: tenant, value: "*", share_threshold: true, descriptors: [{ key: tenant, ',
+    ).replace(' }]', ' }] }]');
+    expect(problemsOf(twice).join('\n')).toContain('share one bucket here');
+  });
+
+  test('cannot have a plan whose name is too long for a row', () => {
+    for (const name of ['""', 'x'.repeat(257)]) {
+      const problems = problemsOf(POLICY.replace('gold: {', `${name}: {`), 'tenant,plan\nacme,free\n');
+      expect(problems.join('\n')).toContain('the name of a plan must have 1 to 256 characters');
+    }
   });
 
   test('cannot use one value in two ways', () => {
