@@ -6,7 +6,7 @@ import { EXCEEDED, namingSteps, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { isBlocked, PlannedNodes } from './plans/planned-nodes.js';
+import { blocksCustomer, PlannedNodes } from './plans/planned-nodes.js';
 import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
@@ -239,7 +239,7 @@ export class CompiledPolicy implements DomainPolicy {
           entries,
           node,
           key,
-          level.denialBelow(count - 1 - i, isBlocked(this.plans, entries)),
+          level.denialBelow(count - 1 - i, blocksCustomer(this.plans, entries)),
         );
       }
       node = next;
@@ -256,7 +256,7 @@ export class CompiledPolicy implements DomainPolicy {
         entries,
         node,
         key,
-        new PossibleDenial(() => [node], isBlocked(this.plans, entries)),
+        new PossibleDenial(() => [node], blocksCustomer(this.plans, entries)),
       );
     }
     return this.matchAt(node, entries);

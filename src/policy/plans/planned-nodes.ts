@@ -49,7 +49,7 @@ export function customerOf(by: string, entries: readonly Entry[]): string {
 }
 
 /** Returns whether the row of the customer in `entries` blocks it. */
-export function isBlocked(table: PlanTable | undefined, entries: readonly Entry[]): boolean {
+export function blocksCustomer(table: PlanTable | undefined, entries: readonly Entry[]): boolean {
   if (table?.hasBlocked !== true) return false;
   const row = findRow(table, customerOf(table.by, entries));
   return isSet(valuesAt(table, valuesIndexOf(table, row)), BLOCKED);

@@ -78,8 +78,8 @@ export class TrackedBucket implements LimitBucket {
       this.#judge(limit, isTaken, endMicros, rate.max - outcome.used + (isTaken ? hits : 0));
     }
     this.wasDenied ||= limit.denied;
-    // A charge is always allowed.
-    if (!this.knowsUse || limit.isSkipped || isCharge(rate, hits, refund)) return;
+    // A charge is always allowed, and no capacity allows the requests of a blocked customer.
+    if (!this.knowsUse || limit.isSkipped || limit.isBlocked || isCharge(rate, hits, refund)) return;
     // A call with 0 hits asks for one.
     limit.wantedCapacity = this.#use + (hits === 0 ? 1 : 0);
     if (limit.wantedCapacity > this.peakUse) this.peakUse = limit.wantedCapacity;

@@ -11,6 +11,8 @@ const SEPARATOR = '\0';
 export class TrackedBuckets {
   readonly #byKey = new Map<string, TrackedBucket>();
   readonly #rules = new Map<string, LimitingRule>();
+  /** Rules that only blocked customers have met. */
+  readonly #onlyBlocked = new Set<LimitingRule>();
   /** Whether a limit had numbers from the plans of customers. */
   hasPlans = false;
   /** Whether there were more buckets than can be tracked. */
@@ -36,7 +38,8 @@ export class TrackedBuckets {
   }
 
   /** Returns the rule of a limit. The rule of its bucket is the same, and faster to find. */
-  ruleOf({ domain, take }: MetLimit): LimitingRule {
+  ruleOf(limit: MetLimit): LimitingRule {
+    const { domain, take, isBlocked } = limit;
     const { label, rate } = take;
     const key = domain + SEPARATOR + label;
     let rule = this.#rules.get(key);
@@ -45,7 +48,8 @@ export class TrackedBuckets {
       rule = { domain, label, rate, plan };
       if (plan !== undefined) this.hasPlans = true;
       this.#rules.set(key, rule);
-    }
+      if (isBlocked) this.#onlyBlocked.add(rule);
+    } else if (!isBlocked && this.#onlyBlocked.delete(rule)) rule.rate = rate;
     return rule;
   }
 

@@ -1,6 +1,7 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { TakeOutcome } from '../../limiter/take-outcome.js';
 import type { PlannedRate } from '../../policy/plans/plan-rate.js';
+import { isBlocked } from '../../policy/plans/planned-rules.js';
 import type { PlannedTake } from '../../service/plan.js';
 import type { DenialRun } from '../tally/denial-run.js';
 import { type OpenVerdicts, singleOpen } from './open-verdicts.js';
@@ -33,8 +34,8 @@ export interface LimitingRule {
   readonly domain: string;
   /** `Rule.path`, or `override`. */
   readonly label: string;
-  /** Rate of the first limit that was met. */
-  readonly rate: Rate;
+  /** Rate of the first limit that was met, except for blocked customers, unless there are no others. */
+  rate: Rate;
   /** The rate, if its numbers come from the plan of each customer. */
   readonly plan: PlannedRate | undefined;
 }
@@ -93,6 +94,12 @@ export class MetLimit extends Verdict {
   get isAlwaysCounted(): boolean {
     const { hits, rate } = this.take;
     return hits < rate.minChargeHits && rate.countsDenied(true);
+  }
+
+  /** Whether a plan blocks the customer, so that the limit allows nothing. */
+  get isBlocked(): boolean {
+    const { rule } = this.take;
+    return rule !== undefined && isBlocked(rule);
   }
 
   /** Whether nothing was taken from the bucket, because an earlier limit of the chain paid. */

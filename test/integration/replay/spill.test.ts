@@ -96,3 +96,17 @@ test('rows of plans give each customer its own chain, and block or exempt the wh
   });
   expect(report.log.unlimited).toBe(4);
 });
+
+test('a blocked customer does not count for the capacity of a limit without values from plans', async () => {
+  const plans = 'plans: { by: tenant, define: { mallory: { blocked: true } } }\n';
+  writePolicy('blocked.yaml', chain('{ plan: calls, default: 1 }', '2'), plans);
+  writeLog(['mallory', 'mallory', 'mallory', 'mallory', 'mallory', 'acme', 'acme', 'acme', 'acme']);
+  const { rules } = await replay('blocked.yaml');
+  expect(rules['tenant[credits]']).toMatchObject({
+    limit: 'token bucket: 2 tokens, 1 every 2920h',
+    deniedAfter: exactly(6),
+    callers: 2,
+    peakUse: expect.closeTo(1.5, 3),
+    capacity: { none: 3, thousandth: 3, hundredth: 3 },
+  });
+});
