@@ -216,6 +216,22 @@ function partEnd(key: string, at: number): number {
 }
 
 /**
+ * Returns the value of an entry in the name of a bucket of a rule. Undefined without the entry, or if the name contains
+ * only a digest of the value.
+ */
+export function valueInKey(key: string, entry: string): string | undefined {
+  const wanted = textPart(entry);
+  for (let at = partEnd(key, 0); at < key.length; ) {
+    const valueAt = partEnd(key, at);
+    const end = partEnd(key, valueAt);
+    if (end > key.length) return undefined;
+    if (key.slice(at, valueAt) === wanted) return /^@?\d+:(.*)$/s.exec(key.slice(valueAt, end))?.[1];
+    at = end;
+  }
+  return undefined;
+}
+
+/**
  * Divides the name of a bucket of a rule: returns its `tagLength`, and the parts after its entries, which are
  * `Rule.bucketSuffix`. Undefined if the text is not such a name.
  */

@@ -21,6 +21,8 @@ interface PlannedBucket {
   readonly tokensPerFill: PlanNumber;
   readonly fillIntervalMicros: PlanNumber;
   readonly maxDebt: number | 'capacity';
+  /** `hold.amount`; undefined without it. */
+  readonly holdAmount: PlanNumber | undefined;
 }
 
 /** Requests per unit: a window, or a token bucket. */
@@ -35,6 +37,8 @@ interface PlannedUnits {
   readonly burst: PlanNumber | undefined;
   readonly timeZone: string | undefined;
   readonly maxDebt: number | 'capacity';
+  /** `hold.amount`; undefined without it. */
+  readonly holdAmount: PlanNumber | undefined;
 }
 
 interface PlannedConcurrency {
@@ -54,6 +58,7 @@ const FIELD_NAMES: ReadonlyMap<string, string> = new Map([
   ['unit', 'unit'],
   ['burst', 'burst'],
   ['max', 'max'],
+  ['holdAmount', 'amount'],
 ]);
 
 /** Returns the fields that come from a plan, each with the name of the value: `max_tokens` from `burst`. */
@@ -65,13 +70,16 @@ export function plannedFields(rate: PlannedRate): readonly (readonly [field: str
   });
 }
 
+/** Returns a number for a row of values. */
+export function planNumber(from: PlanNumber, values: Float64Array): number {
+  if (typeof from === 'number') return from;
+  const value = values[FIRST_COLUMN + from.column] as number;
+  return Number.isNaN(value) ? from.default : value;
+}
+
 /** Returns the rate for a row of values, which was checked when it was read. */
 export function plannedRateSpec(rate: PlannedRate, values: Float64Array): RateSpec {
-  const numberOf = (from: PlanNumber): number => {
-    if (typeof from === 'number') return from;
-    const value = values[FIRST_COLUMN + from.column] as number;
-    return Number.isNaN(value) ? from.default : value;
-  };
+  const numberOf = (from: PlanNumber): number => planNumber(from, values);
   if (rate.kind === 'concurrency') return { kind: rate.kind, max: numberOf(rate.max) };
   const debtOf = (capacity: number): { readonly maxDebt: number; readonly minChargeHits: number } => {
     const maxDebt = rate.maxDebt === 'capacity' ? capacity : rate.maxDebt;

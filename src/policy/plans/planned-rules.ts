@@ -1,9 +1,10 @@
 import { windowRate } from '../../limiter/fixed-window.js';
+import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
-import { fixedPhase, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
-import { plannedRateSpec } from './plan-rate.js';
+import { fixedPhase, type HoldSpec, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
+import { planNumber, plannedRateSpec } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request. */
@@ -61,7 +62,7 @@ function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
     : fixedPhase(PHASES[values[PHASE] as number] as Phase);
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
-  const hold = rate?.kind === 'concurrency' ? rule.hold : undefined;
+  const hold = rate === undefined || rate === NOTHING ? undefined : holdOfPlan(rule, values);
   // A blocked customer needs no store.
   const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
   const onOver = rate === NOTHING ? undefined : rule.onOver;
@@ -72,8 +73,26 @@ function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
   );
 }
 
-function rateOfPlan({ plan, rate }: Rule, values: Float64Array): Rate | undefined {
+function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
   if (isSet(values, BLOCKED)) return NOTHING;
   if (isSet(values, UNLIMITED)) return undefined;
-  return plan === undefined ? rate : rateOf(plannedRateSpec(plan, values), true);
+  if (plan === undefined) return rate;
+  const planned = rateOf(plannedRateSpec(plan, values), true);
+  // The hits of a limit with holds are never a charge.
+  return hold === undefined ? planned : rateWithoutCharges(planned);
+}
+
+function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {
+  if (hold === undefined || plan === undefined || plan.kind === 'concurrency') return hold;
+  const { holdAmount } = plan;
+  return typeof holdAmount === 'object' ? { ...hold, amount: planNumber(holdAmount, values) } : hold;
+}
+
+/**
+ * Returns the rate of the customer of a row of values, for the settlements of a limit with holds. Without such a rate,
+ * for example if the row makes the customer unlimited, it is the rate of the rule.
+ */
+export function settledRate(rule: Rule, values: Float64Array): Rate | undefined {
+  const rate = rateOfPlan(rule, values);
+  return rate === undefined || rate === NOTHING ? rule.rate : rate;
 }

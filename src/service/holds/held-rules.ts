@@ -1,6 +1,8 @@
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
-import { textPart } from '../../policy/names/bucket-key.js';
+import { textPart, valueInKey } from '../../policy/names/bucket-key.js';
+import { findRow, type PlanTable, valuesAt, valuesIndexOf } from '../../policy/plans/plan-table.js';
+import { settledRate } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { DIGEST_DIGITS, type TokenHold } from './hold-token.js';
@@ -63,5 +65,18 @@ function heldRules(policy: DomainPolicy): HeldRules {
 export function heldRuleOf(policy: DomainPolicy, { rule, key, suffix }: TokenHold): HeldRule | undefined {
   const { namePart, rules } = heldRules(policy);
   const held = rules.get(rule);
-  return held?.rule.bucketSuffix === suffix && key.startsWith(namePart) ? held : undefined;
+  if (held?.rule.bucketSuffix !== suffix || !key.startsWith(namePart)) return undefined;
+  return policy.plans === undefined ? held : heldByCustomer(held, key, policy.plans);
+}
+
+/**
+ * Returns the rule of a hold with the limit of its customer, which bounds the debt. The name of the bucket contains the
+ * customer, except long ones: then the limit is that of customers without a row.
+ */
+function heldByCustomer(held: HeldRule, key: string, table: PlanTable): HeldRule {
+  if (held.rule.plan === undefined || held.rate.kind === 'concurrency') return held;
+  const customer = valueInKey(key, table.by);
+  const row = customer === undefined ? -1 : findRow(table, customer);
+  const rate = row < 0 ? undefined : settledRate(held.rule, valuesAt(table, valuesIndexOf(table, row)));
+  return rate === undefined ? held : { ...held, rate: settlingRate(rate) };
 }

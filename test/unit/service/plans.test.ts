@@ -71,3 +71,48 @@ test('a changed row never refills the bucket', () => {
   decider.reload(policyWith(3));
   expect(decider.answer(of('acme')).overallCode).toBe(CODE.OVER_LIMIT);
 });
+
+/** A policy with reservations in a window, whose rows are its plans. */
+function reservationsOf(acme: string, pair = 'token'): string {
+  return `domain: d
+plans: { by: tenant, define: { acme: { ${acme} }, other: { n: 30 } } }
+descriptors:
+  - key: tenant
+    rate_limit:
+      { algorithm: fixed_window, unit: year, requests_per_unit: { plan: n, default: 10 }, hold: { amount: 5, pair: ${pair} } }
+`;
+}
+
+const left = (decider: Decider): number | undefined =>
+  decider.answer([descriptor(['tenant=acme'], { hitsAddend: 0 })]).statuses[0]?.limitRemaining;
+
+test('a settlement charges the use up to the debt that the limit of the customer allows', () => {
+  const decider = new Decider(reservationsOf('n: 100'));
+  const token = String(decider.answer(of('acme')).dynamicMetadata?.['hold']);
+  decider.answer([descriptor([`hold=${token}`], { hitsAddend: 90 })]);
+  // The limit of customers without a row allows a use of at most 20.
+  expect(left(decider)).toBe(10);
+  expect(decider.observer.told.join()).not.toContain('forgiven');
+});
+
+test('the end of a request settles its hold also after the row made the customer blocked or unlimited', () => {
+  for (const row of ['blocked: true', 'unlimited: true', 'n: 50']) {
+    const decider = new Decider(reservationsOf('n: 100'));
+    const token = String(decider.answer(of('acme')).dynamicMetadata?.['hold']);
+    decider.reload(reservationsOf(row));
+    decider.answer([descriptor([`hold=${token}`], { hitsAddend: 2 })]);
+    decider.reload(reservationsOf('n: 100'));
+    expect([row, left(decider)]).toEqual([row, 98]);
+  }
+});
+
+test('with pair: oldest, an end settles the oldest hold under the changed limit', () => {
+  const decider = new Decider(reservationsOf('n: 100', 'oldest'));
+  const call = (hitsAddend: number) => decider.answer([descriptor(['tenant=acme'], { hitsAddend })]);
+  for (let i = 0; i < 2; i++) call(0);
+  decider.reload(reservationsOf('n: 12', 'oldest'));
+  call(2);
+  expect(decider.observer.told).toContain('d tenant settled 5 used 2');
+  // 7 hits are used, so that a start with 5 more is the last one.
+  expect([0, 0].map((hits) => call(hits).overallCode)).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+});

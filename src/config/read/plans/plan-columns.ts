@@ -23,6 +23,7 @@ export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
   unit: 'unit',
   burst: 'count',
   'concurrency.max': 'count',
+  'hold.amount': 'count',
 };
 
 /** Returns the number that a table has for the text of a value; NaN if the text is not of this kind. */

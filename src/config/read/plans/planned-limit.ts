@@ -4,7 +4,8 @@ import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans
 import { ProblemList } from '../../yaml/config-problem.js';
 import { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
-import { keysOf } from '../policy-fields.js';
+import { joinPath } from '../../yaml/yaml-value.js';
+import { keysOf, RATE_FIELDS } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
 import { type LimitCheck, numberOfText, PLANNED_FIELDS } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
@@ -40,15 +41,20 @@ export function readPlannedRate(
   const errorsBefore = reader.problems.errorCount;
   const values = findValues(reader, plans);
   if (values === undefined) return undefined;
-  if (plans === undefined || reader.problems.errorCount > errorsBefore) return { fields: undefined };
-  if (reader.field('hold') !== undefined) {
-    reader.error(
-      'hold',
-      '"hold" cannot be combined with values from a plan; write the numbers of the limit in the policy, or remove ' +
-        '"hold"',
-    );
-    return { fields: undefined };
-  }
+  const hasErrors = plans === undefined || reader.problems.errorCount > errorsBefore;
+  const fields = hasErrors ? undefined : readWithValues(reader, defaults, readFixed, plans, values);
+  if (fields === undefined && plans !== undefined) plans.hasInvalidLimit = true;
+  return { fields };
+}
+
+function readWithValues(
+  reader: FieldReader,
+  defaults: RateDefaults,
+  readFixed: ReadFixedRate,
+  plans: PlansReader,
+  values: readonly PlanValue[],
+): RateFields | undefined {
+  const errorsBefore = reader.problems.errorCount;
   const base = new FieldReader(
     withValues(reader.map, values, (value) => plans.standardOf(value.name) ?? value.default),
     reader.path,
@@ -66,15 +72,65 @@ export function readPlannedRate(
   }
   const isComplete = reader.problems.errorCount === errorsBefore;
   const fields = isComplete ? readFixed(base, defaults) : undefined;
-  if (fields === undefined || reader.problems.errorCount > errorsBefore) return { fields: undefined };
+  if (fields !== undefined) checkHold(reader, fields, values);
+  if (fields === undefined || reader.problems.errorCount > errorsBefore) return undefined;
   plans.checks.push(checkOf(reader, values, defaults, readFixed));
-  return { fields: { ...fields, plan: plannedRate(base, values, defaults) } };
+  return { ...fields, plan: plannedRate(base, values, defaults) };
+}
+
+/**
+ * Reports holds that a changed row could not settle exactly. A window counts hits, whatever its limit. A token bucket
+ * stores the time until it is full, so that held hits would have another size after the change.
+ */
+function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: readonly PlanValue[]): void {
+  if (hold === undefined || rate.kind === 'concurrency') return;
+  const field = values.find(({ path }) => path === 'unit' || path.startsWith('token_bucket.'));
+  if (field?.path === 'unit') {
+    reader.error(
+      'unit',
+      '"unit" cannot come from a plan if the limit has "hold", because a changed unit starts another window; write ' +
+        'the unit, or remove "hold"',
+    );
+  } else if (rate.kind === 'token_bucket' && values.some(({ path }) => path !== 'hold.amount')) {
+    reader.error(
+      'hold',
+      '"hold" cannot be combined with a token bucket whose numbers come from a plan, because a changed row could ' +
+        'refill it; write "unit" and "requests_per_unit" instead, or remove "hold"',
+    );
+  } else if (hold.learned !== undefined && reader.mapping('hold')?.mapping('learned')?.has('max') === false) {
+    reader.error(
+      'hold.learned',
+      '"max" is missing; write the largest estimate, at most the limit of each plan, because the limit comes from a ' +
+        'plan',
+    );
+  }
+}
+
+/** Reports fields of a limit that cannot take a value from a plan, but have one. Returns whether there are any. */
+function refuseOthers(reader: FieldReader, map: YamlMap, place: string): boolean {
+  let isRefused = false;
+  for (const [key, { value }] of map.fields) {
+    if (value.kind !== 'map' || (place === '' && !Object.hasOwn(RATE_FIELDS, key))) continue;
+    const path = joinPath(place, key);
+    if (path in PLANNED_FIELDS) continue;
+    if (value.fields.has('plan')) {
+      isRefused = true;
+      reader.problems.error(
+        value.at,
+        joinPath(reader.path, path),
+        `"${key}" cannot take a value from a plan; write the value`,
+      );
+    } else if (refuseOthers(reader, value, path)) {
+      isRefused = true;
+    }
+  }
+  return isRefused;
 }
 
 /** Returns the fields that take values from plans; undefined without any. Reports invalid ones. */
 function findValues(reader: FieldReader, plans: PlansReader | undefined): readonly PlanValue[] | undefined {
   const values: PlanValue[] = [];
-  let isFound = false;
+  let isFound = refuseOthers(reader, reader.map, '');
   for (const [path, kind] of Object.entries(PLANNED_FIELDS)) {
     const [first = '', second] = path.split('.');
     const outer = reader.field(first)?.value;
@@ -220,6 +276,8 @@ function plannedRate(
   };
   const slots = base.mapping('concurrency');
   if (slots !== undefined) return { kind: 'concurrency', max: numberOf(slots, 'concurrency.max', 0) };
+  const hold = base.mapping('hold');
+  const holdAmount = hold?.field('amount') === undefined ? undefined : numberOf(hold, 'hold.amount', 0);
   const maxDebt =
     base.field('max_debt') === undefined ? debtWithoutMaximum(base) : countOf(base, 'max_debt', 0);
   const bucket = base.mapping('token_bucket');
@@ -230,6 +288,7 @@ function plannedRate(
       tokensPerFill: numberOf(bucket, 'token_bucket.tokens_per_fill', 1),
       fillIntervalMicros: numberOf(bucket, 'token_bucket.fill_interval', 0),
       maxDebt,
+      holdAmount,
     };
   }
   const calendar = base.text('calendar');
@@ -243,11 +302,12 @@ function plannedRate(
     burst: base.field('burst') === undefined ? undefined : numberOf(base, 'burst', 0),
     timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
     maxDebt,
+    holdAmount,
   };
 }
 
 function debtWithoutMaximum(base: FieldReader): 0 | 'capacity' {
-  return base.boolean('allow_debt') === true ? 'capacity' : 0;
+  return base.field('hold') !== undefined || base.boolean('allow_debt') === true ? 'capacity' : 0;
 }
 
 function countOf(reader: FieldReader, key: string, absent: number): number {

@@ -39,6 +39,8 @@ export class PlansReader {
   readonly columns = new PlanColumns();
   /** The checks of all limits that use values, which each row must pass. */
   readonly checks: LimitCheck[] = [];
+  /** Whether a limit with values from plans has errors, so that the values that it uses are not known. */
+  hasInvalidLimit = false;
 
   constructor(reader: FieldReader) {
     this.reader = reader;
@@ -143,6 +145,7 @@ export class PlansReader {
 
   /** Reports values in `define` that no limit uses, once all limits are read. */
   checkNames(): void {
+    if (this.hasInvalidLimit) return;
     if (this.checks.length === 0) {
       this.reader.error(
         'by',

@@ -8,6 +8,7 @@ import {
   overrideKey,
   patternPart,
   textPart,
+  valueInKey,
 } from '../../../../src/policy/names/bucket-key.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 
@@ -127,4 +128,21 @@ describe('a divided name', () => {
     `${tag}&12`,
     '@'.repeat(1000),
   ])('is no name: %s', (text) => expect(divideKey(text)).toBeUndefined());
+});
+
+describe('the value of an entry in a name', () => {
+  const name = (...texts: string[]) => `${entriesKey('d', entries(...texts)).key}~1%60`;
+
+  test.each([
+    ['acme', name('tenant=acme')],
+    ['6:tenant3:x', name('user=6:tenant', 'tenant=6:tenant3:x')],
+    ['', name('tenant=', 'user=x')],
+    ['line 1\nline 2', name('user=tenant', 'tenant=line 1\nline 2')],
+    ['10.0.0.1', `1:d6:tenant${addressPart('10.0.0.1', false)}`],
+    [undefined, name('user=tenant')],
+    [undefined, name(`tenant=${'x'.repeat(200)}`)],
+    [undefined, name('user=x', ...Array.from({ length: 9 }, () => `k=${'v'.repeat(120)}`), 'tenant=acme')],
+    [undefined, `1:d6:tenant${patternPart('a*')}`],
+    [undefined, '1:d6:tenant9:acme'],
+  ])('is %s', (value, key) => expect(valueInKey(key, 'tenant')).toBe(value));
 });

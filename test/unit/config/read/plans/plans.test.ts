@@ -169,6 +169,18 @@ test('a limit with values from plans counts no denied requests, and blocks witho
   expect(rulesOf('evil')).toMatchObject([{ onStoreFailure: 'deny' }]);
 });
 
+test('an estimate can come from a plan, and each row is checked against its own limit', () => {
+  const limit =
+    'unit: day, requests_per_unit: { plan: burst }, hold: { amount: { plan: estimate, default: 2 } }';
+  const held = POLICY.replace(LIMIT, limit);
+  const policy = withRows('tenant,plan,estimate\nacme,gold,7\nevil,evil,\nme,staff,\n', held);
+  const holdOf = (tenant: string) => policy.match(entries(`tenant=${tenant}`)).rules[0]?.hold?.amount;
+  expect(['acme', 'x', 'evil', 'me'].map(holdOf)).toEqual([7, 2, undefined, undefined]);
+  expect(problemsOf(held, 'tenant,plan,estimate\nacme,gold,10\n').join('\n')).toContain(
+    'rows.csv:2:11: estimate: "amount" is 10, but the limit never allows more than 9 hits',
+  );
+});
+
 describe('an invalid policy with plans', () => {
   test.each([
     ['plans: { by: tenant, from: rows.csv }', 'customers without a row have no value "burst"'],
@@ -199,9 +211,51 @@ describe('an invalid policy with plans', () => {
     expect(problemsOf(POLICY.replace('{ plan: burst }', value)).join('\n')).toContain(message);
   });
 
-  test('cannot combine values with holds, or with a shared bucket', () => {
-    const held = POLICY.replace('fill_interval: 1s }', 'fill_interval: 1s }, hold: { amount: 1 }');
-    expect(problemsOf(held).join('\n')).toContain('"hold" cannot be combined with values from a plan');
+  test.each([
+    [
+      'token_bucket: { max_tokens: { plan: burst }, fill_interval: 1s }, hold: { amount: 1 }',
+      '.hold: "hold" cannot be combined with a token bucket whose numbers come from a plan',
+    ],
+    [
+      'algorithm: token_bucket, unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
+      '.hold: "hold" cannot be combined with a token bucket',
+    ],
+    [
+      'unit: { plan: unit, default: day }, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
+      '.unit: "unit" cannot come from a plan if the limit has "hold"',
+    ],
+    [
+      'unit: day, requests_per_unit: { plan: burst }, hold: { learned: { start: 1 } }',
+      '.hold.learned: "max" is missing',
+    ],
+    [
+      'unit: day, requests_per_unit: { plan: burst }, hold: { amount: 3 }',
+      '"amount" is 3, but the limit never allows more than 2 hits',
+    ],
+    [
+      'unit: day, requests_per_unit: 9, hold: { amount: { plan: burst }, expires_after: { plan: time } }',
+      '.hold.expires_after: "expires_after" cannot take a value from a plan; write the value',
+    ],
+    [
+      'concurrency: { max: { plan: burst }, expires_after: { plan: time } }',
+      '.concurrency.expires_after: "expires_after" cannot take a value from a plan',
+    ],
+    [
+      'unit: day, requests_per_unit: 9, hold: { learned: { start: { plan: burst } } }',
+      '.hold.learned.start: "start" cannot take a value from a plan',
+    ],
+    [
+      'unit: day, requests_per_unit: { plan: burst }, unit_multiplier: { plan: burst }',
+      '.unit_multiplier: "unit_multiplier" cannot take a value from a plan',
+    ],
+    ['token_bucket: { plan: burst }', '.token_bucket: "token_bucket" cannot take a value from a plan'],
+  ])('cannot have the limit %s', (limit, message) => {
+    const [problem = '', ...others] = problemsOf(POLICY.replace(LIMIT, limit));
+    expect(problem).toContain(message);
+    expect(others.join('\n')).not.toContain('rate_limit');
+  });
+
+  test('cannot combine values with a shared bucket', () => {
     const shared = POLICY.replace('key: tenant, ', 'key: tenant, value: "*", share_threshold: true, ');
     expect(problemsOf(shared).join('\n')).toContain('share one bucket here');
     // The first entry selects the row.
