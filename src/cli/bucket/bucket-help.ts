@@ -12,7 +12,8 @@ optional if the server has only one domain. API keys are never shown.
              and until the bucket is full, the 100 holds that expire first, blocks and exemptions, and the Redis
              key. For a subset of the entries, show the limits that could match
   reset      refill the buckets, clear their debt, and end their reservations
-  grant      add --tokens <n>, up to the capacity; with --over, also above the capacity
+  grant      add --tokens <n> to each limit, up to the capacity; with --over, also above the capacity. In a chain
+             (then), each limit gets these tokens; with --rule, only one limit
   release    end one hold (--hold) or all holds (--all): free the slots of a concurrency limit, and give back all
              reserved tokens or hits, regardless of "unknown" in the policy. The requests may still run, but weir
              no longer counts them and ignores what they use
