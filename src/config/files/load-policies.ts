@@ -8,7 +8,7 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
 import { comparablePath } from '../../working-directory.js';
 import { planFile } from '../read/plans/read-plans.js';
-import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
+import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
 import {
   type InEffect,
@@ -30,6 +30,7 @@ import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './po
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
 type NamedPart = import('../manifests/config-maps.js').NamedPart;
+type OpenedPart = import('../manifests/config-maps.js').OpenedPart;
 
 export type { InEffect, LoadMemory, LoadOptions } from '../read/resolve-domains.js';
 
@@ -215,24 +216,32 @@ export function readDocuments(
 }
 
 /**
- * Loads parts of files that were opened elsewhere, in the way of {@link loadPolicies}. They cannot name other files.
+ * Loads parts of files that were opened elsewhere, in the way of {@link loadPolicies}. The only files that they can
+ * name are their tables of `plans`.
  */
-export function loadParts(
-  parts: readonly { readonly name: string; readonly opened: OpenedSource }[],
-  options: LoadOptions,
-): LoadedPolicies {
+export function loadParts(parts: readonly OpenedPart[], options: LoadOptions): LoadedPolicies {
   const sources = parts.map(({ name, opened }): LoadedSource => ({ file: name, opened, digest: '' }));
-  return buildPolicies(readSources(sources, options, NOTHING_IN_EFFECT), undefined);
+  const tables = parts.flatMap(({ plans }) => plans ?? []);
+  return buildPolicies(readSources(sources, options, NOTHING_IN_EFFECT, tables), undefined);
 }
 
-function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InEffect): ReadPolicies {
-  const readFile = (file: string): never => {
+function readSources(
+  sources: readonly LoadedSource[],
+  options: LoadOptions,
+  before: InEffect,
+  tables: readonly NamedPart[] = [],
+): ReadPolicies {
+  const reader = new FileReader('');
+  for (const table of tables) reader.addPart(table);
+  const readFile = (file: string): Uint8Array => {
+    if (tables.some(({ path }) => path === file)) return reader.read(file);
     throw new Error(
       `"${file}" is not read, because the policy does not come from a file; write its content into the ` +
         'policy',
     );
   };
-  const joined = resolveDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
+  const tableDigest = (file: string): string => reader.digestOf(file);
+  const joined = resolveDomains(sources, [], { ...options, readFile, tableDigest }, before);
   const read = {
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),

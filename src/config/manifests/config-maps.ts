@@ -40,7 +40,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
   if (manifests.length === 0 && problems.errorCount === 0) return undefined;
   const lines = text.split('\n');
   const maps = manifests.filter(({ kind }) => kind === 'ConfigMap');
-  const parts = maps.flatMap((map) => openData(map, lines, problems));
+  const parts = maps.flatMap((map) => openData(map, maps, lines, problems));
   if (parts.length === 0 && manifests.length > 0) {
     const kinds = [...new Set(manifests.map(({ kind }) => kind))].join(', ');
     const found =
@@ -56,16 +56,17 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
 }
 
 /**
- * Returns the policies in `data` of a ConfigMap. Skipped keys become warnings in `problems`. `lines` are those of the
- * file that `problems` names. `isRead` tells whether to look at a key.
+ * Returns the policies in `data` of a ConfigMap, one of the `maps` of its file. Skipped keys become warnings in
+ * `problems`. `lines` are those of the file that `problems` names. `isRead` tells whether to look at a key.
  */
 export function openData(
   map: Manifest,
+  maps: readonly Manifest[],
   lines: readonly string[],
   problems: ProblemList,
   isRead: (key: string) => boolean = () => true,
 ): readonly OpenedPart[] {
-  const folder = `${problems.file} ConfigMap ${fullName(map)}`;
+  const folder = `${problems.file} ConfigMap ${fullName(map)}${placeOfRepeated(map, maps)}`;
   const keys = entriesAt(map.fields, 'data').filter(([key]) => isRead(key));
   const read = keys.map(([key, value]) => {
     const within = `${joinPath(map.path, 'data')}[${JSON.stringify(key)}]`;
@@ -106,6 +107,13 @@ function planFiles(opened: OpenedSource | undefined): readonly string[] {
 function fullName({ fields, name }: Manifest): string {
   const namespace = textAt(fields, 'metadata', 'namespace');
   return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** Returns the position of a ConfigMap if an earlier one has the same name, so that their tables are distinguished. */
+function placeOfRepeated(map: Manifest, maps: readonly Manifest[]): string {
+  const name = fullName(map);
+  const { line, column } = map.fields.at;
+  return maps.find((other) => fullName(other) === name) === map ? '' : ` at ${line}:${column}`;
 }
 
 /** Returns the content of a key, or an error if the ConfigMap does not have the key. */

@@ -226,7 +226,8 @@ function policiesInConfigMaps(
 ): FoundPolicies {
   const parts = maps.flatMap(({ map, input }): readonly OpenedPart[] => {
     const problems = new ProblemList(input.file);
-    const own = openData(map, input.lines, problems, (key) => isRead(map.name, key));
+    const others = maps.filter((other) => other.input === input).map((other) => other.map);
+    const own = openData(map, others, input.lines, problems, (key) => isRead(map.name, key));
     return [{ name: `${input.file} ConfigMap ${map.name}`, opened: unopened(problems) }, ...own];
   });
   const names = maps.map(({ map, input }) => `ConfigMap ${map.name} in ${input.file}`);

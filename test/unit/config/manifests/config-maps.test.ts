@@ -1,7 +1,8 @@
 /** Policies in ConfigMaps: which keys are read, and the positions of errors in the manifest. */
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import { type LoadedPolicies, loadParts, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { keyOfRow, rowsOf } from '../../../../src/policy/plans/plan-table.js';
@@ -174,6 +175,21 @@ describe('a table of plans in the ConfigMap of its policy', () => {
     dir.write('m.yaml', `${text}${block('plans.csv', ROWS)}`);
     const loaded = loadPolicies([`${dir.path}/./m.yaml`], { configMaps: true });
     expect([problemsOf(loaded), customersOf(loaded)]).toEqual([[], ['acme']]);
+  });
+
+  test.each([
+    ['in one file', (file: string) => loadPolicies([file], { configMaps: true })],
+    [
+      'as parts, as in weir migrate',
+      (file: string) => loadParts(openConfigMaps(file, readFileSync(file)) ?? [], {}),
+    ],
+  ])('belongs to one of two ConfigMaps with the same name, %s', (_name, loaded) => {
+    const maps = ['shop', 'other'].map((domain) => {
+      const policy = POLICY.replace('FROM', 'plans.csv').replace('shop', domain);
+      return `${HEAD}data:\n  policy.yaml: |\n${policy}${block('plans.csv', `tenant,plan\nof-${domain},gold\n`)}`;
+    });
+    const both = loaded(dir.write('m.yaml', maps.join('---\n')));
+    expect([problemsOf(both), customersOf(both)]).toEqual([[], ['of-shop']]);
   });
 
   test('belongs to this ConfigMap only', () => {
