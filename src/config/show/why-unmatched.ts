@@ -78,8 +78,10 @@ export function whyUnmatched(
   if (keys.length === 0)
     return 'the descriptor has no entries; add an entry, because every rule requires at least one entry';
   if (paths.length === 0) {
-    return policy === undefined || policy.rules.length === 0
-      ? 'the domain has no rules; add one, or remove the domain'
+    if (policy === undefined || policy.rules.length === 0)
+      return 'the domain has no rules; add one, or remove the domain';
+    return policy.rules.every(({ candidate }) => candidate)
+      ? 'the domain has no rules, except candidates; add a rule'
       : 'the policy is too large to find the nearest rule; compare the entries with the policy';
   }
   if (keys.length > MAX_KEYS) return `the descriptor has ${keys.length} entries, but ${listed(paths)}`;

@@ -26,11 +26,11 @@ export function hasFlags(values: Float64Array): boolean {
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
   const planned = rules.map((rule, index) => (isPlanned(rules, index) ? ruleOfPlan(rule, values) : rule));
-  const isLive = ({ rate, candidate }: Rule): boolean => rate !== undefined || candidate;
-  const limited = planned.filter(isLive);
+  // An unlimited candidate decides nothing.
+  const limited = planned.filter(({ rate }) => rate !== undefined);
   if (limited.some(({ candidate }) => !candidate)) return limited;
   // An unlimited rule has no other rule next to it, except a candidate.
-  const unlimited = planned.filter((rule) => !isLive(rule)).slice(0, 1);
+  const unlimited = planned.filter(({ rate, candidate }) => rate === undefined && !candidate).slice(0, 1);
   return [...unlimited, ...limited];
 }
 

@@ -74,6 +74,10 @@ describe('reasons why a descriptor does not match', () => {
 
   test('a domain without rules is reported', () => {
     expect(whyUnmatched(['k'], [])).toBe('the domain has no rules; add one, or remove the domain');
+    const { rules } = policyOf(
+      'domain: d\ndescriptors: [{ key: k, candidate: { unit: hour, requests_per_unit: 1 } }]\n',
+    );
+    expect(whyUnmatched(['k'], [], { rules })).toBe('the domain has no rules, except candidates; add a rule');
   });
 });
 
