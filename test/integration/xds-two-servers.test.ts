@@ -24,62 +24,19 @@ import {
   windowConfig,
   XdsBench,
 } from '../support/weir/xds-weir.js';
-import { encodeConfig, type XdsResource, type XdsServer } from '../support/xds/xds-server.js';
+import {
+  AI_NODE,
+  GATEWAY_NODE,
+  GATEWAY_RESOURCE,
+  QUOTA_DOMAIN,
+  quotas,
+} from '../support/xds/gateway-resources.js';
+import type { XdsResource, XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
-const GATEWAY_NODE = 'envoy-ratelimit';
-const AI_NODE = 'envoy-ai-gateway-ratelimit';
-const QUOTAS = 'ai-gateway-quota';
-
 const bench = new XdsBench();
 afterEach(() => bench.close());
-
-/** The resource of Envoy Gateway for the rule of a BackendTrafficPolicy: 3 requests an hour for each x-user-id. */
-const GATEWAY_RESOURCE: XdsResource = {
-  json: {
-    name: 'default/eg/http',
-    domain: 'default/eg/http',
-    descriptors: [
-      {
-        key: 'httproute/default/backend/rule/0/match/0/*',
-        value: 'httproute/default/backend/rule/0/match/0/*',
-        descriptors: [{ key: 'rule-0-match-0', rateLimit: { requestsPerUnit: 3, unit: 'HOUR' } }],
-      },
-    ],
-  },
-};
-
-/**
- * The resource of Envoy AI Gateway for a QuotaPolicy: gpt-4 has `tokens` an hour; for claude, each tenant has 5, and
- * all others share 7.
- */
-function quotas(tokens: number): XdsResource {
-  const rule = (key: string, requestsPerUnit: number, value?: string) => ({
-    key,
-    ...(value !== undefined && { value }),
-    rate_limit: { requests_per_unit: requestsPerUnit, unit: 'HOUR' },
-    quota_mode: true,
-  });
-  return encodeConfig({
-    name: QUOTAS,
-    domain: QUOTAS,
-    descriptors: [
-      {
-        key: 'backend_name',
-        value: 'default/openai',
-        descriptors: [
-          rule('model_name_override', tokens, 'gpt-4'),
-          {
-            key: 'model_name_override',
-            value: 'claude',
-            descriptors: [rule('rule-0-x-tenant-match-0', 5), rule('rule-1-match--1', 7, 'rule-1-match--1')],
-          },
-        ],
-      },
-    ],
-  });
-}
 
 function settingsOf(gateway: XdsServer, ai: XdsServer): NodeJS.ProcessEnv {
   return {
@@ -135,11 +92,11 @@ describeXds('two management servers', () => {
       OK,
       OVER_LIMIT,
     ]);
-    expect(await codesOf(weir, 3, QUOTAS, GPT)).toEqual([OK, OK, OVER_LIMIT]);
+    expect(await codesOf(weir, 3, QUOTA_DOMAIN, GPT)).toEqual([OK, OK, OVER_LIMIT]);
 
     await ai.setSnapshot('2', [quotas(4)], AI_NODE);
     await untilRequest(ai, 'the ACK', acknowledges('2'));
-    expect(await codesOf(weir, 2, QUOTAS, GPT)).toEqual([OK, OVER_LIMIT]);
+    expect(await codesOf(weir, 2, QUOTA_DOMAIN, GPT)).toEqual([OK, OVER_LIMIT]);
     expect(await codesOf(weir, 1, 'default/eg/http', [`${route}=${route}`, 'rule-0-match-0=ann'])).toEqual([
       OVER_LIMIT,
     ]);
@@ -148,7 +105,7 @@ describeXds('two management servers', () => {
     await untilRequest(gateway, 'the ACK', acknowledges('2'));
     const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
     expect(JSON.stringify(detail)).not.toContain('default/eg/http');
-    expect(await codesOf(weir, 1, QUOTAS, GPT)).toEqual([OVER_LIMIT]);
+    expect(await codesOf(weir, 1, QUOTA_DOMAIN, GPT)).toEqual([OVER_LIMIT]);
   });
 
   test('a request is denied when all quotas that it matches are used up', async () => {
@@ -158,7 +115,7 @@ describeXds('two management servers', () => {
     await untilServing(weir);
     const tenant = [...CLAUDE, 'rule-0-x-tenant-match-0=acme'];
     const others = [...CLAUDE, 'rule-1-match--1=rule-1-match--1'];
-    expect(await codesOf(weir, 8, QUOTAS, CLAUDE, tenant, others)).toEqual([
+    expect(await codesOf(weir, 8, QUOTA_DOMAIN, CLAUDE, tenant, others)).toEqual([
       ...new Array<number>(7).fill(OK),
       OVER_LIMIT,
     ]);
