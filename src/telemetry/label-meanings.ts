@@ -59,6 +59,7 @@ export const SOURCE_FAULT: LabelMeaning = {
   meaning: 'The reason.',
   values: {
     connection: 'no connection, or an invalid response',
+    login: 'the token in PLANS_TOKEN_PATH cannot be used, or Redis refuses the login',
     status: 'an unexpected HTTP status',
     content: 'an empty response, or one that is not a table',
     transfer: 'the response ended too early, or is damaged',

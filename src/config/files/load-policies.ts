@@ -314,7 +314,7 @@ class FileReader {
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
     if (file !== named && this.identities.get(file) === '')
-      throw new Error('weir has not received rows from this address yet, and tries again');
+      throw new Error('weir has no rows from this address yet; the log contains the reason');
     const bytes = readConfigFile(file, maxBytes);
     if (isWrittenInPlace(this.identities.get(file) ?? '', fileIdentity(file, true)))
       throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);

@@ -1,5 +1,11 @@
-import { networkMessage } from '../../network-message.js';
-import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
+import {
+  failureFor,
+  type PlanSource,
+  readToken,
+  SourceError,
+  type SourceFailure,
+  type SourceRows,
+} from './plan-source.js';
 
 /** Maximum length of an ETag. A server may refuse a request with a longer header. */
 const MAX_ETAG = 1024;
@@ -32,7 +38,7 @@ export class HttpPlanSource implements PlanSource {
     if (this.#tokenFile !== '') {
       const token = await readToken(this.#tokenFile);
       // The error of `fetch` would contain the token.
-      if (!TOKEN.test(token)) throw new Error(INVALID_TOKEN);
+      if (!TOKEN.test(token)) throw new SourceError('login', INVALID_TOKEN);
       headers['authorization'] = `Bearer ${token}`;
     }
     const response = await fetch(this.#address, { headers, signal });
@@ -56,8 +62,7 @@ export class HttpPlanSource implements PlanSource {
   failureOf(error: unknown): SourceFailure {
     // `fetch` names what happened in the cause, and rejects reads of the body with `terminated`.
     const { message, cause } = error as Error & { readonly cause?: Error };
-    const reason = message === 'terminated' ? 'transfer' : 'connection';
-    return { kind: 'failed', reason, message: cause === undefined ? message : networkMessage(cause) };
+    return failureFor(cause ?? (error as Error), message === 'terminated' ? 'transfer' : 'connection');
   }
 }
 

@@ -1,3 +1,5 @@
+import { certificateFault } from '../../certificate-fault.js';
+import { networkMessage } from '../../network-message.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import { loadRegularFile, messageOf } from '../../regular-file.js';
 
@@ -5,6 +7,8 @@ import { loadRegularFile, messageOf } from '../../regular-file.js';
 export type SourceFault =
   /** No connection, or an invalid response. */
   | 'connection'
+  /** The token cannot be read or used, or Redis refuses the login. */
+  | 'login'
   /** A status other than 200, or a 304 to a request without an ETag. */
   | 'status'
   /** A response that is not a table, such as an empty one or a page for people. */
@@ -43,18 +47,45 @@ export interface PlanSource {
   failureOf(error: unknown): SourceFailure;
 }
 
+/** An error with a known reason. */
+export class SourceError extends Error {
+  readonly reason: SourceFault;
+
+  constructor(reason: SourceFault, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Returns the failure for an error. `reason` applies to errors other than a SourceError. */
+export function failureFor(error: Error, reason: SourceFault): SourceFailure {
+  if (error instanceof SourceError) return { kind: 'failed', reason: error.reason, message: error.message };
+  return { kind: 'failed', reason, message: connectionMessage(networkMessage(error)) };
+}
+
+function connectionMessage(text: string): string {
+  if (/certificate/i.test(text)) {
+    const fault = certificateFault(text);
+    return `the certificate of the server is not accepted (${fault}); for a private CA, set NODE_EXTRA_CA_CERTS`;
+  }
+  // The rest of the error of OpenSSL is for its developers.
+  const tls = /:SSL routines:[^:]*:([^:]*):/.exec(text)?.[1];
+  return tls === undefined ? text : `the TLS handshake failed (${tls}); check that the port speaks TLS`;
+}
+
 /** Maximum size of the file with the token, in bytes. */
 const MAX_TOKEN_BYTES = 16_384;
 
-/** Reads the file in PLANS_TOKEN_PATH. Rejects with an Error that names it, and does not contain the token. */
+/** Reads the file in PLANS_TOKEN_PATH. Rejects with a SourceError that names it, and does not contain the token. */
 export async function readToken(file: string): Promise<string> {
   let token: string;
   try {
     token = (await loadRegularFile(file, MAX_TOKEN_BYTES)).toString('utf8').trim();
   } catch (error) {
-    throw new Error(`PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
+    throw new SourceError('login', `PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
   }
-  if (token === '') throw new Error(`PLANS_TOKEN_PATH: "${file}" is empty; write the token into it`);
+  if (token === '')
+    throw new SourceError('login', `PLANS_TOKEN_PATH: "${file}" is empty; write the token into it`);
   return token;
 }
 

@@ -1,15 +1,23 @@
 import { isIP } from 'node:net';
 import { Redis } from '../../ioredis.js';
-import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
-import { type PlanSource, readToken, type SourceFailure, type SourceRows } from './plan-source.js';
+import {
+  failureFor,
+  type PlanSource,
+  readToken,
+  SourceError,
+  type SourceFailure,
+  type SourceRows,
+} from './plan-source.js';
 
 /** Longest time for a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
 /** Time for Redis to close a connection that weir ends, in milliseconds. */
 const DISCONNECT_MS = 100;
-/** Number of fields per HSCAN, about. */
-const SCAN_COUNT = 1000;
+/** Matches replies of Redis to a login that it does not accept, or that may not read the hash. */
+const REFUSED_LOGIN = /^(?:WRONGPASS|NOAUTH|NOPERM)/;
+/** Number of fields per HSCAN, about. Other callers wait while their lines are made. */
+const SCAN_COUNT = 250;
 
 /**
  * Reads rows from a hash in Redis, at `redis://user@host:port/hash?db=0`. A field is a customer, and its value the name
@@ -69,11 +77,9 @@ export class RedisPlanSource implements PlanSource {
   }
 
   failureOf(error: unknown): SourceFailure {
-    return {
-      kind: 'failed',
-      reason: 'connection',
-      message: withoutArguments(networkMessage(error as Error)),
-    };
+    const { kind, reason, message } = failureFor(error as Error, 'connection');
+    const shown = withoutArguments(message).replace(/^Connection is closed\.$/, 'the connection was closed');
+    return { kind, reason: REFUSED_LOGIN.test(message) ? 'login' : reason, message: shown };
   }
 
   /** Returns a client that is not connected yet. */
@@ -114,23 +120,27 @@ export class RedisPlanSource implements PlanSource {
   }
 }
 
-/** Yields the fields of a hash as lines: a JSON array with the field and its value. */
+/**
+ * Yields the fields of a hash as lines: a JSON array with the field and its value. HSCAN may return a field twice, and
+ * names of a million fields would stop other callers, so the reader of the rows ignores repeated fields.
+ */
 async function* linesOf(client: Redis, hash: string, close: () => void): AsyncGenerator<Uint8Array> {
   try {
-    // HSCAN may return a field twice.
-    const seen = new Set<string>();
     for (let cursor = ''; cursor !== '0'; ) {
       const [next, fields] = await client.hscan(hash, cursor || '0', 'COUNT', SCAN_COUNT);
       cursor = next;
       let lines = '';
       for (let at = 0; at < fields.length; at += 2) {
-        const field = fields[at] as string;
-        if (seen.has(field)) continue;
-        seen.add(field);
-        lines += `${JSON.stringify([field, fields[at + 1]])}\n`;
+        lines += `${JSON.stringify([fields[at], fields[at + 1]])}\n`;
       }
       if (lines !== '') yield Buffer.from(lines);
     }
+    // The scan of a hash that is deleted meanwhile ends early, and without an error.
+    if ((await client.type(hash)) !== 'hash') {
+      throw new SourceError('transfer', 'the hash was deleted while weir read it');
+    }
+  } catch (error) {
+    throw error instanceof SourceError ? error : new SourceError('transfer', (error as Error).message);
   } finally {
     close();
   }

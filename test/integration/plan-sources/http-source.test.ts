@@ -72,7 +72,7 @@ test('sends the token of the file, and not to another origin', async () => {
     expect(other.requests[0]?.headers.authorization).toBeUndefined();
     expect(await mirror({ token: dir.join('none') }).update(NEVER)).toEqual({
       kind: 'failed',
-      reason: 'connection',
+      reason: 'login',
       message: expect.stringContaining('PLANS_TOKEN_PATH'),
     });
   } finally {
@@ -88,6 +88,7 @@ test.each([
 ])('a token file with %s sends no request, and the message does not contain it', async (_what, content) => {
   const rows = mirror({ token: dir.write('token', content) });
   const failed = (await rows.update(NEVER)) as SourceFailure;
+  expect(failed.reason).toBe('login');
   expect(failed.message).toContain('PLANS_TOKEN_PATH');
   expect(failed.message).not.toContain('secret');
   expect(server.requests).toEqual([]);

@@ -103,7 +103,7 @@ test('a missing hash, another type and a wrong login change nothing', async () =
   try {
     await admin.hset('plans', 'acme', 'gold');
     expect(await mirrorOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
-      failed('connection', 'WRONGPASS'),
+      failed('login', 'WRONGPASS'),
     );
     const own = mirrorOf(address, dir.write('right', 'right\n'));
     expect(await own.update(NEVER)).toBe('changed');

@@ -3,6 +3,7 @@ import { nearest } from '../../../nearest-name.js';
 import {
   BLOCKED,
   type ColumnKind,
+  FIRST_COLUMN,
   isSet,
   PHASE,
   PLAN,
@@ -13,6 +14,9 @@ import { PHASES, type Phase } from '../../../policy/rule.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
+
+/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
+const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 
 /** The fields that can take a value from a plan, by their path in a limit. */
 export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
@@ -63,6 +67,18 @@ export class PlanColumns {
   /** Names of all cells of a row. */
   get cells(): readonly string[] {
     return [...PLAN_FLAGS, ...this.names];
+  }
+
+  /** Returns the problem of a row with a number that is not decimal. */
+  notDecimal(cells: readonly (string | undefined)[]): LimitProblem | undefined {
+    for (const [i, kind] of this.kinds.entries()) {
+      const cell = FIRST_COLUMN + i;
+      const text = cells[cell];
+      if (kind !== 'count' || text === undefined || !NOT_DECIMAL.test(text)) continue;
+      const said = `"${this.names[i]}" is "${text.slice(0, 60)}"`;
+      return { cell, message: `${said}; write a decimal number without leading zeros and "_"` };
+    }
+    return undefined;
   }
 }
 

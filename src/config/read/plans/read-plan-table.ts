@@ -17,6 +17,7 @@ import {
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
+import { isRedisAddress } from '../../sources/plan-source.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import type { ReadFile } from '../read-derive.js';
 import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
@@ -26,8 +27,6 @@ import type { PlansReader } from './read-plans.js';
 
 /** Maximum number of rows. */
 export const MAX_PLAN_ROWS = 2_000_000;
-/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
-const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
 
@@ -241,6 +240,8 @@ class RowReader implements RowSink {
     }
     const other = findRow(this.#builder, key);
     if (other >= 0) {
+      // HSCAN may return a field twice.
+      if (isRedisAddress(this.#plans.file ?? '')) return;
       const first = lineOfRow(this.#builder, other);
       this.#report(
         placeOf(-1),
@@ -249,7 +250,7 @@ class RowReader implements RowSink {
       );
       return;
     }
-    const checked = this.#notDecimal(cells) ?? this.#checkRow(cells);
+    const checked = this.#plans.columns.notDecimal(cells) ?? this.#checkRow(cells);
     if (typeof checked === 'number') {
       this.#builder.addRow(key, checked, line);
       return;
@@ -303,18 +304,6 @@ class RowReader implements RowSink {
     if (plan !== undefined && !this.#planCells.has(plan)) cells[PLAN] = undefined;
     const checked = this.#check(cells);
     return typeof checked === 'number' ? checked : undefined;
-  }
-
-  /** Returns the problem of a row with a number that is not decimal. */
-  #notDecimal(cells: Cells): LimitProblem | undefined {
-    const { names, kinds } = this.#plans.columns;
-    for (let i = 0; i < kinds.length; i++) {
-      const text = cells[FIRST_COLUMN + i];
-      if (kinds[i] !== 'count' || text === undefined || !NOT_DECIMAL.test(text)) continue;
-      const message = `"${names[i]}" is "${text.slice(0, 60)}"; write a decimal number without leading zeros and "_"`;
-      return { cell: FIRST_COLUMN + i, message };
-    }
-    return undefined;
   }
 
   /** Returns the index of the values of a row and its plan, or else the default plan; or the problem. */
