@@ -160,7 +160,7 @@ export class TrackedBucket implements LimitBucket {
     const differed = this.#more > 0 || this.#fewer > 0;
     this.#fewer = Math.max(0, this.#fewer - refilled);
     // The time until the hits or the next token fit gives the fraction of a token.
-    const next = limited ? hits : remaining + 1;
+    const next = limited ? limit.wantedHits : remaining + 1;
     const left = waitMicros === 0 ? remaining : next - waitMicros / tokenMicros;
     this.#settledAtMicros = startMicros + (capacity - left) * tokenMicros;
     const before = isTaken ? left + hits : left;
@@ -168,7 +168,7 @@ export class TrackedBucket implements LimitBucket {
     const most = before + this.#more + unknown;
     // When a bucket is full, the difference of both is lost, and later verdicts may differ again.
     if (most >= capacity && (differed || unknown >= hits))
-      this.#open?.widenBy(1 + Math.floor(unknown / hits));
+      this.#open?.widenBy(1 + Math.floor(unknown / Math.max(1, hits)));
     this.#mayBeFull = refilled > 0 || most + (this.#recent?.length ?? 0) * hits >= capacity;
     this.#differsByTakes = isKnown || (this.#differsByTakes && !this.#mayBeFull);
     this.#more = Math.min(this.#more, Math.max(0, capacity - before));
@@ -205,11 +205,11 @@ export class TrackedBucket implements LimitBucket {
    * refilled, and the least that it held in any case.
    */
   #judge(limit: MetLimit, isTaken: boolean, endMicros: number, before: number, refill = NO_REFILL): void {
-    const { outcome } = limit;
+    const { outcome, wantedHits: wanted } = limit;
     const { hits, rate } = limit.take;
     let least = before - this.#fewer - refill.less;
     let most = before + this.#more + refill.more;
-    const byTime = outcome.limited ? most >= hits : Math.max(least, refill.least) < hits;
+    const byTime = outcome.limited ? most >= wanted : Math.max(least, refill.least) < wanted;
     const others = this.#recent ?? NO_TAKES;
     const uncompared = this.#uncompared;
     if (uncompared !== undefined) {
@@ -221,16 +221,17 @@ export class TrackedBucket implements LimitBucket {
       if (!recent.isTaken) least -= recent.limit.take.hits;
     }
     least = Math.max(least, refill.least);
-    const isOpen = outcome.limited ? most >= hits : least < hits;
+    const isOpen = outcome.limited ? most >= wanted : least < wanted;
     if (this.#more === 0 && this.#fewer === 0 && others.length === 0) this.closeVerdicts(true);
     if (isOpen) limit.markOpen();
-    if (byTime) this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / hits));
+    if (byTime)
+      this.openVerdicts().widen(1 + Math.floor(Math.max(refill.less, refill.more) / Math.max(1, hits)));
     const after = isTaken ? before - hits : before;
     // Takes of the same size leave the same in each order.
     let largest = byTime && !limit.isSkipped ? hits : 0;
     for (const recent of others) {
       recent.least -= hits;
-      if (!recent.limit.outcome.limited && recent.least < recent.limit.take.hits) recent.limit.markOpen();
+      if (!recent.limit.outcome.limited && recent.least < recent.limit.wantedHits) recent.limit.markOpen();
       else if (!isOpen) continue;
       if (recent.limit.take.hits !== hits) largest = Math.max(largest, hits, recent.limit.take.hits);
     }

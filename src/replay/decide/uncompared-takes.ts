@@ -38,7 +38,7 @@ export class UncomparedTakes {
       this.#endMicros = Math.max(this.#endMicros, take.endMicros);
       if (take.limit.outcome.limited) continue;
       this.#allowed.push(take);
-      this.#left = Math.min(this.#left, take.least - hits);
+      this.#left = Math.min(this.#left, take.least - take.limit.wantedHits);
     }
   }
 

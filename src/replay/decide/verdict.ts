@@ -90,6 +90,14 @@ export class MetLimit extends Verdict {
     this.isEnforced = ruleEnforcement !== 'observe' && ruleEnforcement !== 'candidate';
   }
 
+  /** The hits for which the bucket must have room. A call with 0 hits asks for one, unless a window passes it. */
+  get wantedHits(): number {
+    const { hits, rate, enforcement } = this.take;
+    if (hits > 0 || rate.kind === 'concurrency') return hits;
+    const passes = rate.kind === 'window' && enforcement !== 'spill' && rate.maxDebt === 0;
+    return passes && rate.requestsPerUnit > 0 ? 0 : 1;
+  }
+
   /** Whether the bucket counts the hits even if a limit of the request denies them. */
   get isAlwaysCounted(): boolean {
     const { hits, rate } = this.take;
@@ -110,7 +118,7 @@ export class MetLimit extends Verdict {
   /** Whether the hits do not fit in some order. */
   get mayLimit(): boolean {
     const { limited, remaining } = this.outcome;
-    return limited || this.open !== undefined || (this.isSkipped && remaining < this.take.hits);
+    return limited || this.open !== undefined || (this.isSkipped && remaining < this.wantedHits);
   }
 
   /** Marks this verdict as open. Then it is also unknown what the request took from its other buckets. */

@@ -15,7 +15,8 @@ const arrivals = fc
       fc.record({
         gapMicros: fc.oneof(fc.nat(2000), fc.nat(200_000), fc.nat(3_000_000)),
         tenant: fc.constantFrom('a', 'b'),
-        hits: fc.constantFrom(1, 2, 3),
+        /** 0 for a call that only asks, as before a charge. */
+        hits: fc.constantFrom(0, 1, 2, 3),
         wasDenied: fc.boolean(),
       }),
       { minLength: 1, maxLength: 60 },
