@@ -9,6 +9,8 @@ import { type PlanSource, type SourceFailure, type SourceRows, storedFileOf } fr
 
 /** Longest time for one answer of a source, in milliseconds. */
 const ANSWER_MS = 60_000;
+/** Maximum size of an answer that is compared before it is written, in bytes. */
+const SMALL_BYTES = 1024 * 1024;
 /** The copies contain the customers, so only the user that runs weir can read them. */
 const [DIRECTORY_MODE, FILE_MODE] = [0o700, 0o600];
 
@@ -63,15 +65,19 @@ export class PlanMirror {
     // Processes in two containers may have the same ID, and the same directory.
     const temporary = `${this.#file}.${randomUUID()}.new`;
     try {
-      makeDirectory(this.#directory, DIRECTORY_MODE);
-      const received = new Received(rows.chunks);
-      await writeFile(temporary, received, { mode: FILE_MODE, flag: 'wx' });
-      const { failure, digest: written } = received;
-      if (failure !== undefined) return failure;
       const before = isStored ? this.#stored : await storedIn(this.#file);
-      const isNew = written !== before.digest;
+      const received = new Received(rows.chunks);
+      // A small answer without an ETag is written only if it is new.
+      if (!(await received.isSmall()) || received.digest() !== before.digest) {
+        makeDirectory(this.#directory, DIRECTORY_MODE);
+        await writeFile(temporary, received, { mode: FILE_MODE, flag: 'wx' });
+      }
+      const { failure } = received;
+      if (failure !== undefined) return failure;
+      const digest = received.digest();
+      const isNew = digest !== before.digest;
       if (isNew) await rename(temporary, this.#file);
-      this.#stored = isNew ? { identity: fileIdentity(this.#file, true), digest: written } : before;
+      this.#stored = isNew ? { identity: fileIdentity(this.#file, true), digest } : before;
       rows.stored();
       return isNew ? 'changed' : 'unchanged';
     } catch (error) {
@@ -106,20 +112,42 @@ async function storedIn(file: string): Promise<StoredFile> {
 class Received implements AsyncIterable<Uint8Array> {
   #bytes = 0;
   readonly #hash = createHash('sha256');
-  readonly #chunks: AsyncIterable<Uint8Array>;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  /** The first chunks, which are not yielded yet. */
+  readonly #first: Uint8Array[] = [];
 
   constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks;
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** Returns whether the answer is complete and small. Call it first, and once. */
+  async isSmall(): Promise<boolean> {
+    while (this.#bytes <= SMALL_BYTES) {
+      const chunk = await this.#next();
+      if (chunk === undefined) return true;
+      this.#first.push(chunk);
+    }
+    return false;
   }
 
   /** Yields the bytes, and ends early if there are too many. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for await (const chunk of this.#chunks) {
-      this.#bytes += chunk.length;
-      if (this.#bytes > MAX_PLAN_BYTES) return;
-      this.#hash.update(chunk);
-      yield chunk;
+    try {
+      yield* this.#first.splice(0);
+      for (let chunk = await this.#next(); chunk !== undefined; chunk = await this.#next()) yield chunk;
+    } finally {
+      await this.#chunks.return?.();
     }
+  }
+
+  async #next(): Promise<Uint8Array | undefined> {
+    if (this.#bytes > MAX_PLAN_BYTES) return undefined;
+    const { done, value } = await this.#chunks.next();
+    if (done === true) return undefined;
+    this.#bytes += value.length;
+    if (this.#bytes > MAX_PLAN_BYTES) return undefined;
+    this.#hash.update(value);
+    return value;
   }
 
   /** The reason why the answer is not a table; undefined if it may be one. */
@@ -130,7 +158,8 @@ class Received implements AsyncIterable<Uint8Array> {
     return { kind: 'failed', reason: 'too_large', message };
   }
 
-  get digest(): string {
-    return this.#hash.digest('hex');
+  /** The digest of the bytes so far. */
+  digest(): string {
+    return this.#hash.copy().digest('hex');
   }
 }

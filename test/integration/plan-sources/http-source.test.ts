@@ -48,6 +48,27 @@ test('stores the rows, and again only if they changed', async () => {
   expect(stored()).toBe(server.table);
 });
 
+test('rows without an ETag that did not change are not written', async () => {
+  expect(await mirror().update(NEVER)).toBe('changed');
+  const before = statSync(dir.join('cache'));
+  const rows = mirror();
+  for (let i = 0; i < 2; i++) expect(await rows.update(NEVER)).toBe('unchanged');
+  const after = statSync(dir.join('cache'));
+  expect([after.mtimeMs, after.ctimeMs]).toEqual([before.mtimeMs, before.ctimeMs]);
+});
+
+test('large rows are stored, and again only if they changed', async () => {
+  server.table = `${TABLE}${'other,5\n'.repeat(200_000)}`;
+  const rows = mirror();
+  expect(await rows.update(NEVER)).toBe('changed');
+  expect(stored()).toBe(server.table);
+  expect(await rows.update(NEVER)).toBe('unchanged');
+  server.table += 'last,6\n';
+  expect(await rows.update(NEVER)).toBe('changed');
+  expect(stored()).toBe(server.table);
+  expect(readdirSync(dir.join('cache'))).toHaveLength(1);
+});
+
 test('asks with the ETag of the stored rows', async () => {
   server.etag = '"1"';
   const rows = mirror();
@@ -125,10 +146,12 @@ test('processes with the same directory do not replace equal rows in turn', asyn
 });
 
 test('processes that write at the same time do not write into the file of the other', async () => {
+  // Smaller rows are not written before they are complete.
+  const head = `tenant,burst\n${'#\n'.repeat(600_000)}`;
   const responses: ServerResponse[] = [];
   server.answer = (_request, response) => {
     responses.push(response.writeHead(200));
-    response.write('tenant,burst\n');
+    response.write(head);
   };
   const results = [mirror().update(NEVER), mirror().update(NEVER)];
   await waitFor('both files', () => readdirSync(dir.join('cache')).length === 2);
@@ -137,7 +160,8 @@ test('processes that write at the same time do not write into the file of the ot
   });
   expect(await Promise.all(results)).toEqual(['changed', 'changed']);
   expect(readdirSync(dir.join('cache'))).toHaveLength(1);
-  expect(stored()).toMatch(/^tenant,burst\nacme,[12]0\n$/);
+  expect(stored().slice(0, head.length)).toBe(head);
+  expect(stored().slice(head.length)).toMatch(/^acme,[12]0\n$/);
 });
 
 type Lie = readonly [
