@@ -95,20 +95,29 @@ plans: { by: tenant, define: { acme: { ${acme} }, other: { n: 30 } } }
 descriptors:
   - key: tenant
     rate_limit:
-      { algorithm: fixed_window, unit: year, requests_per_unit: { plan: n, default: 10 }, hold: { amount: 5, pair: ${pair} } }
+      { algorithm: fixed_window, unit: year, requests_per_unit: { plan: n, default: 10 }, max_debt: 0, hold: { amount: 5, pair: ${pair} } }
 `;
 }
 
 const left = (decider: Decider): number | undefined =>
   decider.answer([descriptor(['tenant=acme'], { hitsAddend: 0 })]).statuses[0]?.limitRemaining;
 
-test('a settlement charges the use up to the debt that the limit of the customer allows', () => {
+test('a settlement charges the use up to the limit of the customer', () => {
   const decider = new Decider(reservationsOf('n: 100'));
   const token = String(decider.answer(of('acme')).dynamicMetadata?.['hold']);
   decider.answer([descriptor([`hold=${token}`], { hitsAddend: 90 })]);
-  // The limit of customers without a row allows a use of at most 20.
+  // The limit of customers without a row allows a use of at most 10.
   expect(left(decider)).toBe(10);
   expect(decider.observer.told.join()).not.toContain('forgiven');
+});
+
+test('a raised limit acts at once, also if the use of a request exceeded the limit before', () => {
+  const decider = new Decider(reservationsOf('n: 10'));
+  const token = String(decider.answer(of('acme')).dynamicMetadata?.['hold']);
+  decider.answer([descriptor([`hold=${token}`], { hitsAddend: 30 })]);
+  expect(left(decider)).toBe(0);
+  decider.reload(reservationsOf('n: 100'));
+  expect(left(decider)).toBe(90);
 });
 
 test('the end of a request settles its hold also after the row made the customer blocked or unlimited', () => {

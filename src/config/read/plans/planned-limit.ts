@@ -79,8 +79,9 @@ function readWithValues(
 }
 
 /**
- * Reports holds that a changed row could not settle exactly. A window counts hits, whatever its limit. A token bucket
- * stores the time until it is full, so that held hits would have another size after the change.
+ * Reports holds that a changed row could not settle exactly. A window counts hits, whatever its limit, but a window in
+ * debt stores only the hits above its limit. A token bucket stores the time until it is full, so that held hits would
+ * have another size after the change.
  */
 function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: readonly PlanValue[]): void {
   if (hold === undefined || rate.kind === 'concurrency') return;
@@ -96,6 +97,16 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
       'hold',
       '"hold" cannot be combined with a token bucket whose numbers come from a plan, because a changed row could ' +
         'refill it; write "unit" and "requests_per_unit" instead, or remove "hold"',
+    );
+  } else if (
+    rate.kind === 'window' &&
+    rate.maxDebt !== 0 &&
+    values.some(({ path }) => path !== 'hold.amount')
+  ) {
+    reader.error(
+      'max_debt',
+      'if the limit has "hold" and a value from a plan, "max_debt" must be 0, because a window in debt would stay ' +
+        'used up after a raise; write max_debt: 0',
     );
   } else if (hold.learned !== undefined && reader.mapping('hold')?.mapping('learned')?.has('max') === false) {
     reader.error(

@@ -171,7 +171,7 @@ test('a limit with values from plans counts no denied requests, and blocks witho
 
 test('an estimate can come from a plan, and each row is checked against its own limit', () => {
   const limit =
-    'unit: day, requests_per_unit: { plan: burst }, hold: { amount: { plan: estimate, default: 2 } }';
+    'unit: day, requests_per_unit: { plan: burst }, max_debt: 0, hold: { amount: { plan: estimate, default: 2 } }';
   const held = POLICY.replace(LIMIT, limit);
   const policy = withRows('tenant,plan,estimate\nacme,gold,7\nevil,evil,\nme,staff,\n', held);
   const holdOf = (tenant: string) => policy.match(entries(`tenant=${tenant}`)).rules[0]?.hold?.amount;
@@ -225,8 +225,12 @@ describe('an invalid policy with plans', () => {
       '.unit: "unit" cannot come from a plan if the limit has "hold"',
     ],
     [
-      'unit: day, requests_per_unit: { plan: burst }, hold: { learned: { start: 1 } }',
+      'unit: day, requests_per_unit: { plan: burst }, max_debt: 0, hold: { learned: { start: 1 } }',
       '.hold.learned: "max" is missing',
+    ],
+    [
+      'unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
+      '.rate_limit.max_debt: if the limit has "hold" and a value from a plan, "max_debt" must be 0',
     ],
     [
       'unit: day, requests_per_unit: { plan: burst }, hold: { amount: 3 }',
