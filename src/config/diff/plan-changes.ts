@@ -1,4 +1,3 @@
-import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describePlan, describePlans } from '../../policy/describe.js';
 import {
@@ -9,9 +8,10 @@ import {
   valuesAt,
   valuesIndexOf,
 } from '../../policy/plans/plan-table.js';
-import { rulesOfPlan } from '../../policy/plans/planned-rules.js';
+import { isPlanned, rulesOfPlan } from '../../policy/plans/planned-rules.js';
 import type { Rule } from '../../policy/rule.js';
 import { quantity } from '../../quantity.js';
+import { asItsChain } from './chains.js';
 import { effectOf, isSame, type LocalChange } from './change.js';
 import { rateNarrowings } from './compare-rates.js';
 import { enforcedFrom } from './enforcement.js';
@@ -59,7 +59,7 @@ function rowChange(
     standard === undefined ? '' : `customers without a row ${STANDARD_TEXTS[standard]}`,
     less > 0 ? `${customers(less)} can now be denied more` : '',
     more > 0 ? `${customers(more)} can be allowed more` : '',
-    other > 0 ? `${customers(other)} have other values` : '',
+    other > 0 ? `${customers(other)} ${other === 1 ? 'has' : 'have'} other values` : '',
   ];
   const text = `rows of plans: ${counts.filter((count) => count !== '').join(', ')}`;
   const tightens = less > 0 || standard === 'less';
@@ -86,7 +86,7 @@ class ComparedRows {
   other = 0;
   readonly #was: PlanTable;
   readonly #is: PlanTable;
-  readonly #pairs: readonly (readonly [Rule, Rule])[];
+  readonly #pairs: readonly PlannedPair[];
   readonly #nowMicros: number;
   /** Results by both rows of values. */
   readonly #known = new Map<string, Comparison | undefined>();
@@ -95,11 +95,10 @@ class ComparedRows {
     this.#was = before.plans as PlanTable;
     this.#is = after.plans as PlanTable;
     this.#nowMicros = nowMicros;
-    const now = new Map(after.rules.map((rule) => [pathOf(rule), rule]));
-    this.#pairs = before.rules.flatMap((rule) => {
-      const other = now.get(pathOf(rule));
-      const isPlanned = rule.plan !== undefined && other?.plan !== undefined && !rule.candidate;
-      return isPlanned ? [[rule, other] as const] : [];
+    const now = new Map(plannedRules(after).map(({ path, rules }) => [path, rules]));
+    this.#pairs = plannedRules(before).flatMap(({ path, rules }) => {
+      const other = now.get(path);
+      return other === undefined ? [] : [{ path, before: rules, after: other }];
     });
   }
 
@@ -128,21 +127,44 @@ class ComparedRows {
   #compare(old: number, now: number): Comparison | undefined {
     const before = valuesAt(this.#was, old);
     const after = valuesAt(this.#is, now);
-    const limits = this.#pairs.flatMap(([was, is]) => {
-      const [one] = rulesOfPlan([was], before);
-      const [two] = rulesOfPlan([is], after);
-      return one === undefined || two === undefined ? [] : [[one, two] as const];
-    });
-    const from = (rule: Rule): number => enforcedFrom(rule, this.#nowMicros);
-    const narrows = (one: Rate | undefined, two: Rate | undefined): boolean =>
-      rateNarrowings(one, two).length > 0;
-    if (limits.some(([was, is]) => narrows(was.rate, is.rate) || from(is) < from(was))) return 'less';
-    if (limits.some(([was, is]) => narrows(is.rate, was.rate) || from(was) < from(is))) return 'more';
+    const limits = this.#pairs.map(
+      (pair) => [ruleAt(pair.path, pair.before, before), ruleAt(pair.path, pair.after, after)] as const,
+    );
+    if (limits.some(([was, is]) => this.#deniesMore(was, is))) return 'less';
+    if (limits.some(([was, is]) => this.#deniesMore(is, was))) return 'more';
     const same = JSON.stringify([...before.subarray(1)]) === JSON.stringify([...after.subarray(1)]);
     return same ? undefined : 'other';
   }
+
+  /** Returns whether the limit `is` could deny a request that `was` allows. A soft limit only denies if it blocks. */
+  #deniesMore(was: Rule | undefined, is: Rule | undefined): boolean {
+    const from = this.#enforcedFrom(is);
+    if (from === Infinity) return false;
+    return from < this.#enforcedFrom(was) || rateNarrowings(was?.rate, is?.rate).length > 0;
+  }
+
+  #enforcedFrom(rule: Rule | undefined): number {
+    return rule === undefined ? Infinity : enforcedFrom(asItsChain(rule), this.#nowMicros);
+  }
 }
 
-function pathOf({ path, candidate }: Rule): string {
-  return `${path}${candidate ? '~' : ''}`;
+/** A limit with values from plans in both versions, and all limits of its node. */
+interface PlannedPair {
+  readonly path: string;
+  readonly before: readonly Rule[];
+  readonly after: readonly Rule[];
+}
+
+/** Returns the paths of all limits that a row may change, each with all rules of its node. */
+function plannedRules({ root }: CompiledPolicy) {
+  return [...root.nodesBelow(Infinity)].flatMap(({ rules }) =>
+    rules.flatMap(({ path, candidate }, index) =>
+      candidate || !isPlanned(rules, index) ? [] : [{ path, rules }],
+    ),
+  );
+}
+
+/** Returns a limit for a row of values; undefined if the row makes the customer unlimited. */
+function ruleAt(path: string, rules: readonly Rule[], values: Float64Array): Rule | undefined {
+  return rulesOfPlan(rules, values).find((rule) => rule.path === path && !rule.candidate);
 }

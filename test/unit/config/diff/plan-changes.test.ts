@@ -3,11 +3,11 @@ import { expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
-const setOf = (free: string) => {
+const LIMIT = 'rate_limit: { unit: minute, requests_per_unit: { plan: calls } }';
+
+const setOf = (free: string, limit = LIMIT) => {
   const plans = `by: tenant, from: rows.csv, default: free, define: { free: ${free}, gold: { calls: 900 } }`;
-  const text =
-    `domain: d\nplans: { ${plans} }\ndescriptors:\n` +
-    '  - { key: tenant, rate_limit: { unit: minute, requests_per_unit: { plan: calls } } }\n';
+  const text = `domain: d\nplans: { ${plans} }\ndescriptors:\n` + `  - { key: tenant, ${limit} }\n`;
   const policy = policyOf(text, { 'rows.csv': 'tenant,plan\nacme,gold\n' });
   return { domains: new Map([['d', policy]]), version: '' };
 };
@@ -42,4 +42,33 @@ test.each([
   const changes = diffPolicies(setOf(before), setOf(after), Date.UTC(2026, 0, 1) * 1000);
   expect(changes.some((change) => change.tightens)).toBe(tightens);
   expect(changes.map((change) => change.text)).toContain(text);
+});
+
+const SOFT = LIMIT.replace(' } }', ' }, on_over: { allow: true } }');
+const CHAIN =
+  'rate_limits: [{ name: a, then: b, unit: minute, requests_per_unit: { plan: calls } }, ' +
+  '{ name: b, unit: minute, requests_per_unit: 5 }]';
+const MONITORED = CHAIN.replace(': 5 }', ': 5, phase: monitoring }');
+const [LESS, MORE, OTHER] = ['can now be denied more', 'can be allowed more', 'have other values'];
+
+test.each([
+  ['a soft limit', SOFT, '{ calls: 600 }', '{ calls: 5 }', OTHER],
+  ['a soft limit', SOFT, '{ calls: 600 }', '{ blocked: true }', LESS],
+  ['a soft limit', SOFT, '{ blocked: true }', '{ calls: 600 }', MORE],
+  ['a soft limit', SOFT, '{ calls: 600 }', '{ unlimited: true }', OTHER],
+  ['a limit in shadow mode', `${LIMIT}, shadow_mode: true`, '{ calls: 600 }', '{ blocked: true }', OTHER],
+  ['a limit', LIMIT, '{ calls: 600 }', '{ calls: 5, phase: monitoring }', MORE],
+  ['a limit', LIMIT, '{ calls: 5, phase: monitoring }', '{ calls: 600 }', LESS],
+  ['a chain', CHAIN, '{ calls: 600 }', '{ calls: 5 }', LESS],
+  ['a chain', CHAIN, '{ calls: 600 }', '{ calls: 700 }', MORE],
+  ['a chain', CHAIN, '{ calls: 600 }', '{ unlimited: true }', MORE],
+  ['a chain', CHAIN, '{ unlimited: true }', '{ blocked: true }', LESS],
+  ['a monitored chain', MONITORED, '{ calls: 600 }', '{ calls: 5 }', OTHER],
+  ['a monitored chain', MONITORED, '{ calls: 600 }', '{ calls: 700, phase: active }', LESS],
+  ['a monitored chain', MONITORED, '{ calls: 5, phase: active }', '{ calls: 5 }', MORE],
+])('the row of %s (%s) changes from %s to %s', (_name, limit, before, after, effect) => {
+  const changes = diffPolicies(setOf(before, limit), setOf(after, limit), Date.UTC(2026, 0, 1) * 1000);
+  const rows = changes.filter(({ text }) => text.startsWith('rows'));
+  const text = `rows of plans: customers without a row ${effect}`;
+  expect(rows).toMatchObject([{ text, tightens: effect === LESS }]);
 });
