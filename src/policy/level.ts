@@ -37,9 +37,8 @@ export class Level<Node extends LevelNode> {
   /** Results of regular expressions, null for no match. */
   private readonly memo: MatchMemo<Node | null>;
 
-  /** By depth, created when first requested. */
+  /** By depth, and by -1 - depth for blocked customers. Created when first requested. */
   private readonly denials = new Map<number, PossibleDenial>();
-  private readonly denialsOfBlocked = new Map<number, PossibleDenial>();
 
   constructor(memo: MatchMemo<Node | null>) {
     this.memo = memo;
@@ -91,11 +90,11 @@ export class Level<Node extends LevelNode> {
    */
   denialBelow(depth: number, isBlocked: boolean): PossibleDenial {
     const level = depth > MAX_DEPTH ? ANY_DEPTH : depth;
-    const denials = isBlocked ? this.denialsOfBlocked : this.denials;
-    let denial = denials.get(level);
+    const key = isBlocked ? -1 - level : level;
+    let denial = this.denials.get(key);
     if (denial === undefined) {
       denial = new PossibleDenial(() => this.nodesBelow(level), isBlocked);
-      denials.set(level, denial);
+      this.denials.set(key, denial);
     }
     return denial;
   }

@@ -191,7 +191,9 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     // Watch first, so that a change during the load is noticed afterwards.
     await this.arm();
-    const loaded = await this.loadWithRows(before);
+    const load = (): Promise<LoadedPolicies> =>
+      this.loader.load(before).catch((error: unknown) => this.unfinishedLoad(error));
+    const loaded = await (this.sources?.loadWithRows(load) ?? load());
     // After `close`, the result is not used.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
@@ -202,19 +204,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const outcome = this.putInEffect(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
     return outcome;
-  }
-
-  /**
-   * Loads the policies. If they name a new address of a table, waits for its first answer, and loads them again, so
-   * that the missing or old rows of this address do not count.
-   */
-  private async loadWithRows(before: LoadedPolicies): Promise<LoadedPolicies> {
-    const load = (): Promise<LoadedPolicies> =>
-      this.loader.load(before).catch((error: unknown) => this.unfinishedLoad(error));
-    const loaded = await load();
-    if (this.stopped || this.sources?.hasNew(loaded.addresses) !== true) return loaded;
-    await this.sources.follow(loaded.addresses);
-    return this.stopped ? loaded : load();
   }
 
   /** Returns the result of a load that did not finish: the policies do not change, and the next poll tries again. */

@@ -38,14 +38,25 @@ export class PlanMirrors {
   readonly #options: PlanMirrorsOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #failures = new Map<string, Map<SourceFault, number>>();
+  #isClosed = false;
 
   constructor(options: PlanMirrorsOptions) {
     this.#options = options;
   }
 
-  /** Returns whether one of these sources has not been followed before. */
-  hasNew(addresses: readonly string[]): boolean {
-    return addresses.some((address) => !this.#followed.has(address));
+  /**
+   * Loads the policies. If they name a new address, waits for its first answer, and loads them again, so that the
+   * missing or old rows of this address do not count.
+   */
+  async loadWithRows<Loaded extends { readonly addresses: readonly string[] }>(
+    load: () => Promise<Loaded>,
+  ): Promise<Loaded> {
+    const loaded = await load();
+    const hasNew = loaded.addresses.some((address) => !this.#followed.has(address));
+    if (this.#isClosed || !hasNew) return loaded;
+    await this.follow(loaded.addresses);
+    // `close` also ends the wait.
+    return this.#isClosed ? loaded : load();
   }
 
   /**
@@ -92,6 +103,7 @@ export class PlanMirrors {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const { stop } of this.#followed.values()) stop.abort();
     this.#followed.clear();
   }

@@ -117,16 +117,9 @@ export class BucketNames {
     this.slots[slot] = new CachedName(leaf, values, name);
   }
 
-  private build(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
-    const { plannedNodes } = this;
-    return this.buildAt(
-      plannedNodes !== undefined && leaf.usesPlan ? plannedNodes.of(leaf, entries) : leaf,
-      entries,
-    );
-  }
-
   /** Builds the name from the last entry to the first, because nodes only know their parents. */
-  private buildAt(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
+  private build(end: PolicyNode, entries: readonly Entry[]): BucketName {
+    const leaf = this.plannedNodes?.of(end, entries) ?? end;
     let node = leaf;
     const [only] = leaf.rules;
     // Nearly all nodes have one rule.

@@ -8,8 +8,7 @@ import {
   PLAN_FLAGS,
   type PlanTable,
   UNLIMITED,
-  valuesAt,
-  valuesIndexOf,
+  valuesOfRow,
 } from './plan-table.js';
 import { customerOf } from './planned-nodes.js';
 
@@ -35,7 +34,7 @@ export function planOfCustomer(
 ): CustomerPlan | undefined {
   if (table === undefined) return undefined;
   const row = findRow(table, customerOf(table.by, entries));
-  const values = valuesAt(table, valuesIndexOf(table, row));
+  const values = valuesOfRow(table, row);
   return {
     line: row < 0 ? undefined : lineOfRow(table, row),
     file: table.file,

@@ -146,6 +146,11 @@ export function valuesAt(table: PlanTable, index: number): Float64Array {
   return table.values.subarray(index * width, (index + 1) * width);
 }
 
+/** Returns the values of a row. Without a row (-1), those of the default. */
+export function valuesOfRow(table: PlanTable, row: number): Float64Array {
+  return valuesAt(table, valuesIndexOf(table, row));
+}
+
 /** Returns whether a row of values sets {@link UNLIMITED} or {@link BLOCKED}. Without a value, the column is NaN. */
 export function isSet(values: ArrayLike<number>, column: typeof UNLIMITED | typeof BLOCKED): boolean {
   return values[column] === 1;

@@ -1,6 +1,14 @@
 import type { Entry } from '../../limiter/entry.js';
 import { PolicyNode } from '../policy-node.js';
-import { BLOCKED, findRow, isSet, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
+import {
+  BLOCKED,
+  findRow,
+  isSet,
+  type PlanTable,
+  valuesAt,
+  valuesIndexOf,
+  valuesOfRow,
+} from './plan-table.js';
 import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
 /** Number of nodes that are kept; a power of two. They take about 10 MB. */
@@ -26,6 +34,7 @@ export class PlannedNodes {
 
   /** Returns the node for the customer in `entries`: `node` itself if the limits are those of the default. */
   of(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
+    if (!node.usesPlan) return node;
     const { table } = this;
     const index = valuesIndexOf(table, findRow(table, customerOf(table.by, entries)));
     const slot = (index + Math.imul(node.id, SPREAD)) & (SLOTS - 1);
@@ -51,8 +60,7 @@ export function customerOf(by: string, entries: readonly Entry[]): string {
 /** Returns whether the row of the customer in `entries` blocks it. */
 export function blocksCustomer(table: PlanTable | undefined, entries: readonly Entry[]): boolean {
   if (table?.hasBlocked !== true) return false;
-  const row = findRow(table, customerOf(table.by, entries));
-  return isSet(valuesAt(table, valuesIndexOf(table, row)), BLOCKED);
+  return isSet(valuesOfRow(table, findRow(table, customerOf(table.by, entries))), BLOCKED);
 }
 
 function copyOf(node: PolicyNode, values: Float64Array): PolicyNode {

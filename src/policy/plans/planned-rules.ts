@@ -11,7 +11,7 @@ import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt 
 const NOTHING = windowRate('second', 0);
 
 /** Returns whether a limit denies every request because the customer is blocked. */
-export function isBlocked({ rate }: Rule): boolean {
+export function isBlocked({ rate }: Pick<Rule, 'rate'>): boolean {
   return rate === NOTHING;
 }
 

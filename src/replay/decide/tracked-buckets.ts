@@ -1,3 +1,4 @@
+import { isBlocked } from '../../policy/plans/planned-rules.js';
 import { TrackedBucket } from './tracked-bucket.js';
 import type { LimitingRule, MetLimit } from './verdict.js';
 
@@ -11,8 +12,6 @@ const SEPARATOR = '\0';
 export class TrackedBuckets {
   readonly #byKey = new Map<string, TrackedBucket>();
   readonly #rules = new Map<string, LimitingRule>();
-  /** Rules that only blocked customers have met. */
-  readonly #onlyBlocked = new Set<LimitingRule>();
   /** Whether a limit had numbers from the plans of customers. */
   hasPlans = false;
   /** Whether there were more buckets than can be tracked. */
@@ -38,8 +37,7 @@ export class TrackedBuckets {
   }
 
   /** Returns the rule of a limit. The rule of its bucket is the same, and faster to find. */
-  ruleOf(limit: MetLimit): LimitingRule {
-    const { domain, take, isBlocked } = limit;
+  ruleOf({ domain, take }: MetLimit): LimitingRule {
     const { label, rate } = take;
     const key = domain + SEPARATOR + label;
     let rule = this.#rules.get(key);
@@ -48,8 +46,7 @@ export class TrackedBuckets {
       rule = { domain, label, rate, plan };
       if (plan !== undefined) this.hasPlans = true;
       this.#rules.set(key, rule);
-      if (isBlocked) this.#onlyBlocked.add(rule);
-    } else if (!isBlocked && this.#onlyBlocked.delete(rule)) rule.rate = rate;
+    } else if (isBlocked(rule)) rule.rate = rate;
     return rule;
   }
 

@@ -34,7 +34,7 @@ export interface LimitingRule {
   readonly domain: string;
   /** `Rule.path`, or `override`. */
   readonly label: string;
-  /** Rate of the first limit that was met, except for blocked customers, unless there are no others. */
+  /** Rate of the first limit that was met by a customer who is not blocked. Before, that of a blocked customer. */
   rate: Rate;
   /** The rate, if its numbers come from the plan of each customer. */
   readonly plan: PlannedRate | undefined;

@@ -48,7 +48,7 @@ export async function openPolicies(
   const load = (): Promise<LoadedPolicies> =>
     isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping);
   const sources = mirrorsOf(settings, log);
-  const initial = await loadWithRows(load, sources, stopping);
+  const initial = await loadAtStart(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
@@ -64,23 +64,18 @@ export async function openPolicies(
   return provider;
 }
 
-/**
- * Loads the policies. If tables of `plans` are at addresses, waits for the first answers, and loads the policies again,
- * so that weir does not begin with old rows.
- */
-async function loadWithRows(
+/** Loads the policies, with the rows of tables at addresses. */
+async function loadAtStart(
   load: () => Promise<LoadedPolicies>,
   sources: PlanMirrors,
   stopping: AbortSignal,
 ): Promise<LoadedPolicies> {
-  const first = await load();
-  if (first.addresses.length === 0) return first;
   const stop = (): void => sources.close();
   stopping.addEventListener('abort', stop);
-  await sources.follow(first.addresses);
+  const loaded = await sources.loadWithRows(load);
   stopping.removeEventListener('abort', stop);
   if (stopping.aborted) throw new StartStopped();
-  return load();
+  return loaded;
 }
 
 function mirrorsOf(settings: Settings, log: Logger): PlanMirrors {

@@ -1,7 +1,7 @@
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import { textPart, valueInKey } from '../../policy/names/bucket-key.js';
-import { findRow, type PlanTable, valuesAt, valuesIndexOf } from '../../policy/plans/plan-table.js';
+import { findRow, type PlanTable, valuesOfRow } from '../../policy/plans/plan-table.js';
 import { settledRate } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
@@ -70,13 +70,13 @@ export function heldRuleOf(policy: DomainPolicy, { rule, key, suffix }: TokenHol
 }
 
 /**
- * Returns the rule of a hold with the limit of its customer, which bounds the debt. The name of the bucket contains the
- * customer, except long ones: then the limit is that of customers without a row.
+ * Returns the rule of a hold with the limit of its customer, which bounds the hits that a settlement counts. The name
+ * of the bucket contains the customer, except long ones: then the limit is that of customers without a row.
  */
 function heldByCustomer(held: HeldRule, key: string, table: PlanTable): HeldRule {
   if (held.rule.plan === undefined || held.rate.kind === 'concurrency') return held;
   const customer = valueInKey(key, table.by);
   const row = customer === undefined ? -1 : findRow(table, customer);
-  const rate = row < 0 ? undefined : settledRate(held.rule, valuesAt(table, valuesIndexOf(table, row)));
+  const rate = row < 0 ? undefined : settledRate(held.rule, valuesOfRow(table, row));
   return rate === undefined ? held : { ...held, rate: settlingRate(rate) };
 }

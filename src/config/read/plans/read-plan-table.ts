@@ -12,8 +12,8 @@ import {
   type PlanTable,
   rowsOf,
   UNLIMITED,
-  valuesAt,
   valuesIndexOf,
+  valuesOfRow,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
@@ -284,7 +284,7 @@ class RowReader implements RowSink {
   /** Returns the index of the values that a row has in effect; undefined if the policy no longer accepts them. */
   #keep(previous: PlanTable, row: number): number | undefined {
     const { columns } = this.#plans;
-    const values = valuesAt(previous, valuesIndexOf(previous, row));
+    const values = valuesOfRow(previous, row);
     const cells = this.cells.map((name, cell): string | undefined => {
       if (cell >= FIRST_COLUMN) {
         const at = previous.columns.indexOf(name);

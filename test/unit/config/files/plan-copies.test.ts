@@ -15,7 +15,7 @@ import {
   type PreviousPolicies,
 } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { BLOCKED, findRow, isSet, valuesAt, valuesIndexOf } from '../../../../src/policy/plans/plan-table.js';
+import { BLOCKED, findRow, isSet, valuesOfRow } from '../../../../src/policy/plans/plan-table.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 const POLICY = `domain: shop
@@ -49,7 +49,7 @@ function limits({ policySet }: LoadedPolicies): readonly unknown[] {
   return ['acme', 'mallory', 'initech', 'zoë', '名'].map((customer) => {
     const row = findRow(table, customer);
     if (row < 0) return undefined;
-    const values = valuesAt(table, valuesIndexOf(table, row));
+    const values = valuesOfRow(table, row);
     return isSet(values, BLOCKED) ? 'blocked' : values[4 + table.columns.indexOf('burst')];
   });
 }
