@@ -1,110 +1,119 @@
-// A linter of English prose, called by `npm run prose`: see docs/internals/testing.md, "Prose".
+// Checks the spelling, and finds phrases that read as translated: `npm run prose [-- <path>…]`.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, normalize, relative, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { exampleOf, findingsIn, RULES } from './prose/check.mjs';
-import { filesBelow, root as here } from './shell.mjs';
+import { join, normalize, relative, resolve } from 'node:path';
+import { filesBelow, root } from './shell.mjs';
 
-const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
-const PAGES = ['README.md', 'CHANGELOG.md'];
-const HELP = `Usage: npm run prose -- [options] [path…]
+/** Phrases, each with the words of the field for the same. A phrase may be wrapped, and its case does not matter. */
+const PHRASES = [
+  ['and of whom', 'and for which caller'],
+  ['with more in it', 'in an extended form'],
+  ['are made out of others', 'derives entries from other entries'],
+  ['Before rules are looked for', 'Before matching'],
+  ['shows the whole of it', 'shows everything working together'],
+  ['takes every value', 'matches any value'],
+  ['has this key here', 'uses this key at this level'],
+  ['is no unit', 'is not a valid unit'],
+  ['would not load', 'would fail to load'],
+  ['rules stand at', 'rules exist for'],
+  ['good domains', 'valid domains'],
+  ['stay as they were', 'keep their previous version'],
+  ['an operator asked for a change', 'operator change applied'],
+  ['other entries beside', 'additional entries'],
+  ['It concerns descriptors', 'Affects 2 limits'],
+  ['that were known before', 'showing the last known list'],
+  ['may not be the doing of', 'may be failing because of the store, not the caller'],
+  ['Whose buckets these are', 'Show affected callers'],
+  ['as the files say', 'in sync'],
+  ['what is known begins at', 'data since'],
+  ['chance may add or take', 'random jitter, as a fraction of the pause'],
+  ['for as long as they like', 'no limit'],
+  ['could not be asked', 'could not be checked'],
+  ['has no part in that', "not a Redis failure: the caller's deadline passed"],
+  ['What of a node', 'the value that a sibling already matches'],
+  ['may be no policy are held against', 'maximum number of keys compared to recognise a policy file'],
+  ['lives to see the difference', 'clamp to the slowest representable rate'],
+  ['An end that finds', 'If a request ends and no hold is found for it'],
+  ['is a take that', 'is a deduction that'],
+  ['bucket has its estimate', 'bucket holds enough tokens for its estimate'],
+  ['gets no end of the requests', 'is never told that the requests ended'],
+  ['remembers the bucket with the set', 'records the bucket along with the set'],
+  ['Hits do not refill', 'nothing is returned to token buckets'],
+  ['had taken only its use', 'had been charged only what it used'],
+  ['The requests of up to', 'Requests from up to'],
+  ['Without an optional tool', 'If an optional tool is not installed'],
+  ['gates are undecided', 'gates give no verdict'],
+  ['answers again and gets', 'is responding again and receives'],
+  ['Ends of holds are lost', 'some holds were not released'],
+  ['no owner so far', 'no owner yet'],
+  ['requests are a token bucket', 'requests are limited by a token bucket'],
+  ['has the next turn', 'whose turn is next'],
+];
 
-Checks the English of Markdown pages, comments and messages. Without a path, also lists
-the entries of .ci/prose/exceptions.json that can be removed.
+const CHECKED = ['README.md', 'CHANGELOG.md', '.ci', 'deploy', 'docs', 'proto', 'src', 'test'];
+/** These quote the phrases. */
+const QUOTING = ['.ci/prose.mjs', 'test/integration/prose.test.ts'];
+const PROSE = /\.(?:md|ts|mjs|cjs|lua|html|proto|ya?ml|sh)$/;
+/** Folders whose spelling is checked. Tests contain mistakes on purpose. */
+const SPELLED = CHECKED.filter((path) => path !== 'test' && path !== '.ci');
 
-  --kind <kind>    only doc, comment or message
-  --rule <name>    only this rule
-  --count          print the number of findings for each folder and rule, not the findings
-  --rules          print the rules as JSON, each with an example that it flags and one that it does not flag
-  --root <folder>  check another project
-`;
+/** A line break within a phrase may be followed by the marks of a comment or a quote. */
+const BREAK = String.raw`\s+(?:(?:\/\/|\*|--|#|>)\s+)?`;
+const patterns = PHRASES.map(([written, better]) => ({
+  better,
+  pattern: new RegExp(`(?<!\\w)${written.split(' ').join(BREAK)}(?!\\w)`, 'gi'),
+}));
 
-let root = here;
-const read = (path) => readFileSync(join(root, path), 'utf8');
+/** Hides code blocks, and all but the newest section of the changelog. Keeps the line numbers. */
+function proseOf(path) {
+  const text = readFileSync(join(root, path), 'utf8');
+  if (!path.endsWith('.md')) return text;
+  const older = path === 'CHANGELOG.md' ? [...text.matchAll(/^## /gm)][1]?.index : undefined;
+  return text
+    .slice(0, older)
+    .replace(/^ *```.*?^ *```/gms, (block) => block.replace(/[^\n]/g, ''))
+    .replace(/`[^`\n]+`/g, (code) => 'x'.repeat(code.length));
+}
 
-/** Returns the paths of files below a folder of the project, or the path itself if it is a file. */
+function findingsIn(path) {
+  const text = proseOf(path);
+  return patterns.flatMap(({ pattern, better }) =>
+    [...text.matchAll(pattern)].map(({ 0: words, index }) => {
+      const line = text.slice(0, index).split('\n').length;
+      return `${path}:${line}: "${words.replace(/\s+/g, ' ')}": write "${better}"`;
+    }),
+  );
+}
+
 function filesAt(path) {
   if (!existsSync(join(root, path))) throw new Error(`${path} does not exist`);
-  return statSync(join(root, path)).isFile() ? [path] : [...filesBelow(path, root)];
+  return statSync(join(root, path)).isFile() ? [path] : [...filesBelow(path)];
 }
 
-const isProse = (path) => /\.(?:md|ts|mjs|cjs|lua|html|ya?ml|sh)$/.test(path);
-
-const MAX_EXCEPTIONS = 20;
-const EXCEPTIONS = '.ci/prose/exceptions.json';
-
-/** Reads exceptions.json. Throws an Error if there are too many exceptions or one is incomplete. */
-function readExceptions() {
-  if (!existsSync(join(root, EXCEPTIONS))) return [];
-  const exceptions = JSON.parse(read(EXCEPTIONS));
-  if (exceptions.length > MAX_EXCEPTIONS)
-    throw new Error(`${EXCEPTIONS} has ${exceptions.length} exceptions; the maximum is ${MAX_EXCEPTIONS}`);
-  for (const { path, rule, words, reason } of exceptions) {
-    if (!RULES.some(({ name }) => name === rule)) throw new Error(`${EXCEPTIONS}: unknown rule ${rule}`);
-    if (!words || (reason ?? '').length < 20)
-      throw new Error(`${EXCEPTIONS}: ${path}: specify the words, and a reason of at least 20 characters`);
-  }
-  return exceptions;
+/** Returns the findings of typos, or undefined if it is not installed. .ci/typos.toml lists what is no mistake. */
+function misspelled(paths) {
+  const program = process.env.WEIR_TEST_TYPOS ?? join(root, '.tools/bin/typos');
+  if (!existsSync(program)) return undefined;
+  const args = ['--config', join(root, '.ci/typos.toml'), '--format', 'brief', ...paths];
+  const { error, status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: 'utf8' });
+  if (error !== undefined) throw error;
+  if (status !== 0 && stdout === '') throw new Error(`typos failed: ${stderr}`);
+  return stdout.split('\n').filter((line) => line !== '');
 }
-
-/** Prints the entries of exceptions.json that a complete check did not need. */
-function printNeedless(exceptions) {
-  for (const { path, rule, used } of exceptions)
-    if (!used)
-      process.stdout.write(`${EXCEPTIONS}: ${rule} has no finding in ${path}; remove the exception\n`);
-}
-
-function optionsOf(args) {
-  const [flag, text] = [{ type: 'boolean' }, { type: 'string' }];
-  const options = { count: flag, help: flag, rules: flag, kind: text, rule: text, root: text };
-  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-  root = values.root ?? here;
-  const paths = positionals.map((path) => normalize(relative(root, resolve(path))).replace(/\/$/, ''));
-  return { ...values, paths };
-}
-
-/** Prints the number of findings for each folder and for each rule, the largest first. */
-function printCounts(findings) {
-  for (const key of [({ path }) => dirname(path), ({ rule }) => rule]) {
-    const counts = new Map();
-    for (const finding of findings) counts.set(key(finding), (counts.get(key(finding)) ?? 0) + 1);
-    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1]))
-      process.stdout.write(`${String(count).padStart(6)} ${name}\n`);
-    process.stdout.write('\n');
-  }
-}
-
-function run(options) {
-  const standard = [...PAGES, ...ROOMS].filter((path) => existsSync(join(root, path)));
-  const paths = options.paths.length > 0 ? options.paths : standard;
-  const files = [...new Set(paths.flatMap(filesAt))].filter(isProse).sort();
-  const exceptions = readExceptions();
-  const findings = [];
-  for (const path of files)
-    findings.push(
-      ...findingsIn(path, read(path), exceptions).filter(
-        ({ kind, rule }) => (options.kind ?? kind) === kind && (options.rule ?? rule) === rule,
-      ),
-    );
-  if (options.count) printCounts(findings);
-  else
-    for (const { path, line, rule, words } of findings)
-      process.stdout.write(`${path}:${line}: ${rule}: "${words}" (${exampleOf(rule)})\n`);
-  if (options.paths.length === 0 && !options.kind && !options.rule) printNeedless(exceptions);
-  process.stdout.write(
-    findings.length === 0 ? 'prose: no findings\n' : `${findings.length} prose findings\n`,
-  );
-  return findings.length === 0 ? 0 : 1;
-}
-
-// `| head` closes the pipe early.
-process.stdout.on('error', () => process.exit(1));
 
 try {
-  const options = optionsOf(process.argv.slice(2));
-  if (options.help) process.stdout.write(HELP);
-  else if (options.rules) process.stdout.write(`${JSON.stringify(RULES)}\n`);
-  else process.exitCode = run(options);
+  const asked = process.argv.slice(2).map((path) => normalize(relative(root, resolve(path))));
+  const files = [...new Set((asked.length > 0 ? asked : CHECKED).flatMap(filesAt))];
+  const spelling = misspelled(asked.length > 0 ? asked : SPELLED);
+  const phrases = files.filter((path) => PROSE.test(path) && !QUOTING.includes(path)).flatMap(findingsIn);
+  const findings = [...phrases, ...(spelling ?? [])];
+  for (const finding of findings) process.stdout.write(`${finding}\n`);
+  if (spelling === undefined)
+    process.stdout.write('prose: typos is not installed; the spelling was not checked\n');
+  process.stdout.write(
+    findings.length === 0 ? 'prose: no findings\n' : `prose: ${findings.length} findings\n`,
+  );
+  process.exitCode = findings.length === 0 ? 0 : 1;
 } catch (error) {
   process.stderr.write(`prose: ${error.message}\n`);
   process.exitCode = 2;

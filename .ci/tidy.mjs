@@ -6,10 +6,6 @@ import { scan } from './scan.mjs';
 import { filesBelow, root as here } from './shell.mjs';
 
 const MAX_COLUMNS = 120;
-const MAX_LINES = 400;
-const MAX_FILES = 20;
-const MAX_EXCEPTIONS = 10;
-const EXCEPTIONS = '.ci/tidy-exceptions.json';
 
 const root = process.argv[2] ?? here;
 
@@ -22,7 +18,6 @@ const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
 const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(ts|mjs|cjs)$/.test(path);
 const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');
 const texts = new Map(paths.filter(isCode).map((path) => [path, readFileSync(join(root, path), 'utf8')]));
-const sources = [...texts.keys()].filter(isSource);
 
 const scanned = new Map([...texts].map(([path, text]) => [path, scan(text)]));
 
@@ -45,30 +40,6 @@ function* lineWidth() {
         `break the line after at most ${MAX_COLUMNS} columns`,
       ];
     }
-  }
-}
-
-function* fileLength() {
-  for (const path of sources) {
-    const count = scanned.get(path).lines.length - 1;
-    if (count > MAX_LINES)
-      yield [path, count, `${count} lines`, `split the file into files of at most ${MAX_LINES} lines`];
-  }
-}
-
-function* folderSize() {
-  const counts = new Map();
-  for (const path of paths.filter((one) => one.startsWith('src/'))) {
-    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
-  }
-  for (const [folder, count] of counts) {
-    if (count > MAX_FILES)
-      yield [
-        folder,
-        1,
-        `${count} files`,
-        `move related files to a subfolder; a folder may contain at most ${MAX_FILES} files`,
-      ];
   }
 }
 
@@ -120,24 +91,6 @@ function* unused() {
 
 const EXPORTED =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm;
-
-const FUNCTION_OR_CLASS = /^export (?:abstract )?(?:async )?(?:function\*?|class)\s+(\w+)/;
-
-function* docstrings() {
-  for (const path of sources) {
-    const lines = texts.get(path).split('\n');
-    for (const [index, line] of lines.entries()) {
-      const name = FUNCTION_OR_CLASS.exec(line)?.[1];
-      if (name === undefined || /\*\/\s*$/.test(lines[index - 1] ?? '')) continue;
-      yield [
-        path,
-        index + 1,
-        `${name} has no doc comment`,
-        'write a doc comment that describes the purpose, the units and the errors thrown',
-      ];
-    }
-  }
-}
 
 const FILE_NAMED =
   /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
@@ -208,77 +161,11 @@ function* references() {
   }
 }
 
-/** Functions of node:fs that read or open a file of any type and size. */
-const OPENS_FILES = /^(?:readFile|readFileSync|createReadStream|open|openSync|openAsBlob|promises|default)$/;
-/** The only module that may call these functions; it explains the reason. */
-const FILE_READER = 'src/regular-file.ts';
+const RULES = { 'line-width': lineWidth, unused, references };
 
-function* fileReaders() {
-  for (const path of sources) {
-    if (path === FILE_READER) continue;
-    const text = texts.get(path);
-    const imports =
-      /import\s+(?!type\b)([^;]*?)\s+from\s+'(?:node:)?fs(?:\/promises)?'|loadEnvFile|'(?:node:)?fs[\w/]*'\)/g;
-    for (const match of text.matchAll(imports)) {
-      const braces = /^\{([^}]*)\}$/.exec(match[1] ?? '')?.[1];
-      const names = braces?.split(',').map((name) => name.trim().split(' ')[0]) ?? ['default'];
-      const opening = names.find((name) => OPENS_FILES.test(name));
-      if (opening === undefined) continue;
-      const line = text.slice(0, match.index).split('\n').length;
-      const what =
-        opening === 'default'
-          ? 'this file imports all of node:fs'
-          : `this file imports ${opening} from node:fs`;
-      yield [
-        path,
-        line,
-        what,
-        `read files with ${FILE_READER}, which never waits for a pipe and limits the file size`,
-      ];
-    }
-  }
-}
-
-const RULES = {
-  'line-width': lineWidth,
-  'file-length': fileLength,
-  'folder-size': folderSize,
-  unused,
-  docstrings,
-  references,
-  'file-readers': fileReaders,
-};
-
-/** {rule, path, reason}: accepted findings. */
-function exceptions() {
-  const path = join(root, EXCEPTIONS);
-  const all = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
-  const bad = [];
-  if (all.length > MAX_EXCEPTIONS)
-    bad.push(`${EXCEPTIONS}: ${all.length} exceptions; at most ${MAX_EXCEPTIONS} are allowed`);
-  for (const { rule, path: of, reason } of all) {
-    if (RULES[rule] === undefined) bad.push(`${EXCEPTIONS}: the rule ${rule} does not exist`);
-    if (/[*?]/.test(of ?? '')) bad.push(`${EXCEPTIONS}: ${of}: list each file, without wildcards`);
-    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: give a reason of at least 20 characters`);
-  }
-  return { all, bad };
-}
-
-const { all, bad } = exceptions();
-const used = new Set();
-const findings = [...bad];
-for (const [rule, find] of Object.entries(RULES)) {
-  for (const [path, line, what, remedy] of find()) {
-    const exception = all.find((one) => one.rule === rule && one.path === path);
-    if (exception === undefined) findings.push(`${path}:${line}: ${rule}: ${what}; ${remedy}`);
-    else used.add(exception);
-  }
-}
-for (const one of all)
-  if (!used.has(one))
-    findings.push(
-      `${EXCEPTIONS}: ${one.path}: ${one.rule} reports nothing for this file; remove the exception`,
-    );
+const findings = Object.entries(RULES).flatMap(([rule, find]) =>
+  [...find()].map(([path, line, what, remedy]) => `${path}:${line}: ${rule}: ${what}; ${remedy}`),
+);
 for (const finding of findings) process.stdout.write(`${finding}\n`);
 process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} findings\n`);
 process.exitCode = findings.length === 0 ? 0 : 1;

@@ -54,7 +54,7 @@ function ruleCounts({ rules, plans }: CompiledPolicy): string {
   return `${quantity(live, 'rule')}${others}${rows}`;
 }
 
-/** Lists the domains that `weir serve` would load, and those that it would not load. */
+/** Lists the domains that `weir serve` would load, and those that would fail to load. */
 function domainStateLines(loaded: LoadedPolicies): readonly string[] {
   const invalid = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
   const valid = validDomains(loaded);

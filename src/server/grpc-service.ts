@@ -363,4 +363,4 @@ async function drain(
 }
 
 const LOST_ENDS =
-  'The store did not answer within SHUTDOWN_GRACE, so ends of holds are lost. Their holds expire.';
+  'The store did not answer within SHUTDOWN_GRACE, so some holds were not released. They expire.';

@@ -22,7 +22,7 @@ const HEALTH = '/grpc.health.v1.Health/Check';
 /** Well below the time after which a hanging worker is replaced. */
 const SOON_MS = 2000;
 const SILENT = 'a worker process does not answer and gets no new connections';
-const BACK = 'a worker process answers again and gets new connections';
+const BACK = 'a worker process is responding again and receives new connections';
 const REPLACED = 'a worker process did not answer and was killed; weir starts a replacement';
 
 let redis: RedisServer;

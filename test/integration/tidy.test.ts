@@ -5,7 +5,6 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
 const LONG_WORDS = 'word '.repeat(30).trim();
-const MANY_LINES = '// line\n'.repeat(401);
 
 let folder: TempDir;
 beforeEach(() => {
@@ -23,10 +22,6 @@ function findings(): string[] {
   const lines = stdout.trimEnd().split('\n');
   expect([status, lines.pop()]).toEqual(lines.length === 0 ? [0, 'tidy'] : [1, `${lines.length} findings`]);
   return lines;
-}
-
-function except(...exceptions: readonly object[]): void {
-  folder.write('.ci/tidy-exceptions.json', JSON.stringify(exceptions));
 }
 
 test('has no findings for a tidy project', () => {
@@ -50,20 +45,6 @@ test.each([
   expect(findings()).toEqual([]);
 });
 
-test('file-length', () => {
-  folder.write('src/used.ts', MANY_LINES);
-  expect(findings()).toEqual([
-    'src/used.ts:401: file-length: 401 lines; split the file into files of at most 400 lines',
-  ]);
-});
-
-test('folder-size', () => {
-  const names = Array.from({ length: 19 }, (_, i) => `f${i}`);
-  for (const name of names) folder.write(`src/${name}.ts`, '');
-  folder.write('src/main.ts', ['used', ...names].map((name) => `import './${name}.js';\n`).join(''));
-  expect(findings()).toEqual([expect.stringMatching(/^src:1: folder-size: 21 files; move/)]);
-});
-
 test('unused: files that nothing imports, or only tests import', () => {
   folder.write('src/forgotten.ts', '');
   folder.write('src/tested.ts', '');
@@ -76,18 +57,6 @@ test('unused: files that nothing imports, or only tests import', () => {
     'src/forgotten.ts:1: unused: no file imports this file; delete it',
     'src/tested.ts:1: unused: only tests import this file; delete it, or move it to test/support',
     'test/support/lost.ts:1: unused: no file imports this file; delete it',
-  ]);
-});
-
-test('docstrings: exported functions and classes have one', () => {
-  folder.write(
-    'src/used.ts',
-    '/** One. */\nexport function one() {}\n\nexport async function two() {}\nexport class Three {}\n' +
-      'function own() {}\n',
-  );
-  expect(findings()).toEqual([
-    expect.stringMatching(/^src\/used\.ts:4: docstrings: two has no doc comment; write a doc comment/),
-    expect.stringMatching(/^src\/used\.ts:5: docstrings: Three has no doc comment; write a doc comment/),
   ]);
 });
 
@@ -109,53 +78,4 @@ test('references: those of the page that shows the rooms', () => {
       'docs/internals/architecture.md:1: references: the file gone.ts does not exist; ',
     ),
   ]);
-});
-
-test.each([
-  ["import { readFileSync } from 'node:fs';", 'this file imports readFileSync from node:fs'],
-  ["import { readFile } from 'node:fs/promises';", 'this file imports readFile from node:fs'],
-  [
-    "import {\n  createReadStream,\n  statSync,\n} from 'fs';",
-    'this file imports createReadStream from node:fs',
-  ],
-  ["import { openSync as mine } from 'node:fs';", 'this file imports openSync from node:fs'],
-  ["import * as fs from 'node:fs';", 'this file imports all of node:fs'],
-  ["const fs = require('node:fs');", 'this file imports all of node:fs'],
-  ["process.loadEnvFile('.env');", 'this file imports all of node:fs'],
-])('file-readers: %s', (text, what) => {
-  folder.write('src/used.ts', `${text}\n`);
-  expect(findings()).toEqual([
-    expect.stringMatching(`^src/used.ts:1: file-readers: ${what}; read files with`),
-  ]);
-});
-
-test.each([
-  ['src/used.ts', "import { statSync, writeFileSync } from 'node:fs';"],
-  ['src/used.ts', "import type { FileHandle } from 'node:fs/promises';"],
-])('file-readers allows code that opens nothing: %s %s', (path, text) => {
-  folder.write(path, `${text}\n`);
-  expect(findings()).toEqual([]);
-});
-
-test('an exception names a finding and its reason', () => {
-  folder.write('src/used.ts', MANY_LINES);
-  except({ rule: 'file-length', path: 'src/used.ts', reason: 'It is a table that is printed by a script.' });
-  expect(findings()).toEqual([]);
-});
-
-test('exceptions are few, and each names one file, has a reason and is used', () => {
-  const reason = 'This one was looked at and left.';
-  except(
-    { rule: 'file-length', path: 'src/used.ts', reason },
-    { rule: 'none', path: 'src/*.ts', reason: '' },
-  );
-  expect(findings()).toEqual([
-    '.ci/tidy-exceptions.json: the rule none does not exist',
-    '.ci/tidy-exceptions.json: src/*.ts: list each file, without wildcards',
-    '.ci/tidy-exceptions.json: src/*.ts: give a reason of at least 20 characters',
-    '.ci/tidy-exceptions.json: src/used.ts: file-length reports nothing for this file; remove the exception',
-    '.ci/tidy-exceptions.json: src/*.ts: none reports nothing for this file; remove the exception',
-  ]);
-  except(...Array.from({ length: 11 }, (_, i) => ({ rule: 'names', path: `src/f${i}.ts`, reason })));
-  expect(findings()[0]).toBe('.ci/tidy-exceptions.json: 11 exceptions; at most 10 are allowed');
 });

@@ -32,7 +32,7 @@ interface PlannedUnits {
   /** Index of the unit in WINDOW_UNITS. */
   readonly unit: PlanNumber;
   readonly multiplier: number;
-  /** Whether the requests are a token bucket instead of a window. */
+  /** Whether the requests are limited by a token bucket instead of a window. */
   readonly isBucket: boolean;
   readonly burst: PlanNumber | undefined;
   readonly timeZone: string | undefined;

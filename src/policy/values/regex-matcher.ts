@@ -79,7 +79,7 @@ export class RegexList<Owner> {
   private readonly owners: Owner[] = [];
   private readonly sets: PatternSet[] = [];
 
-  /** Adds `patterns` that {@link patternSize} accepts and that have no owner so far; `sizes` are its results. */
+  /** Adds `patterns` that {@link patternSize} accepts and that have no owner yet; `sizes` holds what it returned. */
   add(patterns: readonly string[], sizes: readonly number[], owner: Owner): void {
     patterns.forEach((pattern, i) => {
       const size = sizes[i] ?? 0;

@@ -333,7 +333,7 @@ export class WorkerPool {
     const { worker, heartbeat } = slot;
     if (slot.listens && heartbeat.silent) {
       const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
-      this.#options.log.info(about, 'a worker process answers again and gets new connections');
+      this.#options.log.info(about, 'a worker process is responding again and receives new connections');
     }
     heartbeat.onMessage(answer);
   }

@@ -135,7 +135,7 @@ export class LargeTakeQueue {
     });
   }
 
-  /** Returns the request that has the next turn. */
+  /** Returns the request whose turn is next. */
   peek(): LargeTake | undefined {
     for (;;) {
       const flow = this.#nextFlow();

@@ -37,14 +37,6 @@ const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
 /** Patterns for the beginning of a command that no test runs, each with the reason. */
 const UNTESTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^npm (?:test$|run test)/, 'it runs the tests'],
-  [
-    /^npm run mutate\b/,
-    'it takes up to an hour; test/unit/mutation/ tests how it selects and applies mutations',
-  ],
-  [
-    /^npm run messages\b/,
-    'it may change the source; test/integration/messages.test.ts runs it with small files',
-  ],
   [/^npm run bench:compare/, 'it needs two revisions and takes minutes; .ci/run has only one revision'],
   [
     /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,

@@ -1,4 +1,4 @@
-/* Checks every page of the manual: its links, its length and its line width. */
+/* Checks every page of the manual: its links and its line width. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -6,9 +6,6 @@ import { anchorsOf, manualPages, pageText, withoutBlocks } from '../../support/d
 import { repositoryRoot } from '../../support/process/tools.js';
 
 const pages = manualPages();
-const MAX_LINES = 400;
-/** Pages that are mostly generated from the source. */
-const GENERATED = /^(?:docs\/reference\/.*|CHANGELOG)\.md$/;
 
 /** Returns the broken links of a page, each with its line number. */
 function brokenLinks(page: string): string[] {
@@ -32,14 +29,6 @@ test('the manual has pages', () => expect(pages.length).toBeGreaterThan(20));
 
 test('links lead to existing files and headings', () => {
   expect(pages.flatMap(brokenLinks)).toEqual([]);
-});
-
-test('hand-written pages have at most 400 lines, and README at most 250', () => {
-  const long = pages.filter((page) => {
-    const lines = pageText(page).split('\n').length - 1;
-    return lines > (page === 'README.md' ? 250 : MAX_LINES) && !GENERATED.test(page);
-  });
-  expect(long).toEqual([]);
 });
 
 test('code fences and the delimiter rows of tables are on separate lines', () => {
