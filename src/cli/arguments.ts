@@ -1,6 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { nearest } from '../nearest-name.js';
 import { printableLine } from '../printable.js';
+import { removedOption } from '../runtime/removed-names.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 interface Config<T extends Options> extends ParseArgsConfig {
@@ -25,16 +26,17 @@ export function readArguments<T extends Options>(
       strict: true,
     });
   } catch (error) {
-    return `weir ${command}: ${argumentError(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
+    const message = argumentError(command, error as Error, Object.keys(options));
+    return `weir ${command}: ${message}; see weir ${command} --help\n`;
   }
 }
 
 /** Describes an error of `parseArgs`, for a command whose options are `known`, more briefly than Node.js does. */
-export function argumentError(error: Error, known: readonly string[]): string {
-  return printableLine(shortMessage(error, known));
+export function argumentError(command: string, error: Error, known: readonly string[]): string {
+  return printableLine(shortMessage(command, error, known));
 }
 
-function shortMessage({ message }: Error, known: readonly string[]): string {
+function shortMessage(command: string, { message }: Error, known: readonly string[]): string {
   // Node.js appends advice about positional arguments, so only the first sentence is kept.
   const [sentence = ''] = message.split(/\. |\n/);
   const [, withoutValue, why] =
@@ -48,6 +50,8 @@ function shortMessage({ message }: Error, known: readonly string[]): string {
   const unknown = /^Unknown option '(--?(.+))'$/s.exec(sentence);
   if (unknown === null) return sentence;
   const [, option, word = ''] = unknown;
+  const removed = removedOption(command, word);
+  if (removed !== undefined) return `${option}: ${removed}`;
   const meant = nearest(word, known);
   return `unknown option ${option}${meant === undefined ? '' : ` (did you mean --${meant}?)`}`;
 }

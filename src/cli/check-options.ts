@@ -53,7 +53,7 @@ export function parseCheckArguments(args: readonly string[], environment: Io['en
   } catch (error) {
     if (error instanceof UsageError) return { kind: 'usage', message: error.message };
     if (String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')) {
-      return { kind: 'usage', message: argumentError(error as Error, Object.keys(OPTIONS)) };
+      return { kind: 'usage', message: argumentError('check', error as Error, Object.keys(OPTIONS)) };
     }
     throw error;
   }

@@ -2,6 +2,7 @@ import { version } from '../assets.js';
 import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
 import { printableLines } from '../printable.js';
+import { REMOVED_COMMANDS } from '../runtime/removed-names.js';
 import { BUCKET_HELP } from './bucket/bucket-help.js';
 import {
   CHECK_CONFIG_HELP,
@@ -137,6 +138,11 @@ export async function run(args: readonly string[], process: Io): Promise<number>
     const topic = rest[0] === undefined ? undefined : COMMANDS[rest[0]];
     io.out(topic === undefined ? mainHelp() : topic.help());
     return EXIT.OK;
+  }
+  const removed = REMOVED_COMMANDS.get(name ?? '') ?? REMOVED_COMMANDS.get(`${name} ${rest[0]}`);
+  if (removed !== undefined) {
+    io.err(`weir: ${removed}\n`);
+    return EXIT.USAGE;
   }
   const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {

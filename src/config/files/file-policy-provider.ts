@@ -6,7 +6,7 @@ import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '.
 import type { PlanMirrors } from '../sources/plan-mirrors.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
-import { isRefusedAtStart, type LoadedPolicies } from './load-policies.js';
+import { isWithoutValidDomain, type LoadedPolicies } from './load-policies.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
 
@@ -108,7 +108,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.places = places;
     this.loaded = initial;
     this.fingerprint = initial.fingerprint;
-    this.hasLoaded = !isRefusedAtStart(initial);
+    this.hasLoaded = !isWithoutValidDomain(initial);
     shareSecrets(initial.policySet);
     this.loader = loader;
     this.failure = failureOf(initial);
@@ -228,7 +228,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.failure = failureOf(loaded);
     // Keep the same object for equal content, so that callers can compare sets by identity.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
-    this.hasLoaded ||= !isRefusedAtStart(this.loaded);
+    this.hasLoaded ||= !isWithoutValidDomain(this.loaded);
     void this.sources?.follow(loaded.addresses);
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);

@@ -93,12 +93,25 @@ export function inEffectOf(previous: PreviousPolicies | undefined): InEffect {
   return { inEffect: new Map(inEffect), plans: new Map(plans), memory };
 }
 
+/** Tells whether there are errors, and no domain is valid. An empty directory has no errors. */
+export function isWithoutValidDomain({ errors, policySet }: LoadedPolicies): boolean {
+  return errors.length > 0 && policySet.domains.size === 0;
+}
+
 /**
- * Tells whether the server must not start: there are errors, and no domain is valid. An empty directory does not
- * prevent the start. Neither does an invalid domain next to a valid one.
+ * Tells whether an error must prevent the start of a server even if other domains are valid, because the domain with
+ * the error would be unlimited.
+ */
+export function refusesEveryStart({ errors }: LoadedPolicies): boolean {
+  return errors.some(({ refusesStart }) => refusesStart);
+}
+
+/**
+ * Tells whether the server must not start: no domain is valid, or an error refuses every start. An empty directory does
+ * not prevent the start. Neither does a domain with other errors next to a valid one.
  */
 export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
-  return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
+  return isWithoutValidDomain(loaded) || refusesEveryStart(loaded);
 }
 
 /**

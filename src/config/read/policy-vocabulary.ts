@@ -1,3 +1,4 @@
+import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
@@ -10,6 +11,7 @@ export const POLICY_VOCABULARY: Vocabulary = {
   checkIgnored: ({ key, value }, path, problems) => {
     if (key !== 'metadata') checkIgnored(value, path, problems);
   },
+  removed: REMOVED_POLICY_KEYS,
 };
 
 /**

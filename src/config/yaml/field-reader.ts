@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import type { RemovedKey } from '../../runtime/removed-names.js';
 import { MAX_PROBLEMS, type Position, type ProblemList } from './config-problem.js';
 import {
   isNull,
@@ -28,6 +29,8 @@ export interface Vocabulary {
   readonly neverEmpty: ReadonlySet<string>;
   /** Reports errors in the value of a misplaced field at `path`, which is otherwise ignored. */
   readonly checkIgnored: (field: YamlField, path: string, problems: ProblemList) => void;
+  /** Keys that the format had in an earlier version. */
+  readonly removed: ReadonlyMap<string, RemovedKey>;
 }
 
 /** Vocabulary of a format without misplaced keys. */
@@ -35,6 +38,7 @@ const NO_VOCABULARY: Vocabulary = {
   correctMappings: new Map(),
   neverEmpty: new Set(),
   checkIgnored: () => {},
+  removed: new Map(),
 };
 
 /**
@@ -78,6 +82,15 @@ export class FieldReader {
         continue;
       }
       const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
+      const removed = field.shown ? this.vocabulary.removed.get(field.key) : undefined;
+      if (removed?.effect === 'ignored') {
+        this.problems.warn(field.keyAt, path, removed.sentence);
+        continue;
+      }
+      if (removed !== undefined) {
+        this.problems.error(field.keyAt, path, removed.sentence, 'refuses the start');
+        continue;
+      }
       const refusal = refused.get(field.key);
       if (refusal !== undefined) {
         this.problems.error(field.keyAt, path, refusal);

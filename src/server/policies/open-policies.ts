@@ -4,6 +4,7 @@ import {
   type LoadedPolicies,
   type LoadOptions,
   loadPolicies,
+  refusesEveryStart,
 } from '../../config/files/load-policies.js';
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
@@ -28,9 +29,9 @@ const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 const MIN_POLL_MS = 100;
 
 /**
- * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if no domain is
- * valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG is on. Rejects with {@link StartStopped} if `stopping` aborts the
- * wait for a management server.
+ * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if an error
+ * refuses every start. Also rejects if no domain is valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG is on. Rejects
+ * with {@link StartStopped} if `stopping` aborts the wait for a management server.
  */
 export async function openPolicies(
   settings: Settings,
@@ -50,7 +51,8 @@ export async function openPolicies(
   const sources = mirrorsOf(settings, log);
   const initial = await loadAtStart(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
-  if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
+  if (refused && (!settings.forceStart || refusesEveryStart(initial)))
+    throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
   logProblems(log, warnings, initial);
   if (refused)
@@ -123,11 +125,12 @@ async function loadInThread(loader: PolicyLoader, stopping: AbortSignal): Promis
   }
 }
 
-function startError({ errors }: LoadedPolicies, origin: string): StartError {
-  const count = countProblems(errors);
-  return new StartError([
-    ...errors.map(formatProblem),
-    `no policy in ${origin} is valid (${quantity(count, 'error')}); correct the errors above, and run ` +
-      'weir check-config before you start weir again',
-  ]);
+function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
+  const count = quantity(countProblems(errors), 'error');
+  const problem =
+    policySet.domains.size === 0
+      ? `no policy in ${origin} is valid (${count})`
+      : `a policy in ${origin} has a key that was removed, and would be unlimited (${count})`;
+  const remedy = 'correct the errors above, and run weir check-config before you start weir again';
+  return new StartError([...errors.map(formatProblem), `${problem}; ${remedy}`]);
 }

@@ -1,3 +1,4 @@
+import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
 import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
 import { ineffectiveSettings } from './notes/ineffective-settings.js';
@@ -59,6 +60,11 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     if (isLink) links.push(linkNote(setting));
     else if (found !== undefined) given.add(name);
     const text = found === undefined || isLink ? setting.default : found.text;
+    const removed = removedVariable(name, text);
+    if (removed !== undefined) {
+      reject([setting], removed.sentence);
+      continue;
+    }
     const parsed = parseValue(type, text, max);
     if (parsed.ok) values[key] = parsed.value;
     else
@@ -66,6 +72,12 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
         [setting],
         `${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}${hint(text)}`,
       );
+  }
+  const removedNotes: string[] = [];
+  for (const name of REMOVED_VARIABLE_NAMES) {
+    const { effect, sentence } = removedVariable(name, environment[name] ?? '') ?? {};
+    if ((environment[name] ?? '') === '' || sentence === undefined) continue;
+    (effect === 'refused' ? errors : removedNotes).push(`${name}: ${sentence}`);
   }
   const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
@@ -91,7 +103,12 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     );
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };
-  const notes = [...links, ...ineffectiveSettings(settings, given), ...similarVariables(environment, given)];
+  const notes = [
+    ...links,
+    ...removedNotes,
+    ...ineffectiveSettings(settings, given),
+    ...similarVariables(environment, given),
+  ];
   return { ok: true, settings, given, notes };
 }
 

@@ -1,5 +1,6 @@
 import { shellText } from '../../../config/show/shell-text.js';
 import { nearest } from '../../../nearest-name.js';
+import { REMOVED_VARIABLE_NAMES } from '../../../runtime/removed-names.js';
 import type { GivenSettings } from '../settings-check.js';
 import { VARIABLES } from '../settings-table.js';
 
@@ -37,7 +38,7 @@ export function similarVariables(
   const lines: string[] = [];
   for (const [name, value] of Object.entries(environment)) {
     // An empty value counts as unset.
-    if (value === undefined || value === '' || own.has(name)) continue;
+    if (value === undefined || value === '' || own.has(name) || REMOVED_VARIABLE_NAMES.has(name)) continue;
     const { near, isMistyped } = mostSimilar(name);
     if (near === undefined || (given.has(near) && !isMistyped)) continue;
     if (lines.length === MAX_NAMED) return lines;

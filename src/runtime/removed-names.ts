@@ -1,0 +1,53 @@
+/**
+ * The only list of names of the first edition (commit 0c7654cc, docs/versions.md) that weir no longer has: commands,
+ * options, environment variables and policy keys. A removed name is never silently ignored, and never turns a limit
+ * off. Each entry has a sentence that says what to use instead. The list may be deleted in December 2027.
+ */
+
+/** Commands, and actions such as `bucket block`, with the sentence that is printed before weir exits with code 2. */
+export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([]);
+
+/** Options by command and option, such as `diff --log`, with the sentence that replaces "unknown option". */
+export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([]);
+
+/** What a removed name causes: `refused` ends the start, `ignored` causes a warning. */
+export type RemovedEffect = 'refused' | 'ignored';
+
+export interface RemovedVariable {
+  /** Name of the environment variable. Its flag of `weir serve`, such as `--redis-clock`, is always refused. */
+  readonly name: string;
+  /** The values that the entry concerns; undefined for every value. */
+  readonly values?: RegExp;
+  readonly effect: RemovedEffect;
+  /** A clause without a full stop, which follows the name and a colon. */
+  readonly sentence: string;
+}
+
+/** The first entry for a name and a value applies. An entry with `values` may belong to a variable that stays. */
+const REMOVED_VARIABLES: readonly RemovedVariable[] = [];
+
+/** Names of the removed variables, without those of which only some values were removed. */
+export const REMOVED_VARIABLE_NAMES: ReadonlySet<string> = new Set(
+  REMOVED_VARIABLES.filter(({ values }) => values === undefined).map(({ name }) => name),
+);
+
+/** Returns the entry for a variable with this value, or undefined if there is none. */
+export function removedVariable(name: string, value: string): RemovedVariable | undefined {
+  return REMOVED_VARIABLES.find((one) => one.name === name && one.values?.test(value) !== false);
+}
+
+/** Returns the sentence for a removed option of a command, given without `--`. */
+export function removedOption(command: string, option: string): string | undefined {
+  const isFlag = ({ name }: RemovedVariable): boolean =>
+    command === 'serve' && name.toLowerCase().replaceAll('_', '-') === option;
+  return REMOVED_OPTIONS.get(`${command} --${option}`) ?? REMOVED_VARIABLES.findLast(isFlag)?.sentence;
+}
+
+export interface RemovedKey {
+  /** `refused`: a load error, which also refuses a start with other valid files. `ignored`: a warning. */
+  readonly effect: RemovedEffect;
+  readonly sentence: string;
+}
+
+/** Keys of policy files, in any mapping. */
+export const REMOVED_POLICY_KEYS: ReadonlyMap<string, RemovedKey> = new Map([]);
