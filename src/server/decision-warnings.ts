@@ -58,7 +58,7 @@ export class LoggedWarnings implements DecisionWarnings {
   matchExceeded(domain: string, key: string, denied: boolean): void {
     const text =
       'a request exceeded its matching budget because of the value of this key; see ' +
-      'docs/runbooks/weir-match-budget-exceeded.md';
+      'docs/runbooks.md#weirmatchbudgetexceeded';
     if (this.#shouldLogWork()) this.#log.warn({ domain, key: shown(key), denied }, text);
   }
 
@@ -83,7 +83,7 @@ export class LoggedWarnings implements DecisionWarnings {
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
     const text =
       'weir answered some expensive requests without a decision, because the requests waited too long ' +
-      'or the queue was full; see docs/runbooks/weir-requests-given-up.md';
+      'or the queue was full; see docs/runbooks.md#weirrequestsgivenup';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
   }
 

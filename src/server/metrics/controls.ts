@@ -57,7 +57,7 @@ export function lostControlsReporter(
       { blocks: block, exemptions: allow },
       'Redis lost blocks and exemptions, which no longer apply. Redis was flushed or restarted without ' +
         'its data, or the key was deleted. Create the blocks and exemptions again, and see ' +
-        'docs/runbooks/weir-controls-lost.md',
+        'docs/runbooks.md#weircontrolslost',
     );
   };
 }

@@ -89,7 +89,7 @@ export function memoryStore(settings: Settings, clock: Clock, log: Pick<Logger, 
     if (shouldLog())
       log.warn(
         'the memory for holds is full, so weir denies requests of limits with concurrency or hold. Raise ' +
-          'MEMORY_MAX_BYTES, or lower expires_after of these limits; see docs/runbooks/weir-memory-holds-refused.md',
+          'MEMORY_MAX_BYTES, or lower expires_after of these limits; see docs/runbooks.md#weirmemoryholdsrefused',
       );
   };
   return new MemoryStore({

@@ -1,15 +1,13 @@
 /* Checks alerts and dashboards: severities, runbooks, and metrics that weir exports. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { describeMetrics } from '../../../.ci/docs/describe-metrics.js';
 import { pageText } from '../../support/docs/pages.js';
-import { repositoryRoot } from '../../support/process/tools.js';
 import { type Panel, shippedDashboards } from '../../support/prometheus/dashboard.js';
 import { type AlertRule, metricsIn, RULES, shippedAlerts } from '../../support/prometheus/rule-tests.js';
 
 const alerts = shippedAlerts();
-const PAGES = 'docs/runbooks';
+const PAGE = 'docs/runbooks.md';
 
 /** Names that a query may use: the metrics in the manual's table, and the series of histograms. */
 const known = new Set(
@@ -20,9 +18,13 @@ const known = new Set(
 const unknownIn = (query: string): readonly string[] =>
   metricsIn(query).filter((name) => !known.has(name) && !/^(?:process|nodejs)_/.test(name));
 
-/** Returns the page name of an alert: `weir-store-down` for `WeirStoreDown`. */
-const pageOf = (alert: string): string =>
-  alert.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
+/** The sections of the page of alerts, by name. */
+const sections = new Map(
+  pageText(PAGE)
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => [section.slice(0, section.indexOf('\n')), section] as const),
+);
 
 test("the manual's table lists all metrics that queries may use", () => {
   const page = pageText('docs/reference/metrics.md');
@@ -46,16 +48,10 @@ describe('the alerts', () => {
       expect(annotations).toEqual({
         summary: expect.stringMatching(/\S/),
         description: expect.stringMatching(/\.$/),
-        runbook: `${PAGES}/${pageOf(alert)}.md`,
+        runbook: `${PAGE}#${alert.toLowerCase()}`,
       });
-      const page = pageText(annotations['runbook'] as string);
-      expect(page.startsWith(`# ${alert}\n\nSeverity ${labels['severity']}: `)).toBe(true);
-      expect([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
-        'Impact',
-        'Diagnose',
-        'Fix',
-        'When to ignore it',
-      ]);
+      const severity = `${labels['severity']}`;
+      expect(sections.get(alert)).toContain(`\n\n**${severity[0]?.toUpperCase()}${severity.slice(1)}.** `);
       expect(unknownIn(rule.expr)).toEqual([]);
     },
   );
@@ -68,17 +64,14 @@ describe('the alerts', () => {
     expect(uncommented).toEqual([]);
   });
 
-  test('have one runbook each', () => {
-    const pages = readdirSync(join(repositoryRoot, PAGES)).sort();
-    expect(pages).toEqual(alerts.map(({ alert }) => `${pageOf(alert)}.md`).sort());
+  test('have one section each', () => {
+    expect([...sections.keys()].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
   });
 
-  test('have runbooks whose queries use existing metrics', () => {
-    for (const name of [...readdirSync(join(repositoryRoot, PAGES)).map((one) => `${PAGES}/${one}`)]) {
-      const blocks = [...pageText(name).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
-      expect([name, blocks.length]).toEqual([name, 1]);
-      expect([name, blocks.flatMap(unknownIn)]).toEqual([name, []]);
-    }
+  test('have queries of existing metrics in their sections', () => {
+    const blocks = [...pageText(PAGE).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
+    expect(blocks.length).toBeGreaterThan(10);
+    expect(blocks.flatMap(unknownIn)).toEqual([]);
   });
 });
 

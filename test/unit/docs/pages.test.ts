@@ -7,9 +7,14 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 const pages = manualPages();
 
+/** Removes the changes of the first edition, whose links lead to pages of that commit. */
+const withoutFirstEdition = (text: string) => text.split(/^## The first edition$/m)[0] as string;
+
 /** Returns the broken links of a page, each with its line number. */
 function brokenLinks(page: string): string[] {
-  const text = withoutBlocks(pageText(page)).replaceAll(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
+  const text = withoutBlocks(withoutFirstEdition(pageText(page))).replaceAll(/`[^`\n]*`/g, (code) =>
+    ' '.repeat(code.length),
+  );
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(({ 1: link = '', index }) => {
     if (/^(?:https?|mailto):/.test(link)) return [];
     const [path = '', anchor] = link.split('#');

@@ -12,7 +12,7 @@ test('a hold without memory is logged, with what to do, and not for each request
   for (let i = 0; i < 3; i++) store.take([holdItem('a', concurrencyRate(10))]);
   expect(lines).toEqual([
     'the memory for holds is full, so weir denies requests of limits with concurrency or hold. Raise ' +
-      'MEMORY_MAX_BYTES, or lower expires_after of these limits; see docs/runbooks/weir-memory-holds-refused.md',
+      'MEMORY_MAX_BYTES, or lower expires_after of these limits; see docs/runbooks.md#weirmemoryholdsrefused',
   ]);
   expect(store.refusedHolds).toBe(3);
 });
