@@ -117,15 +117,15 @@ const statistics = [
 // The table is made from the schema, so the schema is written first.
 write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES));
 
-/** Longer texts are collapsed. */
-const MAX_OPEN_LINES = 60;
+/** A help text with a paragraph for each setting. The page of settings contains these paragraphs. */
+const WITH_SETTINGS = 'weir serve';
 
 /** Returns a section with the output of `weir --help` and of each `weir <command> --help`. */
 const commands = [['weir', mainHelp()], ...[...commandHelps()].map(([name, help]) => [`weir ${name}`, help])]
   .map(([title, help]) => {
-    const text = `\`\`\`text\n${help.trimEnd()}\n\`\`\``;
-    const folded = `<details>\n<summary>Full help, with every setting</summary>\n\n${text}\n\n</details>`;
-    return `## ${title}\n\n${help.split('\n').length > MAX_OPEN_LINES ? folded : text}`;
+    const shown = title === WITH_SETTINGS ? help.slice(0, help.indexOf('\n  --')) : help;
+    const rest = title === WITH_SETTINGS ? '\n\n[Settings](settings.md) lists every setting.' : '';
+    return `## ${title}\n\n\`\`\`text\n${shown.trimEnd()}\n\`\`\`${rest}`;
   })
   .join('\n\n');
 
