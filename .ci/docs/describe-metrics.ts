@@ -8,7 +8,7 @@ import { exposeLosses } from '../../src/server/metrics/losses.js';
 import { exposePlans } from '../../src/server/metrics/plan-metrics.js';
 import { exposeStore } from '../../src/server/metrics/store-metrics.js';
 import { exposeWorkers } from '../../src/server/metrics/worker-gauges.js';
-import { NO_GIVE_BACKS, NO_LOCAL_CHARGES } from '../../src/server/store/store.js';
+import { NO_GIVE_BACKS } from '../../src/server/store/store.js';
 import type { MetricDescription } from '../../src/telemetry/label-meanings.js';
 import { defaultMapping, MAPPED_LABELS } from '../../src/telemetry/mapping/default-mapping.js';
 import { Mapper } from '../../src/telemetry/mapping/mapper.js';
@@ -35,7 +35,6 @@ export function describeMetrics(): readonly MetricDescription[] {
   metrics.exposeSinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
   exposeStore(metrics.registry, {
-    localChargeStats: () => NO_LOCAL_CHARGES,
     giveBackStats: () => NO_GIVE_BACKS,
     nodes: () => [],
   });

@@ -71,24 +71,6 @@ export function settlingRate(rate: Rate): Rate {
 }
 
 /**
- * Returns the same limit with all hits treated as charges: any number of hits takes what remains, down to empty and not
- * into debt, and is never limited. Used for hits that were allowed without the store.
- */
-export function chargingRate(rate: Rate): Rate {
-  // Nothing is charged for requests that were in flight.
-  if (rate.kind === 'concurrency') return rate;
-  if (rate.kind === 'token_bucket') {
-    return new TokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, 0, 1);
-  }
-  return windowRate(rate.unit, rate.requestsPerUnit, {
-    multiplier: rate.multiplier,
-    timeZone: rate.calendar?.timeZone,
-    allOrNothing: rate.allOrNothing,
-    minChargeHits: 1,
-  });
-}
-
-/**
  * Returns the same limit without charges: a request for more than the limit holds is always limited and does not change
  * the bucket.
  */
@@ -107,11 +89,10 @@ function withMinChargeHits(rate: Rate, minChargeHits: number): Rate {
   return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits });
 }
 
-/** Caches the rates that are derived from other rates. Each entry is dropped together with the original rate. */
-export class DerivedRates {
+/** Caches local rates. Each entry is dropped together with the original rate. */
+export class LocalRates {
   readonly #workers: number;
   readonly #local = new WeakMap<Rate, Map<number, Rate>>();
-  readonly #charging = new WeakMap<Rate, Rate>();
 
   /** `workers`: number of processes that divide the share of a replica. */
   constructor(workers: number) {
@@ -119,7 +100,7 @@ export class DerivedRates {
   }
 
   /** See {@link localRate}. */
-  local(rate: Rate, share: number): Rate {
+  of(rate: Rate, share: number): Rate {
     let byShare = this.#local.get(rate);
     if (byShare === undefined) {
       byShare = new Map();
@@ -131,15 +112,5 @@ export class DerivedRates {
       byShare.set(share, local);
     }
     return local;
-  }
-
-  /** See {@link chargingRate}. */
-  charging(rate: Rate): Rate {
-    let charging = this.#charging.get(rate);
-    if (charging === undefined) {
-      charging = chargingRate(rate);
-      this.#charging.set(rate, charging);
-    }
-    return charging;
   }
 }

@@ -23,8 +23,7 @@ export type Rate = TimedRate | ConcurrencyRate;
 /**
  * Returns whether hits are a charge: usage that already happened, such as the tokens of an LLM or the bytes of a
  * response. A rule with `allow_debt` takes a charge completely, however little remains. Envoy's `apply_on_stream_done`
- * sends a charge like any other hits, so any number above 1 is a charge. Hits that were allowed without the store are
- * charges as well, see `chargingRate`.
+ * sends a charge like any other hits, so any number above 1 is a charge.
  */
 export function isCharge(
   { minChargeHits }: Pick<Rate, 'minChargeHits'>,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
-import { chargingRate } from '../../src/limiter/local-rate.js';
+import { settlingRate } from '../../src/limiter/local-rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
@@ -103,7 +103,7 @@ function withCandidateKey({ key, ...rest }: TakeItem): TakeItem {
 }
 
 const options = {
-  /** Whether the item charges for hits that were allowed without the store. */
+  /** Whether any number of hits is a charge, as for settlements. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
   /** For a refund: whether it may create a surplus. */
@@ -128,7 +128,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       ...options,
     })
     .map(({ key, rate, charging, isOther, over, ...rest }) => {
-      const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
+      const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
       if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
       return rest.refund && over ? { ...item, allowSurplus: over } : item;
     })
@@ -163,7 +163,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
         ...options,
       })
       .map(({ key, charging, ahead, over, ...rest }) => {
-        const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
+        const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
         if (!rest.refund) return item;
         if (ahead === undefined) return over ? { ...item, allowSurplus: over } : item;
         return {

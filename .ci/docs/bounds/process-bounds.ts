@@ -28,8 +28,6 @@ import {
 import { MAX_BUCKETS, MAX_RULE_BUCKETS } from '../../../src/service/holds/learned-estimates.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
-import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
-import { MAX_CONCURRENT_CHARGES } from '../../../src/storage/local/repayment.js';
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
 import { MAX_RECEIVED_BYTES, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
 import { SAMPLES_PER_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
@@ -202,20 +200,6 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           `${shownCount(MAX_UINT32)} tokens or hits including the limit, and at most the amount that ` +
           'refills in ten years; the surplus expires after a day at the latest',
         beyond: 'weir grants only up to this bound, and the answer shows the resulting value',
-      },
-      {
-        what:
-          'buckets that `on_store_failure: local` used and that weir has not charged in Redis yet; memory ' +
-          'of these buckets',
-        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}`,
-        beyond:
-          'weir removes the least recently used bucket without charging it, and counts the bucket in ' +
-          '`weir_local_charges_total`',
-      },
-      {
-        what: 'concurrent charges in Redis for `on_store_failure: local`',
-        bound: shownCount(MAX_CONCURRENT_CHARGES),
-        beyond: 'further charges wait',
       },
     ],
   },

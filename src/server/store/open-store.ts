@@ -2,7 +2,7 @@ import type { Clock } from '../../limiter/clock.js';
 import { MemoryControlBook } from '../../storage/controls/memory-control-book.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
-import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, NO_LOCAL_CHARGES, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type Store } from './store.js';
 
 /** Opens the store that the settings select. Redis connects in the background. Throws {@link StartError}. */
 export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
@@ -22,7 +22,6 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     timeoutMicros: settings.redisTimeout,
     up: () => true,
     memoryStats: () => memory,
-    localChargeStats: () => NO_LOCAL_CHARGES,
     giveBackStats: () => NO_GIVE_BACKS,
     denyCacheStats: () => NO_DENY_CACHE,
     localCacheStats: () => undefined,

@@ -57,8 +57,12 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
     mainOptions.keyPrefix,
   );
-  const local = localBuckets(settings, clock, log, store, pools);
-  for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
+  const local = new LocalBuckets({
+    newStore: () => memoryStore(settings, clock, log),
+    clock,
+    workers: settings.workers,
+    up: () => pools.every((pool) => pool.store.isComplete),
+  });
   followPools(pools, changed.emit);
   const stopWaiting = failUnlessReached(settings.redisStartupMaxElapsed, pools, givenUp.emit);
   return {
@@ -70,7 +74,6 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     timeoutMicros: store.timeoutMicros,
     up,
     memoryStats: () => local.memory,
-    localChargeStats: () => local.stats,
     giveBackStats: () => store.giveBackStats,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
@@ -107,27 +110,6 @@ function controlBook(
     monotonicMicros: () => clock.monotonicMicros(),
     log: (level, message) => log[level](message),
     onTouchedUnknown,
-  });
-}
-
-/** Opens the local buckets for `on_store_failure: local`, which replace `store` while one of `pools` is unavailable. */
-function localBuckets(
-  settings: Settings,
-  clock: Clock,
-  log: Logger,
-  store: BucketStore,
-  pools: readonly RedisPool[],
-): LocalBuckets {
-  return new LocalBuckets({
-    newStore: () => memoryStore(settings, clock, log),
-    clock,
-    workers: settings.workers,
-    maxBuckets: settings.memoryMaxBuckets,
-    maxBytes: settings.memoryMaxBytes,
-    store,
-    up: () => pools.every((pool) => pool.store.isComplete),
-    anyUp: () => pools.some((pool) => pool.store.connected),
-    log: (level, message) => log[level](message),
   });
 }
 

@@ -6,7 +6,6 @@ import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
-import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -50,8 +49,6 @@ export interface Store extends RedisWork {
   /** Whether the store can decide now; with a second Redis, whether both can. */
   up(): boolean;
   memoryStats(): MemoryStats;
-  /** All zero if buckets are in memory. */
-  localChargeStats(): LocalChargeStats;
   /** All zero with a single Redis that is not a cluster. */
   giveBackStats(): GiveBackStats;
   /** All zero without a deny cache. */
@@ -79,7 +76,6 @@ export interface Store extends RedisWork {
 }
 
 export const NO_GIVE_BACKS: GiveBackStats = { made: 0, failed: 0, skipped: 0 };
-export const NO_LOCAL_CHARGES: LocalChargeStats = { waiting: 0, charged: 0, lapsed: 0, forgotten: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Creates a store in memory with the bounds of the settings. */

@@ -99,14 +99,6 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.holds.size > 0;
   }
 
-  /** Returns the time at which the hold of a settlement was taken, on the clock of its rate, or -1 without a hold. */
-  takenMicrosOf(item: TakeItem): number {
-    const { key, settles } = item;
-    if (settles === undefined) return -1;
-    if (settles === 'oldest') return this.holds.oldestOf(key)?.takenMicros ?? -1;
-    return this.holds.takenMicrosOf(holdsKey(item), settles);
-  }
-
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;

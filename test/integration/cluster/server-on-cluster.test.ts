@@ -127,7 +127,7 @@ describe('two workers', () => {
     await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
   });
 
-  test('tenants of a dead shard are decided locally and charged later, and others are not affected', async () => {
+  test('tenants of a dead shard are decided locally, and others are not affected', async () => {
     for (const tenant of SHARDED) expect(await left(client, 10, tenant)).toEqual([30]);
     const top = await httpRequest(server.debugPort, '/top', {
       method: 'POST',
@@ -157,14 +157,10 @@ describe('two workers', () => {
     const lines = server.log().filter(({ msg }) => String(msg).includes(dead.address));
     expect(lines.some(({ msg }) => /cannot be used.*no answer/.test(String(msg)))).toBe(true);
     dead.resume();
-    await waitFor('the charges', async () => {
-      return (await up(dead)) === 1 && (await metric(server, 'weir_local_charges_waiting')) === 0;
-    });
-    expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
-    // The level of the buckets is not known, so the charge is large enough for any level.
+    await waitFor('the shard', async () => (await up(dead)) === 1);
+    // The shard does not know of the hits that were allowed without it, but may have decided a call too late.
     (await remainingOfEach(client, SHARDED)).forEach((count, i) => {
-      if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
-      else expect(count).toBe(28);
+      expect(isLocal[i] ? [28, 29] : [28]).toContain(count);
     });
     await cluster.waitStable();
   });

@@ -1,6 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { chargingRate } from '../../../src/limiter/local-rate.js';
+import { settlingRate } from '../../../src/limiter/local-rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
@@ -192,22 +192,22 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     outcomes: [overLimit(0, 40_000_000, 4)],
   },
   {
-    name: 'a charge for what was admitted elsewhere: what is there goes, and the rest is forgiven',
+    name: 'a charge without debt: what is there goes, and the rest is forgiven',
     before: { a: 't1:1700000007000000:0:1' },
-    items: [takeItem('a', chargingRate(HUNDRED), { hits: 50 })],
+    items: [takeItem('a', settlingRate(HUNDRED), { hits: 50 })],
     outcomes: [{ ...ok(0, 100_000, 100), forgiven: 20 }],
     after: { a: 't1:1700000010000000:0:1' },
   },
   {
-    name: 'a charge of a single hit that was admitted elsewhere, on a bucket with debt: it makes none',
+    name: 'a charge without debt of a single hit, on an empty bucket',
     before: { a: 't1:1700000010000000:0:1' },
-    items: [takeItem('a', chargingRate(DEBT_BUCKET))],
+    items: [takeItem('a', settlingRate(HUNDRED))],
     outcomes: [{ ...ok(0, 100_000, 100), forgiven: 1 }],
   },
   {
     name: 'the same on a bucket in debt, which Redis remembers',
     before: { a: 't1:1700000012000000:0:1' },
-    items: [takeItem('a', chargingRate(DEBT_BUCKET), { hits: 3 })],
+    items: [takeItem('a', settlingRate(HUNDRED), { hits: 3 })],
     outcomes: [{ ...ok(0, 100_000, 100), forgiven: 3 }],
     after: { a: 't1:1700000010000000:0:1' },
     afterInRedis: { a: 'l1:1700000010000000:0:1:1700000012000000:10000000' },
@@ -215,13 +215,13 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'the same on a window in debt, which stays as it is',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
-    items: [takeItem('w', chargingRate(DEBT_MINUTE), { hits: 3 })],
+    items: [takeItem('w', settlingRate(MINUTE), { hits: 3 })],
     outcomes: [{ ...ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), forgiven: 3 }],
   },
   {
     name: 'the same on a window: down to its limit',
     before: { w: `w1:${START}:4:60000000` },
-    items: [takeItem('w', chargingRate(MINUTE), { hits: 3 })],
+    items: [takeItem('w', settlingRate(MINUTE), { hits: 3 })],
     outcomes: [{ ...ok(0, 40_000_000, 5), forgiven: 2 }],
     after: { w: `w1:${START}:5:60000000` },
   },
@@ -383,7 +383,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a charge without debt in a request that is denied',
     before: { a: 't1:1700000010000000:0:1', w: `w1:${START}:2:60000000` },
-    items: [takeItem('a', HUNDRED), takeItem('w', chargingRate(MINUTE), { hits: 3 })],
+    items: [takeItem('a', HUNDRED), takeItem('w', settlingRate(MINUTE), { hits: 3 })],
     outcomes: [overLimit(0, 100_000, 100), ok(3, 40_000_000, 2)],
   },
   {

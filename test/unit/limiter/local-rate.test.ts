@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { chargingRate, DerivedRates, localRate } from '../../../src/limiter/local-rate.js';
+import { LocalRates, localRate } from '../../../src/limiter/local-rate.js';
 import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -82,43 +82,9 @@ describe('the share of a window', () => {
   });
 });
 
-describe('a charge for hits that another store allowed', () => {
-  test.each([
-    ['a token bucket', tokenBucketRate(10, 10, HOUR)],
-    ['a token bucket that may go into debt', tokenBucketRate(10, 10, HOUR, 5)],
-    ['a window', windowRate('hour', 10)],
-    ['a window that may go into debt', windowRate('hour', 10, { maxDebt: 5 })],
-    ['a item window of a list', windowRate('hour', 10, { allOrNothing: true })],
-  ])('takes at most the remaining tokens or hits of %s', (_, rate) => {
-    const clock = new FakeClock();
-    const store = new MemoryStore({ ...MEMORY, clock });
-    const charge = (hits: number) => store.take([takeItem('k', chargingRate(rate), { hits })])[0];
-    const remaining = () => store.take([takeItem('k', rate, { hits: 0 })])[0]?.remaining;
-    expect(charge(1)).toMatchObject({ limited: false, forgiven: 0 });
-    expect(remaining()).toBe(9);
-    expect(charge(12)).toMatchObject({ limited: false, remaining: 0, forgiven: 3 });
-    expect(remaining()).toBe(0);
-    // There is no debt, so a refunded token is available.
-    store.take([takeItem('k', rate, { hits: 1, refund: true })]);
-    expect(remaining()).toBe(1);
-  });
-
-  test('does not change the debt of a window', () => {
-    const clock = new FakeClock();
-    const store = new MemoryStore({ ...MEMORY, clock });
-    const rate = windowRate('hour', 10, { maxDebt: 5 });
-    store.take([takeItem('k', rate, { hits: 13 })]);
-    store.take([takeItem('k', chargingRate(rate), { hits: 4 })]);
-    clock.advance(HOUR);
-    // The debt uses three hits of the next window.
-    expect(store.take([takeItem('k', rate, { hits: 0 })])[0]?.remaining).toBe(7);
-  });
-});
-
-test('derived rates are created once', () => {
-  const rates = new DerivedRates(2);
-  expect(rates.local(HUNDRED, 0.5)).toBe(rates.local(HUNDRED, 0.5));
-  expect(rates.local(HUNDRED, 0.5)).toMatchObject({ maxTokens: 25 });
-  expect(rates.local(HUNDRED, 1)).toMatchObject({ maxTokens: 50 });
-  expect(rates.charging(HUNDRED)).toBe(rates.charging(HUNDRED));
+test('local rates are created once', () => {
+  const rates = new LocalRates(2);
+  expect(rates.of(HUNDRED, 0.5)).toBe(rates.of(HUNDRED, 0.5));
+  expect(rates.of(HUNDRED, 0.5)).toMatchObject({ maxTokens: 25 });
+  expect(rates.of(HUNDRED, 1)).toMatchObject({ maxTokens: 50 });
 });

@@ -116,13 +116,7 @@ export function redisScene(): Scene {
       {
         name: 'a Redis that is unavailable',
         fires: [
-          ...[
-            'WeirCallsRefused',
-            'WeirLocalChargesWaiting',
-            'WeirNotServing',
-            'WeirRedisFaults',
-            'WeirStoreDown',
-          ],
+          ...['WeirCallsRefused', 'WeirNotServing', 'WeirRedisFaults', 'WeirStoreDown'],
           'WeirStoreFailureAnswers',
         ],
         async observe() {
@@ -142,7 +136,7 @@ export function redisScene(): Scene {
       {
         name: 'a Redis that one of two servers cannot reach',
         fires: [
-          ...['WeirCallsRefused', 'WeirInstanceNotServing', 'WeirLocalChargesWaiting', 'WeirRedisFaults'],
+          ...['WeirCallsRefused', 'WeirInstanceNotServing', 'WeirRedisFaults'],
           ...['WeirStoreDown', 'WeirStoreFailureAnswers'],
         ],
         observe: async () => ({
