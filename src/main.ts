@@ -81,7 +81,7 @@ function failureText(error: unknown): string {
 }
 
 /** Commands that a signal does not kill: they drain, reload, or report what they have. */
-const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay', 'suggest'];
+const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay'];
 // Watch signals before loading other modules: an early signal must not kill the process.
 const [command = '', ...options] = process.argv.slice(2);
 const replays = command === 'diff' && options.some((option) => /^--replay(?:=|$)/.test(option));

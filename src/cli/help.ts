@@ -24,7 +24,6 @@ const COMMANDS: readonly CommandHelp[] = [
     usage: 'replay --policy <new> <access log>…',
     summary: 'report which callers in an access log a new policy would have denied',
   },
-  { usage: 'suggest --by <key> <access log>…', summary: 'write a policy for the demand in an access log' },
   {
     usage: 'check [--address <host:port>] key=value…',
     summary: 'send a request to a running server and show the answer',

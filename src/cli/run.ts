@@ -21,7 +21,7 @@ import {
   RATELIMIT_CONFIG_CHECK_HELP,
   RATELIMIT_HELP,
 } from './ratelimit/ratelimit-flags.js';
-import { REPLAY_HELP, SUGGEST_HELP } from './replay/replay-help.js';
+import { REPLAY_HELP } from './replay/replay-help.js';
 import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
@@ -55,10 +55,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   replay: {
     run: async (args, io, raw) => (await import('./replay/replay.js')).runReplayCommand(args, io, raw),
     help: () => REPLAY_HELP,
-  },
-  suggest: {
-    run: async (args, io, raw) => (await import('./replay/suggest.js')).runSuggestCommand(args, io, raw),
-    help: () => SUGGEST_HELP,
   },
   check: {
     run: async (args, io, raw) =>

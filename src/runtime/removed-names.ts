@@ -5,7 +5,13 @@
  */
 
 /** Commands, and actions such as `bucket block`, with the sentence that is printed before weir exits with code 2. */
-export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([]);
+export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
+  [
+    'suggest',
+    'weir suggest was removed; write a limit in "phase: monitoring", which denies nothing, and read from its metrics ' +
+      'how many requests it would deny',
+  ],
+]);
 
 /** Options by command and option, such as `diff --log`, with the sentence that replaces "unknown option". */
 export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([]);

@@ -3,14 +3,13 @@ import { MAX_TRACKED } from '../../../src/replay/decide/tracked-buckets.js';
 import { MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from '../../../src/replay/log/order/start-order.js';
 import { MAX_FILES } from '../../../src/replay/log/read/files.js';
 import { MAX_LINE_BYTES } from '../../../src/replay/log/read/line-splitter.js';
-import { DEFAULT_SUGGEST_OPTIONS } from '../../../src/replay/suggest/suggest.js';
 import { MAX_GROUPS } from '../../../src/replay/tally/group-tally.js';
 import { type BoundGroup, shownCount, shownSize } from './bound-texts.js';
 
-/** Bounds of `weir replay` and `weir suggest`. */
+/** Bounds of `weir replay`. */
 export const LOG_BOUNDS: readonly BoundGroup[] = [
   {
-    title: 'Access logs of weir replay and weir suggest',
+    title: 'Access logs of weir replay',
     bounds: [
       {
         what: 'files of a log, which are open at the same time',
@@ -41,11 +40,6 @@ export const LOG_BOUNDS: readonly BoundGroup[] = [
         what: 'values of the entry of `--by` in a replay',
         bound: shownCount(MAX_GROUPS),
         beyond: 'weir counts the requests of further values only in total and by rule; the report has a note',
-      },
-      {
-        what: 'callers of `weir suggest`, counted for each route group; nodes of the suggested policy',
-        bound: `${shownCount(DEFAULT_SUGGEST_OPTIONS.maxCallers)}; ${shownCount(DEFAULT_SUGGEST_OPTIONS.maxNodes)}`,
-        beyond: 'the command fails, and names the entry with too many values',
       },
     ],
   },

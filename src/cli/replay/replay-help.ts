@@ -1,6 +1,6 @@
 import { LOAD_OPTIONS_HELP } from '../load-options.js';
 
-/** Options of `weir replay` and `weir suggest` for reading a log. */
+/** Options of `weir replay` for reading a log. */
 export const LOG_OPTIONS_HELP = `  --envoy <file>   configuration of Envoy that makes descriptors of requests: a bootstrap, the output of /config_dump,
                    EnvoyFilter or BackendTrafficPolicy manifests with their routes, or a mapping. Repeat the option for
                    several files. Not needed for weir's decision log
@@ -13,25 +13,6 @@ export const LOG_OPTIONS_HELP = `  --envoy <file>   configuration of Envoy that 
                    stop if more lines cannot be read (default 5%)
   --sampled <share>
                    the log contains only this share of the requests, such as 10%
-`;
-
-export const SUGGEST_HELP = `Usage: weir suggest --by <key> <access log>…
-
-Writes a policy with a limit for each route group, which would have passed the requests of well-behaved callers in an
-access log. The policy is in the phase monitoring, so it never denies a request. Comments show the basis of each limit,
-and name callers whose use is far above that of the others. Reads the same logs as weir replay, and no policy.
-
-  --by <key>       descriptor entry that names the caller, such as tenant, or the header that this entry comes from. The
-                   other entries are the route group
-  --domain <name>  domain of the policy; required if the log has several domains
-  --share <share>  share of the well-behaved callers that the limit would have passed (default 99.9%)
-  --headroom <share>
-                   additional share of the measured rate and burst (default 20%)
-  --daily          also limit each day, if the log covers at least a day
-${LOG_OPTIONS_HELP}
-Ctrl-C ends the command without a policy, because limits for a part of the log could be too low.
-
-Exit code: 0 if a policy was written, 1 if the log cannot be read or does not tell the demand, 2 for invalid arguments.
 `;
 
 export const REPLAY_HELP = `Usage: weir replay --policy <new> [options] <access log>…

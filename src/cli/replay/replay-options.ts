@@ -1,7 +1,6 @@
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { MAX_UNREADABLE } from '../../replay/log/logged-request.js';
 import { type Gate, parseGate } from '../../replay/report/gates.js';
-import { DEFAULT_SUGGEST_OPTIONS, type SuggestOptions } from '../../replay/suggest/suggest.js';
 import { LOAD_OPTIONS } from '../load-options.js';
 
 /** Options for reading a log. */
@@ -36,15 +35,6 @@ export const REPLAY_OPTIONS = {
   ...LOAD_OPTIONS,
 } as const;
 
-/** Options of `weir suggest`. */
-export const SUGGEST_OPTIONS = {
-  domain: { type: 'string' },
-  share: { type: 'string' },
-  headroom: { type: 'string' },
-  daily: { type: 'boolean' },
-  ...LOG_OPTIONS,
-} as const;
-
 /** Values of {@link REPORT_OPTIONS}, as they are on the command line. */
 export interface ReportValues {
   readonly envoy?: readonly string[] | undefined;
@@ -75,7 +65,6 @@ export interface ReplayNumbers extends LogNumbers {
 
 const DEFAULT_TOP = 20;
 const MAX_TOP = 10_000;
-const MAX_HEADROOM = 10;
 
 /** Converts the values of {@link LOG_OPTIONS}. Returns an error message if one is invalid. */
 export function readLogNumbers(values: Values): LogNumbers | string {
@@ -106,18 +95,6 @@ export function readReplayNumbers(values: Values): ReplayNumbers | string {
     gates.push(gate);
   }
   return { ...log, shownGroups, warmMicros, slackMicros, gates };
-}
-
-/** Converts the numbers of {@link SUGGEST_OPTIONS}. Returns an error message if one is invalid. */
-export function readMargins(values: Values): Pick<SuggestOptions, 'share' | 'headroom'> | string {
-  const share = shareOf(values, 'share', DEFAULT_SUGGEST_OPTIONS.share);
-  if (typeof share === 'string') return share;
-  const { headroom } = values;
-  if (headroom === undefined) return { share, headroom: DEFAULT_SUGGEST_OPTIONS.headroom };
-  const more = numberOf(String(headroom));
-  return more <= MAX_HEADROOM
-    ? { share, headroom: more }
-    : `--headroom must be a share from 0 to ${MAX_HEADROOM}, such as 20% or 0.2`;
 }
 
 function durationMicros(values: Values, name: string, absent: string): number | string {

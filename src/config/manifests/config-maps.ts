@@ -48,7 +48,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
         ? `the file has no ConfigMap, only manifests of kind ${kinds}`
         : 'no key under "data" in the ConfigMaps of the file contains a policy';
     const remedy = manifests.some(({ kind }) => kind === 'BackendTrafficPolicy')
-      ? 'a BackendTrafficPolicy is not a policy of weir; write one with weir suggest, or with weir migrate'
+      ? 'a BackendTrafficPolicy is not a policy of weir; to begin with one, use weir init'
       : 'specify the manifest of the ConfigMap that contains the policies';
     problems.error(WHOLE_FILE, '', `${found}; ${remedy}`);
   }

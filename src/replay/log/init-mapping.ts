@@ -182,7 +182,7 @@ function actionsOf(format: LogFormat): readonly string[] {
 
 function mappingOf(path: string, log: readonly string[], actions: readonly string[]): string {
   return [
-    `# Mapping of ${path.replaceAll(/\s/g, ' ')} for weir replay and weir suggest. Edit it, and pass it with --envoy.`,
+    `# Mapping of ${path.replaceAll(/\s/g, ' ')} for weir replay. Edit it, and pass it with --envoy.`,
     '# The domain of the policy.',
     'domain: default',
     ...log,

@@ -90,19 +90,11 @@ test.each(['rule-0-match-0', 'x-tenant', 'X-Tenant'])(
   },
 );
 
-test('weir suggest accepts a header', async () => {
-  const { code, stdout } = await run('suggest', '--by', 'x-tenant', '--envoy', 'gateway.yaml', 'access.log');
-  expect(code).toBe(0);
-  expect(stdout).toContain('- key: rule-0-match-0\n');
-});
-
 test('an unknown or ambiguous name lists the entries with their headers', async () => {
   const list = /its entries are .*, rule-0-match-0 \(x-tenant\)/;
   expect((await replay('gateway.yaml', 'tenant')).stderr).toMatch(list);
   const { stderr } = await replay('twice.yaml', 'x-tenant');
   expect(stderr).toMatch(/rule-0-match-0 \(x-tenant\), rule-1-match-0 \(x-tenant\)/);
-  const suggested = await run('suggest', '--by', 'tenant', '--envoy', 'gateway.yaml', 'access.log');
-  expect(suggested.stderr).toMatch(/with --by: .*rule-0-match-0 \(x-tenant\)/);
 });
 
 test('values of a header with credentials are redacted', async () => {
@@ -138,5 +130,5 @@ test('a BackendTrafficPolicy is not a policy', async () => {
   const args = ['--policy', 'gateway.yaml', '--envoy', 'gateway.yaml', 'access.log'];
   const { code, stderr } = await run('replay', ...args);
   expect(code).toBe(1);
-  expect(stderr).toContain('a BackendTrafficPolicy is not a policy of weir; write one with weir suggest');
+  expect(stderr).toContain('a BackendTrafficPolicy is not a policy of weir');
 });

@@ -1,4 +1,4 @@
-/* Tests the messages of `weir replay` and `weir suggest` about files. */
+/* Tests the messages of `weir replay` about files. */
 import { spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -57,11 +57,6 @@ describe('a file that cannot be read', () => {
     ],
   ])('%j', async (args, message) => {
     expect(await replay(...args)).toMatchObject({ code: 1, stderr: `weir replay: ${message}\n` });
-    const suggested = await host.run({
-      args: ['suggest', '--by', 'tenant', ...args],
-      folder: folder.path,
-    });
-    expect(suggested).toMatchObject({ code: 1, stderr: `weir suggest: ${message}\n` });
   });
 });
 
@@ -157,10 +152,7 @@ test('weir diff --replay ends with a report after Ctrl-C', async () => {
   writer.destroy();
 });
 
-test.each([
-  ['replay', ['--policy', 'new.yaml'], 'interrupted before the log had a line'],
-  ['suggest', ['--by', 'tenant'], 'interrupted, and no policy was written'],
-])(
+test.each([['replay', ['--policy', 'new.yaml'], 'interrupted before the log had a line']])(
   'weir %s ends after Ctrl-C while it waits for the first line of a pipe',
   async (command, options, message) => {
     const pipe = path(`${command}.pipe`);

@@ -1,4 +1,4 @@
-/* Tests that `weir replay` and `weir suggest` name members and values that the log never has. */
+/* Tests that `weir replay` names members and values that the log never has. */
 import { describe, expect, test } from '@jest/globals';
 import type { ReplayReport } from '../../../src/replay/report/report.js';
 import { commandFolder } from '../../support/weir/command-folder.js';
@@ -101,15 +101,5 @@ test('weir replay names the first call if no request meets a limit', async () =>
   expect((await host.run({ args, folder: folder.path })).stderr).toBe(
     'weir replay: warning: No request meets a limit. The first call in the log has the domain "shop" and a ' +
       'descriptor with the entries "tenant". other.yaml has the domains "other". Write a rule for these entries.\n',
-  );
-});
-
-test('weir suggest names a misspelled member', async () => {
-  folder.write('mapping.yaml', mapping('{ time: ts, x-tenant: tennant, path: request.path }'));
-  const args = ['suggest', '--by', 'tenant', '--envoy', 'mapping.yaml', 'access.log'];
-  const { code, stderr } = await host.run({ args, folder: folder.path });
-  expect(code).toBe(1);
-  expect(stderr).toMatch(
-    /^weir suggest: warning: The member "tennant" does not occur .*\nweir suggest: the log has 2 descriptors, but none/,
   );
 });

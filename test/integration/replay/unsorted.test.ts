@@ -46,12 +46,3 @@ test.each([
   expect(code).toBe(3);
   expect((JSON.parse(stdout) as ReplayReport).warnings).toEqual([]);
 });
-
-test('weir suggest warns on standard error and in the policy', async () => {
-  const { code, stdout, stderr } = await run('suggest', '--by', 'tenant', 'both.log');
-  expect(code).toBe(0);
-  expect(stderr).toContain(`weir suggest: warning: ${WARNING}`);
-  expect(stdout).toContain(`\n# Warning: ${WARNING}`);
-  const apart = await run('suggest', '--by', 'tenant', 'one.log', 'other.log');
-  expect(apart.stdout + apart.stderr).not.toMatch(/warning/i);
-});

@@ -1,0 +1,19 @@
+/* Tests what commands and options of the first edition answer that weir no longer has (src/runtime/removed-names.ts). */
+import { tmpdir } from 'node:os';
+import { afterAll, expect, test } from '@jest/globals';
+import { CommandHost } from '../support/weir/commands.js';
+
+const host = new CommandHost();
+afterAll(() => host.stop());
+
+test.each([
+  [
+    ['suggest', '--by', 'tenant', 'access.log'],
+    /^weir: weir suggest was removed; write a limit in "phase: monitoring"/,
+  ],
+  [['suggest', '--help'], /^weir: weir suggest was removed/],
+])('weir %j says what to use instead', async (args, message) => {
+  const { code, stdout, stderr } = await host.run({ args, folder: tmpdir() });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(message);
+});
