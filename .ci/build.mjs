@@ -35,25 +35,18 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
   mkdirSync(dirname(join('build', source)), { recursive: true });
   cpSync(source, join('build', source));
 }
-// The page at / of the debug port, and the reports of `weir replay`. Programs assemble these parts into documents.
-const scripts = {
-  'src/page/page.ts': 'build/src/page/page.js',
-  'src/page/report/report.ts': 'build/src/page/report/report.js',
-};
-for (const [entry, outfile] of Object.entries(scripts)) {
-  await bundle({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    charset: 'utf8',
-    logLevel: 'warning',
-  });
-}
-for (const part of ['src/page/page.html', 'src/page/page.css', 'src/page/report/report.css'])
-  cpSync(part, join('build', part));
+// The page at / of the debug port. The server assembles these parts into a document.
+await bundle({
+  entryPoints: ['src/page/page.ts'],
+  outfile: 'build/src/page/page.js',
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  charset: 'utf8',
+  logLevel: 'warning',
+});
+for (const part of ['src/page/page.html', 'src/page/page.css']) cpSync(part, join('build', part));
 for (const asset of ['package.json', 'proto', 'deploy/policies', 'deploy/init']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }

@@ -80,12 +80,11 @@ function failureText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Commands that a signal does not kill: they drain, reload, or report what they have. */
-const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay'];
+/** Commands that a signal does not kill: they drain or reload. */
+const WATCHING_SIGNALS = ['serve', 'ratelimit'];
 // Watch signals before loading other modules: an early signal must not kill the process.
-const [command = '', ...options] = process.argv.slice(2);
-const replays = command === 'diff' && options.some((option) => /^--replay(?:=|$)/.test(option));
-if ((WATCHING_SIGNALS.includes(command) || replays) && !cluster.isWorker) watchSignals();
+const [command = ''] = process.argv.slice(2);
+if (WATCHING_SIGNALS.includes(command) && !cluster.isWorker) watchSignals();
 // A terminal sends its signals to all processes. Workers ignore them, because the primary decides when workers exit.
 if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
@@ -94,7 +93,6 @@ run(process.argv.slice(2), {
   out: (text) => print(process.stdout, text),
   err: (text) => print(process.stderr, text),
   terminal: process.stdout.isTTY === true,
-  errorTerminal: process.stderr.isTTY === true,
   isRead: () => !unread.has(process.stdout),
   openScreen: async (screenListener) =>
     (await import('./cli/screen/live-screen.js')).openScreen(process, screenListener),

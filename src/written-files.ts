@@ -94,11 +94,6 @@ function realPath(file: string): string {
   }
 }
 
-/** Returns whether two paths name the same existing or future file. */
-export function isSameFile(one: string, other: string): boolean {
-  return realPath(one) === realPath(other);
-}
-
 /** Returns whether a folder below a directory is outside of it because of a link. */
 function leadsOut(directory: string, folder: string): boolean {
   const path = relative(realPath(directory), realPath(folder));

@@ -21,10 +21,6 @@ const COMMANDS: readonly CommandHelp[] = [
   },
   { usage: 'diff <old> <new>', summary: 'compare two policies, and show whether any limit tightens' },
   {
-    usage: 'replay --policy <new> <access log>…',
-    summary: 'report which callers in an access log a new policy would have denied',
-  },
-  {
     usage: 'check [--address <host:port>] key=value…',
     summary: 'send a request to a running server and show the answer',
   },
@@ -81,10 +77,8 @@ Exit codes:
   0         success
   1         failure, such as an invalid policy or variable, a port in use, or a server that does not answer
   2         invalid command line: an unknown command or option, or an invalid value of a flag
-  3         weir diff: a change tightens the policy; weir replay and weir diff --replay: the change denies too
-            many requests
-  143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal,
-            and weir replay prints a partial report before
+  3         weir diff: a change tightens the policy
+  143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal
 `;
 }
 
@@ -183,7 +177,7 @@ Exit code: 0 if a rule matches, 1 if no rule matches, the policy is invalid or, 
 2 for invalid arguments.
 `;
 
-export const DIFF_HELP = `Usage: weir diff [--json] [--replay <access log> …] <old> <new>
+export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
 Compares two policies, each a file or a directory. Prints a sentence for each limit that is added, removed, tightened or
 loosened, and for other changes that affect answers: phases, matching order, derive, candidates. The command does not
@@ -192,17 +186,9 @@ change any files.
 A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase.
 API keys are never shown.
 
-With --replay, the command also decides the requests of an access log with both policies, and reports which callers the
-change would have denied, as weir replay --policy <new> --against <old> does.
-
-  --json           print JSON; the member replay is the report of weir replay
-  --replay <file>  access log; - is standard input. Repeat the option for several files. The other options for logs and
-                   reports are those of weir replay: --as-active, --envoy, --log-format, --window, --max-unreadable,
-                   --sampled, --by, --top, --warm, --slack, --max-newly-denied, --html and --anonymise
+  --json           print JSON
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 if nothing tightens, 3 if a change tightens, 1 if a policy is invalid or the log cannot be read, 2 for
-invalid arguments. With --max-newly-denied, the requests in the log decide instead: 0 if no bound is exceeded, even if a
-change tightens, 3 if one is, 1 if the log does not decide it.
+Exit code: 0 if nothing tightens, 3 if a change tightens, 1 if a policy is invalid, 2 for invalid arguments.
 `;
 
 export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]

@@ -9,8 +9,6 @@ export interface Io {
   err(text: string): void;
   /** Whether standard output is a terminal. See `showsColours` for whether to print colors. */
   readonly terminal: boolean;
-  /** Whether standard error is a terminal. */
-  readonly errorTerminal?: boolean;
   /** Returns whether standard output still has a reader. If not, commands that print repeatedly exit. */
   isRead(): boolean;
   /** Opens a full-screen view on the terminal until the screen is closed. */
@@ -33,10 +31,7 @@ export const EXIT = {
   FAILED: 1,
   /** The command line is invalid. */
   USAGE: 2,
-  /**
-   * `weir diff`: a request that the old policy allows could now be denied. `weir replay`: the new policy denies too
-   * many requests.
-   */
+  /** `weir diff`: a request that the old policy allows could now be denied. */
   TIGHTENS: 3,
 } as const;
 

@@ -21,16 +21,14 @@ import {
   RATELIMIT_CONFIG_CHECK_HELP,
   RATELIMIT_HELP,
 } from './ratelimit/ratelimit-flags.js';
-import { REPLAY_HELP } from './replay/replay-help.js';
 import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
   /**
    * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `raw` writes
-   * without escaping control characters, for a command that prints colors or a progress bar and escapes foreign text
-   * itself.
+   * without escaping control characters, for a command that prints colors and escapes foreign text itself.
    */
-  readonly run: (args: readonly string[], io: Io, raw: Pick<Io, 'out' | 'err'>) => Promise<number>;
+  readonly run: (args: readonly string[], io: Io, raw: Pick<Io, 'out'>) => Promise<number>;
   readonly help: () => string;
 }
 
@@ -49,12 +47,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => EXPLAIN_HELP,
   },
   diff: {
-    run: async (args, io, raw) => (await import('./diff.js')).runDiff(args, io, raw),
+    run: async (args, io) => (await import('./diff.js')).runDiff(args, io),
     help: () => DIFF_HELP,
-  },
-  replay: {
-    run: async (args, io, raw) => (await import('./replay/replay.js')).runReplayCommand(args, io, raw),
-    help: () => REPLAY_HELP,
   },
   check: {
     run: async (args, io, raw) =>

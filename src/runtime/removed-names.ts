@@ -11,10 +11,27 @@ export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
     'weir suggest was removed; write a limit in "phase: monitoring", which denies nothing, and read from its metrics ' +
       'how many requests it would deny',
   ],
+  [
+    'replay',
+    'weir replay was removed, and a smaller one returns in a later version; until then, write a limit in "phase: ' +
+      'monitoring", which denies nothing, and read from its metrics how many requests it would deny',
+  ],
 ]);
 
 /** Options by command and option, such as `diff --log`, with the sentence that replaces "unknown option". */
-export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([]);
+export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ...[
+    ...['anonymise', 'as-active', 'by', 'envoy', 'html', 'log-format', 'max-newly-denied', 'max-unreadable'],
+    ...['replay', 'sampled', 'slack', 'top', 'warm', 'window'],
+  ].map(
+    (option) =>
+      [
+        `diff --${option}`,
+        'weir diff no longer reads access logs; leave the option out, and the exit code says whether a request may ' +
+          'be denied that the old policy allows',
+      ] as const,
+  ),
+]);
 
 /** What a removed name causes: `refused` ends the start, `ignored` causes a warning. */
 export type RemovedEffect = 'refused' | 'ignored';

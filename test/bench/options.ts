@@ -1,16 +1,15 @@
 import type { ExternalTarget } from './load/targets.js';
 
-export const HELP = `Usage: npm run bench [-- [micro|load|replay] [options] [part of a case's name …]]
+export const HELP = `Usage: npm run bench [-- [micro|load] [options] [part of a case's name …]]
 
-Runs micro, load and replay by default. A complete name selects one case, and any other text selects all cases that
+Runs micro and load by default. A complete name selects one case, and any other text selects all cases that
 contain it.
 See docs/internals/benchmarks.md.
 
   --list              print the names of the load cases
   --quick             run for seconds instead of minutes; the results have no meaning
-  --rounds N          number of rounds of replay and of each load case, whose results are medians (5)
+  --rounds N          number of rounds of each load case, whose results are medians (5)
   --seconds N         duration of a round (1.5)
-  --lines N           number of lines of the log in replay (1000000)
   --many N            number of tenants in "many tenants" (1000000, at most 9000000)
   --transports A,B    run weir with each of these GRPC_TRANSPORT values (default: weir's default)
   --target HOST:PORT  measure this server instead of weir, in the load cases that need no special setup
@@ -23,14 +22,12 @@ See docs/internals/benchmarks.md.
 export interface BenchOptions {
   readonly micro: boolean;
   readonly load: boolean;
-  readonly replay: boolean;
   readonly list: boolean;
   readonly quick: boolean;
   readonly write: boolean;
   readonly rounds: number;
   readonly seconds: number;
   readonly many: number;
-  readonly lines: number;
   readonly transports: readonly (string | undefined)[];
   readonly target: ExternalTarget | undefined;
   readonly filters: readonly string[];
@@ -38,16 +35,7 @@ export interface BenchOptions {
 
 const MAX_TENANTS = 9_000_000;
 const FLAGS = ['--list', '--quick', '--write', '--help'];
-const VALUES = [
-  '--rounds',
-  '--seconds',
-  '--lines',
-  '--many',
-  '--transports',
-  '--target',
-  '--pid',
-  '--redis-pid',
-];
+const VALUES = ['--rounds', '--seconds', '--many', '--transports', '--target', '--pid', '--redis-pid'];
 
 function parsePositive(name: string, text: string): number {
   const value = Number(text);
@@ -93,7 +81,7 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   }
   if (flags.has('--help')) return undefined;
   const [kind] = words;
-  const isKind = kind === 'micro' || kind === 'load' || kind === 'replay';
+  const isKind = kind === 'micro' || kind === 'load';
   const quick = flags.has('--quick');
   const number = (name: string, usual: number) => {
     const text = values.get(name);
@@ -103,14 +91,11 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   return {
     micro: (!isKind || kind === 'micro') && target === undefined,
     load: !isKind || kind === 'load',
-    // Filters select no part of it.
-    replay: (kind === undefined || kind === 'replay') && target === undefined,
     list: flags.has('--list'),
     quick,
     write: flags.has('--write'),
     rounds: Math.ceil(number('--rounds', quick ? 1 : 5)),
     seconds: number('--seconds', quick ? 0.1 : 1.5),
-    lines: Math.ceil(number('--lines', quick ? 10_000 : 1_000_000)),
     many: Math.min(MAX_TENANTS, Math.ceil(number('--many', quick ? 5000 : 1_000_000))),
     transports: values.get('--transports')?.split(',') ?? [undefined],
     target,

@@ -5,7 +5,6 @@ import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
 import { type BenchOptions, HELP, readOptions, selectCases } from './options.js';
-import { measureReplay } from './replay/measure-replay.js';
 import { printMicro } from './run-micro.js';
 import { writeGrowth, writeResults } from './write-results.js';
 
@@ -79,10 +78,6 @@ async function main(): Promise<void> {
     const rows = await runLoad(options);
     count += rows.length;
     if (options.write) writeResults(rows, options);
-  }
-  if (options.replay) {
-    count++;
-    await measureReplay(options.lines, options.rounds, printProgress);
   }
   if (count === 0) {
     printProgress(

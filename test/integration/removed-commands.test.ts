@@ -1,4 +1,4 @@
-/* Tests what commands and options of the first edition answer that weir no longer has (src/runtime/removed-names.ts). */
+/* Tests the answers to commands and options that weir no longer has (src/runtime/removed-names.ts). */
 import { tmpdir } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
 import { CommandHost } from '../support/weir/commands.js';
@@ -12,6 +12,18 @@ test.each([
     /^weir: weir suggest was removed; write a limit in "phase: monitoring"/,
   ],
   [['suggest', '--help'], /^weir: weir suggest was removed/],
+  [
+    ['replay', '--policy', 'new.yaml', 'access.log'],
+    /^weir: weir replay was removed, and a smaller one returns/,
+  ],
+  [
+    ['diff', 'a.yaml', 'b.yaml', '--replay', 'access.log'],
+    /^weir diff: --replay: weir diff no longer reads access logs; leave the option out, /,
+  ],
+  [
+    ['diff', '--max-newly-denied=0', 'a.yaml', 'b.yaml'],
+    /^weir diff: --max-newly-denied: weir diff no longer reads/,
+  ],
 ])('weir %j says what to use instead', async (args, message) => {
   const { code, stdout, stderr } = await host.run({ args, folder: tmpdir() });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -2,7 +2,6 @@ import type { BoundGroup } from './bound-texts.js';
 import { CONNECTION_BOUNDS } from './connection-bounds.js';
 import { CONTROL_BOUNDS } from './control-bounds.js';
 import { DEBUG_BOUNDS } from './debug-bounds.js';
-import { LOG_BOUNDS } from './log-bounds.js';
 import { PROCESS_BOUNDS } from './process-bounds.js';
 import { REDIS_BOUNDS } from './redis-bounds.js';
 import { REQUEST_BOUNDS } from './request-bounds.js';
@@ -18,5 +17,4 @@ export const BOUNDS: readonly BoundGroup[] = [
   ...DEBUG_BOUNDS,
   ...REDIS_BOUNDS,
   ...CONTROL_BOUNDS,
-  ...LOG_BOUNDS,
 ];

@@ -72,31 +72,6 @@ export function tableLines(
   return alignedLines(columns, rows, widths, shownColumns(columns, widths, maxColumns));
 }
 
-/**
- * Formats rows as {@link tableLines} does, and omits no column: those that do not fit follow in further tables, which
- * begin with the first column too.
- */
-export function splitTableLines(
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
-  maxColumns: number,
-): readonly string[] {
-  const widths = columnWidths(columns, rows);
-  const [nameWidth = 0] = widths;
-  const lines: string[] = [];
-  let [shown, used] = [[0], nameWidth];
-  for (const [at, width] of widths.entries()) {
-    if (at === 0) continue;
-    if (used + 2 + width > maxColumns && shown.length > 1) {
-      lines.push(...alignedLines(columns, rows, widths, shown), '');
-      [shown, used] = [[0], nameWidth];
-    }
-    shown.push(at);
-    used += 2 + width;
-  }
-  return [...lines, ...alignedLines(columns, rows, widths, shown)];
-}
-
 function columnWidths(columns: readonly Column[], rows: readonly (readonly string[])[]): readonly number[] {
   return columns.map(({ heading }, at) =>
     Math.max(columnsOf(heading), ...rows.map((cells) => columnsOf(cells[at] ?? ''))),

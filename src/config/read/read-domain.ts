@@ -3,7 +3,6 @@ import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
 import { isSecretKey } from '../../policy/redact.js';
-import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import {
   type DomainSpec,
   inFileOrder,
@@ -30,8 +29,6 @@ export interface DomainOptions {
   readonly defaultAlgorithm?: Algorithm;
   /** Key of the entry that ends holds (HOLD_ENTRY), which a domain with holds cannot match. Default hold. */
   readonly holdEntry?: string;
-  /** Reads each phase as `active`, for a preview of a policy that does not deny yet. */
-  readonly asActive?: boolean;
   /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
   readonly badRowsAreErrors?: boolean;
   /** Whether rows of `plans` at an address are not read, as in commands. Default false. */
@@ -70,7 +67,7 @@ export function readDomain(
   options: DomainOptions = {},
   context: DomainContext = {},
 ): ReadDomain {
-  const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY, asActive = false } = options;
+  const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY } = options;
   const secretKeys = context.secretKeys ?? new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
@@ -97,7 +94,7 @@ export function readDomain(
     },
     steps,
     plans: plans?.table,
-    root: asActive ? inPhase(root, fixedPhase('active')) : root,
+    root,
   };
   return { spec: bad ? undefined : spec, tableFiles, keptFile: keptFile?.file };
 }
@@ -114,15 +111,6 @@ function readPlans(
   const previous = plans.file === undefined ? undefined : lastPlans?.();
   const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses };
   return readPlanTable(plans, { ...options, nowMillis: Date.now() });
-}
-
-/** Returns a tree of nodes whose limits are all in one phase. */
-function inPhase({ fields, rules, children }: NodeSpec, phase: PhaseSchedule): NodeSpec {
-  return {
-    fields: { ...fields, phase },
-    rules: rules.map((rule) => ({ ...rule, phase })),
-    children: children.map((child) => inPhase(child, phase)),
-  };
 }
 
 /** Settings that apply to a node and its child nodes unless they set their own. */

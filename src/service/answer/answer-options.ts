@@ -6,7 +6,7 @@ export interface LimitHeaderNames {
 }
 
 /** Names under which weir and Envoy pass the token of a request's holds. */
-export interface HoldNames {
+interface HoldNames {
   /** Key of the token in the dynamic metadata of an answer (HOLD_METADATA_KEY). */
   readonly metadataKey: string;
   /** Key of the entry that contains the token at the end of the request (HOLD_ENTRY). */
@@ -31,15 +31,3 @@ export interface AnswerOptions {
   /** ENVOY_ADDS_HEADERS: the headers that Envoy's filter adds itself and that clients would otherwise receive twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }
-
-/** Answers without additions to the policy. */
-export const PLAIN_ANSWERS: AnswerOptions = {
-  shadowMode: false,
-  quotaMode: false,
-  dynamicMetadata: false,
-  decisionMetadata: false,
-  limitHeaders: undefined,
-  limitRequestHeaders: undefined,
-  holdNames: { metadataKey: 'hold', entry: 'hold' },
-  envoyAdds: { xRateLimit: false, retryAfter: false },
-};

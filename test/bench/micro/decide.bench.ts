@@ -12,7 +12,6 @@ import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
-import { PLAIN_ANSWERS } from '../../../src/service/answer/answer-options.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -20,6 +19,7 @@ import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
+import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 

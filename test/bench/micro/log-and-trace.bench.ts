@@ -14,13 +14,13 @@ import { openDecisionLog } from '../../../src/server/decision-log/open-decision-
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
-import { PLAIN_ANSWERS } from '../../../src/service/answer/answer-options.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
+import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 

@@ -5,13 +5,13 @@ import { type BucketStore, StorageError, type TakeItem } from '../../../src/limi
 import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { PLAIN_ANSWERS } from '../../../src/service/answer/answer-options.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import { newHoldId } from '../../../src/service/holds/hold-ids.js';
 import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../clock/fake-clock.js';
+import { PLAIN_ANSWERS } from '../policy/plain-answers.js';
 import { policyOf } from '../policy/policies.js';
 
 /** Parses a descriptor such as `tenant=acme,user=bob` into entries. */

@@ -3,7 +3,7 @@ import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
-import { type AnswerOptions, PLAIN_ANSWERS } from '../../../src/service/answer/answer-options.js';
+import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import type {
   BucketCounter,
@@ -23,6 +23,7 @@ import type { TurnQueue } from '../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
+import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
 
 /** Both sides of the codec, created once because the client's side reads its definition from a file. */

@@ -158,11 +158,7 @@ describe('shipped policies', () => {
     const blocks = manualPages().flatMap((page) =>
       [...pageText(page).matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block),
     );
-    // A mapping of weir replay has rate_limits instead of descriptors.
-    const policies = blocks.filter(
-      (block) =>
-        block.startsWith('# example: ') || (/^domain:/m.test(block) && !/^rate_limits:/m.test(block)),
-    );
+    const policies = blocks.filter((block) => block.startsWith('# example: ') || /^domain:/m.test(block));
     expect(policies.length).toBeGreaterThan(0);
     for (const text of policies) {
       // An example marked as wrong must be invalid.
