@@ -14,20 +14,15 @@ export interface WrittenFile {
 
 /**
  * Writes files below a directory, all or none. Returns an error message with `remedy` if a file exists and `force` is
- * not set, if it would replace a file in `keep`, or if a link leads out of the directory. A replaced file becomes a new
- * file: it gets the permissions of a new file, and the target of a former link is unchanged.
+ * not set, or if a link leads out of the directory. A replaced file becomes a new file: it gets the permissions of a
+ * new file, and the target of a former link is unchanged.
  */
 export function writeFiles(
   directory: string,
   files: readonly WrittenFile[],
   remedy: string,
-  { force = false, keep = [] }: { readonly force?: boolean; readonly keep?: readonly string[] } = {},
+  { force = false }: { readonly force?: boolean } = {},
 ): string | undefined {
-  const kept = new Set(keep.map(realPath));
-  const input = files.find(({ path }) => kept.has(realPath(join(directory, path))));
-  if (input !== undefined) {
-    return `"${join(directory, input.path)}" is an input file and is never overwritten; choose another directory`;
-  }
   const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
   if (outside !== undefined) {
     return (

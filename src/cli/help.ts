@@ -40,10 +40,7 @@ const COMMANDS: readonly CommandHelp[] = [
 
 /** Commands for users of envoyproxy/ratelimit. */
 const REFERENCE_COMMANDS: readonly CommandHelp[] = [
-  {
-    usage: 'migrate <file or directory>… [--write <folder>]',
-    summary: 'convert an installation and report what changes',
-  },
+  { usage: 'migrate <file or directory>…', summary: 'report what changes for an installation' },
   { usage: 'ratelimit', summary: 'run the service with environment variables only' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
@@ -238,28 +235,20 @@ Exit code: 0 if the server is SERVING, 1 if it is not or does not answer, 2 for 
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
-Reads an installation of envoyproxy/ratelimit and prints a migration report: decisions that you have to make,
-notes, behavior that stays the same, improvements, and variables without effect. With --write, it also writes the files
-to deploy. The command does not contact a server, and does not change the files that it reads.
+Reads an installation of envoyproxy/ratelimit and prints a report: decisions that you have to make before you switch to
+weir, notes, and variables without effect. The command does not contact a server, and does not write any file.
+docs/migrate.md describes the steps.
 
-  <file>            a file of the installation. weir detects its type: a Docker Compose file, Kubernetes manifests, Helm
-                    values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limitador
-                    limits and Emissary RateLimits are converted to policies. Several compose files are merged in
-                    the given order; an override file next to a compose file is merged automatically
-  <directory>       the directory in RUNTIME_ROOT, or the directory of the policy files; optional if a file of the
-                    installation specifies the directory, or if policies come from a management server
+  <file>            a file of the installation. weir detects its type: a Docker Compose file, Kubernetes manifests,
+                    variables (KEY=VALUE lines) or a policy file
+  <directory>       the directory of the policy files, including its subdirectories; optional if the policies are in
+                    ConfigMaps, or come from a management server
   --env <file>      file with the variables of the service, as KEY=VALUE lines (the syntax of an env_file)
   --service <name>  name of the rate limit service or container, if weir cannot detect it
-  --write <folder>  write the changed files, the policies, and a README.md with the next commands. If compose files set
-                    the service in several places, or a file is the output of kubectl get, weir writes an override
-                    file or a patch instead. If an unset variable has a different default in weir, the old default is
-                    added. If one of the files already exists, weir writes no files
-  --force           overwrite existing files, except input files
-  --image <name>    image to deploy (default weir:<version>)
   --json            print JSON
 
-weir does not read the values of Secrets. References to Secrets stay unchanged.
+weir does not read the values of Secrets.
 
-Exit code: 0 if no decision is needed, 1 if a decision is needed or a file cannot be read or written, 2 for invalid
-arguments.
+Exit code: 0 if no decision is needed, 1 if a decision is needed or a file cannot be read, 2 for invalid arguments
+and for limits of other services, such as Limitador.
 `;

@@ -46,19 +46,6 @@ export function readEnvFile(text: string): EnvFile {
   return { variables, unknown, problems };
 }
 
-/**
- * Rewrites the lines in the format that `docker run --env-file` also accepts: `KEY=VALUE` without `export`, spaces and
- * quotes. Lines with an unknown or multi-line value stay unchanged.
- */
-export function plainLines(text: string): string {
-  return text.replace(/^\uFEFF/, '').replaceAll(/^[^\r\n]+/gm, (raw) => {
-    const line = raw.trim();
-    const read = line === '' || line.startsWith('#') ? '' : readLine(line);
-    if (typeof read === 'string' || read.value === undefined || /[\r\n]/.test(read.value)) return raw;
-    return `${read.name}=${read.value}`;
-  });
-}
-
 type Line =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly value?: undefined; readonly problem: string };

@@ -5,7 +5,7 @@ import { hasReferenceDefault } from '../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../server/settings/settings-check.js';
 import { SETTINGS, type Setting, type Settings, VARIABLES } from '../server/settings/settings-table.js';
 import { emptyVariables } from './env-file.js';
-import { type Finding, type Findings, mergeFindings } from './findings.js';
+import type { Finding, Findings } from './report.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -15,25 +15,11 @@ export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0
 /** Variables that other settings or the libraries of the reference read. */
 const TRACING_VARIABLE = /^OTEL_/;
 const MOGRIFIER_VARIABLE = /^DOG_STATSD_MOGRIFIER_/;
-const GO_VARIABLE = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
-const NODE_VARIABLE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
 const CA_VARIABLE = /^SSL_CERT_(?:FILE|DIR)$/;
-
-/**
- * Variables that have no effect if another variable is rejected. The finding about the rejected variable is sufficient.
- */
-const DEPENDENT_VARIABLES: readonly (readonly [refused: string, names: RegExp])[] = [
-  ['BACKEND_TYPE', /^MEMCACHE_/],
-  ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
-  ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
-  ['REDIS_AWS_IAM_AUTH', /^REDIS_AWS_IAM_/],
-  ['REDIS_PERSECOND_AWS_IAM_AUTH', /^REDIS_PERSECOND_AWS_IAM_/],
-];
 
 export interface VariableFindings extends Findings {
   /** Settings without the invalid and rejected variables. */
   readonly settings: Settings;
-  readonly given: GivenSettings;
   /** Variables to add so that unset variables keep the defaults of the reference. */
   readonly keep: Variables;
 }
@@ -57,57 +43,39 @@ export function findInVariables(
     ...placeholders,
   });
   const advice: Finding[] = [];
-  const same: Finding[] = [];
-  const better: Finding[] = [];
   const unused: Finding[] = [];
   const decide = [...refused];
   const keep: Record<string, string> = {};
-  const isReported = (name: string): boolean =>
-    leftOut.has(name) || DEPENDENT_VARIABLES.some(([by, names]) => leftOut.has(by) && names.test(name));
   for (const setting of SETTINGS) {
     const { name, reference } = setting;
-    if (reference === undefined || unknown.has(name) || isReported(name)) continue;
+    if (reference === undefined || unknown.has(name) || leftOut.has(name)) continue;
     if (given.has(name)) {
-      if (variables[name] === undefined) continue; // set by the image
-      if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCH_ROOT_TEXT });
-      else if (name === STOP_INCREMENT && settings[setting.key] === true)
-        better.push({ about: name, text: STOP_INCREMENT_TEXT });
-      else same.push({ about: name, text: SAME_TEXT });
+      if (name === STOP_INCREMENT && settings[setting.key] === true)
+        advice.push({ about: name, text: STOP_INCREMENT_TEXT });
     } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(defaultFinding(setting));
     }
   }
   for (const [name, reason] of INERT_SETTINGS) {
-    if (unknown.has(name) || isReported(name) || !given.has(name)) continue;
+    if (unknown.has(name) || leftOut.has(name) || !given.has(name)) continue;
     unused.push({ about: name, text: reason });
   }
   const foreign = Object.keys(variables).filter(
     (name) => !VARIABLES.some((variable) => variable.name === name),
   );
   for (const name of foreign) {
-    if (leftOut.has(name)) continue;
-    if (NODE_VARIABLE.test(name))
-      advice.push({ about: name, text: 'Node.js, which runs weir, reads this variable.' });
-    else if (CA_VARIABLE.test(name)) decide.push({ about: name, text: CA_TEXT });
-    else {
-      const isSame =
-        MOGRIFIER_VARIABLE.test(name) || (TRACING_VARIABLE.test(name) && settings.tracingEnabled);
-      (isSame ? same : unused).push({ about: name, text: foreignVariableText(name) });
+    // Node.js, which runs weir, reads NODE_OPTIONS.
+    if (leftOut.has(name) || name === 'NODE_OPTIONS') continue;
+    if (CA_VARIABLE.test(name)) decide.push({ about: name, text: CA_TEXT });
+    else if (TRACING_VARIABLE.test(name)) {
+      if (!settings.tracingEnabled) unused.push({ about: name, text: TRACING_TEXT });
+    } else if (!MOGRIFIER_VARIABLE.test(name)) {
+      unused.push({ about: name, text: 'weir does not use this variable.' });
     }
   }
-  addCombinations(settings, given, { decide, advice, better });
-  const isDecided = new Set(decide.flatMap(({ about }) => about.split(', ')));
-  return {
-    decide,
-    advice,
-    same: mergeFindings(same.filter(({ about }) => !isDecided.has(about))),
-    better,
-    unused: mergeFindings(unused),
-    settings,
-    given,
-    keep,
-  };
+  decide.push(...combinations(settings, given));
+  return { decide, advice, unused: mergeFindings(unused), settings, keep };
 }
 
 /** Returns a placeholder for REDIS_URL in the format that REDIS_TYPE requires. */
@@ -193,7 +161,7 @@ function defaultFinding({ name, default: ours, reference }: Setting): Finding {
 }
 
 /** Effects of old defaults that differ in weir and envoyproxy/ratelimit, by variable. */
-export const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
+const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
   DEBUG_HOST: 'weir bucket and weir top then fail with status 403 until you set ADMIN_TOKENS_FILE.',
   REDIS_TIMEOUT: 'A request then waits up to 10 seconds for Redis, unless its caller has a shorter deadline.',
   REDIS_PERSECOND_TIMEOUT:
@@ -201,7 +169,14 @@ export const EFFECTS_OF_OLD_DEFAULTS: Readonly<Record<string, string>> = {
     'shorter deadline.',
 };
 
-const SAME_TEXT = 'the meaning is the same in weir.';
+/** Merges findings with the same text into one that names all subjects, in the order of the first ones. */
+function mergeFindings(findings: readonly Finding[]): readonly Finding[] {
+  const names = new Map<string, string[]>();
+  for (const { about, text } of findings) names.set(text, [...(names.get(text) ?? []), about]);
+  return [...names].map(([text, list]) => ({ about: list.join(', '), text }));
+}
+
+const TRACING_TEXT = 'weir reads OTEL_ variables only if TRACING_ENABLED=true.';
 
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const PROXY_ADDRESS = /nutcracker|twemproxy/i;
@@ -214,24 +189,9 @@ const STOP_INCREMENT = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
 const STOP_INCREMENT_TEXT =
   'weir checks and counts in one step. envoyproxy/ratelimit checks first and counts later, so it may allow ' +
   'two concurrent requests when only one hit remains.';
-const WATCH_ROOT_TEXT =
-  'weir detects changed files whether this variable is true or false. If the variable is true, weir ' +
-  "also reads files next to the policy directory whose names begin with the directory's name, such as " +
-  'config.yaml. envoyproxy/ratelimit reads these files, too.';
-
-function foreignVariableText(name: string): string {
-  if (MOGRIFIER_VARIABLE.test(name))
-    return 'the meaning is the same in weir, which also supports USE_DOG_STATSD_MOGRIFIERS.';
-  if (GO_VARIABLE.test(name)) return 'weir runs on Node.js, so settings of the Go runtime have no effect.';
-  if (TRACING_VARIABLE.test(name)) return 'weir reads OTEL_ variables only if TRACING_ENABLED=true.';
-  return 'weir does not use this variable.';
-}
-
-function addCombinations(
-  settings: Settings,
-  given: GivenSettings,
-  { decide, advice, better }: Pick<Findings, 'decide' | 'advice' | 'better'>,
-): void {
+/** Reports values that are valid, but have another effect in weir, alone or together. */
+function combinations(settings: Settings, given: GivenSettings): readonly Finding[] {
+  const decide: Finding[] = [];
   const destinations = [
     ['USE_STATSD', settings.useStatsd],
     ['USE_DOG_STATSD', settings.useDogStatsd],
@@ -261,36 +221,18 @@ function addCombinations(
         'so grant this user the permissions in docs/operate/redis.md.',
     });
   }
-  const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
-  if (settings.limitHeaders && headers.some((name) => /^x-ratelimit-/i.test(name))) {
-    advice.push({
-      about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
-      text:
-        "these headers are enabled, and have the same names as Envoy's own headers. If " +
-        'enable_x_ratelimit_headers is set in Envoy, clients receive each header twice, as they do with ' +
-        'envoyproxy/ratelimit.',
-    });
-  }
-  for (const { prefix, url, type } of [
+  for (const { prefix, url } of [
     redisInstance(settings, 'REDIS'),
     ...(settings.perSecond ? [redisInstance(settings, 'REDIS_PERSECOND')] : []),
   ]) {
-    if (!PROXY_ADDRESS.test(url) || type === 'proxy') continue;
+    if (!PROXY_ADDRESS.test(url)) continue;
     decide.push({
-      about: `${prefix}_TYPE`,
+      about: `${prefix}_URL`,
       text:
-        `${prefix}_URL looks like the address of twemproxy (nutcracker), which distributes keys over ` +
-        `several servers. Set ${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis ` +
-        'server.',
+        'the value looks like the address of twemproxy (nutcracker), which distributes keys over several ' +
+        'servers. weir does not support such a proxy. Use a single Redis server, Sentinel or Redis Cluster, ' +
+        `and set ${prefix}_URL and ${prefix}_TYPE accordingly.`,
     });
   }
-  if (settings.redisUrl !== '') {
-    better.push({
-      about: 'Redis',
-      text:
-        'weir sends one Redis call for all requests that arrive at the same time. While Redis is ' +
-        'unavailable, weir answers each request before its deadline, according to on_store_failure in the ' +
-        'policy.',
-    });
-  }
+  return decide;
 }

@@ -18,6 +18,10 @@ export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
+const MIGRATE_WRITES_NOTHING =
+  'weir migrate only reports, and writes no files; change the image and the variables by hand, as ' +
+  'docs/migrate.md describes';
+
 /** Options by command and option, such as `diff --log`, with the sentence that replaces "unknown option". */
 export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ...[
@@ -31,6 +35,9 @@ export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
           'be denied that the old policy allows',
       ] as const,
   ),
+  ['migrate --write', MIGRATE_WRITES_NOTHING],
+  ['migrate --force', MIGRATE_WRITES_NOTHING],
+  ['migrate --image', MIGRATE_WRITES_NOTHING],
 ]);
 
 /** What a removed name causes: `refused` ends the start, `ignored` causes a warning. */

@@ -59,28 +59,6 @@ function isSiblingName({ directory, beside }: RuntimeLayout, name: string): bool
   return beside && name.startsWith(`${basename(directory)}.`);
 }
 
-/**
- * Tells from the path alone whether a file would be read as a policy of a place. This works for paths in a container
- * that cannot be inspected. Both paths are absolute, or relative to the same directory.
- */
-export function isPolicyFile(place: PolicyPlace, file: string): boolean {
-  if (typeof place === 'string')
-    return (
-      relative(place, file) === '' || (relative(place, dirname(file)) === '' && isPolicyName(basename(file)))
-    );
-  const [first = '', ...rest] = relative(dirname(place.directory), file).split('/');
-  const isBelow = first === basename(place.directory) && rest.length > 0;
-  if (!isBelow && !isSiblingName(place, first)) return false;
-  const names = isBelow ? rest : [first, ...rest];
-  return names.every((name, i) => isLayoutName(place, name, i < names.length - 1));
-}
-
-/** Returns the paths of the siblings that are part of a layout; none if they cannot be listed. */
-export function siblingPaths(layout: RuntimeLayout): readonly string[] {
-  const parent = dirname(layout.directory);
-  return siblingEntries(layout).map(({ name }) => join(parent, name));
-}
-
 function siblingEntries(layout: RuntimeLayout): readonly Dirent[] {
   return layout.beside
     ? entriesOf(dirname(layout.directory)).filter(({ name }) => isSiblingName(layout, name))

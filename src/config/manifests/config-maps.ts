@@ -48,7 +48,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
         ? `the file has no ConfigMap, only manifests of kind ${kinds}`
         : 'no key under "data" in the ConfigMaps of the file contains a policy';
     const remedy = manifests.some(({ kind }) => kind === 'BackendTrafficPolicy')
-      ? 'a BackendTrafficPolicy is not a policy of weir; to begin with one, use weir init'
+      ? 'a BackendTrafficPolicy is not a policy of weir; Envoy Gateway sends its rules to weir over xDS'
       : 'specify the manifest of the ConfigMap that contains the policies';
     problems.error(WHOLE_FILE, '', `${found}; ${remedy}`);
   }
@@ -57,17 +57,16 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
 
 /**
  * Returns the policies in `data` of a ConfigMap, one of the `maps` of its file. Skipped keys become warnings in
- * `problems`. `lines` are those of the file that `problems` names. `isRead` tells whether to look at a key.
+ * `problems`. `lines` are those of the file that `problems` names.
  */
 export function openData(
   map: Manifest,
   maps: readonly Manifest[],
   lines: readonly string[],
   problems: ProblemList,
-  isRead: (key: string) => boolean = () => true,
 ): readonly OpenedPart[] {
   const folder = `${problems.file} ConfigMap ${fullName(map)}${placeOfRepeated(map, maps)}`;
-  const keys = entriesAt(map.fields, 'data').filter(([key]) => isRead(key));
+  const keys = entriesAt(map.fields, 'data');
   const read = keys.map(([key, value]) => {
     const within = `${joinPath(map.path, 'data')}[${JSON.stringify(key)}]`;
     const opened = openKey(key, value, lines, new ProblemList(problems.file, within, folder));

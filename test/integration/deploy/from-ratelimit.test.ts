@@ -1,6 +1,6 @@
 /*
- * Converts the installations of deploy/from-ratelimit, as they were before the switch, with `weir migrate --write`. The
- * result runs as in compose and Kubernetes, with /bin/ratelimit, its variables and its files.
+ * Runs the installations of deploy/from-ratelimit as in compose and Kubernetes, with /bin/ratelimit, its variables and
+ * its files. `weir migrate` reports on them as they were before the switch.
  */
 import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,20 +26,23 @@ const FOLDER = join(repositoryRoot, 'deploy/from-ratelimit');
 const root = new TempDir();
 const bin = copyImagePrograms(root.path);
 
-/** Restores the reference's image in a file, migrates the file, and returns the result. */
-async function migrated(name: string, ...args: readonly string[]): Promise<string> {
+/**
+ * Runs `weir migrate` on a file with the reference's image, and checks that only variables with other defaults need a
+ * decision. Returns the text of the file after the switch.
+ */
+async function migrated(name: string, ...others: readonly string[]): Promise<string> {
   const after = readFileSync(join(FOLDER, name), 'utf8');
   root.write(`before/${name}`, after.replace(/image: weir(:\S+)? # was (\S+)/, 'image: $2:4d2efd61'));
-  const written = root.join(`written-${name}`);
-  const command = ['migrate', `before/${name}`, '--write', written, ...args];
+  const command = ['migrate', `before/${name}`, ...others, '--json'];
   const { code, stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...command], {
     cwd: root.path,
   });
-  expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toContain('No decisions are needed.\n');
-  const text = readFileSync(join(written, name), 'utf8');
-  expect(text).not.toContain('envoyproxy/ratelimit:');
-  return text;
+  expect([code, stderr]).toEqual([1, '']);
+  const { service, decide, keep } = JSON.parse(stdout);
+  expect(service.because).toBe('its image is envoyproxy/ratelimit:4d2efd61');
+  expect(keep).toEqual({ DEBUG_HOST: '0.0.0.0', REDIS_TIMEOUT: '10s', LOG_FORMAT: 'text' });
+  expect(decide.map(({ about }: { about: string }) => about)).toEqual(Object.keys(keep));
+  return after;
 }
 
 let redis: RedisServer;
@@ -82,15 +85,12 @@ describe('docker-compose.yaml', () => {
 
   test('answers according to its files, and shows the metrics of the reference', async () => {
     cpSync(join(FOLDER, 'config'), root.join('before/config'), { recursive: true });
-    const text = await migrated('docker-compose.yaml', '--image', 'weir');
+    const text = await migrated('docker-compose.yaml', 'before/config');
     const { services } = parse(text) as { services: Record<string, Service> };
     const service = services['ratelimit'] as Service;
     expect(service).toMatchObject({ image: 'weir', command: '/bin/ratelimit' });
     expect(service.volumes).toEqual(['./config:/data/ratelimit/config:ro']);
-    // The policies are in the folder that the file names.
-    cpSync(root.join('written-docker-compose.yaml/config'), root.join('compose/ratelimit/config'), {
-      recursive: true,
-    });
+    cpSync(join(FOLDER, 'config'), root.join('compose/ratelimit/config'), { recursive: true });
     const variables = Object.fromEntries(
       service.environment.map((line) => line.split('=') as [string, string]),
     );

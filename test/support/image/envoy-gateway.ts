@@ -1,4 +1,3 @@
-import { GATEWAY_VARIABLES } from '../../../src/migrate/read/envoy-gateway.js';
 import { TempDir } from '../process/temp-dir.js';
 import { type RatelimitServer, startRatelimit } from '../reference/ratelimit.js';
 import { CertificateAuthority } from '../tls/certificates.js';
@@ -12,7 +11,24 @@ import { copyImagePrograms } from './image-programs.js';
 
 /** Variables of every deployment of Envoy Gateway. */
 export const ALWAYS = {
-  ...GATEWAY_VARIABLES,
+  RUNTIME_ROOT: '/data',
+  RUNTIME_SUBDIRECTORY: 'ratelimit',
+  RUNTIME_IGNOREDOTFILES: 'true',
+  RUNTIME_WATCH_ROOT: 'false',
+  LOG_LEVEL: 'info',
+  USE_STATSD: 'false',
+  CONFIG_TYPE: 'GRPC_XDS_SOTW',
+  CONFIG_GRPC_XDS_SERVER_URL: 'envoy-gateway:18001',
+  CONFIG_GRPC_XDS_NODE_ID: 'envoy-ratelimit',
+  GRPC_SERVER_USE_TLS: 'true',
+  GRPC_SERVER_TLS_CERT: '/certs/tls.crt',
+  GRPC_SERVER_TLS_KEY: '/certs/tls.key',
+  CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true',
+  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: '/certs/tls.crt',
+  CONFIG_GRPC_XDS_CLIENT_TLS_KEY: '/certs/tls.key',
+  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/certs/ca.crt',
+  FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
+  REDIS_SOCKET_TYPE: 'tcp',
   // Neither the reference nor weir has this variable.
   GRPC_SERVER_TLS_CA_CERT: '/certs/ca.crt',
   REDIS_URL: 'redis.redis.svc:6379',
