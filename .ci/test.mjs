@@ -40,8 +40,8 @@ const MEASURED_AGAIN = ['memory/crowd'];
 /** Tiers that need only some of the tools when they run alone. */
 const TOOLS_OF = {
   unit: [],
-  property: ['redis-server', 'redis-server-old', 'nutcracker', 'envoy'],
-  contract: ['redis-server', 'redis-server-old', 'valkey-server', 'nutcracker', 'envoy'],
+  property: ['redis-server', 'redis-server-old'],
+  contract: ['redis-server', 'redis-server-old', 'valkey-server'],
   conformance: [
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],

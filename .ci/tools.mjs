@@ -386,7 +386,7 @@ const CATALOGUE = {
     },
   },
   curl: ofDebian('curl', 'curl', 'the tests that run manual pages from top to bottom'),
-  nutcracker: ofDebian('nutcracker', 'nutcracker', 'the tests behind twemproxy', 'usr/sbin'),
+  nutcracker: ofDebian('nutcracker', 'nutcracker', 'the test of sharding proxies', 'usr/sbin'),
   promtool: ofDebian(
     'promtool',
     'prometheus',

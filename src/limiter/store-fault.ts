@@ -24,7 +24,6 @@ export type StoreFault =
   | 'max_clients'
   | 'not_redis'
   | 'proxy'
-  | 'upstream'
   | 'no_database'
   | 'refused'
   | 'unknown_host'

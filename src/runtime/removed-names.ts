@@ -54,7 +54,18 @@ export interface RemovedVariable {
 }
 
 /** The first entry for a name and a value applies. An entry with `values` may belong to a variable that stays. */
-const REMOVED_VARIABLES: readonly RemovedVariable[] = [];
+const REMOVED_VARIABLES: readonly RemovedVariable[] = [
+  ...['REDIS_TYPE', 'REDIS_PERSECOND_TYPE'].map(
+    (name): RemovedVariable => ({
+      name,
+      values: /^proxy$/i,
+      effect: 'refused',
+      sentence:
+        'weir no longer supports sharding proxies (PROXY); use Redis Cluster (CLUSTER), Sentinel ' +
+        '(SENTINEL), or a single Redis server (SINGLE)',
+    }),
+  ),
+];
 
 /** Names of the removed variables, without those of which only some values were removed. */
 export const REMOVED_VARIABLE_NAMES: ReadonlySet<string> = new Set(

@@ -6,7 +6,6 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { holdItem } from '../support/limiter/hold-items.js';
-import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
@@ -15,7 +14,7 @@ jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 const PER_MINUTE = windowRate('minute', 5);
-const sharded: TestBench[] = [...clusterBenches(), ...proxyBenches()];
+const sharded: TestBench[] = clusterBenches();
 const benches: TestBench[] = [memoryBench(), ...redisBenches(), ...sharded];
 
 type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;

@@ -5,7 +5,6 @@ import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
 import { ProcessBook } from '../support/controls/books.js';
 import { control } from '../support/controls/controls.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
-import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
@@ -16,7 +15,7 @@ const SECOND = 1_000_000;
 /** Short, because timers wait for this time in real time. */
 const SHORT = SECOND / 5;
 
-describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('controls in $name', (bench) => {
+describe.each([...redisBenches(), ...clusterBenches()])('controls in $name', (bench) => {
   let books: ProcessBook[] = [];
   beforeAll(() => bench.start());
   afterEach(async () => {

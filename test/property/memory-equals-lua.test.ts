@@ -18,11 +18,9 @@ import {
   arbitrarySpan,
 } from '../support/limiter/arbitrary-takes.js';
 import { ClusterBench } from '../support/limiter/cluster-bench.js';
-import { ProxyBench, proxyBenches } from '../support/limiter/proxy-bench.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
-import { waitFor } from '../support/process/wait-for.js';
 
 // Starting Redis may be slow on a busy machine.
 jest.setTimeout(180_000);
@@ -215,19 +213,12 @@ const turn = fc.record({
   ),
 });
 
-/**
- * In a cluster and behind a proxy, all buckets of a sequence belong to one tenant, so that one call decides them. If
- * the proxy ignores hash tags, each bucket is a separate request.
- */
-describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'), ...proxyBenches()])(
+/** In a cluster, all buckets of a sequence belong to one tenant, so that one call decides them. */
+describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')])(
   'take.lua in $name',
   (bench) => {
     // All servers run the same script, so the slower ones run fewer cases.
-    const share = bench instanceof RedisBench ? 1 : bench instanceof ClusterBench ? 1 / 3 : 1 / 6;
-    /** Whether one call contains all buckets of a request. */
-    const isOneCall = !(bench instanceof ProxyBench) || bench.honoursHashTags;
-    const asRequests = (requests: readonly (readonly TakeItem[])[]): (readonly TakeItem[])[] =>
-      isOneCall ? [...requests] : requests.flatMap((items) => items.map((item) => [item]));
+    const share = bench instanceof RedisBench ? 1 : 1 / 3;
     beforeAll(() => bench.start());
     afterAll(() => bench.stop());
 
@@ -244,7 +235,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
             for (const [turn, { wait, requests }] of turns.entries()) {
               bench.clock.advance(wait);
-              const asked = asRequests(requests).map((items, place) =>
+              const asked = requests.map((items, place) =>
                 items.map((item) => ({
                   ...withCurrentMark(item, bench.clock),
                   ...ofRun(bucketOf(item, `${turn}.${place}`)),
@@ -285,7 +276,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
             for (const { jump, requests } of steps) {
               bench.clock.stepWall(jump);
-              const asked = asRequests(requests).map((items) =>
+              const asked = requests.map((items) =>
                 items.map((item) => ({ ...withCurrentMark(item, bench.clock), ...ofRun(item.key) })),
               );
               const expected = asked.map((items) => memory.take(items));
@@ -357,10 +348,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
           });
           for (const [key, remaining] of left) {
             const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };
-            const peek = async () => (await takeFrom(stores[0]!, item))[0]!.remaining;
-            // The hits of a denied request are given back a moment later.
-            if (!isOneCall) await waitFor('what was denied', async () => (await peek()) === remaining);
-            expectSame(await peek(), remaining);
+            expectSame((await takeFrom(stores[0]!, item))[0]!.remaining, remaining);
           }
         }),
         runs(Math.ceil(15 * share)),

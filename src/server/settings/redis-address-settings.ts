@@ -55,22 +55,16 @@ export function readRedisAddress(
       const parse = type === 'sentinel' ? parseSentinelUrl : parseClusterUrl;
       return parse(url, { ...login, ...(tls ? { tls } : {}) });
     }
-    const address = parseRedisUrl(url, {
+    return parseRedisUrl(url, {
       ...login,
       ...(tls ? { tls } : {}),
       ...(socketType === '' ? {} : { socketType }),
     });
-    if (type === 'single') return address;
-    if (address.db === 0) return { ...address, proxy: true };
-    const sentence =
-      `a sharding proxy does not support SELECT, so weir cannot use database ${address.db}; remove the ` +
-      `database from ${prefix}_URL, and configure the database in the proxy`;
-    return { variables: [`${prefix}_URL`, `${prefix}_TYPE`], sentence };
   } catch (error) {
     const variables = [
       `${prefix}_URL`,
       ...(type === 'single' ? [] : [`${prefix}_TYPE`]),
-      ...(socketType === '' || type === 'sentinel' || type === 'cluster' ? [] : [`${prefix}_SOCKET_TYPE`]),
+      ...(socketType === '' || type !== 'single' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
     const apart =

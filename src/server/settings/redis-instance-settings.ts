@@ -78,8 +78,7 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       help:
         '`SINGLE`: one server. `SENTINEL`: the URL lists the name of the master and its Sentinels, such ' +
         'as `mymaster,host1:26379,host2:26379`. `CLUSTER`: the URL lists some nodes, such as ' +
-        '`host1:6379,host2:6379`. `PROXY`: the URL is the address of a sharding proxy, such as twemproxy ' +
-        "or Envoy's redis_proxy.",
+        '`host1:6379,host2:6379`.',
       reference: { default: 'SINGLE' },
     },
     tls: {

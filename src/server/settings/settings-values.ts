@@ -251,7 +251,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   backend_type: choice('', 'redis', 'memcache'),
   redis_socket_type: choice('', 'tcp', 'unix'),
   redis_clock: (text) => choice('auto', 'server', 'caller')(text.toLowerCase()),
-  redis_type: (text) => choice('single', 'cluster', 'sentinel', 'proxy')(text.toLowerCase()),
+  redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
   pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
 };

@@ -45,7 +45,7 @@ export interface SettingTypes {
   backend_type: '' | 'redis' | 'memcache';
   redis_socket_type: '' | 'tcp' | 'unix';
   redis_clock: RedisClock;
-  redis_type: 'single' | 'cluster' | 'sentinel' | 'proxy';
+  redis_type: 'single' | 'cluster' | 'sentinel';
   pool_on_empty: 'WAIT' | 'CREATE' | 'ERROR';
 }
 export type SettingType = keyof SettingTypes;

@@ -1,6 +1,5 @@
 import { timerMs } from '../../limiter/clock.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
-import { ProxyStore } from '../../storage/redis/proxy/proxy-store.js';
 import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
 import { StartError } from '../start-error.js';
@@ -17,8 +16,8 @@ export interface RedisPool {
 
 /** Opens one Redis, which connects in the background. */
 export function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
-  const { redactedAddress: address, cluster, proxy } = options.address;
-  const Kind = proxy === true ? ProxyStore : cluster === undefined ? RedisStore : ClusterStore;
+  const { redactedAddress: address, cluster } = options.address;
+  const Kind = cluster === undefined ? RedisStore : ClusterStore;
   return { name, address, store: new Kind(options) };
 }
 

@@ -13,7 +13,7 @@ import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.j
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { StartError } from '../start-error.js';
+import { StartError } from '../start-error.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
 
@@ -32,6 +32,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     log: (level, message) => log[level](message),
     observeCall: (micros) => answered.emit(micros),
     observeFault: (fault) => faulty.emit(roleOf(pool), fault),
+    onProxy: (sentence) => givenUp.emit(new StartError([sentence])),
     reportWork: (micros, node = '') => working.emit({ pool, node, micros }),
     takeAgain: (...asked) => store.take(...asked),
   });

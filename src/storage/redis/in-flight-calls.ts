@@ -7,7 +7,6 @@ import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redire
 import type { SendCommand } from './connection/connection-options.js';
 import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
-import { mayHaveExecuted } from './connection/redis-fault.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { RedisLoad } from './load/redis-load.js';
 import { SilenceWatch } from './load/silence-watch.js';
@@ -218,13 +217,13 @@ export class InFlightCalls {
 
   #onError(batch: TakeBatch, error: Error): void {
     const isBroken = error instanceof BrokenInvariant;
-    const isLost = !isBroken && (!isAnswer(error) || mayHaveExecuted(error.message));
+    const isLost = !isBroken && !isAnswer(error);
     const reason = isBroken ? 'broken' : isLost ? 'disconnected' : 'rejected';
     if (isBroken || isAnswer(error)) this.#answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
     if (!isBroken) this.#options.connection().noteFailure(error);
     // Redis refused the call without executing it, so another server may execute it.
-    if (error instanceof RedisReplyError && !isLost && this.#holdForRetry(batch)) return;
+    if (error instanceof RedisReplyError && this.#holdForRetry(batch)) return;
     this.fail(batch, reason, error.message);
   }
 

@@ -1,7 +1,6 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { SendCommand } from './connection/connection-options.js';
-import { expectSingleServer } from './connection/expect-server.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisKeys } from './redis-key.js';
@@ -24,17 +23,11 @@ export const PROBE: TakeItem = {
 export async function probeRedis(
   send: SendCommand,
   isNew: boolean,
-  { proxied, probeTag, keyPrefix, keys }: RedisStoreOptions & { readonly keys: RedisKeys },
+  probeTag: RedisStoreOptions['probeTag'],
+  keys: RedisKeys,
   take: (key: string | undefined) => Promise<void>,
 ): Promise<void> {
-  if (proxied !== undefined) {
-    await proxied.probe(send, take);
-    return;
-  }
-  if (probeTag === undefined) {
-    await Promise.all([take(keys.of(PROBE)), isNew ? expectSingleServer(send, keyPrefix) : undefined]);
-    return;
-  }
+  if (probeTag === undefined) return take(keys.of(PROBE));
   const tag = probeTag();
   if (tag === undefined) return take(undefined);
   if (isNew) await expectAsking(send);

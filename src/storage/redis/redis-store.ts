@@ -9,6 +9,7 @@ import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded
 import type { BatchKeys } from './call-buckets.js';
 import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
+import { expectSingleServer } from './connection/expect-server.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { InFlightCalls } from './in-flight-calls.js';
@@ -66,7 +67,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
-    this.time = new RedisTime(this.monotonicMicros, options.proxied === undefined);
+    this.time = new RedisTime(this.monotonicMicros);
     const clock = new ScriptClock(options, this.time, this.monotonicMicros);
     this.scripts = new ScriptCalls(loadTakeScript(), this.time, clock);
     const connection = () => this.connection;
@@ -101,10 +102,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       redirect: options.redirect,
     });
     this.connection = new RedisConnection(options, {
+      check: async (send) => {
+        if (options.probeTag === undefined) await expectSingleServer(send, options.keyPrefix);
+      },
       probe: (send, isNew) =>
-        probeRedis(send, isNew, { ...options, keys: this.keys }, (key) =>
-          this.probeBucket(send, key, isNew && options.proxied === undefined),
-        ),
+        probeRedis(send, isNew, options.probeTag, this.keys, (key) => this.probeBucket(send, key, isNew)),
       up: () => this.onConnectionUp(),
       down: (reason) => {
         if (!this.connection.inReconnectGrace) this.failUnsent();

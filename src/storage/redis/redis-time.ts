@@ -3,28 +3,21 @@ import { systemClock } from '../../limiter/clock.js';
 /** Maximum backward step of Redis's clock that is waited out; MAX_STEP in take.lua. */
 export const MAX_STEP_MICROS = 1_000_000;
 
-/** Tracks the clock of one Redis, or of several behind a proxy, in microseconds. */
+/** Tracks the clock of one Redis, in microseconds. */
 export class RedisTime {
   readonly #monotonicMicros: () => number;
-  readonly #hasSingleClock: boolean;
   /** The latest known time; 0 if unknown. */
   #latestMicros = 0;
   /** When that time was received, on the clock of deadlines. */
   #seenAtMicros = 0;
 
-  /** `hasSingleClock`: whether all replies come from one clock. */
-  constructor(monotonicMicros: () => number, isOne = true) {
+  constructor(monotonicMicros: () => number) {
     this.#monotonicMicros = monotonicMicros;
-    this.#hasSingleClock = isOne;
   }
 
-  /**
-   * The latest known time, or 0 if unknown. Redis's next time is not earlier. With several clocks, the value is always
-   * 0: one clock may be behind another, which is not a step back. Otherwise, a bucket would refill faster with each
-   * change of the server.
-   */
+  /** The latest known time, or 0 if unknown. Redis's next time is not earlier. */
   get seenMicros(): number {
-    return this.#hasSingleClock ? this.#latestMicros : 0;
+    return this.#latestMicros;
   }
 
   /**

@@ -2,7 +2,7 @@ import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limi
 
 /**
  * A property of a bucket. Only buckets with the same partition can be decided in one call. It is the slot in a Redis
- * Cluster; behind a sharding proxy, the hash tag or the whole key.
+ * Cluster, together with the key while the slot is migrating.
  */
 export type Partition = string | number;
 

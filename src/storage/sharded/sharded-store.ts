@@ -30,7 +30,7 @@ export interface ShardedStoreOptions extends GiveBackOptions {
 }
 
 /**
- * Buckets on several servers: a cluster, a proxy, or two Redis servers. A request whose buckets share a partition is
+ * Buckets on several servers: a cluster, or two Redis servers. A request whose buckets share a partition is
  * forwarded unchanged. A request to several partitions is sent to all of them at once. It is denied if one of them
  * denies it, or if all of its quotas are used up. The partitions that allowed it then get their hits back
  * (`refundsOf`). Refunds follow in a second step, because other requests may use refunded hits, which could then not be
@@ -265,9 +265,9 @@ export class ShardedStore implements BucketStore {
   }
 }
 
-/** Message for a proxy that ignores hash tags. */
+/** Message for a chain whose slot is migrating to another node of a Redis Cluster. */
 const SPLIT_CHAIN =
-  'the limits of a chain ("then") are on different servers, because the proxy ignores hash tags; configure hash tags';
+  'the limits of a chain ("then") may be on different servers, because their slot is migrating; retry later';
 
 /**
  * Returns whether the second Redis stores a bucket: a window of one second. A window of several seconds is an extension

@@ -13,7 +13,6 @@ import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redi
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
 import { openSingleStore } from '../../support/redis/single-stores.js';
-import { startTwemproxy } from '../../support/redis/twemproxy.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { settingsOf } from '../../support/weir/settings.js';
 
@@ -115,24 +114,6 @@ describe('set-ups that are refused', () => {
     // Each probe is refused for another slot, and one log line covers all of them.
     await waitFor('further probes', () => faults.length > 3);
     expect(log).toHaveLength(1);
-  });
-
-  test('a proxy and REDIS_TYPE=CLUSTER, and nodes of a cluster behind a proxy', async () => {
-    const proxy = await startTwemproxy({
-      servers: cluster.nodes.map(({ port }) => port),
-      honoursHashTags: true,
-    });
-    closers.push(() => proxy.stop());
-    const url = `127.0.0.1:${proxy.port}`;
-    const store = open({ REDIS_URL: url });
-    await logged(/this server distributes keys over several servers.*; set REDIS_TYPE=PROXY/);
-    expect(await take(store, 'a')).toBe('disconnected');
-    open({ REDIS_URL: url, REDIS_TYPE: 'proxy' });
-    await logged(
-      /this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and list cluster nodes/,
-    );
-    open({ REDIS_URL: url, REDIS_TYPE: 'proxy', REDIS_TLS: 'true' });
-    await logged(/the server does not use TLS, but weir connected with TLS/);
   });
 
   test('a node that serves all slots alone', async () => {

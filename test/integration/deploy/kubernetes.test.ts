@@ -12,8 +12,8 @@ import { runToEnd, startProcess } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { repositoryRoot, toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { acceptsConnections } from '../../support/redis/accepts-connections.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
-import { acceptsConnections } from '../../support/redis/sharding-proxy.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
 const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];

@@ -5,7 +5,7 @@ import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
-import { acceptsConnections } from './sharding-proxy.js';
+import { acceptsConnections } from './accepts-connections.js';
 
 export interface StartRedisOptions {
   /** Default: a free port. */

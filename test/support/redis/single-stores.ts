@@ -1,7 +1,6 @@
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
-import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
 import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
@@ -57,41 +56,11 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
   }
 }
 
-/** A store on a single proxy. */
-export class SingleProxyStore extends ProxyStore implements BucketStore {
-  /** Resolves once Redis was reached for the first time. */
-  readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
-  everReached = false;
-  readonly #store: ShardedStore;
-
-  constructor(options: ProxyStoreOptions & GiveBackListener) {
-    super(options);
-    this.onUp(() => {
-      this.everReached = true;
-    });
-    this.#store = storeOver(this, () => super.close(), options);
-  }
-
-  get giveBackStats(): GiveBackStats {
-    return this.#store.giveBackStats;
-  }
-
-  take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
-    return this.#store.take(...asked);
-  }
-
-  override close(): Promise<void> {
-    return this.#store.close();
-  }
-}
-
 /** Opens the kind of store that the address of a Redis selects, as the only shard. */
 export function openSingleStore(
   options: RedisStoreOptions,
 ): RedisBuckets & BucketStore & { readonly everReached: boolean } {
-  const { cluster, proxy } = options.address;
-  const Kind =
-    proxy === true ? SingleProxyStore : cluster === undefined ? SingleRedisStore : SingleClusterStore;
+  const Kind = options.address.cluster === undefined ? SingleRedisStore : SingleClusterStore;
   return new Kind(options);
 }
 

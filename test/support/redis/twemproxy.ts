@@ -2,47 +2,35 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../process/free-port.js';
-import { type StartedProcess, startProcess } from '../process/processes.js';
+import { startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
-import { acceptsConnections, type ShardingProxy, type ShardingProxyOptions } from './sharding-proxy.js';
+import { acceptsConnections } from './accepts-connections.js';
 
-/** Options of {@link startTwemproxy}. */
-export interface TwemproxyOptions extends ShardingProxyOptions {
-  /** Further lines of the pool, such as `timeout: 200`. */
-  readonly lines?: readonly string[];
+/** A real twemproxy (nutcracker) on 127.0.0.1, which distributes keys over several Redis servers. */
+export interface Twemproxy {
+  readonly port: number;
+  stop(): Promise<void>;
 }
 
-/** Starts a real twemproxy (nutcracker); resolves when it accepts connections. */
-export async function startTwemproxy(options: TwemproxyOptions): Promise<ShardingProxy> {
-  const [port = 0, statsPort = 0] = await freePorts(2);
-  const listens = options.port ?? port;
+/** Starts a twemproxy on `listens` in front of the `servers` on 127.0.0.1; resolves when it accepts connections. */
+export async function startTwemproxy(servers: readonly number[], listens?: number): Promise<Twemproxy> {
+  const [free = 0, statsPort = 0] = await freePorts(2);
+  const port = listens ?? free;
   const folder = mkdtempSync(join(tmpdir(), 'weir-twemproxy-'));
   const file = join(folder, 'nutcracker.yml');
-  const start = async (servers: readonly number[]): Promise<StartedProcess> => {
-    writeFileSync(file, configuration({ ...options, servers, port: listens }));
-    const started = startProcess(toolPath('nutcracker'), [
-      ...['--conf-file', file, '--pid-file', join(folder, 'nutcracker.pid')],
-      ...['--output', join(folder, 'nutcracker.log')],
-      ...['--stats-addr', '127.0.0.1', '--stats-port', String(statsPort)],
-    ]);
-    await waitFor(`twemproxy on port ${listens}`, () => {
-      if (!started.isRunning()) throw new Error(`it ended:\n${started.lines().join('\n')}`);
-      return acceptsConnections(listens);
-    });
-    return started;
-  };
-  let { servers } = options;
-  let proxy = await start(servers);
+  writeFileSync(file, configuration(servers, port));
+  const proxy = startProcess(toolPath('nutcracker'), [
+    ...['--conf-file', file, '--pid-file', join(folder, 'nutcracker.pid')],
+    ...['--output', join(folder, 'nutcracker.log')],
+    ...['--stats-addr', '127.0.0.1', '--stats-port', String(statsPort)],
+  ]);
+  await waitFor(`twemproxy on port ${port}`, () => {
+    if (!proxy.isRunning()) throw new Error(`it ended:\n${proxy.lines().join('\n')}`);
+    return acceptsConnections(port);
+  });
   return {
-    port: listens,
-    kill: async () => {
-      await proxy.stop('SIGKILL');
-    },
-    restart: async (others) => {
-      servers = others ?? servers;
-      proxy = await start(servers);
-    },
+    port,
     stop: async () => {
       await proxy.stop('SIGKILL');
       rmSync(folder, { recursive: true, force: true });
@@ -50,7 +38,7 @@ export async function startTwemproxy(options: TwemproxyOptions): Promise<Shardin
   };
 }
 
-function configuration({ servers, honoursHashTags, port, lines = [] }: TwemproxyOptions): string {
+function configuration(servers: readonly number[], port: number): string {
   return [
     'weir:',
     `  listen: 127.0.0.1:${port}`,
@@ -58,10 +46,8 @@ function configuration({ servers, honoursHashTags, port, lines = [] }: Twemproxy
     '  hash: fnv1a_64',
     '  distribution: ketama',
     '  auto_eject_hosts: false',
-    ...(honoursHashTags ? ['  hash_tag: "{}"'] : []),
-    ...lines.map((line) => `  ${line}`),
+    '  hash_tag: "{}"',
     '  servers:',
-    // Fixed names give each key the same server in every run, whatever the ports are.
     ...servers.map((server, i) => `   - 127.0.0.1:${server}:1 server${i}`),
     '',
   ].join('\n');

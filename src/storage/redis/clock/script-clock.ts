@@ -13,7 +13,7 @@ const TIME_REPLY: ReplyBound = { integers: 2, textBytes: 16 };
  * Minimum interval between two requests for Redis's time, in microseconds. The next call after it sends the request.
  */
 const TIME_INTERVAL_MICROS = 5_000_000;
-/** Errors of Redis, proxies and services that do not support or permit TIME. */
+/** Errors of Redis and services that do not support or permit TIME. */
 const TIME_REFUSED = /^NOPERM|unknown|unsupported|not (?:allowed|supported)|disabled/i;
 
 /** Supplies the time argument of the scripts for one Redis, or leaves it empty so that a script reads the time. */
@@ -81,12 +81,6 @@ export class ScriptClock {
     const asked = this.#monotonicMicros();
     this.#asking = true;
     this.#askedMicros = asked;
-    if (this.#options.proxied !== undefined) {
-      // Behind a proxy, the replying server is unknown, and twemproxy closes the connection.
-      this.#asking = false;
-      this.#useMachineClock('it is a proxy for servers with different clocks');
-      return;
-    }
     try {
       const [seconds, micros] = (await send('time', [], TIME_REPLY)) as readonly [number, number];
       this.#clock.read(seconds * 1_000_000 + micros, asked, this.#monotonicMicros());

@@ -54,20 +54,14 @@ export interface RedisServerOptions {
   readonly timeoutMicros: number;
   /** Number of consecutive failures that open the circuit breaker; default 5. */
   readonly breakerFailures?: number | undefined;
-  /** Set behind a sharding proxy. A proxy forwards only commands with keys, and each command may fail separately. */
-  readonly proxied?: ProxiedOptions | undefined;
+  /**
+   * Called if the server turns out to be a sharding proxy before any connection has worked. No call is sent to it.
+   * `sentence` states what to do.
+   */
+  readonly onProxy?: ((sentence: string) => void) | undefined;
   readonly log?: RedisLog | undefined;
   /** Receives the name of each fault of Redis or the connection. */
   readonly observeFault?: ((fault: StoreFault) => void) | undefined;
-}
-
-/** Settings for a sharding proxy. */
-export interface ProxiedOptions {
-  /**
-   * Tests what works with `send`, and rejects if nothing does. `take` takes from an unused bucket, which tests all
-   * commands and permissions that calls need.
-   */
-  readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
 }
 
 /** Counts of connections by state. */
@@ -80,6 +74,8 @@ export interface ConnectionCounts {
 
 /** Events of a connection, and its probe. */
 export interface RedisConnectionEvents {
+  /** Checks a new connection before any command other than the login is sent. Rejects if the server is unsuitable. */
+  check(send: SendCommand): Promise<void>;
   /**
    * Tests all commands and permissions that calls need with `send`, including a write. Rejects if the test fails.
    * `isNew`: no probe has succeeded on this connection so far.

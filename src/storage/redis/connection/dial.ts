@@ -32,9 +32,6 @@ export interface DialOptions {
   /** Undefined for clear text. */
   readonly tls: PreparedTls | undefined;
   readonly login: RedisLogin;
-  readonly db: number;
-  /** Whether the server is a sharding proxy, which closes the connection on commands without keys. */
-  readonly proxied: boolean;
   /** Maximum time for the connection and its TLS handshake, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** Maximum time for the reply to the greeting after that, in milliseconds. */
@@ -70,7 +67,7 @@ export async function dial(options: DialOptions, signal: AbortSignal): Promise<D
     stream.setKeepAlive(true, KEEP_ALIVE_MS);
     const pipe = new RespPipe(stream, (error) => stream.destroy(error));
     await withinTime(stream, options.greetingTimeoutMs, 'no answer to the greeting', (resolve) => {
-      greet(pipe, options).then(resolve, resolve);
+      greet(pipe, options).then(() => resolve(undefined), resolve);
     });
     return { stream, pipe };
   } catch (error) {
@@ -119,21 +116,14 @@ export function closeReasonOf({ errored }: Socket): string {
   return errored === null ? 'the connection was closed' : networkMessage(errored);
 }
 
-/**
- * Logs in, names the connection and selects the database. Resolves with the error of the login, or undefined. Without a
- * login, the name is the greeting. The probe detects a missing permission for the name or the database.
- */
-async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promise<Error | undefined> {
-  const answers: Promise<unknown>[] = login.password === undefined ? [] : [sendLogin(pipe, login)];
-  // Sent after the login, because it is not permitted before.
-  if (!proxied) answers.push(pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT));
-  if (db !== 0) answers.push(pipe.send('select', [String(db)], SHORT_TEXT));
-  const [first, ...rest] = await Promise.allSettled(answers);
-  const isBroken = (answer: PromiseSettledResult<unknown> | undefined): answer is PromiseRejectedResult =>
-    answer?.status === 'rejected' && !(answer.reason instanceof RedisReplyError);
-  for (const answer of [first, ...rest]) if (isBroken(answer)) return answer.reason as Error;
-  if (login.password === undefined || first?.status !== 'rejected') return undefined;
-  return first.reason as Error;
+/** Logs in. Without a login, sends PING, whose error does not matter, because the probe detects its cause. */
+async function greet(pipe: RespPipe, { login }: DialOptions): Promise<void> {
+  if (login.password !== undefined) return sendLogin(pipe, login);
+  try {
+    await pipe.send('ping', [], SHORT_TEXT);
+  } catch (error) {
+    if (!(error instanceof RedisReplyError)) throw error;
+  }
 }
 
 /** Sends AUTH, see {@link authenticate}. */

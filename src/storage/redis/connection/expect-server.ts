@@ -2,72 +2,49 @@ import { randomBytes } from 'node:crypto';
 import { redisKey } from '../redis-key.js';
 import type { SendCommand } from './connection-options.js';
 import { IS_PROXY, RedisReplyError } from './redis-error.js';
+import { redisFaultOf } from './redis-fault.js';
 import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
 import { infoField } from './server-advice.js';
 
 /**
- * Number of keys that are written separately and then read by one script. If each of two servers has half of all keys,
- * one of them has all 32 of these keys with a probability of 2^-31.
+ * Number of scripts that are called, each with another key. If each of two servers has half of all keys, all scripts
+ * run on one of them with a probability of 2^-7.
  */
-const PROBE_KEYS = 32;
-/** Lifetime of probe keys that the script did not remove, in milliseconds. */
-export const PROBE_KEY_MS = '5000';
-/** A script that removes the probe keys and returns their number. */
-const REMOVE_ALL = "return redis.call('DEL',unpack(KEYS))";
-/**
- * Errors for commands that a proxy does not forward. Envoy's redis_proxy 1.40 returns one for CLIENT, older proxies for
- * most commands.
- */
-const REFUSED = /unknown command|unsupported command|not supported/i;
-const PROXY_ERROR = /by the proxy|unsupported command/i;
+const PROBE_KEYS = 8;
+/** A script that returns the `run_id` of its server, or '' if the server does not report it. */
+const RUN_ID = "return string.match(redis.call('INFO','server'),'run_id:(%x+)') or ''";
 
 /**
- * Rejects if the server is a proxy, which its errors for commands without keys reveal. A Redis that lacks or forbids
- * one of these commands is not a proxy.
- */
-export async function expectServer(send: SendCommand): Promise<void> {
-  const client = await refusal(send('client', ['ID'], { integers: 0, textBytes: 0 }));
-  if (PROXY_ERROR.test(client)) throw new Error(`${IS_PROXY} ${client}`);
-  if (!REFUSED.test(client)) return;
-  const script = await refusal(send('script', ['LOAD', 'return 1'], SHORT_TEXT));
-  if (!REFUSED.test(script)) return;
-  const info = await refusal(send('info', ['server'], INFO_TEXT));
-  if (REFUSED.test(info)) throw new Error(`${IS_PROXY} it does not forward CLIENT, SCRIPT or INFO (${info})`);
-}
-
-/**
- * Rejects if the keys are on several servers and a script runs on only one of them. The server of a bucket would then
- * depend on the other buckets of the call. Also rejects if Redis refuses the check. `prefix` is the prefix of all keys,
+ * Rejects if scripts with different keys run on different servers, as behind a sharding proxy. Several servers would
+ * then count the same bucket. Accepts a server that does not let scripts call INFO. `prefix` is the prefix of all keys,
  * see redisKey.
  */
 export async function expectSingleServer(send: SendCommand, prefix: string | undefined): Promise<void> {
-  const keys = Array.from({ length: PROBE_KEYS }, () => probeKeys(1, prefix)).flat();
-  const written = keys.map((key) => send('set', [key, '1', 'PX', PROBE_KEY_MS], SHORT_TEXT));
-  const found = send('eval', [REMOVE_ALL, String(PROBE_KEYS), ...keys], SHORT_TEXT);
-  try {
-    await Promise.all([...written, found]);
-  } catch (error) {
-    // Only Redis itself has users.
-    if (error instanceof RedisReplyError && error.code === 'NOPERM') return;
-    throw error;
+  const keys = probeKeys(PROBE_KEYS + 1, prefix);
+  // The second key makes every node of a Redis Cluster refuse the script, even a node that serves all slots.
+  const calls = keys
+    .slice(1)
+    .map((key, i) => send('eval', [RUN_ID, '2', key, keys[i] as string], SHORT_TEXT));
+  const runIds = new Set<unknown>();
+  let refusal: RedisReplyError | undefined;
+  for (const answer of await Promise.allSettled(calls)) {
+    if (answer.status === 'fulfilled') runIds.add(answer.value);
+    else if (answer.reason instanceof RedisReplyError) refusal ??= answer.reason;
+    else throw answer.reason;
   }
-  if ((await found) !== PROBE_KEYS)
-    throw new Error(`${IS_PROXY} a script finds only ${await found} of ${PROBE_KEYS} keys`);
+  if (runIds.size > 1)
+    throw new Error(`${IS_PROXY} scripts with ${PROBE_KEYS} keys ran on ${runIds.size} servers`);
+  if (refusal === undefined) return;
+  // If only some servers behind a proxy answer, the check is repeated.
+  if (runIds.size > 0 || redisFaultOf(refusal.message).reason === 'cluster') throw refusal;
 }
 
-/** Returns the keys of `count` unused buckets, each with its own hash tag; see {@link randomText}. */
-export function probeKeys(count: number, prefix: string | undefined): string[] {
-  const tenant = `probe ${randomText()}`;
-  const { length: tagLength } = tenant;
-  return Array.from({ length: count }, () => redisKey({ key: tenant + randomText(), tagLength }, prefix));
-}
-
-/**
- * Returns sixteen random digits. The hash of twemproxy (32 bits of FNV-1a) hardly depends on the last two characters,
- * so keys that differ only there would stay on one server.
- */
-function randomText(): string {
-  return randomBytes(8).toString('hex');
+/** Returns the keys of `count` unused buckets, each with its own hash tag. */
+function probeKeys(count: number, prefix: string | undefined): string[] {
+  return Array.from({ length: count }, () => {
+    const key = `probe ${randomBytes(8).toString('hex')}`;
+    return redisKey({ key, tagLength: key.length }, prefix);
+  });
 }
 
 /**
@@ -78,14 +55,4 @@ export async function expectMaster(send: SendCommand): Promise<void> {
   const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
   const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
   if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
-}
-
-/** Returns the error of a refused command, or '' if Redis accepted it. */
-async function refusal(answer: Promise<unknown>): Promise<string> {
-  try {
-    await answer;
-    return '';
-  } catch (error) {
-    return error instanceof RedisReplyError ? error.message : '';
-  }
 }

@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { firstResult, speaksTls } from '../../../speaks-tls.js';
 import type { RedisAddress, RedisEndpoint } from './redis-address.js';
-import { IS_PROXY } from './redis-error.js';
 import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
 
 /** Names of a connection's settings, for messages. */
@@ -44,7 +43,7 @@ export class Outage {
   /** Sentences of this outage that were logged. */
   private readonly loggedSentences = new Set<string>();
   private detecting: Promise<void> | undefined;
-  /** Sentence about TLS on one side only, or about a proxy. */
+  /** Sentence about TLS on one side only. */
   private mismatch: string | undefined;
 
   constructor(address: RedisAddress, names: RedisSettingNames | undefined) {
@@ -53,13 +52,13 @@ export class Outage {
   }
 
   /**
-   * Returns whether TLS on only one side, or a proxy, can cause `reason`. {@link detectMismatch} checks whether it did.
+   * Returns whether TLS on only one side can cause `reason`. {@link detectMismatch} checks whether it did.
    */
   mayBeMismatch(reason: string): boolean {
     return CONNECTION_CUT.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
   }
 
-  /** Checks once whether only one side uses TLS, or whether the server is a proxy. Never rejects. */
+  /** Checks once whether only one side uses TLS. Never rejects. */
   detectMismatch(endpoint: RedisEndpoint): Promise<void> {
     this.detecting ??= this.findMismatch(endpoint);
     return this.detecting;
@@ -137,12 +136,12 @@ export class Outage {
 
   private get place(): FaultPlace {
     const { prefix, cluster = false } = this.names;
-    const { db, sentinel, proxy = false } = this.address;
-    return { prefix, db, sentinel: sentinel !== undefined, cluster, proxy };
+    const { db, sentinel } = this.address;
+    return { prefix, db, sentinel: sentinel !== undefined, cluster };
   }
 
   private async findMismatch(endpoint: RedisEndpoint): Promise<void> {
-    const { tls, proxy, username } = this.address;
+    const { tls } = this.address;
     const { prefix, cluster = false } = this.names;
     // A Redis Cluster has a list of nodes instead of a URL.
     if (!tls && (await speaksTls(endpoint))) {
@@ -155,56 +154,17 @@ export class Outage {
         'the server does not use TLS, but weir connected with TLS; ' +
         `${cluster ? '' : `use redis:// in ${prefix}_URL, and `}unset ${prefix}_TLS`;
     }
-    if (tls) return;
-    if (proxy === true) {
-      if (username !== undefined && (await answers(endpoint, 'GET weir:1:probe')) === true) {
-        this.mismatch =
-          'the server closes the connection after a login with a user name, as twemproxy does; set ' +
-          `${prefix}_AUTH to the proxy's password, without a user name`;
-      }
-    } else if (await isKeyOnlyProxy(endpoint)) {
-      this.mismatch = faultSentence(
-        this.place,
-        `${IS_PROXY} it closes the connection after CLIENT, but not after GET`,
-      );
-    }
   }
 }
 
-/**
- * Returns whether the server closes the connection on a command without a key, as twemproxy does. Other servers reply
- * with an error.
- */
-async function isKeyOnlyProxy(endpoint: RedisEndpoint): Promise<boolean> {
-  if ((await answers(endpoint, 'GET weir:1:probe')) !== true) return false;
-  return (await answers(endpoint, 'CLIENT SETNAME weir')) === false;
-}
+/** The command GET weir:1:probe. */
+const GET_REQUEST = '*2\r\n$3\r\nGET\r\n$12\r\nweir:1:probe\r\n';
 
-/** Encodes a command whose words contain no spaces. */
-function requestOf(command: string): string {
-  const words = command.split(' ');
-  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
-}
-
-/** Returns whether a command gets a reply, or undefined without a connection or after a timeout. */
-async function answers(endpoint: RedisEndpoint, command: string): Promise<boolean | undefined> {
-  const socket = connect(endpoint);
-  return firstResult<boolean>(socket, (tell) => {
-    let connected = false;
-    socket.once('connect', () => {
-      connected = true;
-      socket.write(requestOf(command));
-    });
-    socket.once('data', () => tell(true));
-    socket.once('close', () => tell(connected ? false : undefined));
-  });
-}
-
-/** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH or one from a proxy. */
+/** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH. */
 async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
   const socket = connect(endpoint);
   const isAnswered = await firstResult<boolean>(socket, (tell) => {
-    socket.once('connect', () => socket.write(requestOf('GET weir:1:probe')));
+    socket.once('connect', () => socket.write(GET_REQUEST));
     socket.once('data', (bytes: Buffer) => tell(/^(?:\$-?\d|-\w)/.test(bytes.toString('latin1', 0, 32))));
   });
   return isAnswered === true;

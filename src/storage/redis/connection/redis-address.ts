@@ -12,8 +12,6 @@ export interface SentinelAddress {
 export interface RedisAddress {
   /** Set instead of host and port. */
   readonly sentinel?: SentinelAddress;
-  /** Whether the address is a sharding proxy (REDIS_TYPE=PROXY). */
-  readonly proxy?: boolean;
   /** Set instead of host and port: some nodes of a Redis Cluster, which know the others (REDIS_TYPE=CLUSTER). */
   readonly cluster?: readonly HostPort[];
   /** Host name, or IP address without brackets; absent for a socket. */

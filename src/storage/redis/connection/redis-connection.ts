@@ -2,6 +2,7 @@ import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
+import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import { ReconnectGrace } from '../load/reconnect-grace.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -13,9 +14,8 @@ import {
   type RedisServerOptions,
   type SendCommand,
 } from './connection-options.js';
-import { expectMaster, expectServer } from './expect-server.js';
+import { expectMaster } from './expect-server.js';
 import { Outage } from './outage.js';
-import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
 import type { FoundRedis } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';
@@ -38,8 +38,6 @@ const STABLE_MS = 5000;
  * Maximum time that calls wait for a new connection, in milliseconds. The first connection may take as long as a reply.
  */
 const RECONNECT_GRACE_MS = 1000;
-/** Minimum time between probes after failed calls behind a proxy, in milliseconds. */
-const PROXY_PROBE_INTERVAL_MS = 1000;
 
 /**
  * One connection to one Redis. It connects in the background, probes Redis, and reconnects until it is closed ({@link
@@ -82,11 +80,9 @@ export class RedisConnection {
   private epoch = 0;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, initialMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
-  /** Start of the latest probe. */
-  private lastProbeMs = -Infinity;
   private probeTimer: NodeJS.Timeout | undefined;
-  /** Whether the server is known not to be a proxy. */
-  private isKnownServer = false;
+  /** Whether a probe has succeeded on the current connection. */
+  private hasProbed = false;
   /** Timeout of the current probe; undefined without a probe. */
   private probeDeadline: StallTolerantTimer | undefined;
 
@@ -159,10 +155,6 @@ export class RedisConnection {
     const { message } = error;
     const { reason, reaction } = redisFaultOf(message);
     this.options.observeFault?.(reason);
-    if (this.isProxied && error instanceof RedisReplyError) {
-      this.probeAfterProxyErrors();
-      return;
-    }
     if (reaction === 'find' || reaction === 'login') {
       this.reconnect(message, reaction === 'login');
       return;
@@ -176,23 +168,12 @@ export class RedisConnection {
     this.probeLater();
   }
 
-  /**
-   * Handles an error behind a proxy. The error may affect only one of the servers, so the connection stays up. Several
-   * consecutive failures may affect all servers, so they trigger a probe, at most once per interval.
-   */
-  private probeAfterProxyErrors(): void {
-    if (!this.breaker.failure()) return;
-    this.breaker.close();
-    const isProbing = this.probeDeadline !== undefined;
-    if (!isProbing && performance.now() - this.lastProbeMs >= PROXY_PROBE_INTERVAL_MS) this.probe();
-  }
-
   /** Opens the breaker, because Redis has not replied to any call for a while. */
   noteSilence(micros: number): void {
     if (this.state !== 'up' || !this.breaker.trip()) return;
     this.goDown(`no answer for ${Math.round(micros / 1000)} ms`);
     this.unansweredProbes = 0;
-    this.probe();
+    void this.probe();
   }
 
   /** Closes the connection permanently. */
@@ -209,8 +190,8 @@ export class RedisConnection {
     this.found = found;
     this.unansweredProbes = 0;
     this.renewalRefused = false;
-    this.isKnownServer = false;
-    this.probe();
+    this.hasProbed = false;
+    void this.probe();
   }
 
   private onClosed(reason: string): void {
@@ -267,39 +248,54 @@ export class RedisConnection {
     if (this.reconnectGrace.end() && this.state === 'down') this.events.graceExpired();
   }
 
-  /** Tests the commands of calls in the configured database, because the greeting ignores a failed SELECT. */
-  private probe(): void {
+  /** Checks a new connection, and tests the commands of calls in the configured database. */
+  private async probe(): Promise<void> {
     const { epoch } = this;
-    const { db } = this.options.address;
-    let timedOut = false;
-    this.stopProbing();
-    this.lastProbeMs = performance.now();
-    this.probeDeadline = new StallTolerantTimer(Math.max(MIN_PROBE_TIMEOUT_MS, this.maxSilenceMs), () => {
-      timedOut = true;
-      this.onSilentProbe();
-    });
     const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
+    let timedOut = false;
+    const isOver = (): boolean => timedOut || epoch !== this.epoch;
+    const expectReply = (): void => {
+      this.stopProbing();
+      this.probeDeadline = new StallTolerantTimer(Math.max(MIN_PROBE_TIMEOUT_MS, this.maxSilenceMs), () => {
+        timedOut = true;
+        this.onSilentProbe();
+      });
+    };
+    try {
+      expectReply();
+      if (!this.hasProbed) {
+        // A sharding proxy may close the connection after any other command, so this check comes first.
+        await this.events.check(send);
+        if (isOver()) return;
+        expectReply();
+      }
+      await this.testCommands(send);
+    } catch (error) {
+      if (isOver()) return;
+      this.stopProbing();
+      this.unansweredProbes = 0;
+      this.onFailedProbe((error as Error).message);
+      return;
+    }
+    if (isOver()) return;
+    this.stopProbing();
+    this.hasProbed = true;
+    this.goUp();
+  }
+
+  private async testCommands(send: SendCommand): Promise<void> {
+    const { db } = this.options.address;
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
-    const isServer = this.isProxied || this.isKnownServer ? undefined : expectServer(send);
-    Promise.all([selected, isMaster, isServer, this.events.probe(send, !this.isKnownServer)]).then(
-      () => {
-        if (timedOut || epoch !== this.epoch) return;
-        this.stopProbing();
-        this.isKnownServer = true;
-        this.goUp();
-      },
-      (error: Error) => {
-        if (timedOut || epoch !== this.epoch) return;
-        this.stopProbing();
-        this.unansweredProbes = 0;
-        this.onFailedProbe(error.message);
-      },
-    );
+    // The name is only for operators, who may have removed the command.
+    if (!this.hasProbed) send('client', ['SETNAME', 'weir'], SHORT_TEXT).catch(ignore);
+    await Promise.all([selected, isMaster, this.events.probe(send, !this.hasProbed)]);
   }
 
   private onFailedProbe(reason: string): void {
     const { reason: label, reaction } = redisFaultOf(reason);
+    if (label === 'proxy' && !this.everUp)
+      this.options.onProxy?.(this.outage.lastSentence(reason, this.name));
     this.goDown(reason);
     if (reaction !== 'soon') this.endGrace();
     this.options.observeFault?.(label);
@@ -314,7 +310,7 @@ export class RedisConnection {
     this.endGrace();
     if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
       // The timeout was long enough as a pause.
-      this.probe();
+      void this.probe();
       return;
     }
     this.link.disconnect('no answer');
@@ -322,17 +318,13 @@ export class RedisConnection {
 
   private probeLater(): void {
     this.stopProbing();
-    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => this.probe(), this.everUp);
+    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => void this.probe(), this.everUp);
   }
 
   private stopProbing(): void {
     this.link.attempts.cancel(this.probeTimer);
     this.probeDeadline?.stop();
     this.probeDeadline = undefined;
-  }
-
-  private get isProxied(): boolean {
-    return this.options.proxied !== undefined;
   }
 
   private get name(): string {
@@ -351,7 +343,7 @@ export class RedisConnection {
     if (this.upLevel !== undefined) this.log(this.upLevel, `Redis ${this.name} is up`);
     this.upLevel = undefined;
     this.events.up();
-    if (this.hasAdvised || this.isProxied) return;
+    if (this.hasAdvised) return;
     this.hasAdvised = true;
     void adviseOn((name, args, bound) => this.send(name, args, bound), this.log);
   }

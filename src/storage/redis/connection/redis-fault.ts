@@ -21,8 +21,6 @@ export interface FaultPlace {
   readonly sentinel: boolean;
   /** Whether it is known to be a node of a Redis Cluster. */
   readonly cluster: boolean;
-  /** Whether it is known to be a sharding proxy. */
-  readonly proxy?: boolean;
 }
 
 /** A kind of fault of Redis or its connection. */
@@ -46,14 +44,14 @@ const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
  * and Valkey 9 (server.c, createSharedObjects).
  */
 export const REDIS_FAULTS: readonly RedisFault[] = [
-  // The message of a proxy may match any of the patterns below.
   {
     reason: 'proxy',
     pattern: new RegExp(`^${IS_PROXY}`),
     reaction: 'wait',
     remedy: ({ prefix }) =>
-      "this server distributes keys over several servers, as twemproxy and Envoy's redis_proxy do; set " +
-      `${prefix}_TYPE=PROXY, or set ${prefix}_URL to the address of the Redis server`,
+      'this server distributes keys over several Redis servers, as twemproxy does, so each of them would ' +
+      `allow the whole limit; set ${prefix}_URL to the address of a single Redis server, or use Redis ` +
+      'Cluster or Sentinel',
   },
   // Messages about Sentinels contain those of the system, and a remedy.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
@@ -149,11 +147,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) =>
       place.cluster
         ? 'it no longer serves its previous slots; weir queries the cluster for its slots again'
-        : place.proxy === true
-          ? `this is a Redis Cluster, or a proxy for one; set ${place.prefix}_TYPE=CLUSTER, and list ` +
-            `cluster nodes in ${url(place)}`
-          : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or set ${url(place)} to a ` +
-            'single Redis server',
+        : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or set ${url(place)} to a ` +
+          'single Redis server',
   },
   {
     reason: 'protected_mode',
@@ -188,15 +183,6 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /DB index is out of range/,
     reaction: 'wait',
     remedy: (place) => `it does not have database ${place.db}; choose another database in ${url(place)}`,
-  },
-  {
-    // Messages of Envoy's redis_proxy, and of twemproxy, which forwards those of the system (msg.c, strerror).
-    reason: 'upstream',
-    pattern:
-      /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
-    reaction: 'count',
-    remedy: () =>
-      "the proxy cannot reach one of its Redis servers; restart the Redis server, or check the proxy's log",
   },
   {
     reason: 'refused',
@@ -272,14 +258,6 @@ const OTHER: RedisFault = { reason: 'other', pattern: /^/, reaction: 'count' };
 /** Returns the fault that a message of Redis, the system or TLS describes. */
 export function redisFaultOf(text: string): RedisFault {
   return REDIS_FAULTS.find(({ pattern: says }) => says.test(text)) ?? OTHER;
-}
-
-/** Errors of a proxy whose server timed out, or was lost after it received the call. */
-const LOST_BEHIND_PROXY = /^(?:ERR )?(?:upstream |Connection (?:timed out|reset)|Server closed)/;
-
-/** Returns whether Redis may have executed a call despite this error. */
-export function mayHaveExecuted(text: string): boolean {
-  return LOST_BEHIND_PROXY.test(text);
 }
 
 /** Removes the slot, which differs in each probe, so that equal sentences are logged once. */

@@ -67,7 +67,6 @@ const ABOUT_TO_CONNECT: LinkState = { at: 'pause', retry: undefined };
 /** Maintains one connection to a Redis, with login: finds it, connects, and reconnects until it is closed. */
 export class RedisLink {
   readonly attempts: ConnectionAttempts;
-  readonly #options: RedisServerOptions;
   readonly #events: RedisLinkEvents;
   readonly #finder: RedisFinder;
   readonly #source: LoginSource;
@@ -92,7 +91,6 @@ export class RedisLink {
 
   /** Throws an Error if the TLS settings are invalid. */
   constructor(options: RedisServerOptions, events: RedisLinkEvents) {
-    this.#options = options;
     this.attempts = options.attempts ?? new ConnectionAttempts();
     this.#events = events;
     this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
@@ -176,8 +174,6 @@ export class RedisLink {
         endpoint: found.endpoint,
         tls: this.#tls,
         login,
-        db: this.#options.address.db,
-        proxied: this.#options.proxied !== undefined,
         // Without TLS, the kernel accepts connections, so a slow Redis does not delay them.
         connectTimeoutMs:
           this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#maxSilenceMs),

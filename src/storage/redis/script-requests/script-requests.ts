@@ -6,7 +6,7 @@ import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
-import { mayHaveExecuted, redisFaultOf } from '../connection/redis-fault.js';
+import { redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
@@ -84,6 +84,6 @@ export class ScriptRequests {
     const { reaction } = redisFaultOf(error.message);
     if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
-    return new StorageError(mayHaveExecuted(error.message) ? 'timeout' : 'rejected', error.message, cause);
+    return new StorageError('rejected', error.message, cause);
   }
 }

@@ -122,11 +122,6 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_URL, REDIS_TYPE: .* set REDIS_AUTH to the login; for TLS, set REDIS_TLS=true$/,
   ],
   [
-    'a database behind a proxy',
-    { REDIS_URL: 'redis://a:6379/3', REDIS_TYPE: 'PROXY' },
-    /^REDIS_URL, REDIS_TYPE: a sharding proxy does not support SELECT, so weir cannot use database 3; remove/,
-  ],
-  [
     'sentinels without the name of their master',
     { REDIS_URL: 'a:26379,b:26379', REDIS_TYPE: 'sentinel' },
     /^REDIS_URL, REDIS_TYPE: .* must begin with the name of the master; write <name of the master>,/,
@@ -233,7 +228,6 @@ test.each<[Record<string, string>]>([
   [{ RUNTIME_ROOT: '/a', RUNTIME_SUBDIRECTORY: 'b', RUNTIME_APPDIRECTORY: 'c' }],
   [{ ...REDIS, BACKEND_TYPE: 'redis', REDIS_SOCKET_TYPE: 'tcp', REDIS_TYPE: 'single', REDIS_PERSECOND: '1' }],
   [{ ...REDIS, REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT', REDIS_PERSECOND_TYPE: 'CLUSTER' }],
-  [{ REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_TYPE: 'proxy' }],
   [{ CONFIG_PATH: '/a', RUNTIME_ROOT: '' }],
   [{ ...REDIS, REDIS_AWS_IAM_AUTH: 'false', REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR: 'true' }],
   [{ USE_STATSD: 'true', USE_PROMETHEUS: 'true', USE_DOG_STATSD: 'true' }],

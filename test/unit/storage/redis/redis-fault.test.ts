@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  faultSentence,
-  mayHaveExecuted,
-  redisFaultOf,
-} from '../../../../src/storage/redis/connection/redis-fault.js';
+import { faultSentence, redisFaultOf } from '../../../../src/storage/redis/connection/redis-fault.js';
 
 const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 
@@ -56,8 +52,6 @@ describe('the message of Redis, the system or TLS', () => {
     ['ERR unknown command `SET`, with args beginning with: ', 'not_redis', 'wait'],
     ["ERR unknown command 'auth'", 'not_redis', 'wait'],
     ['this address belongs to a proxy: ERR NOPERM', 'proxy', 'wait'],
-    ['upstream failure', 'upstream', 'count'],
-    ['ERR Connection refused', 'upstream', 'count'],
     ['ERR DB index is out of range', 'no_database', 'wait'],
     ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
     ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],
@@ -90,20 +84,4 @@ test('a sentence contains the remedy and the original message', () => {
   expect(faultSentence(PLACE, 'MOVED 6739 127.0.0.1:15609')).toBe(
     'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or set REDIS_URL to a single Redis server (MOVED)',
   );
-  expect(faultSentence({ ...PLACE, proxy: true }, 'MOVED 6739 127.0.0.1:15609')).toBe(
-    'this is a Redis Cluster, or a proxy for one; set REDIS_TYPE=CLUSTER, and list cluster nodes in REDIS_URL (MOVED)',
-  );
-});
-
-test.each([
-  ['ERR Connection timed out', true],
-  ['ERR Connection reset by peer', true],
-  ['ERR Server closed connection', true],
-  ['upstream failure', true],
-  ['ERR Connection refused', false],
-  ['ERR No route to host', false],
-  ['no upstream host', false],
-  ['NOSCRIPT No matching script.', false],
-])('whether a call may have been executed if a proxy replies %s: %s', (text, expected) => {
-  expect(mayHaveExecuted(text)).toBe(expected);
 });

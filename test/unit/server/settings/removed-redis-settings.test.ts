@@ -1,0 +1,19 @@
+/* Tests the variables of Redis that the second edition removed (src/runtime/removed-names.ts). */
+import { expect, test } from '@jest/globals';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+
+const REDIS = { REDIS_URL: 'localhost:6379' };
+
+test.each<[Record<string, string>, RegExp]>([
+  [
+    { REDIS_TYPE: 'PROXY' },
+    /^REDIS_TYPE: weir no longer supports sharding proxies \(PROXY\); use Redis Cluster/,
+  ],
+  [
+    { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a', REDIS_PERSECOND_TYPE: 'proxy' },
+    /^REDIS_PERSECOND_TYPE: .*PROXY/,
+  ],
+])('%j ends the start', (environment, error) => {
+  const read = readSettings({ ...REDIS, ...environment });
+  expect(read).toMatchObject({ ok: false, errors: [expect.stringMatching(error)] });
+});
