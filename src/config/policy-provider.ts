@@ -1,6 +1,6 @@
 import type { DomainStatus } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import type { PlanMirrors } from './sources/plan-mirrors.js';
+import type { PlanSources } from './sources/plan-sources.js';
 import type { ConfigProblem } from './yaml/config-problem.js';
 
 /**
@@ -32,8 +32,8 @@ export interface LoadingPolicyProvider extends PolicyProvider {
   errors(): readonly ConfigProblem[];
   /** Returns the status of each domain, sorted by name. */
   domains(): readonly DomainStatus[];
-  /** Addresses with tables of `plans` that the provider polls; undefined if it has none. */
-  readonly sources?: Pick<PlanMirrors, 'ages' | 'failures'> | undefined;
+  /** The tables of `plans` in Redis that the provider polls; undefined if it has none. */
+  readonly sources?: Pick<PlanSources, 'ages' | 'failures'> | undefined;
   /** Requests a new load of the policies. */
   reload(reason: ReloadReason): void;
   close(): void;

@@ -65,6 +65,13 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
         '(SENTINEL), or a single Redis server (SINGLE)',
     }),
   ),
+  {
+    name: 'PLANS_CACHE_PATH',
+    effect: 'ignored',
+    sentence:
+      'weir keeps no copies of tables of plans on disk any more. Until the table can be read after a restart, all ' +
+      'customers have the limits of customers without a row; remove the variable',
+  },
 ];
 
 /** Names of the removed variables, without those of which only some values were removed. */
@@ -89,6 +96,14 @@ export interface RemovedKey {
   readonly effect: RemovedEffect;
   readonly sentence: string;
 }
+
+/** Values of `plans.from` that are refused like a removed key. */
+export const REMOVED_PLAN_ADDRESS = {
+  pattern: /^https?:/i,
+  sentence:
+    'weir does not read tables over HTTP any more; let a job write the table to a file, and name this file, or write ' +
+    'the rows into a hash in Redis, and name redis://<host>:<port>/<hash>',
+} as const;
 
 /** Keys of policy files, in any mapping. */
 export const REMOVED_POLICY_KEYS: ReadonlyMap<string, RemovedKey> = new Map([]);

@@ -54,18 +54,18 @@ export const DOMAIN_STATE: LabelMeaning = {
     absent: 'invalid; no version is in effect',
   },
 };
-export const PLAN_SOURCE: LabelMeaning = { meaning: 'The address in `plans.from`, without its query.' };
+export const PLAN_SOURCE: LabelMeaning = {
+  meaning: 'The address in `plans.from`, without its query, or a file that has never been valid.',
+};
 export const SOURCE_FAULT: LabelMeaning = {
   meaning: 'The reason.',
   values: {
     connection: 'no connection, or an invalid response',
-    login: 'the token in PLANS_TOKEN_PATH cannot be used, or Redis refuses the login',
-    status: 'an unexpected HTTP status',
-    content: 'an empty response, or one that is not a table',
-    transfer: 'the response ended too early, or is damaged',
+    login: 'the password in PLANS_TOKEN_PATH cannot be read, or Redis refuses the login',
+    content: 'the key does not exist, or is not a hash',
+    transfer: 'the response ended too early',
     timeout: 'the response was not complete after 60 seconds',
     too_large: 'the table has more than 128 MiB',
-    disk: 'the rows could not be stored in PLANS_CACHE_PATH',
   },
 };
 export const WORKER_STATES = {

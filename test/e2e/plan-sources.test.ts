@@ -1,13 +1,12 @@
-/* A table of plans at an HTTP address, behind Envoy: three weirs with two workers each share one Redis. */
+/* A table of plans in Redis, behind Envoy: three weirs with two workers each share another Redis. */
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
-import { TableServer } from '../support/plans/table-server.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -18,36 +17,36 @@ const REPLICAS = [0, 1, 2];
 const CONNECTIONS = 4;
 
 let upstream: { server: Server; port: number };
-let redis: RedisServer;
-let source: TableServer;
-let caches: TempDir;
+let store: RedisServer;
+let table: RedisServer;
+let rows: Redis;
 let weirs: WeirServer[];
 let envoy: { port: number; stop(): Promise<unknown> };
 
-const tableOf = (calls: number): string => `tenant,calls\nacme,${calls}\nglobex,1\n`;
+const address = (): string => `redis://127.0.0.1:${table.port}/customers`;
 
-async function startReplica(at: number, ports?: WeirServer): Promise<WeirServer> {
+async function writeTable(calls: number): Promise<void> {
+  await rows.hset('customers', 'acme', JSON.stringify({ calls }), 'globex', '{"calls":1}');
+  await rows.incr('customers:version');
+}
+
+async function startReplica(ports?: WeirServer): Promise<WeirServer> {
   const policy =
-    `domain: shop\nplans: { by: tenant, from: "${source.origin}/plans.csv" }\n` +
+    `domain: shop\nplans: { by: tenant, from: "${address()}" }\n` +
     'descriptors: [{ key: tenant, rate_limit: { unit: year, requests_per_unit: { plan: calls, default: 1 } } }]\n';
-  const env = {
-    REDIS_URL: `127.0.0.1:${redis.port}`,
-    WORKERS: '2',
-    PLANS_CACHE_PATH: caches.join(String(at)),
-    PLANS_POLL_INTERVAL: '200ms',
-  };
+  const env = { REDIS_URL: `127.0.0.1:${store.port}`, WORKERS: '2', PLANS_POLL_INTERVAL: '200ms' };
   const weir = await startWeir({ policy, env, ...(ports && { ports }) });
   await untilAllServe(weir);
   return weir;
 }
 
 beforeAll(async () => {
-  source = await TableServer.start(tableOf(10));
-  source.etag = '"10"';
-  caches = new TempDir();
+  [store, table] = await Promise.all([startRedis(), startRedis()]);
+  rows = new Redis(table.port, '127.0.0.1');
+  rows.on('error', () => {});
+  await writeTable(10);
   upstream = await startEchoUpstream(0);
-  redis = await startRedis();
-  weirs = await Promise.all(REPLICAS.map((at) => startReplica(at)));
+  weirs = await Promise.all(REPLICAS.map(() => startReplica()));
   envoy = await startRouteEnvoy({
     domain: 'shop',
     weirPort: weirs.map(({ grpcPort }) => grpcPort),
@@ -64,9 +63,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await envoy?.stop();
   await Promise.all((weirs ?? []).map((weir) => weir.stop()));
-  await redis?.stop();
-  await source?.stop();
-  caches?.remove();
+  rows?.disconnect();
+  await Promise.all([store?.stop(), table?.stop()]);
   upstream?.server.closeAllConnections();
   upstream?.server.close();
 }, 60_000);
@@ -103,23 +101,26 @@ async function passed(count: number): Promise<number> {
 test('a changed row is in effect in all workers, and together they allow the larger limit', async () => {
   await untilAllHave(10);
   expect(await passed(20)).toBe(10);
-  source.table = tableOf(100);
-  source.etag = '"100"';
+  await writeTable(100);
   await untilAllHave(100);
   expect(await passed(120)).toBe(90);
 }, 60_000);
 
-test('a source that is away changes nothing, also after a restart', async () => {
-  const address = `${source.origin}/plans.csv`;
+test('a Redis that is away changes nothing, and after a restart nobody has a row until it is back', async () => {
   const [first] = weirs as [WeirServer];
-  await waitFor('an unchanged answer', () => source.unchanged > 0);
-  source.answer = (_request, response) => response.writeHead(503).end();
-  const failures = `weir_plan_source_failures_total{source="${address}",reason="status"}`;
+  await table.kill();
+  const failures = `weir_plan_source_failures_total{source="${address()}",reason="connection"}`;
   await waitFor('several failures', async () => (await metric(first, failures)) > 2);
   expect(first.log().filter(({ msg }) => String(msg).includes('could not be read'))).toHaveLength(1);
   expect(await metric(first, 'weir_plan_rows{domain="shop"}')).toBe(2);
-  expect(await metric(first, `weir_plan_source_age_seconds{source="${address}"}`)).toBeLessThan(60);
+  expect(await metric(first, `weir_plan_source_age_seconds{source="${address()}"}`)).toBeLessThan(60);
   await first.stop();
-  weirs[0] = await startReplica(0, first);
-  expect(await limitsOf(weirs[0])).toEqual(new Array(CONNECTIONS).fill(100));
+  const restarted = await startReplica(first);
+  weirs[0] = restarted;
+  expect(await limitsOf(restarted)).toEqual(new Array(CONNECTIONS).fill(1));
+  expect(await metric(restarted, 'weir_plan_rows{domain="shop"}')).toBe(0);
+  expect(await metric(restarted, `weir_plan_source_age_seconds{source="${address()}"}`)).toBeGreaterThan(0);
+  await table.restart();
+  await writeTable(100);
+  await untilAllHave(100);
 }, 60_000);

@@ -3,7 +3,7 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
-import type { PlanMirrors } from '../sources/plan-mirrors.js';
+import type { PlanSources } from '../sources/plan-sources.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { isWithoutValidDomain, type LoadedPolicies } from './load-policies.js';
@@ -46,8 +46,8 @@ export interface FilePolicyProviderOptions {
   /** Whether to listen to file system events. Default true. */
   readonly watch?: boolean;
   readonly timers?: Timers;
-  /** Stores the rows of tables at addresses as files. The provider chooses the addresses, and closes it. */
-  readonly sources?: PlanMirrors;
+  /** Reads the tables in Redis. The provider chooses the addresses, and closes it. */
+  readonly sources?: PlanSources;
 }
 
 /** Timers that do not keep the process running. */
@@ -69,7 +69,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly timers: Timers;
   private readonly watcher: PolicyWatcher;
   private readonly watching: boolean;
-  readonly sources: PlanMirrors | undefined;
+  readonly sources: PlanSources | undefined;
   private readonly ended = new Signal<ReloadOutcome>();
   private readonly reloaded = new Signal<boolean>();
   readonly onReload = this.reloaded.add;
@@ -117,6 +117,12 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.watching = options.watch ?? true;
     this.timers = options.timers ?? unrefTimers;
     this.sources = options.sources;
+    if (this.sources !== undefined) {
+      this.sources.onChange = () => {
+        // A load looks for new rows at its end.
+        if (!this.loading) this.changed();
+      };
+    }
     this.watcher = new PolicyWatcher(places, () => this.changed());
   }
 
@@ -203,6 +209,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     if (isNew) await shareSecretsInTurns(loaded.policySet);
     const outcome = this.putInEffect(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
+    if (this.sources?.hasNewRows === true) this.changed();
     return outcome;
   }
 
@@ -270,13 +277,14 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     if (this.running) this.schedulePoll();
   }
 
-  /** Loads the files if they differ from the files that were read last. */
+  /** Loads the files if they, or rows in Redis, differ from those that were read last. */
   private async compare(reason: ReloadReason): Promise<void> {
     // The running load reads the current files.
     if (this.loading) return;
     await this.arm();
     const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
-    if (this.running && !this.loading && fingerprint !== this.fingerprint) await this.reload(reason);
+    const isNew = fingerprint !== this.fingerprint || this.sources?.hasNewRows === true;
+    if (this.running && !this.loading && isNew) await this.reload(reason);
   }
 }
 

@@ -1,8 +1,7 @@
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { buildPolicy } from '../../policy/build-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
@@ -21,11 +20,10 @@ import {
   resolveDomains,
   versionOf,
 } from '../read/resolve-domains.js';
-import { isSourceAddress, storedFileOf } from '../sources/plan-source.js';
+import { isPlanAddress } from '../sources/plan-address.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf, isWrittenInPlace } from './fingerprint.js';
-import { PlanCopies } from './plan-copies.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
@@ -49,7 +47,7 @@ export interface LoadReport {
    * Digest of everything that was read, valid or not. Distinguishes a new attempt from the same content found again.
    */
   readonly contents: string;
-  /** Addresses of tables of `plans` that the policies name, whose rows are stored in PLANS_CACHE_PATH. */
+  /** Addresses of tables of `plans` in Redis that the policies name. */
   readonly addresses: readonly string[];
   /** Fingerprint of the files from before they were read (fingerprint.ts); '' for sources that are not files. */
   readonly fingerprint: string;
@@ -156,7 +154,7 @@ export function readPolicies(
   options: LoadOptions = {},
   before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
-  const reader = new FileReader(options.plansCache ?? '');
+  const reader = new FileReader(options.rows);
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
@@ -191,18 +189,15 @@ export function readPolicies(
   );
   const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const copies = options.plansCache ? new PlanCopies(options.plansCache) : undefined;
-  copies?.removeLeftovers();
-  const storedPlans = (domain: string): PlanTable | undefined => copies?.read(domain);
-  const skipsAddresses = options.plansCache === undefined;
-  const resolving = { ...options, readFile, tableDigest, storedPlans, skipsAddresses };
+  const isCommand = options.rows === undefined;
+  const resolving = {
+    ...options,
+    readFile,
+    tableDigest,
+    skipsAddresses: isCommand,
+    loadsWithoutRows: !isCommand,
+  };
   const joined = resolveDomains(sources, lost, resolving, before);
-  for (const { domain, state } of joined.domains) {
-    const spec = joined.specs.get(domain);
-    if (state !== 'ok' || spec === undefined || spec === 'kept') continue;
-    if (spec.plans !== undefined && spec.plans.digest !== '') copies?.write(domain, spec.plans);
-  }
-  warnings.push(...(copies?.warnings ?? []));
   const fingerprint = fingerprintOf(identities, reader.identities);
   const { files, contents, addresses } = reader;
   const read = { files, contents, addresses: [...addresses], fingerprint };
@@ -244,7 +239,7 @@ function readSources(
   before: InEffect,
   tables: readonly NamedPart[] = [],
 ): ReadPolicies {
-  const reader = new FileReader('');
+  const reader = new FileReader();
   for (const table of tables) reader.addPart(table);
   const readFile = (file: string): Uint8Array => {
     if (tables.some(({ path }) => path === file)) return reader.read(file);
@@ -302,7 +297,7 @@ function canonical(value: YamlValue): unknown {
 /** Reads each file once per load. */
 class FileReader {
   readonly files: string[] = [];
-  /** Addresses of tables, whose rows are read from a file in `plansCache`. */
+  /** Addresses of tables in Redis. */
   readonly addresses = new Set<string>();
   /** Contents by path, or the error to report instead. */
   private readonly known = new Map<string, Uint8Array | Error>();
@@ -310,29 +305,37 @@ class FileReader {
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
 
-  private readonly plansCache: string;
+  private readonly rows: LoadOptions['rows'];
 
-  constructor(plansCache: string) {
-    this.plansCache = plansCache;
+  constructor(rows?: LoadOptions['rows']) {
+    this.rows = rows;
   }
 
   /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
-  read(named: string, maxBytes?: number): Uint8Array {
-    const file = this.pathOf(named);
-    if (file !== named) this.addAddress(named);
+  read(file: string, maxBytes?: number): Uint8Array {
     const known = this.known.get(file);
     if (known instanceof Error) throw known;
     if (known !== undefined) return known;
+    const bytes = isPlanAddress(file) ? this.readRows(file) : this.readFile(file, maxBytes);
+    this.known.set(file, bytes);
+    this.digests.set(file, sha256Hex(bytes));
+    return bytes;
+  }
+
+  private readRows(address: string): Uint8Array {
+    this.addresses.add(address);
+    const blocks = this.rows?.get(address);
+    if (blocks === undefined) throw new Error('weir has no rows from this address yet');
+    return Buffer.concat(blocks);
+  }
+
+  private readFile(file: string, maxBytes?: number): Uint8Array {
     this.files.push(file);
     // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
-    if (file !== named && this.identities.get(file) === '')
-      throw new Error('weir has no rows from this address yet; the log contains the reason');
     const bytes = readConfigFile(file, maxBytes);
     if (isWrittenInPlace(this.identities.get(file) ?? '', fileIdentity(file, true)))
       throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
-    this.known.set(file, bytes);
-    this.digests.set(file, sha256Hex(bytes));
     return bytes;
   }
 
@@ -342,20 +345,9 @@ class FileReader {
     if (!(content instanceof Error)) this.digests.set(path, sha256Hex(content));
   }
 
-  /** Returns the path of a file, or of the rows of an address. */
-  private pathOf(named: string): string {
-    return isSourceAddress(named) ? join(this.plansCache, storedFileOf(named)) : named;
-  }
-
-  private addAddress(address: string): void {
-    if (this.plansCache === '')
-      throw new Error('set PLANS_CACHE_PATH to a directory in which weir can store the rows of this address');
-    this.addresses.add(address);
-  }
-
   /** Returns the digest of a file that was read; '' if the file could not be read. */
-  digestOf(named: string): string {
-    return this.digests.get(this.pathOf(named)) ?? '';
+  digestOf(file: string): string {
+    return this.digests.get(file) ?? '';
   }
 
   /** Digest of all files. */

@@ -31,16 +31,21 @@ export interface DomainOptions {
   readonly holdEntry?: string;
   /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
   readonly badRowsAreErrors?: boolean;
-  /** Whether rows of `plans` at an address are not read, as in commands. Default false. */
+  /** Whether rows of `plans` in Redis are not read, as in commands. Default false. */
   readonly skipsAddresses?: boolean;
+  /**
+   * Whether all customers have the limits of customers without a row if the table of `plans` was never valid, as in a
+   * server, instead of an invalid domain. Default false.
+   */
+  readonly loadsWithoutRows?: boolean;
 }
 
 /** Facts about other domains, and about the policies in effect. */
 export interface DomainContext {
   /** The secret keys of all domains, whose values messages never show. Default: those of the files. */
   readonly secretKeys?: ReadonlySet<string>;
-  /** Returns the last valid rows of `plans`, if any. */
-  readonly lastPlans?: () => PlanTable | undefined;
+  /** The last valid rows of `plans`, if any. */
+  readonly lastPlans?: PlanTable | undefined;
   /** Returns the digest of a file that was read. */
   readonly digestOf?: (file: string) => string;
 }
@@ -51,7 +56,7 @@ export interface ReadDomain {
   readonly spec: DomainSpec | undefined;
   /** Files named by `sha256_file` and `plans`, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
-  /** The file of `plans` if it is invalid, and the rows of its last valid version stay in effect. */
+  /** The file of `plans` if it is invalid, and the rows of its last valid version, or none, are in effect. */
   readonly keptFile?: string | undefined;
 }
 
@@ -103,13 +108,13 @@ function readPlans(
   plans: PlansReader,
   readFile: ReadFile,
   secretKeys: ReadonlySet<string>,
-  { badRowsAreErrors = false, skipsAddresses = false }: DomainOptions,
+  { badRowsAreErrors = false, skipsAddresses = false, loadsWithoutRows = false }: DomainOptions,
   { lastPlans, digestOf = () => '' }: DomainContext,
 ): ReadPlanTable {
   plans.refuseSecret(secretKeys);
   plans.checkNames();
-  const previous = plans.file === undefined ? undefined : lastPlans?.();
-  const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses };
+  const previous = plans.file === undefined ? undefined : lastPlans;
+  const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses, loadsWithoutRows };
   return readPlanTable(plans, { ...options, nowMillis: Date.now() });
 }
 

@@ -8,6 +8,9 @@ import { declaredSecrets, type ReadFile } from './read-derive.js';
 import { type DomainOptions, type ReadDomain, readDomain } from './read-domain.js';
 import { allSecretKeys } from './secret-keys.js';
 
+/** Bytes in shared memory, in blocks. */
+export type PlanBytes = readonly Uint8Array[];
+
 /** Options for loading policies. */
 export interface LoadOptions extends DomainOptions {
   /**
@@ -20,10 +23,10 @@ export interface LoadOptions extends DomainOptions {
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
   readonly emptyIsError?: boolean;
   /**
-   * Directory for the last valid rows of `plans`, and for rows at addresses (PLANS_CACHE_PATH). '' if it is not set, so
-   * that rows at an address are an error. Default: as in a command, no copies, and such rows are not read.
+   * The rows of `plans` in Redis, by address, as far as a server has read them. Default: as in a command, such rows are
+   * not read, and a domain whose table cannot be read is invalid.
    */
-  readonly plansCache?: string;
+  readonly rows?: ReadonlyMap<string, PlanBytes>;
   /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
   readonly onFile?: (read: number, of: number) => void;
 }
@@ -76,8 +79,6 @@ export interface ResolveOptions extends LoadOptions {
   readonly readFile: ReadFile;
   /** Returns the digest of a file that `readFile` read. */
   readonly tableDigest: (file: string) => string;
-  /** Returns the last valid rows of `plans` of a domain that is not in effect. */
-  readonly storedPlans?: (domain: string) => PlanTable | undefined;
 }
 
 /** The sources that name a domain, and unparsable sources that last named it. */
@@ -125,7 +126,7 @@ export function resolveDomains(
   const read = new Map<string, ReadClaim>();
   const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
-    const lastPlans = (): PlanTable | undefined => before.plans.get(domain) ?? options.storedPlans?.(domain);
+    const lastPlans = before.plans.get(domain);
     const { spec, tableFiles, keptFile } = readClaim(domain, claim, options, declared, lastPlans);
     for (const table of tableFiles) {
       const known = tables.get(table.file);
@@ -139,7 +140,8 @@ export function resolveDomains(
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${digestOfTable(file)}`);
     const ownSecretKeys = spec === undefined ? before.inEffect.get(domain) : secretSources(spec.steps);
     const digests = [...claim.digests, ...tableDigests];
-    read.set(domain, { claim, spec, ownSecretKeys, keepsPlans: keptFile !== undefined, digests });
+    const keepsPlans = keptFile !== undefined && spec?.plans?.rowCount !== 0;
+    read.set(domain, { claim, spec, ownSecretKeys, keepsPlans, digests });
   }
   const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
   const specs = new Map<string, ResolvedDomain>();
@@ -233,7 +235,7 @@ function readClaim(
   claim: Claim,
   options: ResolveOptions,
   secretKeys: ReadonlySet<string>,
-  lastPlans: () => PlanTable | undefined,
+  lastPlans: PlanTable | undefined,
 ): ReadDomain {
   const { sources, broken } = claim;
   const context = { secretKeys, lastPlans, digestOf: options.tableDigest };

@@ -21,15 +21,24 @@ const THREAD = 'src/config/threads/policy-thread.js';
 export class ThreadPolicyLoader implements PolicyLoader {
   private readonly places: readonly PolicyPlace[];
   private readonly options: LoadOptions;
+  private readonly rows: () => LoadOptions['rows'];
   private readonly thread = new LoadThread(THREAD);
 
-  constructor(places: readonly PolicyPlace[], options: LoadOptions = {}) {
+  /** `rows` returns {@link LoadOptions.rows} for the next load. */
+  constructor(
+    places: readonly PolicyPlace[],
+    options: LoadOptions = {},
+    rows: () => LoadOptions['rows'] = () => undefined,
+  ) {
     this.places = places;
     this.options = options;
+    this.rows = rows;
   }
 
   load(previous?: LoadedPolicies): Promise<LoadedPolicies> {
-    return this.thread.load(loadRequest(this.places, this.options, previous), previous);
+    const rows = this.rows();
+    const options = rows === undefined ? this.options : { ...this.options, rows };
+    return this.thread.load(loadRequest(this.places, options, previous), previous);
   }
 
   close(): void {

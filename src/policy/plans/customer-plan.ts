@@ -23,7 +23,7 @@ export interface CustomerPlan {
   /** Words that the row sets for all limits, such as `blocked`. */
   readonly flags: readonly string[];
   readonly readAtMillis: number;
-  /** Whether this process does not read the rows, because they are at an address. */
+  /** Whether this process has not read the rows, because a command does not read Redis, or they cannot be read. */
   readonly isUnread: boolean;
 }
 
@@ -53,7 +53,7 @@ export function describeCustomerPlan(explained: CustomerPlan, wallMicros: number
   const age = Math.max(0, Math.round((wallMicros / 1000 - readAtMillis) / 1000));
   const name = [plan ?? 'values of the row', ...flags].join(', ');
   if (line === undefined) {
-    const why = isUnread ? `only a running weir reads the rows of ${file}` : 'the customer has no row';
+    const why = isUnread ? `the rows of ${file} were not read` : 'the customer has no row';
     return `${plan === undefined ? 'the defaults of the policy' : name} (${why})`;
   }
   return file === '' ? name : `${name} (line ${line} of ${file}, read ${age} s ago)`;

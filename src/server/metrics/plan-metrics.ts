@@ -1,9 +1,10 @@
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
+import { isPlanAddress } from '../../config/sources/plan-address.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { KNOWN_DOMAIN, PLAN_SOURCE, SOURCE_FAULT } from '../../telemetry/label-meanings.js';
 
-/** Exposes the rows of `plans`, and the addresses that they come from. */
+/** Exposes the rows of `plans`, and the age of their sources. */
 export function exposePlans(
   registry: FamilyRegistry,
   policies: Pick<LoadingPolicyProvider, 'current' | 'sources'>,
@@ -37,17 +38,21 @@ export function exposePlans(
   registry.gauge(
     {
       name: 'weir_plan_source_age_seconds',
-      help: 'Time since the rows from an address were last known to be current, or since weir began to ask.',
+      help: 'Time since rows in Redis were last known to be current, or that weir has been waiting for a valid table.',
       labels: { source: PLAN_SOURCE },
     },
     function* () {
       for (const [source, seconds] of sources?.ages() ?? []) yield [{ source }, seconds];
+      for (const { plans } of tables()) {
+        const isMissing = plans.file !== '' && plans.rowCount === 0 && !isPlanAddress(plans.file);
+        if (isMissing) yield [{ source: plans.file }, (Date.now() - plans.readAtMillis) / 1000];
+      }
     },
   );
   registry.counter(
     {
       name: 'weir_plan_source_failures_total',
-      help: 'Failed attempts to read the rows from an address.',
+      help: 'Failed attempts to read rows from Redis.',
       labels: { source: PLAN_SOURCE, reason: SOURCE_FAULT },
     },
     function* () {

@@ -8,7 +8,7 @@ import {
 } from '../../config/files/load-policies.js';
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import { PlanMirrors } from '../../config/sources/plan-mirrors.js';
+import { PlanSources } from '../../config/sources/plan-sources.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import { CALENDARS } from '../../limiter/calendar.js';
@@ -25,7 +25,7 @@ import { logProblems, logReload } from './policy-log.js';
 /** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */
 const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 
-/** Shortest time between two requests to an address, in milliseconds. */
+/** Shortest time between two requests to a Redis with plans, in milliseconds. */
 const MIN_POLL_MS = 100;
 
 /**
@@ -43,12 +43,14 @@ export async function openPolicies(
     return openXdsPolicies(settings, log, stopping);
   }
   const places = [policyPlace(settings)];
-  const options = { ...loadOptions(settings), plansCache: settings.plansCachePath };
-  const loader = new ThreadPolicyLoader(places, options);
+  const options = loadOptions(settings);
+  const sources = sourcesOf(settings, log);
+  const loader = new ThreadPolicyLoader(places, options, () => sources.rows());
   const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
   const load = (): Promise<LoadedPolicies> =>
-    isSmall ? loadHere(places, options, stopping) : loadInThread(loader, stopping);
-  const sources = mirrorsOf(settings, log);
+    isSmall
+      ? loadHere(places, { ...options, rows: sources.rows() }, stopping)
+      : loadInThread(loader, stopping);
   const initial = await loadAtStart(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && (!settings.forceStart || refusesEveryStart(initial)))
@@ -66,10 +68,10 @@ export async function openPolicies(
   return provider;
 }
 
-/** Loads the policies, with the rows of tables at addresses. */
+/** Loads the policies, with the rows of tables in Redis. */
 async function loadAtStart(
   load: () => Promise<LoadedPolicies>,
-  sources: PlanMirrors,
+  sources: PlanSources,
   stopping: AbortSignal,
 ): Promise<LoadedPolicies> {
   const stop = (): void => sources.close();
@@ -80,10 +82,9 @@ async function loadAtStart(
   return loaded;
 }
 
-function mirrorsOf(settings: Settings, log: Logger): PlanMirrors {
-  return new PlanMirrors({
-    directory: settings.plansCachePath,
-    tokenFile: settings.plansTokenPath,
+function sourcesOf(settings: Settings, log: Logger): PlanSources {
+  return new PlanSources({
+    passwordFile: settings.plansTokenPath,
     pollMs: Math.max(MIN_POLL_MS, settings.plansPollInterval / 1000),
     nowMicros: () => systemClock.monotonicMicros(),
     log: (level, message) => log[level](message),

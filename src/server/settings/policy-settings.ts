@@ -85,22 +85,12 @@ export const POLICY_SETTINGS = {
     help: 'Merge files that have the same domain. If false, a domain that appears in two files is invalid in both.',
     reference: { default: 'false' },
   },
-  plansCachePath: {
-    name: 'PLANS_CACHE_PATH',
-    effectiveWhen: ['files'],
-    type: 'string',
-    default: '',
-    help:
-      'Directory in which weir keeps a copy of the last valid table of `plans` of each domain. After a restart, ' +
-      'customers keep these limits while the table is missing or invalid. Tables at addresses need this ' +
-      'directory. If unset, weir keeps no copies.',
-  },
   plansPollInterval: {
     name: 'PLANS_POLL_INTERVAL',
     effectiveWhen: ['files'],
     type: 'duration',
     default: '5s',
-    help: 'Time between two requests for a table of `plans` at an HTTP(S) address or in Redis.',
+    help: 'Time between two requests for a table of `plans` in Redis.',
   },
   plansTokenPath: {
     name: 'PLANS_TOKEN_PATH',
@@ -108,8 +98,8 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with a bearer token for tables of `plans` at HTTP(S) addresses, or the password of tables in Redis. weir ' +
-      'reads it for each request, and sends it to all of these addresses.',
+      'File with the password for tables of `plans` in Redis. weir reads it for each request, and sends it to all of ' +
+      'these servers.',
   },
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',

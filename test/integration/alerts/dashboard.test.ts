@@ -2,17 +2,13 @@
  * Runs every query of the dashboards of deploy/grafana on a real Prometheus that scrapes real servers under load: one
  * with Redis and two workers, one in memory, and one without its Redis. Each query must return numbers.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { storedFileOf } from '../../../src/config/sources/plan-source.js';
+import { Redis } from 'ioredis';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { manualPages, pageText } from '../../support/docs/pages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
-import { TableServer } from '../../support/plans/table-server.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { freePorts } from '../../support/process/free-port.js';
-import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { shippedDashboards, withAll } from '../../support/prometheus/dashboard.js';
@@ -20,13 +16,13 @@ import { type PrometheusServer, startPrometheus } from '../../support/prometheus
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-import { untilAllServe } from '../../support/weir/workers.js';
+import { metric, untilAllServe } from '../../support/weir/workers.js';
 
 jest.setTimeout(60_000);
 
 const bucket = (tokens: number) => `{ token_bucket: { max_tokens: ${tokens}, fill_interval: 1s } }`;
 const policyWith = (source: string) => `domain: d
-plans: { by: plan_of, from: "${source}/plans.csv" }
+plans: { by: plan_of, from: "${source}" }
 descriptors:
   - { key: tenant, rate_limit: ${bucket(5)}, candidate: ${bucket(2)} }
   - { key: tried, phase: monitoring, rate_limit: ${bucket(5)} }
@@ -60,8 +56,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
 (optionalToolPath('prometheus') === undefined ? describe.skip : describe)('a real Prometheus', () => {
   let redis: RedisServer;
   let prometheus: PrometheusServer;
-  let source: TableServer;
-  const caches = new TempDir();
   const weirs: WeirServer[] = [];
   const clients: RlsClient[] = [];
   let loaded: Promise<void> | undefined;
@@ -96,24 +90,26 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     redis = await startRedis();
     const [nobody = 0] = await freePorts(1);
     const withRedis = { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_MAX_IN_FLIGHT: '10', WORKERS: '2' };
-    source = await TableServer.start('plan_of,calls\nacme,1\n');
+    const rows = new Redis(redis.port, '127.0.0.1');
+    await rows.hset('plans', 'acme', '{"calls":1}');
     const plans = { PLANS_POLL_INTERVAL: '200ms' };
     for (const env of [withRedis, {}, { REDIS_URL: `127.0.0.1:${nobody}` }]) {
       const isAway = 'REDIS_URL' in env && env !== withRedis;
       const weir = await startWeir({
-        policy: policyWith(source.origin),
-        env: { ...ENV, ...plans, PLANS_CACHE_PATH: caches.join(String(weirs.length)), ...env },
+        policy: policyWith(`redis://127.0.0.1:${redis.port}/plans`),
+        env: { ...ENV, ...plans, ...env },
         untilHealthy: !isAway,
       });
       weirs.push(weir);
       clients.push(new RlsClient(weir.grpcPort));
     }
-    const rows = storedFileOf(`${source.origin}/plans.csv`);
-    await waitFor('rows in each weir', () =>
-      weirs.every((_, at) => existsSync(join(caches.join(String(at)), rows))),
-    );
+    await waitFor('rows in each weir', async () => {
+      const counts = await Promise.all(weirs.map((weir) => metric(weir, 'weir_plan_rows{domain="d"}')));
+      return counts.every((count) => count === 1);
+    });
     // From now on, each weir counts failures.
-    source.answer = (_request, response) => response.writeHead(503).end();
+    await rows.del('plans');
+    rows.disconnect();
     await untilAllServe(weirs[0] as WeirServer);
     await askBuckets(weirs[0] as WeirServer, {
       action: 'block',
@@ -137,8 +133,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     await prometheus?.stop();
     for (const weir of weirs) await weir.stop();
     await redis?.stop();
-    await source?.stop();
-    caches.remove();
   });
 
   test.each(queries)('answers $what', async ({ text }) => {

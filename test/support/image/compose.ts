@@ -1,9 +1,10 @@
 import { chmodSync, readFileSync } from 'node:fs';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { parse } from 'yaml';
 import { type StartedProcess, startProcess } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { toolPath } from '../process/tools.js';
+import { redisCliScript } from '../redis/redis-cli.js';
 
 /** Fields of a service in a compose file that tests read. */
 export interface ComposeService {
@@ -74,13 +75,8 @@ export class ComposeProcesses {
     this.#file = file;
     this.#ports = ports;
     this.#env = env;
-    const server = toolPath('redis-server');
-    this.#program('redis-server', `exec '${server}' "$@"`);
-    // The launcher is copied next to the server, and started unchanged.
-    const launcher = readFileSync(server);
-    const isScript = launcher.toString('latin1', 0, 2) === '#!';
-    const cli = launcher.toString().replaceAll("/redis-server'", "/redis-cli'");
-    this.#program('redis-cli', isScript ? cli : `exec '${join(dirname(server), 'redis-cli')}' "$@"`);
+    this.#program('redis-server', `exec '${toolPath('redis-server')}' "$@"`);
+    this.#program('redis-cli', redisCliScript());
   }
 
   portOf(name: string): number {

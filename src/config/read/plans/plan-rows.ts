@@ -1,5 +1,5 @@
 import { quantity } from '../../../quantity.js';
-import { isRedisAddress } from '../../sources/plan-source.js';
+import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
 import { nearColumn } from './plan-columns.js';
@@ -185,7 +185,7 @@ function endOf(text: string, from: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Reads the fields of a hash, as RedisPlanSource writes them: a customer, and the name of a plan or a JSON object. */
+/** Reads the fields of a hash, as RedisRows writes them: a customer, and the name of a plan or a JSON object. */
 function readHash(text: string, sink: RowSink): void {
   for (const [line, record] of recordsOf(text)) {
     const at = { line, column: 1 };

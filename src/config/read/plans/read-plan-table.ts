@@ -17,7 +17,7 @@ import {
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
-import { isRedisAddress } from '../../sources/plan-source.js';
+import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import type { ReadFile } from '../read-derive.js';
 import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
@@ -41,17 +41,19 @@ export interface PlanTableOptions {
   readonly previous: PlanTable | undefined;
   /** Whether a refused row is an error instead of a warning. */
   readonly badRowsAreErrors: boolean;
-  /** Whether rows at an address are not read, so that all customers have the default. */
+  /** Whether rows in Redis are not read, so that all customers have the default. */
   readonly skipsAddresses: boolean;
+  /** Whether all customers have the default if no rows can be used. */
+  readonly loadsWithoutRows: boolean;
   readonly nowMillis: number;
 }
 
 /** The rows of `plans`, and the file that they come from, with its problems. */
 export interface ReadPlanTable {
-  /** Undefined if the file cannot be used, and no earlier rows can stay in effect. */
+  /** Undefined if the file and earlier rows cannot be used, and {@link PlanTableOptions.loadsWithoutRows} is false. */
   readonly table: PlanTable | undefined;
   readonly file: ProblemList | undefined;
-  /** Whether the file is invalid, and `table` has the rows of its last valid version. */
+  /** Whether the file is invalid, and `table` has the rows of its last valid version, or none. */
   readonly isKept: boolean;
 }
 
@@ -62,10 +64,7 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
   if (plans.isRefusedAddress) return { table: undefined, file: undefined, isKept: false };
   if (plans.isRemote && options.skipsAddresses) {
-    plans.reader.warn(
-      'from',
-      'the rows are not checked, because only a running weir reads them from this address',
-    );
+    plans.reader.warn('from', 'the rows are not checked, because only a running weir reads them from Redis');
     return { table: rows.finish(''), file: undefined, isKept: false };
   }
   const problems = new ProblemList(plans.file);
@@ -81,19 +80,26 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   if (bytes !== undefined && problems.errors.length === 0) {
     return { table: rows.finish(options.digestOf(plans.file)), file: problems, isKept: false };
   }
-  const table = lastRows(plans, options);
-  if (table === undefined) {
+  const kept = lastRows(plans, options);
+  if (kept === undefined && !options.loadsWithoutRows) {
     if (bytes === undefined) plans.reader.error('from', unreadable);
     return { table: undefined, file: problems, isKept: false };
   }
-  if (bytes === undefined) problems.error(WHOLE_FILE, '', unreadable);
-  const readAt = new Date(table.readAtMillis).toISOString();
-  problems.warn(
-    WHOLE_FILE,
-    '',
-    `the rows that were read at ${readAt} stay in effect until the file is valid`,
-  );
-  return { table, file: problems, isKept: true };
+  const hasNoRowsYet = kept === undefined && plans.isRemote && bytes === undefined;
+  if (hasNoRowsYet) problems.warn(WHOLE_FILE, '', unreadable);
+  else if (bytes === undefined) problems.error(WHOLE_FILE, '', unreadable);
+  const inEffect =
+    kept === undefined
+      ? 'all customers have the limits of customers without a row'
+      : `the rows that were read at ${new Date(kept.readAtMillis).toISOString()} stay in effect`;
+  problems.warn(WHOLE_FILE, '', `${inEffect} until ${plans.isRemote ? 'rows arrive' : 'the file is valid'}`);
+  return { table: kept ?? withoutRows(plans, options), file: problems, isKept: true };
+}
+
+function withoutRows(plans: PlansReader, options: PlanTableOptions): PlanTable {
+  const rows = new RowReader(plans, options);
+  rows.addPlans();
+  return rows.finish('');
 }
 
 /** Returns the last valid rows, for the current limits; undefined without usable rows. */

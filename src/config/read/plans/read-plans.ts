@@ -2,7 +2,8 @@ import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
-import { isRedisAddress, isSourceAddress } from '../../sources/plan-source.js';
+import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
+import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
@@ -58,9 +59,9 @@ export class PlansReader {
     this.check(standard);
   }
 
-  /** Whether the rows come from an address instead of a file. */
+  /** Whether the rows come from Redis instead of a file. */
   get isRemote(): boolean {
-    return isSourceAddress(this.from);
+    return isPlanAddress(this.from);
   }
 
   /** Whether `blocked` may apply to a customer: to some plan, or to a row of the file. */
@@ -71,18 +72,24 @@ export class PlansReader {
 
   private checkAddress(): void {
     const { reader, from } = this;
+    if (REMOVED_PLAN_ADDRESS.pattern.test(from)) {
+      reader.problems.error(
+        reader.at('from'),
+        reader.pathOf('from'),
+        REMOVED_PLAN_ADDRESS.sentence,
+        'refuses the start',
+      );
+      return;
+    }
     const url = URL.canParse(from) ? new URL(from) : undefined;
-    if (url === undefined || !/^(?:https?|rediss?):$/.test(url.protocol)) {
+    if (url === undefined || !isRedisAddress(from)) {
+      reader.error('from', 'the address is not a URL that begins with redis:// or rediss://');
+    } else if (url.password !== '') {
       reader.error(
         'from',
-        'the address is not a URL that begins with https://, http://, rediss:// or redis://',
+        'the address contains a password; remove it, and set PLANS_TOKEN_PATH to a file with the password',
       );
-    } else if (url.password !== '' || (url.username !== '' && !isRedisAddress(from))) {
-      reader.error(
-        'from',
-        'the address contains a login; remove it, and set PLANS_TOKEN_PATH to a file with the token or password',
-      );
-    } else if (isRedisAddress(from) && !isHashAddress(url)) {
+    } else if (!isHashAddress(url)) {
       reader.error(
         'from',
         'the address names no hash; write redis://<host>:<port>/<hash>, or add ?db=<number>',
@@ -207,7 +214,7 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
  * ConfigMap, a name without a directory is another key.
  */
 function planPath({ problems: { file, folder } }: FieldReader, name: string): string {
-  if (isAbsolute(name) || isSourceAddress(name)) return name;
+  if (isAbsolute(name) || isPlanAddress(name)) return name;
   const isKey = folder !== undefined && !normalize(name).includes('/');
   return join(isKey ? folder : dirname(file), name);
 }

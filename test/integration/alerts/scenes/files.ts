@@ -1,13 +1,13 @@
 /*
- * A weir that starts with an invalid file, reads a table of plans over HTTP, and sends traces to a collector, and a
+ * A weir that starts with an invalid file, reads a table of plans in Redis, and sends traces to a collector, and a
  * second weir whose statistics cannot be sent.
  */
 import { type OtlpReceiver, startOtlpReceiver } from '../../../support/otlp/otlp-receiver.js';
-import { TableServer } from '../../../support/plans/table-server.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
+import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { beside, CALM, changed, renamed, type Scene, Started, Watched } from './scene.js';
 
@@ -16,7 +16,7 @@ export function filesScene(): Scene {
   const started = new Started();
   let weir: Watched;
   let collector: OtlpReceiver;
-  let source: TableServer;
+  let redis: RedisServer;
   let policies: NodeJS.ProcessEnv;
   let good: SnapshotPair;
   let atStart: SnapshotPair;
@@ -36,14 +36,14 @@ export function filesScene(): Scene {
       started.endsWith(() => collector.close());
       folder.write('policies/d.yaml', `domain: d\n${CALM}`);
       folder.write('policies/shop.yaml', 'domain: shop\ndescripters: []\n');
-      source = await TableServer.start('tenant,calls\nacme,100\n');
-      started.endsWith(() => source.stop());
+      redis = await startRedis();
+      started.endsWith(() => redis.stop());
       folder.write(
         'policies/plans.yaml',
-        `domain: plans\nplans: { by: tenant, from: "${source.origin}/plans.csv" }\n` +
+        `domain: plans\nplans: { by: tenant, from: "redis://127.0.0.1:${redis.port}/plans" }\n` +
           'descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: calls, default: 1 } } }]\n',
       );
-      policies = { CONFIG_PATH: folder.join('policies'), PLANS_CACHE_PATH: folder.join('cache') };
+      policies = { CONFIG_PATH: folder.join('policies') };
       const env = {
         ...policies,
         TRACING_ENABLED: 'true',
@@ -79,7 +79,7 @@ export function filesScene(): Scene {
         fires: ['WeirPlanSourceStale'],
         // The test does not wait for minutes: the series comes from a real weir, and its value is invented.
         observe: async () => {
-          const series = `weir_plan_source_age_seconds{source="${source.origin}/plans.csv"}`;
+          const series = `weir_plan_source_age_seconds{source="redis://127.0.0.1:${redis.port}/plans"}`;
           return { good, bad: changed(good, series, 600) };
         },
       },

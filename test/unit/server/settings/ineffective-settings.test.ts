@@ -55,7 +55,6 @@ const CASES: Readonly<Record<string, Case>> = {
   ],
   RUNTIME_IGNOREDOTFILES: ['true', { RUNTIME_APPDIRECTORY: 'a' }, [{}, 'RUNTIME_ROOT'], [XDS, 'CONFIG_TYPE']],
   MERGE_DOMAIN_CONFIG: ['true'],
-  PLANS_CACHE_PATH: ['/c', ...OF_FILES],
   PLANS_POLL_INTERVAL: ['1s', ...OF_FILES],
   PLANS_TOKEN_PATH: ['/t', ...OF_FILES],
   DEFAULT_ALGORITHM: ['token_bucket'],

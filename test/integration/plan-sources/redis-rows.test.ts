@@ -4,11 +4,9 @@ import { createServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
-import { PlanMirror } from '../../../src/config/sources/plan-mirror.js';
-import { RedisPlanSource } from '../../../src/config/sources/redis-source.js';
+import { RedisRows } from '../../../src/config/sources/redis-rows.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
-import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 const NEVER = new AbortController().signal;
@@ -35,21 +33,21 @@ afterEach(async () => {
 });
 
 const addressOf = (hash: string): string => `redis://127.0.0.1:${server.port}/${encodeURIComponent(hash)}`;
-const mirrorOf = (address: string, password = '', answerMs = 10_000): PlanMirror =>
-  new PlanMirror(address, new RedisPlanSource(address, password), dir.join('cache'), answerMs);
+const rowsOf = (address: string, password = '', answerMs = 10_000): RedisRows =>
+  new RedisRows(address, password, answerMs);
 const failed = (reason: string, message: string) => ({
   kind: 'failed',
   reason,
   message: expect.stringContaining(message),
 });
 
-function load(address: string) {
+function load(address: string, { bytes = [] }: Partial<RedisRows> = {}) {
   const policy = dir.write(
     'policy.yaml',
     `domain: d\nplans: { by: tenant, from: "${address}", define: { gold: { calls: 9 } } }\n` +
       'descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: calls, default: 1 } } }]\n',
   );
-  return loadPolicies([policy], { plansCache: dir.join('cache') });
+  return loadPolicies([policy], { rows: new Map([[address, bytes]]) });
 }
 
 test('reads the fields of the hash as rows', async () => {
@@ -65,8 +63,9 @@ test('reads the fields of the hash as rows', async () => {
     'bad',
     '{',
   );
-  expect(await mirrorOf(address).update(NEVER)).toBe('changed');
-  const { policySet, errors, warnings } = load(address);
+  const rows = rowsOf(address);
+  expect(await rows.update(NEVER)).toBe('changed');
+  const { policySet, errors, warnings } = load(address, rows);
   expect(errors).toEqual([]);
   expect(warnings).toMatchObject([{ file: address, message: expect.stringContaining('not a JSON object') }]);
   const policy = policySet.domains.get('d');
@@ -77,35 +76,35 @@ test('reads the fields of the hash as rows', async () => {
 });
 
 test('reads the rows again only if the version has changed', async () => {
-  const mirror = mirrorOf(addressOf('plans'));
+  const rows = rowsOf(addressOf('plans'));
   await redis.hset('plans', 'acme', 'gold');
   await redis.set('plans:version', '1');
-  expect(await mirror.update(NEVER)).toBe('changed');
+  expect(await rows.update(NEVER)).toBe('changed');
   await redis.hset('plans', 'acme', '{"calls":2}');
-  expect(await mirror.update(NEVER)).toBe('unchanged');
+  expect(await rows.update(NEVER)).toBe('unchanged');
   await redis.incr('plans:version');
-  expect(await mirror.update(NEVER)).toBe('changed');
+  expect(await rows.update(NEVER)).toBe('changed');
   // Without a version, weir compares the rows.
   await redis.del('plans:version');
-  expect(await mirror.update(NEVER)).toBe('unchanged');
+  expect(await rows.update(NEVER)).toBe('unchanged');
   await redis.hset('plans', 'acme', 'gold');
-  expect(await mirror.update(NEVER)).toBe('changed');
+  expect(await rows.update(NEVER)).toBe('changed');
 });
 
 test('a missing hash, another type and a wrong login change nothing', async () => {
-  const mirror = mirrorOf(addressOf('plans'));
-  expect(await mirror.update(NEVER)).toEqual(failed('content', 'the hash does not exist'));
+  const rows = rowsOf(addressOf('plans'));
+  expect(await rows.update(NEVER)).toEqual(failed('content', 'the hash does not exist'));
   await redis.set('plans', 'x');
-  expect(await mirror.update(NEVER)).toEqual(failed('content', 'the key is not a hash, but a string'));
+  expect(await rows.update(NEVER)).toEqual(failed('content', 'the key is not a hash, but a string'));
   const guarded = await startRedis({ args: ['--requirepass', 'right'] });
   const address = `redis://127.0.0.1:${guarded.port}/plans`;
   const admin = new Redis(guarded.port, '127.0.0.1', { password: 'right' });
   try {
     await admin.hset('plans', 'acme', 'gold');
-    expect(await mirrorOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
+    expect(await rowsOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
       failed('login', 'WRONGPASS'),
     );
-    const own = mirrorOf(address, dir.write('right', 'right\n'));
+    const own = rowsOf(address, dir.write('right', 'right\n'));
     expect(await own.update(NEVER)).toBe('changed');
     await guarded.stop();
     expect(await own.update(NEVER)).toEqual(failed('connection', 'ECONNREFUSED'));
@@ -119,7 +118,7 @@ test('a Redis that does not answer ends the attempt in time', async () => {
   await redis.hset('plans', 'acme', 'gold');
   server.pause();
   try {
-    expect(await mirrorOf(addressOf('plans'), '', 200).update(NEVER)).toEqual(
+    expect(await rowsOf(addressOf('plans'), '', 200).update(NEVER)).toEqual(
       failed('timeout', 'the answer was not complete'),
     );
   } finally {
@@ -129,23 +128,23 @@ test('a Redis that does not answer ends the attempt in time', async () => {
 
 test('reads the hash of its database, and of no other', async () => {
   await redis.hset('plans', 'acme', 'gold');
-  expect(await mirrorOf(`${addressOf('plans')}?db=1`).update(NEVER)).toEqual(
+  expect(await rowsOf(`${addressOf('plans')}?db=1`).update(NEVER)).toEqual(
     failed('content', 'the hash does not exist'),
   );
-  expect(await mirrorOf(`${addressOf('plans')}?db=9999`).update(NEVER)).toEqual(
+  expect(await rowsOf(`${addressOf('plans')}?db=9999`).update(NEVER)).toEqual(
     failed('connection', 'DB index is out of range'),
   );
   await redis.move('plans', 1);
-  expect(await mirrorOf(`${addressOf('plans')}?db=1`).update(NEVER)).toBe('changed');
+  expect(await rowsOf(`${addressOf('plans')}?db=1`).update(NEVER)).toBe('changed');
 });
 
 test('a password that Redis does not need, and one that it does not know', async () => {
   await redis.hset('plans', 'acme', 'gold');
   const password = dir.write('password', 'secret\n');
-  expect(await mirrorOf(addressOf('plans'), password).update(NEVER)).toBe('changed');
+  expect(await rowsOf(addressOf('plans'), password).update(NEVER)).toBe('changed');
   const renamed = await startRedis({ args: ['--rename-command', 'AUTH', ''] });
   try {
-    const refused = await mirrorOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update(NEVER);
+    const refused = await rowsOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update(NEVER);
     expect(refused).toEqual(failed('connection', 'unknown command'));
     expect(JSON.stringify(refused)).not.toContain('secret');
   } finally {
@@ -163,36 +162,22 @@ test.each([
   try {
     const { port } = tls.address() as AddressInfo;
     const address = `rediss://${host}:${port}/plans`;
-    expect(await mirrorOf(address).update(NEVER)).toMatchObject({ kind: 'failed', reason: 'connection' });
+    expect(await rowsOf(address).update(NEVER)).toMatchObject({ kind: 'failed', reason: 'connection' });
     expect(asked).toEqual(names);
   } finally {
     await new Promise((resolve) => tls.close(resolve));
   }
 });
 
-test('a full disk, or another failure to store the rows, leaves no connection', async () => {
-  await redis.hset('plans', 'acme', 'gold');
-  dir.write('cache', 'a file instead of the directory');
-  const mirror = mirrorOf(addressOf('plans'));
-  for (let i = 0; i < 3; i++) {
-    expect(await mirror.update(NEVER)).toMatchObject({ kind: 'failed', reason: 'disk' });
-  }
-  await waitFor('only the connection of this test', async () => {
-    const clients = String(await redis.client('LIST'))
-      .trim()
-      .split('\n');
-    return clients.length === 1;
-  });
-});
-
 test.each([
   ['redis://127.0.0.1:6379', 'names no hash'],
   ['redis://127.0.0.1:6379/plans?key=x', 'names no hash'],
-  ['redis://user:secret@127.0.0.1/plans', 'contains a login'],
-  ['https://user@127.0.0.1/plans.csv', 'contains a login'],
+  ['redis://user:secret@127.0.0.1/plans', 'contains a password'],
   ['redis://127.0.0.1/%ZZ', 'names no hash'],
   ['redis://[', 'is not a URL'],
   ['ftp://127.0.0.1/plans.csv', 'is not a URL'],
+  ['https://127.0.0.1/plans.csv', 'does not read tables over HTTP any more'],
+  ['HTTP://127.0.0.1/plans.csv', 'write the rows into a hash in Redis'],
 ])('%s is an error, and weir never asks it', (address, message) => {
   expect(load(address)).toMatchObject({
     errors: [{ message: expect.stringContaining(message) }],

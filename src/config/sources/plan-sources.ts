@@ -1,67 +1,86 @@
 import { setTimeout } from 'node:timers/promises';
-import { HttpPlanSource } from './http-source.js';
-import { PlanMirror } from './plan-mirror.js';
-import { isRedisAddress, type PlanSource, type SourceFault } from './plan-source.js';
+import type { PlanBytes } from '../read/resolve-domains.js';
+import type { RedisRows } from './redis-rows.js';
+import type { SourceFault } from './source-failure.js';
 
-/** Maximum number of logged reasons of one source until it can be read again. */
+/** Maximum number of logged reasons of one table until it can be read again. */
 const MAX_LOGGED = 10;
 
-/** Longest wait for the first answers of sources, in milliseconds. */
+/** Longest wait for the first answers, in milliseconds. */
 const FIRST_ANSWERS_MS = 10_000;
 
-/** Options of {@link PlanMirrors}. */
-export interface PlanMirrorsOptions {
-  /** PLANS_CACHE_PATH. */
-  readonly directory: string;
+/** Options of {@link PlanSources}. */
+export interface PlanSourcesOptions {
   /** PLANS_TOKEN_PATH. */
-  readonly tokenFile: string;
+  readonly passwordFile: string;
   /** PLANS_POLL_INTERVAL, in milliseconds. */
   readonly pollMs: number;
   readonly nowMicros: () => number;
   /** Longest wait for the first answers, in milliseconds. Default 10,000. */
   readonly firstAnswersMs?: number;
-  /** Logs each reason for failures of a source once, and when the source can be read again. */
+  /** Logs each reason for failures of a table once, and when the table can be read again. */
   readonly log: (level: 'warn' | 'info', message: string) => void;
 }
 
-/** A source that is followed. */
+/** A table that is followed. */
 interface Followed {
   readonly stop: AbortController;
   /** Resolves after the first answer or failure. */
   readonly asked: Promise<void>;
-  /** When the stored rows were last known to be current, on the clock; before, the first attempt. */
+  /** When the rows were last known to be current, on the clock; before, the first attempt. */
   confirmedMicros: number;
+  rows: RedisRows | undefined;
 }
 
-/** Keeps the files in PLANS_CACHE_PATH equal to their sources, which it polls. */
-export class PlanMirrors {
-  readonly #options: PlanMirrorsOptions;
+/** Keeps the rows of tables in Redis, which it polls, in memory. */
+export class PlanSources {
+  /** Called when rows have changed. */
+  onChange = (): void => {};
+  readonly #options: PlanSourcesOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #failures = new Map<string, Map<SourceFault, number>>();
   #isClosed = false;
+  #hasNewRows = false;
 
-  constructor(options: PlanMirrorsOptions) {
+  constructor(options: PlanSourcesOptions) {
     this.#options = options;
+  }
+
+  /** Whether rows have changed since the last load began. */
+  get hasNewRows(): boolean {
+    return this.#hasNewRows;
+  }
+
+  /** Returns the rows of each address that was read. */
+  rows(): ReadonlyMap<string, PlanBytes> {
+    const all = new Map<string, PlanBytes>();
+    for (const [address, { rows }] of this.#followed) {
+      if (rows?.bytes !== undefined) all.set(address, rows.bytes);
+    }
+    return all;
   }
 
   /**
    * Loads the policies. If they name a new address, waits for its first answer, and loads them again, so that the
-   * missing or old rows of this address do not count.
+   * missing rows of this address do not count.
    */
   async loadWithRows<Loaded extends { readonly addresses: readonly string[] }>(
     load: () => Promise<Loaded>,
   ): Promise<Loaded> {
+    this.#hasNewRows = false;
     const loaded = await load();
     const hasNew = loaded.addresses.some((address) => !this.#followed.has(address));
     if (this.#isClosed || !hasNew) return loaded;
     await this.follow(loaded.addresses);
     // `close` also ends the wait.
-    return this.#isClosed ? loaded : load();
+    if (this.#isClosed) return loaded;
+    this.#hasNewRows = false;
+    return load();
   }
 
   /**
-   * Follows these sources, and no others. Resolves after the first answer or failure of each, or after ten seconds, so
-   * that policies are loaded with current rows.
+   * Follows these addresses, and no others. Resolves after the first answer or failure of each, or after ten seconds,
+   * so that policies are loaded with current rows.
    */
   async follow(addresses: readonly string[]): Promise<void> {
     for (const [address, { stop }] of this.#followed) {
@@ -81,10 +100,7 @@ export class PlanMirrors {
     waiting.abort();
   }
 
-  /**
-   * Returns the seconds since the rows of each source were last known to be current, or since the first attempt.
-   * Sources that differ only in their queries have the age of the oldest rows.
-   */
+  /** Returns the seconds since the rows of each address were last known to be current, or since the first attempt. */
   ages(): ReadonlyMap<string, number> {
     const now = this.#options.nowMicros();
     const ages = new Map<string, number>();
@@ -95,7 +111,7 @@ export class PlanMirrors {
     return ages;
   }
 
-  /** Returns the number of failures of each source, by reason. */
+  /** Returns the number of failures of each address, by reason. */
   *failures(): Generator<readonly [source: string, reason: SourceFault, count: number]> {
     for (const [source, counts] of this.#failures) {
       for (const [reason, count] of counts) yield [source, reason, count];
@@ -117,35 +133,45 @@ export class PlanMirrors {
         asked = resolve;
       }),
       confirmedMicros: this.#options.nowMicros(),
+      rows: undefined,
     };
     void this.#poll(address, followed, asked);
     return followed;
   }
 
   async #poll(address: string, followed: Followed, asked: () => void): Promise<void> {
-    const { directory, tokenFile, pollMs, nowMicros, log } = this.#options;
+    const { passwordFile, pollMs, nowMicros, log } = this.#options;
     const { signal } = followed.stop;
     const shown = shownAddress(address);
-    const mirror = new PlanMirror(address, await sourceOf(address, tokenFile), directory);
+    // Loaded on demand, because most servers do not need the client.
+    const { RedisRows: Rows } = require('./redis-rows.js') as typeof import('./redis-rows.js');
+    const rows = new Rows(address, passwordFile);
+    followed.rows = rows;
     const logged = new Set<string>();
     while (!signal.aborted) {
       const startMicros = nowMicros();
-      const result = await mirror.update(signal);
+      const result = await rows.update(signal);
       if (signal.aborted) break;
       if (typeof result === 'string') {
         followed.confirmedMicros = startMicros;
         if (logged.size > 0) log('info', `the plans at ${shown} can be read again`);
         logged.clear();
+        if (result === 'changed') {
+          this.#hasNewRows = true;
+          this.onChange();
+        }
       } else {
         const { reason, message } = result;
         this.#count(shown, reason);
         // An unavailable server often causes several failures in turn.
         if (!logged.has(message) && logged.size < MAX_LOGGED) {
           logged.add(message);
+          const meanwhile =
+            rows.bytes === undefined ? 'has no rows from there yet' : 'uses the last rows meanwhile';
           log(
             'warn',
             `the plans at ${shown} could not be read: ${message}. weir tries again every ${pollMs / 1000} s, and ` +
-              'uses the last rows meanwhile',
+              meanwhile,
           );
         }
       }
@@ -162,14 +188,7 @@ export class PlanMirrors {
   }
 }
 
-async function sourceOf(address: string, tokenFile: string): Promise<PlanSource> {
-  if (!isRedisAddress(address)) return new HttpPlanSource(address, tokenFile);
-  // Loaded on demand, because most servers do not need it.
-  const { RedisPlanSource } = await import('./redis-source.js');
-  return new RedisPlanSource(address, tokenFile);
-}
-
-/** Returns an address without its query, which may contain secrets. */
-export function shownAddress(address: string): string {
+/** Returns an address without its query. */
+function shownAddress(address: string): string {
   return address.replace(/[?#].*/, '').slice(0, 200);
 }

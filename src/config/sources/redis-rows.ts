@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { Redis } from '../../ioredis.js';
+import { authenticate, withoutArguments } from '../../redis-auth.js';
+import { loadRegularFile, messageOf } from '../../regular-file.js';
+import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
+import type { PlanBytes } from '../read/resolve-domains.js';
+import { failureFor, SourceError, type SourceFailure } from './source-failure.js';
+
+/** Longest time for one answer, in milliseconds. */
+const ANSWER_MS = 60_000;
+/** Longest time for a connection, in milliseconds. */
+const CONNECT_MS = 10_000;
+/** Time for Redis to close a connection that weir ends, in milliseconds. */
+const DISCONNECT_MS = 100;
+/** Matches replies of Redis to a login that it does not accept, or that may not read the hash. */
+const REFUSED_LOGIN = /^(?:WRONGPASS|NOAUTH|NOPERM)/;
+/** Number of fields per HSCAN, about. Other callers wait while their lines are made. */
+const SCAN_COUNT = 250;
+/** Size of a block of rows, about, in bytes. Other callers wait while it is copied. */
+const BLOCK_BYTES = 256 * 1024;
+/** Maximum size of the file with the password, in bytes. */
+const MAX_PASSWORD_BYTES = 16_384;
+
+/** Result of {@link RedisRows.update}. */
+export type UpdateResult = 'changed' | 'unchanged' | SourceFailure;
+
+/**
+ * Keeps the rows of a hash in Redis, at `redis://user@host:port/hash?db=0`. A field is a customer, and its value the
+ * name of a plan or a JSON object. Each read has its own connection. If the key `<hash>:version` exists, the rows are
+ * read only if its value has changed.
+ */
+export class RedisRows {
+  readonly #url: URL;
+  readonly #passwordFile: string;
+  readonly #hash: string;
+  readonly #answerMs: number;
+  #bytes: PlanBytes | undefined;
+  #digest = '';
+  /** The version of the rows; null without a version. */
+  #version: string | null = null;
+
+  /** `passwordFile`: a file with the password, which is read for each connection; '' for none. */
+  constructor(address: string, passwordFile: string, answerMs = ANSWER_MS) {
+    this.#url = new URL(address);
+    this.#passwordFile = passwordFile;
+    this.#hash = decodeURIComponent(this.#url.pathname.slice(1));
+    this.#answerMs = answerMs;
+  }
+
+  /** The rows that were read last, in shared memory: a JSON array with a field and its value on each line. */
+  get bytes(): PlanBytes | undefined {
+    return this.#bytes;
+  }
+
+  /** Asks Redis once. {@link bytes} change only if the hash has other rows, which are complete. */
+  async update(stopping: AbortSignal): Promise<UpdateResult> {
+    const late = AbortSignal.timeout(this.#answerMs);
+    try {
+      return await this.#read(AbortSignal.any([late, stopping]));
+    } catch (error) {
+      if (!late.aborted) return failureOf(error as Error);
+      const message = `the answer was not complete after ${this.#answerMs / 1000} s`;
+      return { kind: 'failed', reason: 'timeout', message };
+    }
+  }
+
+  async #read(signal: AbortSignal): Promise<UpdateResult> {
+    const password = this.#passwordFile === '' ? undefined : await readPassword(this.#passwordFile);
+    signal.throwIfAborted();
+    const client = this.#client();
+    let why: Error | undefined;
+    client.on('error', (error: Error) => {
+      why = error;
+    });
+    const stop = (): void => client.disconnect();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await this.#logIn(client, password);
+      const version = await client.get(`${this.#hash}:version`);
+      if (this.#bytes !== undefined && version !== null && version === this.#version) return 'unchanged';
+      const type = await client.type(this.#hash);
+      if (type !== 'hash') {
+        const message = type === 'none' ? 'the hash does not exist' : `the key is not a hash, but a ${type}`;
+        return { kind: 'failed', reason: 'content', message };
+      }
+      const { bytes, digest } = await bytesOf(client, this.#hash);
+      const isNew = digest !== this.#digest;
+      this.#version = version;
+      this.#digest = digest;
+      if (isNew) this.#bytes = bytes;
+      return isNew ? 'changed' : 'unchanged';
+    } catch (error) {
+      // The event names the reason, and a rejection may only mean that the connection is closed.
+      throw error instanceof SourceError ? error : (why ?? error);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      client.disconnect();
+    }
+  }
+
+  /** Returns a client that is not connected yet. */
+  #client(): Redis {
+    const { hostname, port, protocol } = this.#url;
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
+    // The name of a server in TLS cannot be an IP address.
+    const tls = isIP(host) === 0 ? { servername: host } : {};
+    return new Redis({
+      host,
+      port: Number(port || 6379),
+      ...(protocol === 'rediss:' && { tls }),
+      lazyConnect: true,
+      protocol: 2,
+      replyMapping: 'legacy',
+      disableClientInfo: true,
+      // Each command waits for its reply until the signal aborts, and the check would not.
+      enableReadyCheck: false,
+      connectTimeout: CONNECT_MS,
+      disconnectTimeout: DISCONNECT_MS,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+    });
+  }
+
+  /**
+   * Connects, logs in, and selects the database. The client's own options would only emit the error of a database that
+   * does not exist, and then read another one.
+   */
+  async #logIn(client: Redis, password: string | undefined): Promise<void> {
+    await client.connect();
+    if (password !== undefined) {
+      const user = decodeURIComponent(this.#url.username) || undefined;
+      await authenticate((args) => client.call('AUTH', ...args), user, password);
+    }
+    const db = Number(this.#url.searchParams.get('db') ?? 0);
+    if (db !== 0) await client.select(db);
+  }
+}
+
+/** Reads the file in PLANS_TOKEN_PATH. Rejects with a SourceError that names it, and does not contain the password. */
+async function readPassword(file: string): Promise<string> {
+  let password: string;
+  try {
+    password = (await loadRegularFile(file, MAX_PASSWORD_BYTES)).toString('utf8').trim();
+  } catch (error) {
+    throw new SourceError('login', `PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
+  }
+  if (password !== '') return password;
+  throw new SourceError('login', `PLANS_TOKEN_PATH: "${file}" is empty; write the password into it`);
+}
+
+function failureOf(error: Error): SourceFailure {
+  const { kind, reason, message } = failureFor(error);
+  const shown = withoutArguments(message).replace(/^Connection is closed\.$/, 'the connection was closed');
+  return { kind, reason: REFUSED_LOGIN.test(message) ? 'login' : reason, message: shown };
+}
+
+/**
+ * Reads the fields of a hash. HSCAN may return a field twice, and names of a million fields would stop other callers,
+ * so the reader of the rows ignores repeated fields.
+ */
+async function bytesOf(client: Redis, hash: string): Promise<{ bytes: PlanBytes; digest: string }> {
+  const rows = new SharedRows();
+  try {
+    for (let cursor = ''; cursor !== '0'; ) {
+      const [next, fields] = await client.hscan(hash, cursor || '0', 'COUNT', SCAN_COUNT);
+      cursor = next;
+      let lines = '';
+      for (let at = 0; at < fields.length; at += 2) {
+        lines += `${JSON.stringify([fields[at], fields[at + 1]])}\n`;
+      }
+      rows.add(Buffer.from(lines));
+    }
+    // The scan of a hash that is deleted meanwhile ends early, and without an error.
+    if ((await client.type(hash)) === 'hash') return rows.finish();
+  } catch (error) {
+    throw error instanceof SourceError ? error : new SourceError('transfer', (error as Error).message);
+  }
+  throw new SourceError('transfer', 'the hash was deleted while weir read it');
+}
+
+/** Collects bytes in shared memory, so that the thread that reads the rows gets them without a copy. */
+class SharedRows {
+  readonly #blocks: Uint8Array[] = [];
+  readonly #hash = createHash('sha256');
+  /** Parts of the next block. */
+  #parts: Uint8Array[] = [];
+  #partBytes = 0;
+  #bytes = 0;
+
+  add(part: Uint8Array): void {
+    this.#bytes += part.length;
+    if (this.#bytes > MAX_PLAN_BYTES) {
+      throw new SourceError('too_large', `the answer has more than ${MAX_PLAN_BYTES / 1024 / 1024} MiB`);
+    }
+    this.#hash.update(part);
+    this.#parts.push(part);
+    this.#partBytes += part.length;
+    if (this.#partBytes >= BLOCK_BYTES) this.#share();
+  }
+
+  finish(): { readonly bytes: PlanBytes; readonly digest: string } {
+    this.#share();
+    return { bytes: this.#blocks, digest: this.#hash.digest('hex') };
+  }
+
+  #share(): void {
+    const block = new Uint8Array(new SharedArrayBuffer(this.#partBytes));
+    let at = 0;
+    for (const part of this.#parts) {
+      block.set(part, at);
+      at += part.length;
+    }
+    this.#blocks.push(block);
+    this.#parts = [];
+    this.#partBytes = 0;
+  }
+}
