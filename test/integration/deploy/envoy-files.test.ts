@@ -29,6 +29,10 @@ describe.each(['deploy/envoy/envoy.yaml', 'deploy/envoy/envoy-api-key.yaml'])('%
   });
 });
 
+test('deploy/envoy/shop.yaml is a valid bootstrap', async () => {
+  expect(await validateEnvoy(read('deploy/envoy/shop.yaml'))).toMatchObject({ good: true });
+});
+
 interface EnvoyFilter {
   readonly apiVersion: string;
   readonly kind: string;

@@ -4,7 +4,15 @@
  * answers. Programs that keep running (weir, Envoy, an upstream) run until the page starts them again, until the
  * comment `$ # Ctrl-C in the terminal of weir`, or until the end of the page.
  */
-import { chmodSync, existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { copyImagePrograms } from '../image/image-programs.js';
 import { freePorts } from '../process/free-port.js';
@@ -197,7 +205,8 @@ export class Walkthrough {
     const text = this.#here(step.text)
       .replace('npm start', 'weir serve')
       .replace('npm run -s upstream --', 'node build/deploy/demo/echo-upstream.js')
-      .replace('npm run -s envoy --', `'${toolPath('envoy')}' --concurrency 1 --disable-hot-restart`);
+      .replace('npm run -s envoy --', `'${toolPath('envoy')}' --concurrency 1 --disable-hot-restart`)
+      .replace(/-c (deploy\/\S+)/, (_, path: string) => `-c ${this.#withPorts(path)}`);
     const port = (shown: string) => this.#ports.get(shown) ?? '';
     const place = this.#place();
     const env = {
@@ -223,6 +232,13 @@ export class Walkthrough {
       5000,
     ).catch(() => undefined);
     return missing().length === 0 && started.isRunning() ? step.answer : shown();
+  }
+
+  /** Copies a shipped file with the ports of this run. Returns the path of the copy. */
+  #withPorts(path: string): string {
+    const copy = this.#folder.join('shipped.yaml');
+    writeFileSync(copy, this.#here(readFileSync(join(repositoryRoot, path), 'utf8')));
+    return copy;
   }
 
   async #untilItSays(started: StartedProcess, text: RegExp): Promise<void> {
