@@ -18,7 +18,6 @@ const MAPPINGS = {
   descriptor: ['descriptor', definition('node')],
   rate_limit: ['`rate_limit`', definition('rate_limit')],
   rate_limits_item: ['item of `rate_limits`', definition('rate_limits_item')],
-  candidate: ['`candidate`', definition('candidate')],
   token_bucket: ['`token_bucket`', definition('token_bucket')],
   concurrency: ['`concurrency`', definition('concurrency')],
   hold: ['`hold`', definition('hold')],
@@ -38,7 +37,7 @@ const MAPPINGS = {
 const TABLES = [
   ['The file', ['file']],
   ['Descriptors', ['descriptor']],
-  ['Limits', ['rate_limit', 'rate_limits_item', 'candidate']],
+  ['Limits', ['rate_limit', 'rate_limits_item']],
   ['Token buckets', ['token_bucket']],
   ['Concurrent requests', ['concurrency']],
   ['Holds', ['hold', 'learned']],

@@ -45,13 +45,10 @@ function validDomains({ policySet }: LoadedPolicies): readonly string[] {
   );
 }
 
-/** Returns `5 rules`, or `4 rules, 1 candidate, 3 rows of plans`. */
+/** Returns `5 rules`, or `5 rules, 3 rows of plans`. */
 function ruleCounts({ rules, plans }: CompiledPolicy): string {
-  const candidates = rules.filter(({ candidate }) => candidate).length;
-  const live = rules.length - candidates;
-  const others = candidates === 0 ? '' : `, ${quantity(candidates, 'candidate')}`;
   const rows = plans === undefined ? '' : `, ${quantity(plans.rowCount, 'row')} of plans`;
-  return `${quantity(live, 'rule')}${others}${rows}`;
+  return `${quantity(rules.length, 'rule')}${rows}`;
 }
 
 /** Lists the domains that `weir serve` would load, and those that would fail to load. */

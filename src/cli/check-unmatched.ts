@@ -7,7 +7,7 @@ import { explain } from '../config/show/explain.js';
 import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, whyUnmatched } from '../config/show/why-unmatched.js';
 import { defaultOf } from '../server/settings/settings-table.js';
-import { isBoolean, isText, listOf, objectOf, optional } from './call/answer-shape.js';
+import { isText, listOf, objectOf, optional } from './call/answer-shape.js';
 import type { CheckOptions } from './check-options.js';
 
 /** Reasons why no rule matched a descriptor. */
@@ -85,7 +85,7 @@ function reasonsFromPolicy({ domain, descriptors }: CheckOptions, path: string):
       descriptors[at]?.entries ?? [],
       Date.now() * 1000,
     );
-    if (!rules.some(({ rule }) => !rule.candidate)) return [result, ...toMatch];
+    if (rules.length === 0) return [result, ...toMatch];
     return [
       `${result.replace(/\.$/, '')} in ${path}, but not on the server. Possible causes: ${OTHER_CAUSES}.`,
     ];
@@ -109,10 +109,9 @@ interface ShownPolicy {
 
 interface ShownRule {
   readonly keys?: KeyPath;
-  readonly candidate: boolean;
 }
 
-const isRule = objectOf<ShownRule>({ keys: optional(listOf(isText)), candidate: isBoolean });
+const isRule = objectOf<ShownRule>({ keys: optional(listOf(isText)) });
 const isPolicy = objectOf<ShownPolicy>({ derive: listOf(() => true), rules: listOf(isRule) });
 const isDomain = objectOf<ShownDomain>({ domain: isText, policy: optional(isPolicy) });
 const isConfig = objectOf<ShownConfig>({ domains: listOf(isDomain) });
@@ -136,9 +135,7 @@ function reasonsFromDebugPort(
         'the policy with --policy <path>',
     ];
   }
-  const paths = policy.rules.flatMap(({ keys, candidate }) =>
-    keys === undefined || candidate ? [] : [keys],
-  );
+  const paths = policy.rules.flatMap(({ keys }) => (keys === undefined ? [] : [keys]));
   const shortestFirst = [...paths].sort((one, other) => one.length - other.length);
   return (at) => {
     const keys = descriptors[at]?.entries.map(({ key }) => key) ?? [];

@@ -102,7 +102,6 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
  *   windows in a list of limits, never count denied hits.
  * - A skipped item does not change its bucket, and is not limited. The items of a chain of `spill` have no holds.
- * - `candidate` items keep what they took or counted, even if the request is denied, unless it is a hold.
  * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a
  *   hold only in a limit on concurrent requests.
  * - An item with `settles` ends a hold. It has no effect if the hold was settled before, has expired, or never existed.

@@ -125,11 +125,6 @@ function copyOf({ unit, whole, part, surplusEndMicros }: RunningBucket): Running
   return copy;
 }
 
-/** Returns whether an item keeps its take when its request is denied. A request that is denied is not in flight. */
-function isKept({ enforcement, holds }: TakeItem): boolean {
-  return enforcement === 'candidate' && holds === undefined;
-}
-
 /** Undoes all takes, counts the hits of a denied request, and records the resulting state. */
 function deny(
   items: readonly TakeItem[],
@@ -139,13 +134,9 @@ function deny(
   windowMicros: number,
   countDeniedHits: boolean,
 ): void {
-  // A candidate's bucket has its own key, so no other item uses that bucket.
-  for (let i = 0; i < items.length; i++) {
-    if (!isKept(items[i] as TakeItem)) (buckets[i] as RunningBucket).restore();
-  }
+  for (let i = 0; i < items.length; i++) (buckets[i] as RunningBucket).restore();
   for (let i = 0; i < items.length; i++) {
     const item = items[i] as TakeItem;
-    if (isKept(item)) continue;
     const snapshot = snapshots[i] as TakeSnapshot;
     if (snapshot.hold === 'placed') snapshot.hold = undefined;
     const nowMicros = item.rate.nowOf(tokenMicros, windowMicros);

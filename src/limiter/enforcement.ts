@@ -3,9 +3,8 @@
  * - `enforce`: the request is denied.
  * - `observe`: the request is never denied by this item (monitoring, grace period, shadow mode).
  * - `quota`: the request is denied only if all its `quota` items are limited.
- * - `candidate`: the item never denies and is decided independently: its take counts even if the request is denied.
  * - `spill`: the item never denies. If it is limited, the next item applies instead. Otherwise, the next item is
  *   skipped, see `isSkipped`. A peek is limited if there is no room for one hit, also in a window. The last item of
  *   such a chain has another enforcement, which applies to the whole chain.
  */
-export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate' | 'spill';
+export type Enforcement = 'enforce' | 'observe' | 'quota' | 'spill';

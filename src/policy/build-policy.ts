@@ -131,11 +131,10 @@ export class TreeBuilder {
 
   private ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePosition): Rule {
     const { shared } = this;
-    const isOfList = fields.isList && !spec.candidate;
     // A denied request has no token, so nothing would give back hits that it counted.
     // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
     const isPlanned = spec.plan !== undefined;
-    const allOrNothing = isOfList || spec.hold !== undefined || isPlanned;
+    const allOrNothing = fields.isList || spec.hold !== undefined || isPlanned;
     const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, allOrNothing);
     const parts = {
       name: shared.text(spec.name),

@@ -94,7 +94,6 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
   const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule.plan)];
-  if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');
   if (rule.quotaMode) parts.push('quota mode');

@@ -38,8 +38,8 @@ export interface Exceeded {
 /** The result of matching one descriptor. */
 export interface Match {
   /**
-   * The rules that apply, in file order, with a candidate last. Empty if no node matched, or the node has no rules. An
-   * unlimited rule has no other rule next to it, except a candidate.
+   * The rules that apply, in file order. Empty if no node matched, or the node has no rules. An unlimited rule has no
+   * other rule next to it.
    */
   readonly rules: readonly Rule[];
   /** The bucket of each rule for these entries ({@link TakeItem.key}). */

@@ -110,8 +110,8 @@ export interface HoldSpec {
 }
 
 /**
- * The specification of a limit: a `rate_limit`, an item of `rate_limits`, or a `candidate`, including settings that it
- * inherits from its node and file. Plain data; with its place in the tree it becomes a {@link Rule}.
+ * The specification of a limit: a `rate_limit` or an item of `rate_limits`, including settings that it inherits from
+ * its node and file. Plain data; with its place in the tree it becomes a {@link Rule}.
  */
 export interface RuleSpec {
   /** `rate_limit.name`, or '' without one. */
@@ -137,11 +137,6 @@ export interface RuleSpec {
    * phase.
    */
   readonly enforcePercent: number;
-  /**
-   * Whether it is a `candidate`, which evaluates every request of its node, even denied ones, and never changes an
-   * answer.
-   */
-  readonly candidate: boolean;
   /** Headers of the rule; undefined to use the file's headers. */
   readonly responseHeaders: HeaderFamilies | undefined;
   /** Headers of the request upstream. */
@@ -159,7 +154,7 @@ export interface RuleSpec {
 export interface RuleNames {
   /**
    * The place of the rule, with keys and values of the policy, never of requests: `tenant/resource_group=user-chats`.
-   * An item of a list has its name or number: `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
+   * An item of a list has its name or number: `tenant[daily]`, `tenant[2]`.
    */
   readonly path: string;
   /**
@@ -187,11 +182,11 @@ export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
 }
 
 /**
- * Returns whether a rule may deny requests in its active phase. Unlimited rules, candidates, soft limits, limits that
- * spill (`then`), and rules in shadow mode or with `enforce_percent: 0` never do.
+ * Returns whether a rule may deny requests in its active phase. Unlimited rules, soft limits, limits that spill
+ * (`then`), and rules in shadow mode or with `enforce_percent: 0` never do.
  */
-export function canDeny({ rate, candidate, onOver, spillsTo, shadowMode, enforcePercent }: Rule): boolean {
-  if (rate === undefined || candidate || onOver !== undefined || spillsTo !== '') return false;
+export function canDeny({ rate, onOver, spillsTo, shadowMode, enforcePercent }: Rule): boolean {
+  if (rate === undefined || onOver !== undefined || spillsTo !== '') return false;
   return !shadowMode && enforcePercent > 0;
 }
 
@@ -226,7 +221,6 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     replaces: shared.replaces,
     onStoreFailure: shared.onStoreFailure,
     enforcePercent: spec.enforcePercent,
-    candidate: spec.candidate,
     responseHeaders: spec.responseHeaders,
     requestHeaders: spec.requestHeaders,
     deniedResponse: spec.deniedResponse,

@@ -60,8 +60,7 @@ export interface NodeFields {
    */
   readonly onUnmatched: UnmatchedMode;
   /**
-   * Whether the limits, except a candidate, are items of `rate_limits`, which are identified by names or positions,
-   * even a single one.
+   * Whether the limits are items of `rate_limits`, which are identified by names or positions, even a single one.
    */
   readonly isList: boolean;
 }

@@ -106,4 +106,13 @@ export const REMOVED_PLAN_ADDRESS = {
 } as const;
 
 /** Keys of policy files, in any mapping. */
-export const REMOVED_POLICY_KEYS: ReadonlyMap<string, RemovedKey> = new Map([]);
+export const REMOVED_POLICY_KEYS: ReadonlyMap<string, RemovedKey> = new Map([
+  [
+    'candidate',
+    {
+      effect: 'ignored',
+      sentence:
+        '"candidate" was removed and is ignored; to try out a limit, add it to "rate_limits" with "phase: monitoring"',
+    },
+  ],
+]);

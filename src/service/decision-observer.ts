@@ -33,11 +33,6 @@ export interface DecisionCounts {
   spilled(domain: string, rule: string): void;
   /** Counts a descriptor that a block or an exemption decided. {@link decided} is called as well. */
   controlled(domain: string, kind: ControlKind): void;
-  /**
-   * Counts a descriptor that the `candidate` of the node at `rule` also evaluated: the answer given, and the answer
-   * that the candidate would have given.
-   */
-  candidate(domain: string, rule: string, liveOverLimit: boolean, candidateOverLimit: boolean): void;
   /** Counts `hits` of a charge that exceeded the `max_debt` of `rule`. */
   forgiven(domain: string, rule: string, hits: number): void;
   /** Counts a descriptor that matched no rule. */

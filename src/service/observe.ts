@@ -127,7 +127,7 @@ export class Observation {
 
   /** Reports a descriptor that limits decided. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
-    const { match, takes, candidate } = decision;
+    const { match, takes } = decision;
     if (decision.onlyEnds) return;
     const { domain } = policy;
     const { buckets } = this.observer;
@@ -151,12 +151,6 @@ export class Observation {
       const forgiven = take.outcome?.forgiven ?? 0;
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
     }
-    const candidateOver = candidate?.outcome?.limited;
-    if (candidate?.outcome?.hold === 'placed')
-      this.counts.holds.placed(domain, candidate.label, candidate.hits);
-    if (candidateOver !== undefined) {
-      this.counts.candidate(domain, (candidate as PlannedTake).label, overLimit, candidateOver);
-    }
     if (takes.length === 0) this.unlimitedOrUnmatched(domain, decision);
   }
 
@@ -175,7 +169,6 @@ export class Observation {
     if (rule !== '') this.counts.decided(domain, rule, false, false);
     else if (match.exceeded === undefined) {
       const series = this.counts.unmatched(domain, match.entries);
-      // A node with only a candidate is not reported as unmatched: its author knows of these descriptors.
       if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
     }
   }

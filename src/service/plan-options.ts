@@ -8,7 +8,7 @@ export interface PlanOptions {
   readonly clock: Pick<Clock, 'wallMicros' | 'exactWallMicros'>;
   /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
-  /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
+  /** Maximum number of limits in a request: the store decides a request in one atomic step. */
   readonly maxLimits: number;
   /** Blocks and exemptions; absent if the service has none. */
   readonly controls?: ControlIndex;

@@ -53,8 +53,6 @@ export class Decision {
   readonly match: Match;
   /** Takes that can deny or are observed; none without a rule, or if unlimited, replaced or controlled. */
   takes: readonly PlannedTake[];
-  /** Take of a `candidate`, which never appears in the answer. */
-  candidate: PlannedTake | undefined;
   readonly unlimited: boolean;
   /** The block or exemption that decides the descriptor instead of its limits. */
   readonly control: LiveControl | undefined;
@@ -71,7 +69,6 @@ export class Decision {
   constructor(
     match: Match,
     takes: readonly PlannedTake[],
-    candidate: PlannedTake | undefined,
     unlimited: boolean,
     control?: LiveControl,
     overridden = false,
@@ -79,7 +76,6 @@ export class Decision {
   ) {
     this.match = match;
     this.takes = takes;
-    this.candidate = candidate;
     this.unlimited = unlimited;
     this.control = control;
     this.overridden = overridden;
@@ -127,7 +123,7 @@ export class RequestContext {
   readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
-  /** Number of limits that the descriptors have matched so far, without candidates. */
+  /** Number of limits that the descriptors have matched so far. */
   limits = 0;
   /** Whether a descriptor is blocked, so that the others need not be planned. */
   blocked = false;
@@ -245,8 +241,7 @@ export function takeOfRule(
             freesUnknown: hold.unknown === 'free',
           }
         : undefined,
-    enforcement:
-      answers.shadowMode && !spills && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
+    enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
     chain: NO_TAKES,
@@ -261,7 +256,7 @@ export function takeOfRule(
   };
 }
 
-/** Returns the take of a limit override, which replaces the node's rules, including its candidate. */
+/** Returns the take of a limit override, which replaces the node's rules. */
 function takeOfOverride(
   context: RequestContext,
   descriptor: Descriptor,
@@ -313,33 +308,26 @@ export function planDescriptor(
   if (descriptor.limit !== undefined && entries.length > 0) {
     if (!work.spendExempt(overrideNamingSteps(entries))) return undefined;
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
-    return new Decision(match, [take], undefined, false, undefined, true);
+    return new Decision(match, [take], false, undefined, true);
   }
   const count = rules.length;
-  if (count === 0) return new Decision(match, NO_TAKES, undefined, false);
-  const last = rules[count - 1] as Rule;
-  const candidate = last.candidate ? takeOfRule(context, descriptor, match, count - 1) : undefined;
-  const liveCount = candidate === undefined ? count : count - 1;
-  const unlimited = liveCount > 0 && (rules[0] as Rule).rate === undefined;
-  if (liveCount === 0 || unlimited) return separateEnds(new Decision(match, NO_TAKES, candidate, unlimited));
-  const takes = new Array<PlannedTake>(liveCount);
-  for (let i = 0; i < liveCount; i++) takes[i] = takeOfRule(context, descriptor, match, i);
-  const decision = new Decision(match, takes, candidate, false);
+  const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;
+  if (count === 0 || unlimited) return new Decision(match, NO_TAKES, unlimited);
+  const takes = new Array<PlannedTake>(count);
+  for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i);
+  const decision = new Decision(match, takes, false);
   return context.policy.hasHolds ? separateEnds(decision) : decision;
 }
 
-/** Returns the takes for the store, in the order of the descriptors; candidates follow their limits. */
+/** Returns the takes of a request, in the order of the descriptors. */
 export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
   const [only] = decisions;
   // This is by far the most frequent case.
-  if (only !== undefined && decisions.length === 1) {
-    return only.candidate === undefined ? only.takes : [...only.takes, only.candidate];
-  }
+  if (only !== undefined && decisions.length === 1) return only.takes;
   const takes: PlannedTake[] = [];
   for (let i = 0; i < decisions.length; i++) {
-    const { takes: own, candidate } = decisions[i] as Decision;
+    const { takes: own } = decisions[i] as Decision;
     for (let at = 0; at < own.length; at++) takes.push(own[at] as PlannedTake);
-    if (candidate !== undefined) takes.push(candidate);
   }
   return takes;
 }

@@ -88,7 +88,7 @@ export class SlicedPlan {
           return new Throttled(decisions.length, exceeded.key, mayBeBlocked);
         }
         this.exceededKeyOfAllowed ??= exceeded.key;
-        decision = new Decision(match, NO_TAKES, undefined, false);
+        decision = new Decision(match, NO_TAKES, false);
       }
       budget.work.searches.length = 0;
       if (!addDecision(context, decision)) return tooManyLimitsRefusal(context);
@@ -209,10 +209,7 @@ function finishPlan(context: RequestContext): RequestContext {
 
 /** Removes all takes of a request that a block denies, but not the ends of earlier requests. */
 function dropTakes(decisions: readonly Decision[]): void {
-  for (const decision of decisions) {
-    decision.takes = NO_TAKES;
-    decision.candidate = undefined;
-  }
+  for (const decision of decisions) decision.takes = NO_TAKES;
 }
 
 /** Returns false if the request matches too many limits. */
@@ -233,8 +230,7 @@ function tooManyLimitsRefusal({ options }: RequestContext): BadRequest {
 /**
  * Matches every descriptor of a validated request with one snapshot of the domain's policy, for at most `steps`
  * (MatchWork). Returns a {@link SlicedPlan} if the request needs more, and a {@link BadRequest} if it matches more than
- * `maxLimits` limits. Limits of candidates do not count, because a descriptor has at most one candidate, which never
- * changes an answer.
+ * `maxLimits` limits.
  */
 export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | SlicedPlan {
   const { policy } = context;

@@ -45,8 +45,7 @@ export function decideWithoutStore(
   local: LocalStore,
   counts: DecisionCounts,
 ): boolean {
-  // A candidate needs no outcome while the store is unavailable.
-  const takes = takesOf(decisions).filter(({ ruleEnforcement }) => ruleEnforcement !== 'candidate');
+  const takes = takesOf(decisions);
   for (const take of takes) if (take.enforcement !== 'spill') counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) {

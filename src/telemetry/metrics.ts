@@ -5,7 +5,6 @@ import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
 import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
-import { candidateCounter } from './candidate-counts.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
@@ -91,8 +90,6 @@ export class Metrics {
   readonly #byRule: SeriesBudget;
   readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
-  /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
-  readonly candidate: ReturnType<typeof candidateCounter>;
   readonly passedOver: ReturnType<typeof softLimitCounter>;
   readonly spilled: ReturnType<typeof spillCounter>;
   readonly #controlled: BoundedCounters;
@@ -115,7 +112,6 @@ export class Metrics {
     this.#byRule = new SeriesBudget(options.maxSeries);
     this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
-    this.candidate = candidateCounter(this.#byRule, this.registry);
     this.passedOver = softLimitCounter(this.#byRule, this.registry);
     this.spilled = spillCounter(this.#byRule, this.registry);
     this.holds = new HoldCounts(this.#byRule, this.registry);

@@ -131,26 +131,6 @@ describe.each(benches)('holds on $name', (bench) => {
     expect(results).toMatchObject([[{ used: 1 }], [{ used: 1 }]]);
   });
 
-  test('of candidates are not placed by a denied request, which takes none of their tokens', async () => {
-    const store = await bench.open();
-    const items = () => [
-      takeItem('used up', HUNDRED, { hits: 60 }),
-      holdItem('bucket', HUNDRED, { hits: 5, enforcement: 'candidate' }),
-      holdItem('one', SLOTS, { enforcement: 'candidate' }),
-    ];
-    expect((await takeFrom(store, ...items())).map(({ hold }) => hold)).toEqual([
-      undefined,
-      'placed',
-      'placed',
-    ]);
-    expect((await takeFrom(store, ...items())).map(({ hold }) => hold)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    expect([await used(store, 'bucket', HUNDRED), await used(store, 'one')]).toEqual([5, 1]);
-  });
-
   test('are a set with a member for each slot', async () => {
     const store = await bench.open();
     const takes = [holdItem('one', SLOTS, { hits: 2 }), holdItem('one', SLOTS, { lifetimeMillis: 1000 })];
@@ -268,7 +248,7 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', 
     const most = holdItem('huge', huge, { hits: MAX_SLOTS_PER_ITEM });
     const outcome = (await takeFrom(store, most))[0] as TakeOutcome;
     expect(outcome).toMatchObject({ limited: false, hold: 'placed', used: 1000 });
-    for (const enforcement of ['enforce', 'observe', 'candidate', 'quota'] as const) {
+    for (const enforcement of ['enforce', 'observe', 'quota'] as const) {
       for (const hits of [MAX_SLOTS_PER_ITEM + 1, Number.MAX_SAFE_INTEGER]) {
         const [, refused] = await takeFrom(
           store,

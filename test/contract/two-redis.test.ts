@@ -22,9 +22,6 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['t', windowRate('second', 5)],
   ['m', windowRate('minute', 4)],
   ['b', tokenBucketRate(3, 1, 1_000_000)],
-  // Buckets of candidates, which no other item uses.
-  ['~s', windowRate('second', 3)],
-  ['~b', tokenBucketRate(3, 1, 1_000_000)],
 ];
 
 const item: fc.Arbitrary<TakeItem> = fc
@@ -33,9 +30,7 @@ const item: fc.Arbitrary<TakeItem> = fc
     hits: fc.integer({ min: 0, max: 3 }),
     enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const),
   })
-  .map(({ bucket: [key, rate], hits, enforcement }) =>
-    takeItem(key, rate, { hits, enforcement: key.startsWith('~') ? 'candidate' : enforcement }),
-  );
+  .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
 
 const requests = fc.array(
   fc.record({
@@ -95,8 +90,8 @@ describe('two Redis as one store', () => {
     await takeFrom(split, ...rates, takeItem('o!5/second', windowRate('second', 5)));
     const buckets = async (bench: RedisBench) =>
       (await bench.redis.keys('*')).map((key) => key.replace(/^.*\}/, '')).filter((key) => key !== 'probe');
-    expect((await buckets(perSecond)).sort()).toEqual(['o!5/second', 's', 't', '~s']);
-    expect((await buckets(main)).sort()).toEqual(['b', 'm', '~b']);
+    expect((await buckets(perSecond)).sort()).toEqual(['o!5/second', 's', 't']);
+    expect((await buckets(main)).sort()).toEqual(['b', 'm']);
   });
 });
 

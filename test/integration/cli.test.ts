@@ -299,7 +299,7 @@ describe('weir explain', () => {
     }
   });
 
-  test('shows every limit of a list, its candidate, and their buckets', async () => {
+  test('shows every limit of a list, and their buckets', async () => {
     writeFileSync(
       join(folder, 'list.yaml'),
       `domain: d
@@ -307,29 +307,19 @@ descriptors:
   - key: tenant
     enforce_percent: 12.5
     rate_limits: [{ name: burst, unit: second, requests_per_unit: 10 }, { unit: day, requests_per_unit: 250 }]
-    candidate: { unit: minute, requests_per_unit: 100 }
-  - { key: tried, candidate: { unit: minute, requests_per_unit: 100 } }
 `,
     );
     const { code, stdout } = await weir('explain', 'list.yaml', '--json', 'tenant=acme');
     expect(code).toBe(0);
     const { rules } = JSON.parse(stdout) as { rules: { bucket: string; redis_key: string }[] };
     expect(rules).toMatchObject([
-      {
-        path: 'tenant[burst]',
-        enforce_percent: 12.5,
-        candidate: false,
-        bucket: '1:d6:tenant4:acme~5:burst%1',
-      },
-      { path: 'tenant[2]', enforce_percent: 12.5, candidate: false, bucket: '1:d6:tenant4:acme~2%86400' },
-      { path: 'tenant', candidate: true, bucket: '1:d6:tenant4:acme~c%60' },
+      { path: 'tenant[burst]', enforce_percent: 12.5, bucket: '1:d6:tenant4:acme~5:burst%1' },
+      { path: 'tenant[2]', enforce_percent: 12.5, bucket: '1:d6:tenant4:acme~2%86400' },
     ]);
     for (const { bucket, redis_key: key } of rules) expect(key.endsWith(`}${bucket}`)).toBe(true);
-    // A candidate does not count as a limit that applies.
-    expect(await weir('explain', 'list.yaml', 'tried=x')).toMatchObject({ code: 1 });
     expect(await weir('check-config', 'list.yaml')).toMatchObject({
       code: 0,
-      stdout: 'ok: 1 file, d (2 rules, 2 candidates)\n',
+      stdout: 'ok: 1 file, d (2 rules)\n',
       stderr: '',
     });
   });

@@ -36,7 +36,6 @@ descriptors:
     rate_limits:
       - { name: 'a "quoted" one', unit: hour, requests_per_unit: 5 }
       - { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 }
-    candidate: { unit: hour, requests_per_unit: 2 }
 `;
 
 let folder: string;
@@ -77,8 +76,7 @@ async function traffic(): Promise<void> {
 }
 
 /**
- * Sends traffic to a list with a candidate: two hits, one hit that the candidate denies, and 20 hits that both limits
- * of the list must allow.
+ * Sends traffic to a list: two hits, one hit, and 20 hits that both limits of the list must allow.
  */
 async function trafficOfList(ask: () => RlsClient): Promise<void> {
   for (const hitsAddend of [2, 1, 20]) await ask().ask('d', [descriptor(['list="{x'])], { hitsAddend });
@@ -121,14 +119,6 @@ function expectTraffic(text: string): void {
 
 function expectList(text: string): void {
   const node = 'list~\\"\\\\{.*';
-  const seen = (live: string, candidate: string) =>
-    value(
-      text,
-      `weir_candidate_decisions_total{domain="d",rule="${node}",live="${live}",candidate="${candidate}"}`,
-    );
-  expect(seen('OK', 'OK')).toBe(1);
-  expect(seen('OK', 'OVER_LIMIT')).toBe(1);
-  expect(seen('OVER_LIMIT', 'OVER_LIMIT')).toBe(1);
   const named = `domain="d",rule="${node}[a \\"quoted\\" one]"`;
   expect(value(text, `weir_decisions_total{${named},code="OVER_LIMIT"}`)).toBe(1);
   expect(value(text, `weir_decisions_total{${named},code="OK"}`)).toBe(2);

@@ -1,10 +1,9 @@
-/* Tests lists of limits, and candidates, with two real servers on one real Redis. */
+/* Tests lists of limits with two real servers on one real Redis. */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -21,7 +20,6 @@ descriptors:
     rate_limits:
       - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
       - { name: loose, token_bucket: { max_tokens: 100, fill_interval: 24h } }
-    candidate: { token_bucket: { max_tokens: 150, fill_interval: 24h } }
   - key: dying
     rate_limits:
       - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
@@ -126,13 +124,6 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     const decisions = (labels: string) => counted(`weir_decisions_total{domain="d",${labels}}`);
     expect(await decisions('rule="tokens[tight]",code="OVER_LIMIT"')).toBe(REQUESTS - TIGHT);
     expect(await decisions('rule="tokens[loose]",code="OVER_LIMIT"')).toBe(0);
-    // The candidate also sees the denied requests: it would have allowed 150 of 200, including the peek above.
-    const candidates = (live: string, candidate: string) =>
-      counted(
-        `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
-      );
-    expect((await candidates('OK', 'OK')) + (await candidates('OVER_LIMIT', 'OK'))).toBe(150);
-    expect((await candidates('OK', 'OVER_LIMIT')) + (await candidates('OVER_LIMIT', 'OVER_LIMIT'))).toBe(51);
   });
 
   test('a server that is killed during requests leaves the limits of a list consistent', async () => {
@@ -184,31 +175,5 @@ describe('with QUOTA_MODE', () => {
 
   test('a request is denied when all limits are used up, and takes what each has left', async () => {
     expect(await burst('tokens', 'quota')).toBe(100);
-  });
-});
-
-describe('with two workers', () => {
-  withServers(1, { WORKERS: '2' });
-
-  test('workers add up what candidates saw', async () => {
-    await waitFor('both workers to serve', async () => {
-      const { body } = await httpRequest((servers[0] as WeirServer).httpPort, '/healthcheck?detail');
-      const { workers } = JSON.parse(body) as { workers: { status: string }[] };
-      return workers.length === 2 && workers.every(({ status }) => status === 'SERVING');
-    });
-    expect(await burst('tokens', 'c')).toBe(TIGHT);
-    const total = async () => {
-      const sums = await Promise.all(
-        ['OK', 'OVER_LIMIT'].flatMap((live) =>
-          ['OK', 'OVER_LIMIT'].map((candidate) =>
-            counted(
-              `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
-            ),
-          ),
-        ),
-      );
-      return sums.reduce((sum, one) => sum + one, 0);
-    };
-    expect(await total()).toBe(REQUESTS);
   });
 });

@@ -94,25 +94,13 @@ function bucketOf({ key, rate }: TakeItem, place: string): string {
   return `${key}.${rate.debtWhole}${part}`;
 }
 
-/** Gives a candidate a separate bucket. */
-function withCandidateKey({ key, ...rest }: TakeItem): TakeItem {
-  const own = rest.enforcement === 'candidate' ? `${key}~c` : key;
-  return { ...rest, key: own, tagLength: own.length };
-}
-
 const options = {
   /** Whether any number of hits is a charge, as for settlements. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
   /** For a refund: whether it may create a surplus. */
   over: fc.boolean(),
-  enforcement: fc.constantFrom(
-    'enforce' as const,
-    'observe' as const,
-    'quota' as const,
-    'candidate' as const,
-    'spill' as const,
-  ),
+  enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'spill' as const),
 };
 
 function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
@@ -129,8 +117,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
       if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
       return rest.refund && over ? { ...item, allowSurplus: over } : item;
-    })
-    .map(withCandidateKey);
+    });
 }
 
 /** Adds the current time to the mark of a refund that undoes a take; see {@link arbitraryItem}. */
@@ -168,8 +155,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
           ...item,
           undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
         };
-      })
-      .map(withCandidateKey),
+      }),
   );
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }
@@ -335,16 +321,14 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
       await fc.assert(
         fc.asyncProperty(fc.array(request, { minLength: 10, maxLength: 40 }), async (requests) => {
           run++;
-          const withCandidateKey = requests.map((items) =>
+          const takesOfAll = requests.map((items) =>
             items.map(({ key, hits }) => ({ ...takeItem(key, rate, { hits }), ...ofRun(key) })),
           );
-          const results = await Promise.all(
-            withCandidateKey.map((items, i) => takeFrom(stores[i % 2]!, ...items)),
-          );
+          const results = await Promise.all(takesOfAll.map((items, i) => takeFrom(stores[i % 2]!, ...items)));
           const left = new Map(TOKEN_KEYS.map((key) => [ofRun(key).key, rate.maxTokens]));
           results.forEach((outcomes, i) => {
             if (outcomes.some(({ limited }) => limited)) return;
-            for (const { key, hits } of withCandidateKey[i]!) left.set(key, left.get(key)! - hits);
+            for (const { key, hits } of takesOfAll[i]!) left.set(key, left.get(key)! - hits);
           });
           for (const [key, remaining] of left) {
             const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };

@@ -62,7 +62,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
         beyond: '400',
       },
       {
-        what: 'limits that match a request, excluding candidates',
+        what: 'limits that match a request',
         bound: shownSetting('MAX_LIMITS'),
         beyond: 'INVALID_ARGUMENT; weir takes no tokens',
       },

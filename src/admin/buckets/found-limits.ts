@@ -154,7 +154,7 @@ function plannedWords(rule: Rule | undefined): string {
 }
 
 function noteOn(rule: Rule | undefined, wallMicros: number): string {
-  if (rule === undefined || rule.candidate) return '';
+  if (rule === undefined) return '';
   if (rule.shadowMode) return 'The limit is in shadow mode, so it denies no requests.';
   const phase = phaseAt(rule.phase, wallMicros);
   if (rule.onOver !== undefined) {

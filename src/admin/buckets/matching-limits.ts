@@ -23,7 +23,7 @@ export interface PlanSource {
 /** Limits of a descriptor. */
 export interface MatchingLimits {
   readonly match: Match;
-  /** In the order of the policy file, with a candidate at the end. */
+  /** In the order of the policy file. */
   readonly takes: readonly PlannedTake[];
   readonly unlimited: boolean;
 }
@@ -47,8 +47,8 @@ function contextOf(
   return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
 
-function metBy({ match, takes, candidate, unlimited }: Decision): MatchingLimits {
-  return { match, takes: candidate === undefined ? takes : [...takes, candidate], unlimited };
+function metBy({ match, takes, unlimited }: Decision): MatchingLimits {
+  return { match, takes, unlimited };
 }
 
 /**

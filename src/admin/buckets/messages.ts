@@ -100,7 +100,7 @@ export interface ShownBucket {
   readonly limit: number;
   /** Description of the limit, as in `weir explain`. */
   readonly about: string;
-  /** Current effect of the limit: `enforce`, `observe`, `quota`, `spill`, or `candidate`. */
+  /** Current effect of the limit: `enforce`, `observe`, `quota`, or `spill`. */
   readonly enforcement: string;
   /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];

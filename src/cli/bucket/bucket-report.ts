@@ -42,7 +42,6 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['observe', 'no'],
   ['quota', 'with other quotas'],
   ['spill', 'with its chain'],
-  ['candidate', 'no: candidate'],
 ]);
 
 /**

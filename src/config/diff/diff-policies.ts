@@ -37,7 +37,7 @@ export function diffPolicies(
 }
 
 function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMicros: number): LocalChange {
-  const rules = policy.rules.filter(({ candidate }) => !candidate);
+  const { rules } = policy;
   const count = `the domain, with ${quantity(rules.length, 'rule')}`;
   const text =
     effect === 'appears'

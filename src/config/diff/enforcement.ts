@@ -18,8 +18,8 @@ export function enforcedFrom(rule: Rule, nowMicros: number): number {
  * `active`.
  */
 export function suppressesQuotasFrom(rules: readonly Rule[], nowMicros: number): number {
-  const from = ({ quotaMode, candidate, rate, shadowMode, phase }: Rule): number => {
-    if (!quotaMode || candidate || rate === undefined) return Infinity;
+  const from = ({ quotaMode, rate, shadowMode, phase }: Rule): number => {
+    if (!quotaMode || rate === undefined) return Infinity;
     return shadowMode ? nowMicros : Math.max(phase.activeAtMicros, nowMicros);
   };
   return Math.min(Infinity, ...rules.map(from));

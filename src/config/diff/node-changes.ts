@@ -11,7 +11,6 @@ import {
   type DiffContext,
   onOff,
   phaseChange,
-  quoted,
   reversed,
   ruleChanges,
   thenChange,
@@ -24,8 +23,7 @@ export interface NodeChange extends LocalChange {
   readonly item: string;
 }
 
-const rulesWithoutCandidate = (node: PolicyNode | undefined): readonly Rule[] =>
-  node === undefined ? [] : node.rules.filter(({ candidate }) => !candidate);
+const NO_RULES: readonly Rule[] = [];
 
 /** Returns the differences between two versions of a node, without those of its child nodes. */
 export function nodeChanges(
@@ -37,7 +35,7 @@ export function nodeChanges(
   const add = (item: string, found: readonly (LocalChange | undefined)[]): void => {
     for (const change of found) if (change !== undefined) changes.push({ ...change, item });
   };
-  const [olds, nows] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
+  const [olds, nows] = [before.rules, after.rules];
   const { pairs, gone, added } = pairRules(olds, nows);
   for (const [old, now] of pairs) {
     const settings = ruleChanges(asItsChain(old), asItsChain(now), context);
@@ -54,7 +52,7 @@ export function nodeChanges(
     const loose = isLess ? 'the rest of its chain denies earlier' : whyOthersCanDeny([rule], nows, context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
-  add('', [orderChange(before, pairs), firstItemChange(before, after), ...candidateChanges(before, after)]);
+  add('', [orderChange(before, pairs), firstItemChange(before, after)]);
   add('', [
     flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
@@ -147,23 +145,6 @@ function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | u
     : 'the statistics are named';
   const reason = `${named} after the first item of the list and start over`;
   return shift(matcherField(after.matcher), 'changes', `first item ${was}`, `first item ${is}`, reason);
-}
-
-/** Reports a changed candidate. Candidates never change an answer. */
-function candidateChanges(before: PolicyNode, after: PolicyNode): readonly LocalChange[] {
-  const candidateOf = ({ rules }: PolicyNode): Rule | undefined => rules.find(({ candidate }) => candidate);
-  const [was, is] = [candidateOf(before), candidateOf(after)];
-  const changes: LocalChange[] = [];
-  const add = (old: string, now: string): void => {
-    changes.push(shift('candidate', 'changes', old, now, 'answers do not change'));
-  };
-  const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortLimit(rule));
-  if (!isSameLimit(was, is)) add(text(was), text(is));
-  // For a candidate that appears or vanishes, the change of its limit is enough.
-  if (was !== undefined && is !== undefined && was.name !== is.name) {
-    add(`the name ${quoted(was.name)}`, quoted(is.name));
-  }
-  return changes;
 }
 
 function flag(setting: string, before: boolean, after: boolean): LocalChange | undefined {
@@ -287,7 +268,7 @@ export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   let [tightens, loosens] = [false, false];
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
-      const [old, now] = [rulesWithoutCandidate(before), rulesWithoutCandidate(after)];
+      const [old, now] = [before?.rules ?? NO_RULES, after?.rules ?? NO_RULES];
       tightens ||=
         couldDeny(old, now, move.sharedMore, nowMicros) || whyOthersCanDeny(old, now, context) !== '';
       loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || whyOthersCanDeny(now, old, back) !== '';
@@ -301,7 +282,7 @@ export function moveEffect(move: Move, context: DiffContext): MoveEffect {
 function whyOthersCanDenyAfter(move: Move, context: DiffContext): string {
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
-      const loose = whyOthersCanDeny(rulesWithoutCandidate(before), rulesWithoutCandidate(after), context);
+      const loose = whyOthersCanDeny(before?.rules ?? NO_RULES, after?.rules ?? NO_RULES, context);
       if (loose !== '') return loose;
     }
   }
@@ -316,8 +297,8 @@ const MAX_MATCHES_SHOWN = 3;
  */
 export function matchesText(matches: readonly NodeMatch[], nowMicros: number): string {
   const texts = matches.map(({ node, path }) => {
-    const rules = rulesWithoutCandidate(node);
     if (node === undefined) return 'no limit';
+    const { rules } = node;
     if (rules.length === 0) return `no limit at ${path}`;
     return `${rules.map((rule) => brief(rule, nowMicros)).join(' and ')} from rule ${path}`;
   });
@@ -349,7 +330,7 @@ export function movedChanges(
   const because = loose === '' ? '' : `; ${loose}`;
   // A node without limits only leads to its children, unless it exempts its values from a limit. Only an exemption is a
   // change.
-  const isExemption = rules.length === 0 && others.some(({ node }) => rulesWithoutCandidate(node).length > 0);
+  const isExemption = rules.length === 0 && others.some(({ node }) => (node?.rules ?? NO_RULES).length > 0);
   if (rules.length === 0 && !isExemption) {
     return [...overridesMoved(kind, move, context), ...unmatchedMoved(kind, move)];
   }
@@ -360,15 +341,9 @@ export function movedChanges(
   return rules.map((rule) => {
     const limit = brief(rule, nowMicros);
     const shown = kind === 'appears' ? { after: limit } : { before: limit };
-    const setting = rule.candidate ? 'candidate' : 'limit';
-    const text = rule.candidate
-      ? `candidate, ${limit}; answers do not change`
-      : `${limit}; ${tail}${because}`;
-    const tightens =
-      !rule.candidate &&
-      effect.tightens &&
-      (kind === 'vanishes' || isEnforced(rule, nowMicros) || loose !== '');
-    return { setting, effect: kind, tightens, ...shown, text, item: rule.candidate ? '' : itemOf(rule) };
+    const text = `${limit}; ${tail}${because}`;
+    const tightens = effect.tightens && (kind === 'vanishes' || isEnforced(rule, nowMicros) || loose !== '');
+    return { setting: 'limit', effect: kind, tightens, ...shown, text, item: itemOf(rule) };
   });
 }
 

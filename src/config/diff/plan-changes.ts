@@ -158,13 +158,11 @@ interface PlannedPair {
 /** Returns the paths of all limits that a row may change, each with all rules of its node. */
 function plannedRules({ root }: CompiledPolicy) {
   return [...root.nodesBelow(Infinity)].flatMap(({ rules }) =>
-    rules.flatMap(({ path, candidate }, index) =>
-      candidate || !isPlanned(rules, index) ? [] : [{ path, rules }],
-    ),
+    rules.flatMap(({ path }, index) => (isPlanned(rules, index) ? [{ path, rules }] : [])),
   );
 }
 
 /** Returns a limit for a row of values; undefined if the row makes the customer unlimited. */
 function ruleAt(path: string, rules: readonly Rule[], values: Float64Array): Rule | undefined {
-  return rulesOfPlan(rules, values).find((rule) => rule.path === path && !rule.candidate);
+  return rulesOfPlan(rules, values).find((rule) => rule.path === path);
 }

@@ -387,6 +387,6 @@ export function onOff(value: boolean): string {
 }
 
 /** Returns the name of a rule in quotes. */
-export function quoted(name: string): string {
+function quoted(name: string): string {
   return name === '' ? 'none' : `"${name}"`;
 }

@@ -11,7 +11,6 @@ export type MappingName =
   | 'descriptor'
   | 'rate_limit'
   | 'rate_limits_item'
-  | 'candidate'
   | 'token_bucket'
   | 'concurrency'
   | 'hold'
@@ -74,7 +73,7 @@ export type FieldForm =
 /** The keys of one mapping, in the order in which messages list them. */
 export type MappingFields = Readonly<Record<string, FieldForm>>;
 
-/** Keys that set the rate of a `rate_limit`, an item of `rate_limits` or a `candidate`. */
+/** Keys that set the rate of a `rate_limit`, or an item of `rate_limits`. */
 export const RATE_FIELDS = {
   token_bucket: { mapping: 'token_bucket' },
   unit: 'unit',
@@ -129,7 +128,6 @@ export const POLICY_FIELDS = {
     metadata: 'metadata',
     rate_limit: { mapping: 'rate_limit' },
     rate_limits: { list: 'rate_limits_item' },
-    candidate: { mapping: 'candidate' },
     enforce_percent: 'percent',
     on_unmatched: 'text',
     descriptors: { list: 'descriptor' },
@@ -146,7 +144,6 @@ export const POLICY_FIELDS = {
     shadow_mode: 'optional_flag',
     enforce_percent: 'percent',
   },
-  candidate: { name: 'text', ...RATE_FIELDS },
   token_bucket: { max_tokens: 'kept_count', tokens_per_fill: 'wrapped_count', fill_interval: 'duration' },
   concurrency: { max: 'kept_count', expires_after: 'duration', retry_after: 'duration' },
   hold: {

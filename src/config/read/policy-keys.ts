@@ -6,7 +6,7 @@ export const ROOT_KEYS: readonly string[] = keysOf('file');
 /** Keys of a descriptor. */
 export const NODE_KEYS: readonly string[] = keysOf('descriptor');
 
-/** Keys that set the rate of a `rate_limit`, an item of `rate_limits` or a `candidate`. */
+/** Keys that set the rate of a `rate_limit`, or an item of `rate_limits`. */
 export const RATE_KEYS: readonly string[] = Object.keys(RATE_FIELDS);
 
 /** Keys of a `rate_limit`. */
@@ -14,9 +14,6 @@ export const RATE_LIMIT_KEYS: readonly string[] = keysOf('rate_limit');
 
 /** Keys of an item of `rate_limits`. */
 export const LIMIT_KEYS: readonly string[] = keysOf('rate_limits_item');
-
-/** Keys of a `candidate`. */
-export const CANDIDATE_KEYS: readonly string[] = keysOf('candidate');
 
 /** Keys that users are likely to put in an item of `rate_limits`, where they are unknown, and what to do instead. */
 export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
@@ -37,33 +34,6 @@ export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
     'this key belongs to a route in the Envoy configuration, where it defines descriptors; move the key ' +
       'to that route, and limit the descriptors here with "key" and "rate_limit"',
   ],
-]);
-
-/** Such keys for a `candidate`. */
-export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
-  [
-    'unlimited',
-    'a candidate is a limit to try out and cannot be unlimited; set a limit, or remove the candidate',
-  ],
-  ...[
-    'replaces',
-    'on_store_failure',
-    'response_headers',
-    'request_headers',
-    'denied_response',
-    'on_over',
-    'then',
-    'phase',
-    'shadow_mode',
-    'quota_mode',
-    'enforce_percent',
-  ].map(
-    (key) =>
-      [
-        key,
-        `a candidate never changes answers, so "${key}" has no effect in a candidate; remove the key`,
-      ] as const,
-  ),
 ]);
 
 const ON_A_DESCRIPTOR = 'in an item of "descriptors"';
@@ -120,7 +90,6 @@ export const WEIR_KEYS: ReadonlyMap<string, string> = new Map([
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
   ['rate_limits', `${ON_A_DESCRIPTOR}, instead of "rate_limit"`],
-  ['candidate', `${ON_A_DESCRIPTOR}, next to "rate_limit"`],
   ['enforce_percent', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
 ]);
 
@@ -135,7 +104,6 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'enforce_percent',
   'denied_response',
   'decision_metadata',
-  'candidate',
   'unit_multiplier',
   'calendar',
   'burst',
@@ -147,5 +115,5 @@ export const NEVER_EMPTY: ReadonlySet<string> = new Set([
 
 /** Every key of the format. */
 export const ALL_KEYS: readonly string[] = [
-  ...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS, ...LIMIT_KEYS, ...CANDIDATE_KEYS]),
+  ...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS, ...LIMIT_KEYS]),
 ];

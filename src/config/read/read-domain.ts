@@ -233,7 +233,7 @@ class TreeReader {
       node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
       file: this.settings,
     });
-    for (const { name, candidate } of rules) if (!candidate) this.names.add(name);
+    for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
     if (matched.key === this.holdEntry) this.holdNodes.push(reader);
     const { problems } = reader;

@@ -5,15 +5,7 @@ import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, HeaderFamilies, HoldSpec, OnOver } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
-import {
-  CANDIDATE_KEYS,
-  LIMIT_KEYS,
-  MISPLACED_KEYS,
-  NOT_IN_CANDIDATE,
-  NOT_IN_LIMITS,
-  RATE_KEYS,
-  RATE_LIMIT_KEYS,
-} from './policy-keys.js';
+import { LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_LIMITS, RATE_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
 import type { RateDefaults, RateFields } from './rates/rate-fields.js';
 import { readRate } from './rates/read-rate.js';
 import { unitOf } from './rates/unit-of.js';
@@ -69,19 +61,6 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
   if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
   if (fields.onOver !== undefined) warnOfUnusedResponse(reader, limit.plan, defaults.plans);
   return { ...fields, plan: undefined, ...limit };
-}
-
-/** Reads a `candidate`. */
-export function readCandidate(
-  reader: FieldReader,
-  defaults: RateDefaults,
-): ({ readonly name: string } & RateFields) | undefined {
-  const errorsBefore = reader.problems.errorCount;
-  reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
-  const name = reader.name('name') ?? '';
-  const limit = readRate(reader, defaults);
-  if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
-  return { name, ...limit };
 }
 
 /** Reads the fields of a `rate_limit` or an item of `rate_limits` other than its rate. */

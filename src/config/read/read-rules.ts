@@ -1,11 +1,10 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import type { RateSpec } from '../../policy/rate-spec.js';
-import type { HoldSpec, PhaseSchedule, RuleSpec } from '../../policy/rule.js';
+import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
-import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
+import { type RateLimitFields, readLimit, readRateLimit } from './read-rate-limit.js';
 import { checkSpill, decidedByLast } from './read-spill.js';
 
 /** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
@@ -44,7 +43,7 @@ export function readEnforcePercent(reader: FieldReader): number | undefined {
   return reader.number('enforce_percent', 0, 100);
 }
 
-/** Reads `rate_limit` or `rate_limits`, `candidate`, and the keys of the descriptor that apply to them. */
+/** Reads `rate_limit` or `rate_limits`, and the keys of the descriptor that apply to them. */
 export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const { onStoreFailure } = place.file;
   const metadata = readMetadata(reader);
@@ -60,7 +59,6 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     replaces: [],
     onStoreFailure,
     enforcePercent: place.node.enforcePercent,
-    candidate: false,
     responseHeaders: undefined,
     requestHeaders: undefined,
     deniedResponse: undefined,
@@ -72,8 +70,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const limits = isList
     ? readList(reader, base, place.file, replaced)
     : readSingle(reader, base, place.file, replaced);
-  const candidate = readNodeCandidate(reader, base, place.file, { limits, isList });
-  checkEnds(reader, limits, candidate);
+  checkEnds(reader, limits);
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIgnoredFields(reader, {
@@ -95,7 +92,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     first !== undefined &&
     limits.every((limit) => isSameFailurePolicy(limit.onStoreFailure, first.onStoreFailure));
   return {
-    rules: candidate === undefined ? limits : [...limits, candidate],
+    rules: limits,
     isList,
     onStoreFailure: agreed ? first.onStoreFailure : onStoreFailure,
     replaced,
@@ -221,23 +218,15 @@ function readList(
 }
 
 /**
- * Checks that the ends of requests free all slots that their starts took, also those of a candidate. Ends with
- * `pair: oldest` have no token.
+ * Checks that the ends of requests free all slots that their starts took. Ends with `pair: oldest` have no token.
  */
-function checkEnds(reader: FieldReader, limits: readonly RuleSpec[], candidate: RuleSpec | undefined): void {
-  const isList = losesSlots(limits);
-  if (!isList && (candidate === undefined || !losesSlots([...limits, candidate]))) return;
+function checkEnds(reader: FieldReader, limits: readonly RuleSpec[]): void {
+  const hasSlots = limits.some(({ rate }) => rate?.kind === 'concurrency');
+  if (!hasSlots || !limits.some(({ hold }) => hold?.pair === 'oldest')) return;
   reader.error(
-    isList ? 'rate_limits' : 'candidate',
+    'rate_limits',
     'pair: oldest cannot be combined with "concurrency" in one descriptor, because its ends free no slots; remove ' +
       'one of the two limits, or remove "pair"',
-  );
-}
-
-function losesSlots(rules: readonly RuleSpec[]): boolean {
-  return (
-    rules.some(({ rate }) => rate?.kind === 'concurrency') &&
-    rules.some(({ hold }) => hold?.pair === 'oldest')
   );
 }
 
@@ -257,46 +246,6 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
     const shown = name.slice(0, 60);
     item.error('name', `two limits in this list are named "${shown}"; give each its own name`);
   }
-}
-
-/** Reads the `candidate`, if present, next to the enforced limits. */
-function readNodeCandidate(
-  reader: FieldReader,
-  base: RuleSpec,
-  defaults: RateDefaults,
-  { limits, isList }: Pick<NodeRules, 'isList'> & { readonly limits: readonly RuleSpec[] },
-): RuleSpec | undefined {
-  const candidateReader = reader.mapping('candidate');
-  const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader, defaults);
-  if (fields === undefined) return undefined;
-  const [only, ...others] = limits;
-  // A window in a list counts other hits than a single window, see WindowRate.allOrNothing.
-  const isOther = only?.rate === undefined || others.length > 0 || (isList && only.rate.kind === 'window');
-  if (!isOther && isSame(only.rate, fields.rate) && isSame(only.hold, fields.hold)) {
-    reader.warn(
-      'candidate',
-      'the candidate equals the limit of this descriptor, so the candidate has no effect; change or ' +
-        'remove the candidate',
-    );
-  }
-  return {
-    ...base,
-    name: fields.name,
-    rate: fields.rate,
-    plan: fields.plan,
-    hold: fields.hold,
-    candidate: true,
-    // This setting has no effect on a candidate.
-    onStoreFailure: 'allow',
-    shadowMode: false,
-    quotaMode: false,
-    enforcePercent: 100,
-    metadata: undefined,
-  };
-}
-
-function isSame<T extends RateSpec | HoldSpec>(one: T | undefined, other: T | undefined): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function warnOfIgnoredFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {

@@ -28,12 +28,11 @@ export function* dump(policySet: PolicySet): Generator<string> {
   }
 }
 
-/** Returns what the lines of envoyproxy/ratelimit do not have: ` (candidate)`, ` (then credits)`; '' without any. */
+/** Returns what the lines of envoyproxy/ratelimit do not have: ` (then credits)`; '' without any. */
 function marksOf(rule: Rule, node: PolicyNode | undefined, plans: PlanTable | undefined): string {
-  const { candidate, onOver, spillsTo } = rule;
+  const { onOver, spillsTo } = rule;
   const standard = describeStandard(rule, node?.rules ?? [rule], plans);
   const marks = [
-    candidate ? 'candidate' : '',
     standard === '' ? '' : `${standard} without a row`,
     onOver === undefined ? '' : 'passes if over',
     spillsTo === '' ? '' : `then ${spillsTo}`,

@@ -56,7 +56,7 @@ interface ExplainedPlanJson {
 
 /** A rule. `response_headers`, `request_headers` and `denied_response` are the effective values. */
 interface ExplainedRuleJson extends RuleJson {
-  /** Origin of `response_headers`; null for a rule that no answer describes: a candidate, or a rule without a limit. */
+  /** Origin of `response_headers`; null for a rule without a limit. */
   readonly response_headers_of: Origin | null;
   /** Origin of `request_headers`, in the same way. */
   readonly request_headers_of: Origin | null;
@@ -70,8 +70,7 @@ interface ExplainedRuleJson extends RuleJson {
   readonly redis_slot: number | null;
   /** null if it was not looked up, or is unknown. */
   readonly redis_node: string | null;
-  /** null for a candidate. */
-  readonly statistics: string | null;
+  readonly statistics: string;
 }
 
 /**
@@ -133,7 +132,7 @@ function explainedRuleJson(
     redis_key: place?.key ?? null,
     redis_slot: place?.slot ?? null,
     redis_node: place?.node ?? null,
-    statistics: rule.candidate ? null : statName,
+    statistics: statName,
   };
 }
 

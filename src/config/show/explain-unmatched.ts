@@ -27,8 +27,7 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
   if (near !== undefined) found.push(`the nearest value is ${near}: did you mean this value?`);
   const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
   if (end.missed === undefined && keys.length > 0 && isLeaf) {
-    const candidate = end.node.rules.length > 0 ? ' in addition to its candidate, which never denies' : '';
-    found.push(`or add a rate_limit to ${pathText(keys)}${candidate}`);
+    found.push(`or add a rate_limit to ${pathText(keys)}`);
   }
   if (end.node.onUnmatched === 'ignore') {
     found.push('if no limit is intended, no change is needed: the policy sets on_unmatched: ignore here');
@@ -69,5 +68,5 @@ function rulesAt(root: PolicyNode, keys: KeyPath): readonly string[] {
   for (const key of keys) {
     nodes = nodes.flatMap((node) => node.levels.get(key)?.nodes ?? []).slice(0, MAX_NODES);
   }
-  return nodes.flatMap(({ rules }) => rules.filter(({ candidate }) => !candidate).map(({ path }) => path));
+  return nodes.flatMap(({ rules }) => rules.map(({ path }) => path));
 }

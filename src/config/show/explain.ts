@@ -79,7 +79,7 @@ export interface ExplainedFile {
   readonly decisionMetadata: boolean | null;
 }
 
-/** One rule that applies, or the candidate. */
+/** One rule that applies. */
 export interface ExplainedRule {
   readonly rule: Rule;
   /** The current phase of the rule. */
@@ -92,7 +92,7 @@ export interface ExplainedRule {
   readonly tagLength: number;
   /** Name of the rule in the statistics, before special characters are replaced. */
   readonly statName: string;
-  /** Absent for a rule that no answer describes: a candidate, or a rule without a limit. */
+  /** Absent for a rule without a limit, which no answer describes. */
   readonly answer: ExplainedAnswer | undefined;
 }
 
@@ -117,7 +117,7 @@ export interface Explanation {
   /** The entries after `derive`, which are matched. */
   readonly entries: readonly Entry[];
   readonly levels: readonly ExplainedLevel[];
-  /** Rules in file order, with the candidate last. */
+  /** Rules in file order. */
   readonly rules: readonly ExplainedRule[];
   /** The row of `plans`; undefined if the limits do not depend on it. */
   readonly plan: CustomerPlan | undefined;
@@ -178,7 +178,6 @@ export function explain(
   const { steps, entries } = explainSteps(policy, given);
   const { levels, node } = explainWalk(policy.root, entries, secretKeys);
   const match = policy.match(given);
-  const live = match.rules.filter(({ candidate }) => !candidate);
   return {
     ...known,
     steps,
@@ -190,11 +189,11 @@ export function explain(
       key: match.keys[i] as string,
       tagLength: match.tagLength,
       statName: match.statNames[i] as string,
-      answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
+      answer: rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
     plan: node?.usesPlan ? planOfCustomer(policy.plans, entries) : undefined,
-    result: resultOf(live, node, levels.length, entries.length),
-    toMatch: live.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
+    result: resultOf(match.rules, node, levels.length, entries.length),
+    toMatch: match.rules.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
   };
 }
 
@@ -342,7 +341,7 @@ export function renderExplanation(
     const { rule, key, statName } = explained;
     lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));
     if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
-    if (!rule.candidate) lines.push(`statistics: ${statName}`);
+    lines.push(`statistics: ${statName}`);
     lines.push(...placeLines(placeOf(explained)));
   }
   if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
@@ -362,7 +361,6 @@ function placeLines(place: BucketPlace | undefined): readonly string[] {
 
 function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   const text = describeRule(rule, wallMicros);
-  if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
   const lines = [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
   if (rule.rate?.reportedLimit === 0 && rule.onOver === undefined)

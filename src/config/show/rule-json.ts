@@ -36,8 +36,6 @@ export interface RuleJson {
   readonly quota_mode: boolean;
   /** Percentage of denials that are enforced, 0 to 100. */
   readonly enforce_percent: number;
-  /** Whether the rule is a candidate, which never denies. */
-  readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: StoreFailurePolicy;
   /** null if the headers of the file apply. */
@@ -62,7 +60,6 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,
     enforce_percent: rule.enforcePercent,
-    candidate: rule.candidate,
     replaces: rule.replaces,
     on_store_failure: rule.onStoreFailure,
     response_headers: headersJson(rule.responseHeaders),

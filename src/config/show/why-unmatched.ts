@@ -54,7 +54,7 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
       for (const [key, children] of below) next.push({ path: [...path, key], nodes: children });
     }
     for (const { path, nodes } of next) {
-      if (!nodes.some(({ rules }) => rules.some(({ candidate }) => !candidate))) continue;
+      if (nodes.every(({ rules }) => rules.length === 0)) continue;
       if (found.push(path) === MAX_PATHS) return found;
     }
     level = next;
@@ -78,10 +78,8 @@ export function whyUnmatched(
   if (keys.length === 0)
     return 'the descriptor has no entries; add an entry, because every rule requires at least one entry';
   if (paths.length === 0) {
-    if (policy === undefined || policy.rules.length === 0)
-      return 'the domain has no rules; add one, or remove the domain';
-    return policy.rules.every(({ candidate }) => candidate)
-      ? 'the domain has no rules, except candidates; add a rule'
+    return policy === undefined || policy.rules.length === 0
+      ? 'the domain has no rules; add one, or remove the domain'
       : 'the policy is too large to find the nearest rule; compare the entries with the policy';
   }
   if (keys.length > MAX_KEYS) return `the descriptor has ${keys.length} entries, but ${listed(paths)}`;

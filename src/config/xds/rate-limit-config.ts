@@ -1,3 +1,4 @@
+import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import {
   type FieldForm,
   type MappingFields,
@@ -37,7 +38,7 @@ const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Fields of a RateLimitPolicy, which is used for all three kinds of limits. The checks for files report fields that do
+ * Fields of a RateLimitPolicy, which is used for both kinds of limits. The checks for files report fields that do
  * not apply to a kind.
  */
 const LIMIT_FIELDS: MappingFields = { ...POLICY_FIELDS.rate_limit, ...POLICY_FIELDS.rate_limits_item };
@@ -54,7 +55,6 @@ function mapping(name: MappingName, message: Message): YamlMap {
   switch (name) {
     case 'rate_limit':
     case 'rate_limits_item':
-    case 'candidate':
       return map(Object.entries(limit(message)));
     case 'derive_rule':
       return deriveRule(message);
@@ -70,6 +70,8 @@ function values(fields: MappingFields, message: Message): Record<string, YamlVal
     const read = isReplaced ? undefined : fieldValue(form, key, message);
     if (read !== undefined) found[key] = read;
   }
+  // Their values do not matter.
+  for (const key of REMOVED_POLICY_KEYS.keys()) if (isSet(message[key])) found[key] = map([]);
   return found;
 }
 

@@ -108,7 +108,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
             rules: listOf(
               object({
                 ...{ path: text, name: text, keys: listOf(text), limit: object({}), phase },
-                ...{ shadow_mode: flag, quota_mode: flag, enforce_percent: number, candidate: flag },
+                ...{ shadow_mode: flag, quota_mode: flag, enforce_percent: number },
                 ...{ replaces: listOf(text), on_store_failure: text },
               }),
             ),

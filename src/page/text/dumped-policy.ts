@@ -68,7 +68,6 @@ export interface DumpedPolicyRule {
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
   readonly enforce_percent: number;
-  readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: string;
   /** null for a limit that is not soft. */

@@ -43,8 +43,8 @@ export function exampleCommand(policies: DumpedPolicies | undefined): string | u
 
 /** Returns entries that match a rule, or undefined if the path alone does not determine entries. */
 function exampleEntries(rule: DumpedPolicyRule): readonly ExampleEntry[] | undefined {
-  const { path, keys, name, candidate, limit, matchers } = rule;
-  if (candidate || limit.unlimited === true || (matchers ?? []).length > 0) return undefined;
+  const { path, keys, name, limit, matchers } = rule;
+  if (limit.unlimited === true || (matchers ?? []).length > 0) return undefined;
   const levels = levelsOfPath(path, keys);
   if (levels.length !== keys.length) return undefined;
   const entries: ExampleEntry[] = [];

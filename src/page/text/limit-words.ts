@@ -102,7 +102,6 @@ export type MarkedRule = Pick<
   | 'shadow_mode'
   | 'quota_mode'
   | 'enforce_percent'
-  | 'candidate'
   | 'replaces'
   | 'on_over'
   | 'then'
@@ -119,7 +118,6 @@ export function ruleMarks(rule: MarkedRule): readonly string[] {
   if (rule.then !== null) marks.push(`then ${briefText(rule.then)}`);
   if (rule.pays_after !== undefined)
     marks.push(`pays after ${rule.pays_after.map((name) => briefText(name)).join(', ')}`);
-  if (rule.candidate) marks.push('candidate: not enforced');
   if (rule.shadow_mode) marks.push('shadow mode: not enforced');
   if (rule.quota_mode) marks.push('quota: denies only if all other quotas also deny');
   if (rule.enforce_percent !== 100) marks.push(`${rule.enforce_percent}% of denials enforced`);
@@ -134,5 +132,4 @@ export const ENFORCED: ReadonlyMap<string, string> = new Map([
   ['observe', 'no'],
   ['quota', 'with other quotas'],
   ['spill', 'with its chain'],
-  ['candidate', 'no: candidate'],
 ]);

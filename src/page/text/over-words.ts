@@ -18,14 +18,13 @@ function phaseMeaning(phase: string): string {
 /** The part of a rule that decides about requests over its limit. */
 export type OverRule = Pick<
   DumpedPolicyRule,
-  'limit' | 'phase' | 'shadow_mode' | 'quota_mode' | 'enforce_percent' | 'candidate' | 'on_over' | 'then'
+  'limit' | 'phase' | 'shadow_mode' | 'quota_mode' | 'enforce_percent' | 'on_over' | 'then'
 >;
 
 /** Returns the effect of a rule on requests over its limit, as a sentence. */
 export function overWords(rule: OverRule): string {
   const { limit, phase, on_over: onOver, then: next, enforce_percent: percent } = rule;
   if (limit.unlimited === true) return 'weir counts no requests, and denies none.';
-  if (rule.candidate) return 'A candidate denies no requests.';
   if (next !== null) return `Requests over the limit take from ${briefText(next)} instead.`;
   const observes = rule.shadow_mode || phase.now !== 'active' || percent === 0;
   if (onOver !== null) {

@@ -4,7 +4,7 @@ import type { DumpedPolicyRule } from './dumped-policy.js';
 export interface RuleNode {
   /** Key and value of the node in the policy: `tenant`, `resource_group=user-chats`, `path[daily]`. */
   readonly label: string;
-  /** The rule and candidates of this node; empty if only child nodes have limits. */
+  /** The rules of this node; empty if only child nodes have limits. */
   readonly rules: DumpedPolicyRule[];
   readonly children: Map<string, RuleNode>;
   /** Number of rules of this node and of all nodes below it. */

@@ -9,7 +9,7 @@ import { sha256Hex } from './sha256.js';
  * The name of a bucket is the concatenation of its parts. Each part marks its own end, so different lists of parts
  * always have different names:
  *
- *     domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]  [shape]
+ *     domain  key 1  value 1  key 2  value 2 …  [limit of a list, or limit override]  [shape]
  *
  *     5:hello        a string of 5 characters (UTF-16 units)
  *     #<64 hex>      the SHA-256 of a string of more than 128 bytes, or of the value of a secret key, such as api_key
@@ -19,12 +19,12 @@ import { sha256Hex } from './sha256.js';
  *     @8:10.0.0.1    an address in a block of `value_cidr`, as in RFC 5952; @#<64 hex> for the key of a credential
  *     @10*10.0.0.0/8 the first block of a node with share_threshold: one bucket for all addresses in its blocks
  *     ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
- *     ~5:daily       a named limit of `rate_limits`; ~2 the second one, if it has no name; ~c the candidate
+ *     ~5:daily       a named limit of `rate_limits`; ~2 the second one, if it has no name
  *     !100/minute    a limit override
  *     %60            the shape of a window: its length in seconds, or %day/Europe/Berlin for a calendar window.
  *                    %holds for a limit on concurrent requests. Token buckets have no such part
  *
- *     &<64 hex>      the SHA-256 of everything between the first entry and the limit, candidate or override, if a name
+ *     &<64 hex>      the SHA-256 of everything between the first entry and the limit of a list or override, if a name
  *                    would exceed 1,024 bytes. In the name of an override, strings of entries after its 1,024th
  *                    character are hashed completely
  *
@@ -57,9 +57,6 @@ export interface BucketKey {
 export function limitPart(name: string, place: number): string {
   return name === '' ? `~${place}` : `~${textPart(name)}`;
 }
-
-/** The part for a candidate. */
-export const CANDIDATE_PART = '~c';
 
 /** The shape of a limit on concurrent requests. */
 const CONCURRENCY_PART = '%holds';

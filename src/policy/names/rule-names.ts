@@ -3,7 +3,7 @@ import { nodeLabel } from '../policy-node.js';
 import { isSecretKey, shownValue } from '../redact.js';
 import type { RuleNames, RuleSpec } from '../rule.js';
 import type { NodeFields } from '../spec.js';
-import { CANDIDATE_PART, limitPart, shapePart } from './bucket-key.js';
+import { limitPart, shapePart } from './bucket-key.js';
 import { fixedStatName, type StatPosition, statNameBelow, takesRequestValue } from './stat-name.js';
 
 /** Position of a node in its domain's tree, which determines the names of its rules and children. */
@@ -39,7 +39,7 @@ export function childPosition(
 
 /** Returns the names of the rule with number `index`, from 0, of a node with these fields. */
 export function ruleNames(
-  { name, candidate }: Pick<RuleSpec, 'name' | 'candidate'>,
+  { name }: Pick<RuleSpec, 'name'>,
   rate: Rate | undefined,
   index: number,
   { isList, detailedMetric }: NodeFields,
@@ -48,7 +48,6 @@ export function ruleNames(
   const { path } = place;
   const statName = fixedStatName(place, detailedMetric);
   const shape = rate === undefined ? '' : shapePart(rate);
-  if (candidate) return { path, statName, bucketSuffix: CANDIDATE_PART + shape, statSuffix: '' };
   if (!isList) return { path, statName, bucketSuffix: shape, statSuffix: '' };
   const label = name === '' ? String(index + 1) : name;
   const statSuffix = `.${label}`;

@@ -26,12 +26,9 @@ export function hasFlags(values: Float64Array): boolean {
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
   const planned = rules.map((rule, index) => (isPlanned(rules, index) ? ruleOfPlan(rule, values) : rule));
-  // An unlimited candidate decides nothing.
   const limited = planned.filter(({ rate }) => rate !== undefined);
-  if (limited.some(({ candidate }) => !candidate)) return limited;
-  // An unlimited rule has no other rule next to it, except a candidate.
-  const unlimited = planned.filter(({ rate, candidate }) => rate === undefined && !candidate).slice(0, 1);
-  return [...unlimited, ...limited];
+  // An unlimited rule has no other rule next to it.
+  return limited.length > 0 ? limited : planned.slice(0, 1);
 }
 
 /**

@@ -140,7 +140,7 @@ export const ANSWER_SETTINGS = {
     default: '4000',
     max: 50_000,
     help:
-      'Maximum number of limits that a request may match, not counting candidates. Requests with more ' +
+      'Maximum number of limits that a request may match. Requests with more ' +
       'limits get INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ' +
       'ms.',
   },

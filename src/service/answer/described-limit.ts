@@ -1,4 +1,4 @@
-import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import { type Decision, type PlannedTake, type RequestContext, takesOf } from '../plan.js';
 import { type DecidedTake, hasReset, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
@@ -9,15 +9,8 @@ export interface DescribedLimit {
   /** Rank by which it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or lower if the request is allowed. */
   readonly rank: number;
   readonly context: RequestContext;
-  /** All takes of the request, without candidates. */
+  /** All takes of the request. */
   readonly takes: readonly PlannedTake[];
-}
-
-/** Returns all takes of a request, without candidates. */
-function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
-  const [only] = decisions;
-  if (only !== undefined && decisions.length === 1) return only.takes;
-  return decisions.flatMap(({ takes }) => takes);
 }
 
 function ruleNeedsDescription(takes: readonly PlannedTake[], denied: boolean): boolean {
@@ -49,7 +42,7 @@ function needsDescription({ policy, decisions, options, denied }: RequestContext
  */
 export function describedOf(context: RequestContext): DescribedLimit | undefined {
   if (!needsDescription(context)) return undefined;
-  const takes = liveTakes(context.decisions);
+  const takes = takesOf(context.decisions);
   const take = tightestOf(takes, context);
   if (take === undefined) return undefined;
   return { take, rank: rankIn(context, take), context, takes };

@@ -23,7 +23,6 @@ export function enforcementOf(
  * deny only together, so quotas-and-replaces.ts draws for all of them at once.
  */
 export function enforcementOfRule(rule: Rule, quota: boolean, context: EnforcementContext): Enforcement {
-  if (rule.candidate) return 'candidate';
   const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, context.wallMicros);
   if (rule.enforcePercent === 100 || ruleEnforcement !== 'enforce') return ruleEnforcement;
   return context.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';

@@ -8,7 +8,7 @@ function replacingRules({ match, overridden }: Decision): readonly Rule[] {
   return overridden ? NO_RULES : match.rules;
 }
 
-/** Removes takes whose rule another rule `replaces`; a candidate is removed with the last rule of its node. */
+/** Removes takes whose rule another rule `replaces`. */
 function applyReplaces(decisions: readonly Decision[]): void {
   const names = new Set<string>();
   for (const decision of decisions) {
@@ -17,18 +17,15 @@ function applyReplaces(decisions: readonly Decision[]): void {
   for (const decision of decisions) {
     decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
     // The limits of a chain are replaced together, because the last one decides for all of them.
-    const kept = chainsOf(decision.takes)
+    decision.takes = chainsOf(decision.takes)
       .filter((chain) => !chain.some(({ name }) => name !== '' && names.has(name)))
       .flat();
-    if (kept.length === decision.takes.length) continue;
-    decision.takes = kept;
-    if (kept.length === 0) decision.candidate = undefined;
   }
 }
 
-/** Returns whether all limits, except candidates, are quotas. */
+/** Returns whether there are limits, and all of them are quotas. */
 function areQuotas(rules: readonly Rule[]): boolean {
-  return rules.some(({ candidate }) => !candidate) && rules.every((rule) => rule.quotaMode || rule.candidate);
+  return rules.length > 0 && rules.every(({ quotaMode }) => quotaMode);
 }
 
 /**

@@ -67,10 +67,10 @@ export class LearnedEstimates {
     return [...this.#rules.values()].reduce((sum, { uses }) => sum + uses.bucketCount, 0);
   }
 
-  /** Yields the current estimates of the rules that requests have matched, without candidates. */
+  /** Yields the current estimates of the rules that requests have matched. */
   *current(): Generator<RuleEstimate> {
     for (const { domain, rule, uses } of this.#rules.values()) {
-      if (!rule.candidate) yield { domain, rule: rule.path, hits: uses.estimateOfAll() };
+      yield { domain, rule: rule.path, hits: uses.estimateOfAll() };
     }
   }
 

@@ -12,19 +12,16 @@ interface PlannedCall {
 /** The takes of a descriptor. */
 interface Takes<T> {
   takes: readonly T[];
-  candidate: T | undefined;
   oldestEnds: readonly T[];
   ends: readonly HoldRecord[] | undefined;
 }
 
 /** Moves the takes that end requests of rules with `pair: oldest` to `oldestEnds`. */
 export function separateEnds<T extends PlannedCall, D extends Takes<T>>(decision: D): D {
-  const { takes, candidate } = decision;
-  const isCandidateEnd = candidate !== undefined && isEnd(candidate);
-  if (!isCandidateEnd && !takes.some(isEnd)) return decision;
-  decision.oldestEnds = isCandidateEnd ? [...takes.filter(isEnd), candidate] : takes.filter(isEnd);
+  const { takes } = decision;
+  if (!takes.some(isEnd)) return decision;
+  decision.oldestEnds = takes.filter(isEnd);
   decision.takes = takes.filter((take) => !isEnd(take));
-  if (isCandidateEnd) decision.candidate = undefined;
   decision.ends = [];
   return decision;
 }

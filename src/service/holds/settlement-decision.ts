@@ -32,7 +32,7 @@ export function settlementDecision(
     onUnmatched: undefined,
     statNames: NONE,
   };
-  return new Decision(match, NO_TAKES, undefined, false, undefined, false, ends);
+  return new Decision(match, NO_TAKES, false, undefined, false, ends);
 }
 
 /** Plans a descriptor whose limits do not apply. It still ends the holds of rules with `pair: oldest`. */
@@ -43,7 +43,7 @@ export function planEnds(
   control: LiveControl | undefined,
 ): Decision {
   const overridden = descriptor.limit !== undefined && match.entries.length > 0;
-  const decision = new Decision(match, NO_TAKES, undefined, false, control, overridden);
+  const decision = new Decision(match, NO_TAKES, false, control, overridden);
   if (!context.policy.hasHolds || overridden) return decision;
   decision.takes = match.rules.flatMap(({ hold }, index) =>
     hold?.pair === 'oldest' ? [takeOfRule(context, descriptor, match, index)] : [],

@@ -30,8 +30,6 @@ export interface DecisionLine {
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Absent if no limit applied. */
   readonly remaining: number | undefined;
-  /** The answer that the `candidate` of the node would have given; absent if it has none. */
-  readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided the descriptor; absent if limits did. */
   readonly control?: ReportedControl | undefined;
   /** Microseconds from the first decoded byte to the answer, including the store. */
@@ -39,10 +37,7 @@ export interface DecisionLine {
 }
 
 /** The part of a line that describes the decision. */
-type LoggedDecision = Pick<
-  DecisionLine,
-  'rule' | 'unmatched' | 'code' | 'remaining' | 'candidate' | 'control'
->;
+type LoggedDecision = Pick<DecisionLine, 'rule' | 'unmatched' | 'code' | 'remaining' | 'control'>;
 
 /** Returns the log line of a descriptor with these entries. */
 export function decisionLine(
@@ -69,28 +64,25 @@ export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
   unmatched: 'domain',
   code: 'OK',
   remaining: undefined,
-  candidate: undefined,
 };
 
 /** Returns the path of the unlimited rule that decides a descriptor; '' for none. */
 export function unlimitedRule({ takes, match }: Decision): string {
   const first = takes.length === 0 ? match.rules[0] : undefined;
-  return first === undefined || first.candidate ? '' : first.path;
+  return first?.path ?? '';
 }
 
 /** Returns the log fields of a descriptor that limits decided. */
 export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
-  const { takes, match, candidate } = decision;
+  const { takes, match } = decision;
   const shown = tightestOf(takes, undefined);
   const rule = shown?.label ?? takes[0]?.label ?? unlimitedRule(decision);
-  const candidateOver = candidate?.outcome?.limited;
   return {
     rule,
     unmatched:
       rule !== '' || decision.onlyEnds ? undefined : match.exceeded === undefined ? 'entries' : 'work',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
-    candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
   };
 }
 
@@ -103,7 +95,6 @@ export function loggedControl({ control }: Decision): LoggedDecision {
     unmatched: undefined,
     code: codeName(control?.kind === 'block'),
     remaining: undefined,
-    candidate: undefined,
     control: control && reportedControl(control),
   };
 }

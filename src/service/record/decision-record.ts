@@ -84,8 +84,6 @@ export interface DescriptorRecord {
   readonly wouldBeThrottled: boolean;
   /** `Rule.path` of the soft limits (`on_over`) that the hits did not fit into. */
   readonly overSoftLimits: readonly string[];
-  /** The answer that the `candidate` of the rule would have given. */
-  readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided the descriptor. */
   readonly control: ReportedControl | undefined;
   /** Holds that the descriptor placed, or that its hold token names. */

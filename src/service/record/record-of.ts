@@ -86,11 +86,10 @@ function descriptorRecord(
   const entries = decision?.match.entries ?? sent;
   const takes = decision?.takes ?? [];
   const shown = tightestOf(takes, undefined);
-  const first = takes[0]?.label ?? decision?.match.rules.find(({ candidate }) => !candidate)?.path;
+  const first = takes[0]?.label ?? decision?.match.rules[0]?.path;
   // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
   const overLimit =
     response.overallCode === CODE.OVER_LIMIT && response.statuses[at]?.code === CODE.OVER_LIMIT;
-  const candidateOver = decision?.candidate?.outcome?.limited;
   const hasToken = decision?.ends !== undefined && decision.oldestEnds.length === 0;
   return {
     entries: shownEntries(entries, secretKeys),
@@ -105,7 +104,6 @@ function descriptorRecord(
     remaining: shown?.outcome.remaining,
     wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.limited === true && !isSoft(take)),
     overSoftLimits: overSoftLimits(takes),
-    candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
     control: decision?.control === undefined ? undefined : reportedControl(decision.control),
     holds: decision === undefined ? [] : holdsOf(decision),
   };

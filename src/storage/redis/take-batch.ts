@@ -13,7 +13,7 @@ import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 const RUN_LOAD = 1 / 32;
 /**
  * Cost of each further item in a group, relative to one bucket. Redis decides each request separately if they are
- * charges, or if they are denied and counted by windows or candidates.
+ * charges, or if they are denied and counted by windows.
  */
 const GROUP_LOAD = 1 / 4;
 

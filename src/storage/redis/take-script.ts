@@ -71,7 +71,7 @@ export function encodeNumber(value: number): string {
   return text;
 }
 
-const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3', spill: '4' } as const;
+const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', spill: '3' } as const;
 
 /** Maximum number of comparisons for one rate. Beyond it, equal arguments may be sent twice, which only costs bytes. */
 const MAX_COMPARED_ARGUMENTS = 16;

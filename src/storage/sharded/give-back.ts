@@ -6,8 +6,8 @@ import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 /**
  * Returns the refunds of a request that this store allowed and another partition denied. A refund never exceeds what
  * the request has cost others until then (`TakeItem.undoMark`). Charges that reached the maximum debt are not undone.
- * Candidates keep their takes, and windows keep the hits that they count for denied requests (`countDeniedHits`). All
- * holds are settled, without any use, because a denied request is not in flight.
+ * Windows keep the hits that they count for denied requests (`countDeniedHits`). All holds are settled, without any
+ * use, because a denied request is not in flight.
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -48,8 +48,7 @@ export function outcomesBeforeTake(
     const taken = isSkipped(items, outcomes, i) ? 0 : takenBy(item, found, countDeniedHits);
     const hits = (takenByKey.get(key) ?? 0) + taken;
     // All hits of a charge may have exceeded the maximum debt.
-    const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
-    const outcome = isUndone ? { ...found, forgiven: 0 } : withoutHold(found);
+    const outcome = found.forgiven > 0 ? { ...found, forgiven: 0 } : withoutHold(found);
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
@@ -78,12 +77,11 @@ function withoutHold(outcome: TakeOutcome): TakeOutcome {
 
 /** Returns the hits of an item that must be given back; a whole number. */
 function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean): number {
-  const { rate, hits, refund, enforcement, settles } = item;
+  const { rate, hits, refund, settles } = item;
   if (outcome.hold === 'placed') return hits;
   // A settlement is final, and is repeated if it failed elsewhere.
   if (settles !== undefined) return 0;
-  if (refund || outcome.limited || enforcement === 'candidate' || rate.countsDenied(countDeniedHits))
-    return 0;
+  if (refund || outcome.limited || rate.countsDenied(countDeniedHits)) return 0;
   // A bucket at its maximum debt gets no refund.
   return rate.kind === 'token_bucket' && outcome.forgiven > 0 ? 0 : hits - outcome.forgiven;
 }

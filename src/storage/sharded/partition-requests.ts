@@ -32,8 +32,6 @@ export interface Step {
   readonly observesQuotas: boolean;
   /** Each partition must deny its items, so that nothing has to be given back. */
   readonly isDenied: boolean;
-  /** Selects the items of the step; all by default. */
-  readonly selects?: (item: TakeItem) => boolean;
 }
 
 /** The part of a request that one partition decides. */
@@ -53,7 +51,6 @@ export class PartitionRequest {
   /** The items that were last sent to the shard, possibly with an additional item at the end, and their result. */
   #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
-  #selects: Step['selects'];
   #isGivenBack = false;
 
   constructor(map: ShardMap, partition: Partition) {
@@ -65,15 +62,10 @@ export class PartitionRequest {
   }
 
   /** Sends items to the server, unless it is known to be unavailable. Records the result, at once or later. */
-  send(
-    callOptions: TakeOptions,
-    asked: readonly TakeItem[],
-    which?: Step['selects'],
-  ): Promise<void> | undefined {
+  send(callOptions: TakeOptions, asked: readonly TakeItem[]): Promise<void> | undefined {
     const { shard, partition } = this;
     if (shard === undefined || this.error !== undefined) return undefined;
     this.#sentItems = asked;
-    this.#selects = which;
     const result = shard.takePartition({ partition, items: asked, ...callOptions });
     if (result instanceof Promise) return result.then((late) => this.#note(shard, late));
     this.#note(shard, result);
@@ -138,26 +130,24 @@ export class PartitionRequest {
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     if (this.error !== undefined) return this.items.map(() => UNDECIDED);
     const { taken } = this;
-    if (taken === undefined) return this.outcomes;
-    return this.#merge(outcomesBeforeTake(taken.items, taken.outcomes, countDeniedHits), this.#selects);
+    return taken === undefined
+      ? this.outcomes
+      : outcomesBeforeTake(taken.items, taken.outcomes, countDeniedHits);
   }
 
   /** Records the outcomes of its refunds. */
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
-    this.outcomes = this.#merge(outcomes, isRefund);
+    let at = 0;
+    this.outcomes = this.items.map((item, i) => {
+      const outcome = isRefund(item) ? outcomes[at++] : this.outcomes[i];
+      return outcome as TakeOutcome;
+    });
   }
 
   #note(shard: Shard, result: TakeResult): void {
     this.#result = result;
     this.takenEpoch = shard.connectionEpoch;
-    if (!(result instanceof StorageError)) this.outcomes = this.#merge(result, this.#selects);
-  }
-
-  /** Returns the known outcomes, with the `later` outcomes for the items of the latest step. */
-  #merge(later: readonly TakeOutcome[], which: Step['selects']): readonly TakeOutcome[] {
-    if (which === undefined) return later;
-    let at = 0;
-    return this.items.map((item, i) => (which(item) ? later[at++] : this.outcomes[i]) as TakeOutcome);
+    if (!(result instanceof StorageError)) this.outcomes = result;
   }
 }
 
@@ -196,12 +186,12 @@ export function* divide(
 /** Returns the items of one partition that a step sends. */
 export function itemsOfStep(
   items: readonly TakeItem[],
-  { defersRefunds, observesQuotas, isDenied, selects: which = () => true }: Step,
+  { defersRefunds, observesQuotas, isDenied }: Step,
   countDeniedHits: boolean,
 ): readonly TakeItem[] {
   const denial = isDenied ? certainDenial(items, countDeniedHits) : [];
   const peeksAtRefunds = defersRefunds || (isDenied && denial.length === 0);
-  const asked = items.filter(which).map((item) => {
+  const asked = items.map((item) => {
     if (isRefund(item)) return peeksAtRefunds ? { ...item, hits: 0 } : item;
     return observesQuotas && item.enforcement === 'quota'
       ? { ...item, enforcement: 'observe' as const }
@@ -262,21 +252,17 @@ export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean 
 }
 
 /** Returns whether an item gives hits back only if the request is allowed, and therefore in a later step. */
-export function isRefund({ refund, enforcement }: TakeItem): boolean {
-  return refund && enforcement !== 'candidate';
+export function isRefund({ refund }: TakeItem): boolean {
+  return refund;
 }
 
 /**
  * Returns an additional item that makes one partition deny its items. It has more hits than one of their buckets can
  * contain, so it takes none. It uses one of their keys, because another key might be on another server. Empty if no
- * take has to be prevented: candidates without holds take in any case. Windows that count denied hits need no such
- * item, and would count its hits.
+ * take has to be prevented: windows that count denied hits need no such item, and would count its hits.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
-  const protectedItem = items.find(
-    ({ rate, enforcement, holds }) =>
-      (enforcement !== 'candidate' || holds !== undefined) && !rate.countsDenied(countDeniedHits),
-  );
+  const protectedItem = items.find(({ rate }) => !rate.countsDenied(countDeniedHits));
   if (protectedItem === undefined) return [];
   const { key, tagLength, rate } = protectedItem;
   const hits = rate.reportedLimit + 1;

@@ -40,7 +40,6 @@ export interface ShardedStoreOptions extends GiveBackOptions {
  * report whether they deny it, too. Windows count the hits of denied requests, so nothing has to be given back there.
  * - Without `countDeniedHits`, these windows are only peeked at first, and counted after all other partitions have
  * allowed the request. If other requests use up a window in between, the other partitions get their hits back.
- * - Candidates take and refund regardless of the result, so they are only part of the first step.
  *
  * - An error of one partition fails the request, unless another partition denies it. Otherwise, a caller could get
  * around available limits by naming an unavailable bucket. The other partitions get their hits back, except hits
@@ -165,22 +164,20 @@ export class ShardedStore implements BucketStore {
       observesQuotas: true,
       isDenied: isDenied || peeksFirst,
     });
-    const isCountedLater = peeksFirst && first.some((request) => request.items.some(isNoCandidate));
     const cannotPass = isDenied || firstError(first) !== undefined || denyTogether(first, last);
     await this.#runStep(last, boundedOptions, {
-      defersRefunds: isCountedLater || last.length > 1,
+      defersRefunds: peeksFirst || last.length > 1,
       observesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
       isDenied: cannotPass,
     });
     let rejection = await this.#denialOrError(items, requests, callOptions);
     if (rejection !== undefined) return rejection;
 
-    if (isCountedLater) {
+    if (peeksFirst) {
       await this.#runStep(first, laterOptions, {
         defersRefunds: first.length > 1,
         observesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
         isDenied: false,
-        selects: isNoCandidate,
       });
       rejection = await this.#denialOrError(items, requests, callOptions);
       if (rejection !== undefined) return rejection;
@@ -215,7 +212,7 @@ export class ShardedStore implements BucketStore {
       inSlices(requests, (request) => {
         request.defersRefunds = step?.defersRefunds === true;
         const asked = step === undefined ? request.items : itemsOfStep(request.items, step, countDeniedHits);
-        answers.push(request.send(callOptions, asked, step?.selects));
+        answers.push(request.send(callOptions, asked));
       }),
     );
     await Promise.all(answers);
@@ -284,10 +281,6 @@ function splitsChain({ items, indexes }: PartitionRequest): boolean {
   return items.some(
     ({ enforcement }, i) => enforcement === 'spill' && indexes[i + 1] !== (indexes[i] as number) + 1,
   );
-}
-
-function isNoCandidate({ enforcement }: TakeItem): boolean {
-  return enforcement !== 'candidate';
 }
 
 /** Returns whether the decided requests deny together. The quotas of the undecided `others` count, too. */

@@ -52,9 +52,8 @@ export type Limit =
   | 'two limits'
   /** The numbers of a token bucket come from the plan of the tenant, in a table with a million rows. */
   | 'plan'
-  | 'candidate'
   | '1,000 CIDR blocks'
-  | 'two limits, candidate, 1,000 CIDR blocks'
+  | 'two limits, 1,000 CIDR blocks'
   | '1,000 regular expressions';
 
 const MATCHERS = 1000;
@@ -88,7 +87,6 @@ export function policyText(
 function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
   const bucket = `token_bucket: ${BUCKETS[bucketKind]}`;
   const window = `unit: hour, requests_per_unit: ${bucketKind === 'denied' ? 1 : 4_000_000_000}`;
-  const candidate = limit.includes('candidate') ? `, candidate: { ${bucket} }` : '';
   if (limit === 'concurrency')
     return `rate_limit: { name: ${name}, concurrency: { max: 4000000000, expires_after: 1s } }`;
   if (limit === 'reservation')
@@ -96,8 +94,8 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
   if (limit === 'plan') return `rate_limit: { name: ${name}, token_bucket: ${PLANNED_BUCKET} }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))
-    return `rate_limits: [{ name: burst, ${bucket} }, { name: daily, ${bucket} }]${candidate}`;
-  return `rate_limit: { name: ${name}, ${bucket} }${candidate}`;
+    return `rate_limits: [{ name: burst, ${bucket} }, { name: daily, ${bucket} }]`;
+  return `rate_limit: { name: ${name}, ${bucket} }`;
 }
 
 /** The tenant of requests that match CIDR blocks, and the block that contains it. */

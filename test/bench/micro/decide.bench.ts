@@ -28,7 +28,6 @@ const NEVER_EMPTY = 'token_bucket: { max_tokens: 2000000000, fill_interval: 1s }
 const EMPTY = 'token_bucket: { max_tokens: 1, fill_interval: 1h }';
 
 const TWO_LIMITS = `rate_limits: [{ name: burst, ${NEVER_EMPTY} }, { name: daily, ${NEVER_EMPTY} }]`;
-const CANDIDATE = `candidate: { ${NEVER_EMPTY} }`;
 
 /** A tenant with six digits, which a message for another tenant replaces in place. */
 const TENANT = 'tenant-000000';
@@ -176,8 +175,6 @@ runCases(__filename, {
   'one descriptor, denied': decision({ limit: EMPTY }),
   'one descriptor, 10,000 rules': decision({ rules: 10_000 }),
   'two limits': decision({ node: TWO_LIMITS }),
-  candidate: decision({ node: `rate_limit: { ${NEVER_EMPTY} }, ${CANDIDATE}` }),
-  'two limits and a candidate': decision({ node: `${TWO_LIMITS}, ${CANDIDATE}` }),
   '3 descriptors': decision({ descriptors: 3 }),
   '10 descriptors': decision({ descriptors: 10 }),
   '10 descriptors, 10,000 rules, 1,000 tenants': decision({ descriptors: 10, rules: 10_000, tenants: 1000 }),

@@ -27,17 +27,12 @@ const RATES = {
   'thirds of a µs': tokenBucketRate(4_000_000, 3, 1_000_000),
 };
 
-/** Limits of a request, by the prefix of the case's name: one limit, or two limits and a candidate. */
+/** Limits of a request, by the prefix of the case's name: one limit, or two limits. */
 const LIMITS: Readonly<Record<string, (key: string, rate: Rate) => readonly TakeItem[]>> = {
   '': (key, rate) => [takeItem(key, rate)],
-  'two limits and a candidate, ': (key, rate) => [
-    takeItem(`${key}~5:burst`, rate),
-    takeItem(`${key}~5:daily`, DAILY),
-    takeItem(`${key}~c`, CANDIDATE, { enforcement: 'candidate' }),
-  ],
+  'two limits, ': (key, rate) => [takeItem(`${key}~5:burst`, rate), takeItem(`${key}~5:daily`, DAILY)],
 };
 const DAILY = tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000);
-const CANDIDATE = tokenBucketRate(3_000_000_000, 1_000_000, 1_000_000);
 
 /** Limits whose takes hold. Their slots and tokens are never used up. */
 const HOLDS: Readonly<Record<string, Rate>> = {

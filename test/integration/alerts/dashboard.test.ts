@@ -24,7 +24,7 @@ const bucket = (tokens: number) => `{ token_bucket: { max_tokens: ${tokens}, fil
 const policyWith = (source: string) => `domain: d
 plans: { by: plan_of, from: "${source}" }
 descriptors:
-  - { key: tenant, rate_limit: ${bucket(5)}, candidate: ${bucket(2)} }
+  - { key: tenant, rate_limit: ${bucket(5)} }
   - { key: tried, phase: monitoring, rate_limit: ${bucket(5)} }
   - { key: soft, rate_limit: { unit: day, requests_per_unit: 1, on_over: { allow: true } } }
   - { key: spilling, rate_limits: [{ name: plan, unit: day, requests_per_unit: 1, then: credits }, { name: credits, unit: day, requests_per_unit: 4000000000 }] }

@@ -32,6 +32,14 @@ warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends 
 ok: 1 file, '“shop”' (1 rule)
 `,
   },
+  {
+    what: 'candidate, which was removed',
+    policy: node('candidate: { unit: day, requests_per_unit: 3 }'),
+    warning: true,
+    prints: `warning: shop.yaml:4:5: descriptors[0].candidate: "candidate" was removed and is ignored; to try out a limit, add it to "rate_limits" with "phase: monitoring"
+ok: 1 file, shop (1 rule)
+`,
+  },
 ];
 
 describe('weir check-config reports a policy', () => {

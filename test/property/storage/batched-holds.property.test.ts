@@ -46,13 +46,7 @@ const item = fc.record({
   drawn: fc.nat(60),
   lifetimeMillis: fc.constantFrom(...LIFETIMES_MS),
   isPlain: fc.boolean(),
-  enforcement: fc.constantFrom(
-    'enforce' as const,
-    'enforce' as const,
-    'observe' as const,
-    'quota' as const,
-    'candidate' as const,
-  ),
+  enforcement: fc.constantFrom('enforce' as const, 'enforce' as const, 'observe' as const, 'quota' as const),
 });
 type DrawnItem = typeof item extends fc.Arbitrary<infer T> ? T : never;
 
@@ -106,12 +100,12 @@ let run = 0;
 
 function itemOf({ name, drawn, lifetimeMillis, isPlain, enforcement }: DrawnItem): TakeItem {
   const { rate, hitsOf } = BUCKETS[name] as Bucket;
-  const key = `run ${run} ${name}${enforcement === 'candidate' ? ' candidate' : ''}`;
+  const key = `run ${run} ${name}`;
   const hits = hitsOf(drawn);
   const base = { key, tagLength: `run ${run} `.length, rate, hits, refund: false, enforcement };
   if (hits === 0) return base;
-  // Takes without holds use the same buckets. Slots are always held, and the model knows only candidates with holds.
-  if (isPlain && rate.kind !== 'concurrency' && enforcement !== 'candidate') return base;
+  // Takes without holds use the same buckets. Slots are always held.
+  if (isPlain && rate.kind !== 'concurrency') return base;
   return { ...base, holds: { id: newHoldId(), lifetimeMillis } };
 }
 

@@ -15,8 +15,6 @@ import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 jest.setTimeout(60_000);
 
 const MAX_AGE = 1_000_000;
-/** Index of the candidate's bucket. */
-const CANDIDATE = 3;
 /** Number of sequences so far, each of which has its own keys. */
 let run = 0;
 
@@ -88,8 +86,7 @@ function itemOf(
   const rate = rates[bucket] as Rate;
   const most = rate.reportedLimit;
   const count = typeof hits === 'number' ? hits : Math.floor(most * hits.share);
-  const weight = bucket === CANDIDATE ? 'candidate' : enforcement;
-  return takeItem(`${prefix}:${bucket}`, rate, { hits: count, refund, enforcement: weight });
+  return takeItem(`${prefix}:${bucket}`, rate, { hits: count, refund, enforcement });
 }
 
 describe('two runs of the same requests on one Redis, one of them with a deny cache', () => {

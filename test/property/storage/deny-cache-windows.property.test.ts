@@ -40,7 +40,7 @@ class Remote implements BucketStore {
 const KINDS = { v: {}, w: { allOrNothing: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
 
 const ask = fc.record({
-  /** The last key is that of a candidate. */
+  /** The last key is that of a limit that is not enforced. */
   key: fc.constantFrom('v', 'v', 'w', 'o', 'c'),
   unit: fc.constantFrom('second' as const, 'second' as const, 'minute' as const),
   limit: fc.constantFrom(0, 1, 3, 5),
@@ -90,7 +90,7 @@ test.each([true, false])(
               hits,
               // Refunds of other processes take effect when the window ends.
               refund: refund && who === 'us',
-              enforcement: key === 'c' ? 'candidate' : observe ? 'spill' : 'enforce',
+              enforcement: key === 'c' ? 'observe' : observe ? 'spill' : 'enforce',
             }),
           );
           if (who === 'others') {

@@ -12,7 +12,7 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
-/** The last key is that of a candidate. */
+/** The last key is that of a limit that is not enforced. */
 const KEYS = ['a', 'b', 'c'];
 
 /** A remote store: its clock differs, and a round trip takes `latency`. */
@@ -113,7 +113,7 @@ test('never denies requests that the store would allow, except after refunds els
           takeItem(key, rate, {
             hits,
             refund,
-            enforcement: key === 'c' ? 'candidate' : observe ? 'spill' : 'enforce',
+            enforcement: key === 'c' ? 'observe' : observe ? 'spill' : 'enforce',
           }),
         );
         if (who === 'others') {

@@ -60,12 +60,7 @@ const item: fc.Arbitrary<AskedItem> = fc.record({
   name: fc.constantFrom(...NAMES),
   hits: fc.integer({ min: 0, max: 60 }),
   lifetime: fc.constantFrom(...LIFETIMES_MS),
-  enforcement: fc.constantFrom(
-    'enforce' as const,
-    'observe' as const,
-    'quota' as const,
-    'candidate' as const,
-  ),
+  enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const),
   rate: fc.nat(),
 });
 const step = fc.oneof(
@@ -104,7 +99,7 @@ function rateOf(name: string, at: number): Rate {
 
 function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
   return asked.map(({ name, hits, lifetime, enforcement, rate }) => {
-    const key = `run ${run} ${name}${enforcement === 'candidate' ? ' candidate' : ''}`;
+    const key = `run ${run} ${name}`;
     const slots = name === 'slots' ? hits % 5 : hits * (FACTORS[name] ?? 1);
     const base = {
       key,

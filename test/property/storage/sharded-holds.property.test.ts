@@ -30,8 +30,7 @@ const PLAIN: typeof HOLDING = [
   ['d plain', windowRate('minute', 6, { allOrNothing: true })],
   ['d second', windowRate('second', 2)],
 ];
-const CANDIDATES: typeof HOLDING = HOLDING.map(([key, rate]) => [`${key}~c`, rate]);
-const ALL = [...HOLDING, ...PLAIN, ...CANDIDATES];
+const ALL = [...HOLDING, ...PLAIN];
 
 const enforcement = fc.constantFrom(
   'enforce' as const,
@@ -45,14 +44,6 @@ const asked = fc.oneof(
     arbitrary: fc.record({ bucket: fc.constantFrom(...HOLDING), hits: fc.nat(7), enforcement }),
   },
   { weight: 2, arbitrary: fc.record({ bucket: fc.constantFrom(...PLAIN), hits: fc.nat(3), enforcement }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      bucket: fc.constantFrom(...CANDIDATES),
-      hits: fc.nat(7),
-      enforcement: fc.constant('candidate' as const),
-    }),
-  },
 );
 const step = fc.record({
   wait: fc.oneof(

@@ -180,17 +180,9 @@ class Order {
 
   #item(): TakeItem {
     const [key, rate] = this.#one(BUCKETS);
-    const enforcement = this.#one([
-      'enforce',
-      'enforce',
-      'enforce',
-      'observe',
-      'quota',
-      'candidate',
-    ] as const);
+    const enforcement = this.#one(['enforce', 'enforce', 'enforce', 'observe', 'quota'] as const);
     const refund = this.#world.refunds && this.#draw(5) === 0;
-    const name = enforcement === 'candidate' ? `${key}~c` : key;
-    return takeItem(name, rate, { hits: this.#draw(4), refund, enforcement });
+    return takeItem(key, rate, { hits: this.#draw(4), refund, enforcement });
   }
 
   /** Removes calls that can no longer have an effect. */

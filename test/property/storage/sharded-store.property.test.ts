@@ -8,13 +8,7 @@ import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import {
-  BUCKETS,
-  CANDIDATES,
-  DEEP_DEBT_RATE,
-  someRequest,
-  withDeepDebt,
-} from '../../support/limiter/small-buckets.js';
+import { BUCKETS, DEEP_DEBT_RATE, someRequest, withDeepDebt } from '../../support/limiter/small-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
@@ -30,8 +24,7 @@ const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partit
 
 /** Returns whether a request both takes from and refunds a bucket. The take is then decided first. */
 function takesFirst(items: readonly TakeItem[]): boolean {
-  const keys = (refund: boolean) =>
-    items.filter((one) => one.refund === refund && one.enforcement !== 'candidate').map(({ key }) => key);
+  const keys = (refund: boolean) => items.filter((one) => one.refund === refund).map(({ key }) => key);
   return keys(true).some((key) => keys(false).includes(key));
 }
 
@@ -62,8 +55,7 @@ function withChains(
   countDeniedHits: boolean,
   shares: World['shares'],
 ): readonly TakeItem[] {
-  const mayBeInChain = ({ enforcement, rate }: TakeItem): boolean =>
-    enforcement !== 'candidate' && !rate.countsDenied(countDeniedHits);
+  const mayBeInChain = ({ rate }: TakeItem): boolean => !rate.countsDenied(countDeniedHits);
   return items.map((item, i) => {
     const next = items[i + 1];
     if (next === undefined || !mayBeInChain(item) || !mayBeInChain(next)) return item;
@@ -76,7 +68,7 @@ function withChains(
  * Some buckets have a large surplus that no request uses up. Otherwise, the surplus would not be given back completely.
  */
 const someOrder = fc.record({
-  granted: fc.oneof(fc.constant([]), fc.subarray(BUCKETS.concat(CANDIDATES))),
+  granted: fc.oneof(fc.constant([]), fc.subarray([...BUCKETS])),
   requests: fc.array(someRequest, { minLength: 1, maxLength: 25 }),
 });
 const GRANTED = 1_000;
@@ -101,7 +93,7 @@ async function compare(
     expectSameOutcomes(found, one.take(items));
     // The hits have been given back.
     await turn();
-    for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
+    for (const [key, rate] of BUCKETS) {
       const look = takeItem(key, key === 'd' ? DEEP_DEBT_RATE : rate, { hits: 0 });
       expectEqual(world.look(look), one.take([look])[0]);
     }

@@ -14,7 +14,6 @@ import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import {
   BUCKETS,
-  CANDIDATES,
   DEEP_DEBT_RATE,
   someItem,
   someRequest,
@@ -29,8 +28,7 @@ import { singleShardMap } from '../../support/sharded/single-shard-map.js';
  * window of a second, or one of the main store if its refund is a separate step.
  */
 function reordered(items: readonly TakeItem[], countDeniedHits: boolean): boolean {
-  const isMoved = ({ key, enforcement }: TakeItem): boolean =>
-    enforcement !== 'candidate' && 'st'.includes(key) === countDeniedHits;
+  const isMoved = ({ key }: TakeItem): boolean => 'st'.includes(key) === countDeniedHits;
   const keys = (refund: boolean) =>
     items.filter((one) => one.refund === refund && isMoved(one)).map(({ key }) => key);
   return keys(true).some((key) => keys(false).includes(key));
@@ -58,10 +56,10 @@ test.each([true, false])(
           expectEqual(await split.take(items, Infinity), one.take(items));
         }
         // The denied request leaves no state.
-        expectAtMost(perSecond.size, 3);
-        expectAtMost(main.size, 9);
+        expectAtMost(perSecond.size, 2);
+        expectAtMost(main.size, 7);
         expectEqual(split.giveBackStats, { made: 0, failed: 0, skipped: 0 });
-        for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
+        for (const [key, rate] of BUCKETS) {
           const look = [takeItem(key, rate, { hits: 0 })];
           expectEqual(await split.take(look, Infinity), one.take(look));
         }
@@ -134,18 +132,15 @@ test('a last step that is late or fails leaves the main store in the state of a 
         });
         const told = await split.take(items, Infinity);
         if (isDisturbed) one.take(others);
-        if (told instanceof StorageError) {
-          // After a failed request, only the candidates keep their takes.
-          const candidates = items.filter(({ enforcement }) => enforcement === 'candidate');
-          if (candidates.length > 0) one.take(candidates);
-        } else {
+        // A failed request leaves nothing.
+        if (!(told instanceof StorageError)) {
           one.take(items).forEach(({ waitMicros, undoMark: _, ...truth }, i) => {
             const { waitMicros: wait, undoMark: __, ...found } = told[i] as TakeOutcome;
             expectEqual(found, truth);
             expectAtMost(Math.abs(wait - waitMicros), 1);
           });
         }
-        for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
+        for (const [key, rate] of BUCKETS) {
           const look = [takeItem(key, key === 'd' ? DEEP_DEBT_RATE : rate, { hits: 0 })];
           perSecond.disturb = undefined;
           expectEqual(await split.take(look, Infinity), one.take(look));

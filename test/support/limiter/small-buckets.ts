@@ -18,14 +18,8 @@ export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['d', tokenBucketRate(3, 1, 1_000_000, 2)],
 ];
 
-/** Buckets of candidates, which no other item uses. */
-export const CANDIDATES: typeof BUCKETS = [
-  ['s~c', windowRate('second', 3)],
-  ['m~c', windowRate('minute', 3)],
-  ['b~c', tokenBucketRate(2, 1, 1_000_000)],
-];
-
-const live: fc.Arbitrary<TakeItem> = fc
+/** Generates an item on one of {@link BUCKETS}. */
+export const someItem: fc.Arbitrary<TakeItem> = fc
   .record({
     bucket: fc.constantFrom(...BUCKETS),
     hits: fc.integer({ min: 0, max: 3 }),
@@ -33,19 +27,6 @@ const live: fc.Arbitrary<TakeItem> = fc
     enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'quota' as const),
   })
   .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
-
-const candidate: fc.Arbitrary<TakeItem> = fc
-  .record({
-    bucket: fc.constantFrom(...CANDIDATES),
-    hits: fc.integer({ min: 0, max: 3 }),
-    refund: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
-  })
-  .map(({ bucket: [key, rate], ...options }) =>
-    takeItem(key, rate, { ...options, enforcement: 'candidate' }),
-  );
-
-/** Generates an item on one of {@link BUCKETS}, or of {@link CANDIDATES}. */
-export const someItem = fc.oneof({ weight: 3, arbitrary: live }, { weight: 1, arbitrary: candidate });
 
 /** Generates a request for some of the buckets, with the microseconds since the previous request. */
 export const someRequest = fc.record({

@@ -393,18 +393,4 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     outcomes: [ok(4, 2_800_000_000, 1)],
     after: { w: 'w1:1699916400000000:1:86400000000' },
   },
-  {
-    name: 'a candidate counts what is denied beside it',
-    before: { a: 't1:1700000010000000:0:1' },
-    items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
-    outcomes: [overLimit(0, 100_000, 100), ok(99, 100_000, 1)],
-    after: { a: 't1:1700000010000000:0:1', c: 't1:1700000000100000:0:1' },
-  },
-  {
-    name: 'a candidate that does not fit denies nobody',
-    before: { c: 't1:1700000010000000:0:1' },
-    items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
-    outcomes: [ok(99, 100_000, 1), overLimit(0, 100_000, 100)],
-    after: { a: 't1:1700000000100000:0:1', c: 't1:1700000010000000:0:1' },
-  },
 ];

@@ -17,7 +17,6 @@ export function dumpedRule(
     shadow_mode: false,
     quota_mode: false,
     enforce_percent: 100,
-    candidate: false,
     replaces: [],
     on_store_failure: 'error',
     on_over: null,

@@ -101,9 +101,7 @@ const rules = fc
     fc.constant({}),
     limit.map((one) => ({ rate_limit: one })),
     fc.constant({ rate_limit: { unlimited: true } }),
-    fc.tuple(limit, rate).map(([one, other]) => ({ rate_limit: one, candidate: { ...other, name: 'next' } })),
     fc.oneof({ arbitrary: list, weight: 4 }, chain).map((limits) => ({ rate_limits: limits })),
-    fc.tuple(list, rate).map(([limits, other]) => ({ rate_limits: limits, candidate: other })),
   )
   .filter((limits) => !isInvalid(JSON.stringify(limits)));
 const options = fc.record(

@@ -80,10 +80,6 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
   controlled(domain: string, kind: string): void {
     this.told.push(`${domain} controlled ${kind}`);
   }
-  candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
-    const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
-    this.told.push(`${domain} ${rule} live ${code(live)} candidate ${code(candidate)}`);
-  }
   readonly charges = {
     asked: (domain: string, rule: string, hits: number, refund: boolean) =>
       this.debts.push(`${domain} ${rule} ${refund ? '-' : ''}${hits}`),

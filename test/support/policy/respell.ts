@@ -106,10 +106,6 @@ function node(json: Json, above: Inherited, chance: Chance): Json {
       listItem(item, inherited, chance),
     );
   }
-  if (json['candidate'] !== undefined) {
-    const { name, ...own } = json['candidate'] as Json;
-    written['candidate'] = { ...rate(own, above, chance), ...(name !== undefined && { name }) };
-  }
   written['descriptors'] = nodes(json['descriptors'], inherited, chance);
   return written;
 }

@@ -7,9 +7,8 @@ export interface Entry {
   readonly atMicros: number;
   readonly hits: number;
   /**
-   * `take`: taken or counted for a request that its partition allowed, or for a candidate. `denied`: counted by a
-   * window for a request that its partition denied. `refund`: refunded by a caller. `return`: the give-back of a
-   * `take`.
+   * `take`: taken or counted for a request that its partition allowed. `denied`: counted by a window for a
+   * request that its partition denied. `refund`: refunded by a caller. `return`: the give-back of a `take`.
    */
   readonly kind: 'take' | 'denied' | 'refund' | 'return';
   /** Id of the request. */

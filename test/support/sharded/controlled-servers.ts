@@ -127,15 +127,14 @@ export class ControlledServer {
   }
 
   #kindOf(
-    { rate, refund, enforcement }: TakeItem,
+    { rate, refund }: TakeItem,
     { limited }: TakeOutcome,
     denied: boolean,
     isGiveBack: boolean,
   ): Entry['kind'] | undefined {
-    const keeps = !denied || enforcement === 'candidate';
     if (isGiveBack) return 'return';
-    if (refund) return keeps ? 'refund' : undefined;
-    if (!limited && keeps) return 'take';
+    if (refund) return denied ? undefined : 'refund';
+    if (!limited && !denied) return 'take';
     return rate.countsDenied(this.#countDeniedHits) ? 'denied' : undefined;
   }
 

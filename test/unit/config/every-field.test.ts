@@ -43,7 +43,6 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   rate_limit: (fields) => descriptors(`{ key: k, rate_limit: { ${fields} } }`),
   rate_limits_item: (fields) =>
     descriptors(`{ key: k, rate_limits: [{ ${fields} }, { name: other, ${LIMIT} }] }`),
-  candidate: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT} }, candidate: { ${fields} } }`),
   token_bucket: (fields) => descriptors(`{ key: k, rate_limit: { token_bucket: { ${fields} } } }`),
   concurrency: (fields) => descriptors(`{ key: k, rate_limit: { concurrency: { ${fields} } } }`),
   hold: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { ${fields} } } }`),
@@ -137,7 +136,6 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     metadata: [NODE, `${NODE}, metadata: { team: a }`],
     rate_limit: ['key: k', NODE],
     rate_limits: [NODE, `key: k, rate_limits: [{ ${LIMIT} }]`],
-    candidate: [NODE, `${NODE}, candidate: { ${LIMIT} }`],
     enforce_percent: [NODE, `${NODE}, enforce_percent: 50`],
     on_unmatched: [NODE, `${NODE}, on_unmatched: ignore`],
     descriptors: [NODE, `${NODE}, descriptors: [{ ${NODE} }]`],
@@ -163,7 +161,6 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     shadow_mode: [LIMIT, `${LIMIT}, shadow_mode: true`],
     enforce_percent: [LIMIT, `${LIMIT}, enforce_percent: 50`],
   },
-  candidate: { name: [LIMIT, `name: n, ${LIMIT}`], ...RATES },
   token_bucket: {
     max_tokens: [FILLS, FILLS.replace('5', '6')],
     tokens_per_fill: [FILLS, FILLS.replace('fill: 1', 'fill: 2')],

@@ -37,7 +37,6 @@ describe('the metrics in the manual', () => {
     const stats = () => ({ ...NO_MEMORY, answers: 0, entries: 0 });
     const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
     metrics.decided('d', 'r', true, true);
-    metrics.candidate('d', 'r', true, true);
     metrics.forgiven('d', 'r', 1);
     metrics.holds.placed('d', 'r', 1);
     metrics.holds.settled('d', 'r', 1, 2);

@@ -51,7 +51,6 @@ describe('the example command', () => {
     ['matchers', dumpedRule('ip', ['ip'], { matchers: [{ key: 'ip', value_cidr: ['10.0.0.0/8'] }] })],
     ['a wildcard', dumpedRule('customer=vip-*', ['customer'])],
     ['no limit', dumpedRule('free', ['free'], { limit: { unlimited: true } })],
-    ['a candidate', dumpedRule('tried', ['tried'], { candidate: true })],
   ])('skips a rule with %s', (_what, one) => {
     const entries = [{ key: 'plan', value: 'example' }];
     expect(asked(policies('shop', one, dumpedRule('plan', ['plan']))).question.descriptors).toEqual([

@@ -27,7 +27,7 @@ describe('ruleTree', () => {
       rule('tenant', ['tenant']),
       rule('tenant/group=b', ['tenant', 'group']),
       rule('tenant/group=a', ['tenant', 'group']),
-      rule('tenant/group=a', ['tenant', 'group'], 'candidate'),
+      rule('tenant/group=a', ['tenant', 'group'], 'daily'),
       rule('plan', ['plan']),
     ];
     const tree = ruleTree(rules);

@@ -207,7 +207,6 @@ describe('limits and phases in words', () => {
       shadow_mode: true,
       quota_mode: true,
       enforce_percent: 25,
-      candidate: true,
       replaces: ['a'],
     });
     expect(ruleMarks(rule)).toEqual([
@@ -215,7 +214,6 @@ describe('limits and phases in words', () => {
       'soft limit: denies no requests',
       'then credits',
       'pays after free, paid',
-      'candidate: not enforced',
       'shadow mode: not enforced',
       'quota: denies only if all other quotas also deny',
       '25% of denials enforced',
@@ -237,7 +235,6 @@ describe('limits and phases in words', () => {
       'weir denies 25% of the requests over the limit. Other requests are allowed, and counted as “would be denied”.',
     ],
     [{ quota_mode: true }, 'Requests over the limit are denied if all other quotas also deny.'],
-    [{ candidate: true }, 'A candidate denies no requests.'],
     [{ limit: { unlimited: true } }, 'weir counts no requests, and denies none.'],
     [{ on_over: {} }, 'Requests over this soft limit pass.'],
     [

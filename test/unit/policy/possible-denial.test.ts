@@ -28,7 +28,6 @@ test.each([
   [`${RATE}, enforce_percent: 0`, false],
   [`${RATE}, quota_mode: true`, true],
   ['rate_limit: { unlimited: true }', false],
-  [`candidate: { unit: hour, requests_per_unit: 1 }`, false],
 ])('%s may deny: %s', (node, expected) => {
   expect(mayDeny(rulesOf(node))).toBe(expected);
 });

@@ -20,14 +20,12 @@ descriptors:
     rate_limits:
       - { name: burst, unit: second, requests_per_unit: 10, shadow_mode: false, replaces: [{ name: plain }] }
       - { unit: day, requests_per_unit: 250, phase: monitoring, enforce_percent: 12.5, on_store_failure: deny }
-    candidate: { name: next, token_bucket: { max_tokens: 5, fill_interval: 1s } }
     descriptors:
       - key: user
         detailed_metric: true
         rate_limits: [{ name: a, unit: hour, requests_per_unit: 1 }, { name: b, unit: day, requests_per_unit: 2 }]
   - { key: plain, enforce_percent: 0, rate_limit: { name: plain, unit: second, requests_per_unit: 1 } }
-  - { key: watched, candidate: { unit: minute, requests_per_unit: 3 } }
-  - { key: free, rate_limit: { unlimited: true }, candidate: { unit: minute, requests_per_unit: 3 } }
+  - { key: free, rate_limit: { unlimited: true } }
 `;
 
 const policy = policyOf(POLICY);
@@ -44,11 +42,10 @@ const MINUTE = 'unit: minute, requests_per_unit: 3';
 describe('a list of limits', () => {
   const { rules, keys, statNames, onStoreFailure } = policy.match(entries('tenant=acme'));
 
-  test('has a rule for each limit, in file order, and the candidate last', () => {
-    expect(rules.map(({ path, name, candidate }) => [path, name, candidate])).toEqual([
-      ['tenant[burst]', 'burst', false],
-      ['tenant[2]', '', false],
-      ['tenant', 'next', true],
+  test('has a rule for each limit, in file order', () => {
+    expect(rules.map(({ path, name }) => [path, name])).toEqual([
+      ['tenant[burst]', 'burst'],
+      ['tenant[2]', ''],
     ]);
   });
 
@@ -56,15 +53,14 @@ describe('a list of limits', () => {
     expect(rules).toMatchObject([
       { shadowMode: false, enforcePercent: 50, onStoreFailure: 'local', replaces: ['plain'] },
       { shadowMode: true, enforcePercent: 12.5, onStoreFailure: 'deny', replaces: [] },
-      { shadowMode: false, enforcePercent: 100, replaces: [] },
     ]);
-    expect(rules.map(({ phase }) => phase.activeAtMicros)).toEqual([-Infinity, Infinity, -Infinity]);
-    expect(rules.map(({ metadata }) => metadata)).toEqual([{ team: 'x' }, { team: 'x' }, undefined]);
+    expect(rules.map(({ phase }) => phase.activeAtMicros)).toEqual([-Infinity, Infinity]);
+    expect(rules.map(({ metadata }) => metadata)).toEqual([{ team: 'x' }, { team: 'x' }]);
   });
 
   test('each has its own bucket and name in statistics', () => {
-    expect(keys).toEqual(['1:d6:tenant4:acme~5:burst%1', '1:d6:tenant4:acme~2%86400', '1:d6:tenant4:acme~c']);
-    expect(statNames.slice(0, 2)).toEqual(['d.tenant.burst', 'd.tenant.2']);
+    expect(keys).toEqual(['1:d6:tenant4:acme~5:burst%1', '1:d6:tenant4:acme~2%86400']);
+    expect(statNames).toEqual(['d.tenant.burst', 'd.tenant.2']);
     const detailed = policy.match(entries('tenant=acme', 'user=joe'));
     expect(detailed.statNames).toEqual(['d.tenant_acme.user_joe.a', 'd.tenant_acme.user_joe.b']);
   });
@@ -80,7 +76,7 @@ describe('a list of limits', () => {
   test('is transferred to other threads unchanged', () => {
     const after = transferredPolicies(policyItems(setOf(policy))).domains.get('d') as CompiledPolicy;
     expect(after.rules).toEqual(policy.rules);
-    for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
+    for (const text of ['tenant=acme', 'plain=x', 'free=x']) {
       expect(after.match(entries(text))).toEqual(policy.match(entries(text)));
       expect(after.rules).toContain(after.match(entries(text)).rules[0]);
     }
@@ -92,12 +88,9 @@ describe('a list of limits', () => {
     expect(policy.rules.map(({ path }) => path)).toEqual([
       'tenant[burst]',
       'tenant[2]',
-      'tenant',
       'tenant/user[a]',
       'tenant/user[b]',
       'plain',
-      'watched',
-      'free',
       'free',
     ]);
   });
@@ -172,16 +165,12 @@ describe('errors of several limits', () => {
   });
 });
 
-describe('errors of enforce_percent and candidate', () => {
+describe('errors of enforce_percent', () => {
   test.each([
     [
       `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
       'unknown key "enforce_percent"; it belongs at the top of the file, in an item of "descriptors" or in an item ' +
         'of "rate_limits"',
-    ],
-    [
-      `rate_limit: { ${MINUTE}, candidate: {} }`,
-      'unknown key "candidate"; it belongs in an item of "descriptors", next to "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
@@ -221,30 +210,6 @@ describe('errors of enforce_percent and candidate', () => {
       'rate_limit: { unlimited: true }, enforce_percent: 5',
       '"enforce_percent" has no effect, because the rule is unlimited; remove it',
     ],
-    ['candidate: 5', '"candidate" must be a mapping, not a single value; write its keys below it'],
-    [
-      'candidate: { unlimited: true }',
-      'a candidate is a limit to try out and cannot be unlimited; set a limit, or remove the candidate',
-    ],
-    [
-      `candidate: { ${MINUTE}, shadow_mode: true }`,
-      'a candidate never changes answers, so "shadow_mode" has no effect in a candidate; remove the key',
-    ],
-    ['candidate: {}', 'the limit is missing; write token_bucket, or unit and requests_per_unit'],
-    [
-      `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
-      'the candidate equals the limit of this descriptor, so the candidate has no effect; change or ' +
-        'remove the candidate',
-    ],
-    [
-      `shadow_mode: true, candidate: { ${MINUTE} }`,
-      '"shadow_mode" has no effect without a limit in the same descriptor; add "rate_limit" or ' +
-        '"rate_limits", or remove "shadow_mode"',
-    ],
-    [
-      `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
-      'no rule in this domain has the name "c", so this item has no effect; correct the name, or remove the item',
-    ],
   ])('%s', (fields, message) => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
   });
@@ -253,9 +218,6 @@ describe('errors of enforce_percent and candidate', () => {
     for (const percent of ['0', '0.5', '12.25', '100', '1e1']) {
       expect(node(`rate_limit: { ${MINUTE} }, enforce_percent: ${percent}`)).toEqual([]);
     }
-    expect(
-      node(`rate_limits: [{ ${MINUTE} }, { unit: day, requests_per_unit: 9 }], candidate: { ${MINUTE} }`),
-    ).toEqual([]);
   });
 
   test('the closest enforce_percent applies: of an item, a node, a node above it, or the file', () => {
@@ -274,7 +236,6 @@ descriptors:
         descriptors:
           - key: list
             rate_limits: [{ ${MINUTE} }, { unit: day, requests_per_unit: 9, enforce_percent: 100 }]
-            candidate: { unit: day, requests_per_unit: 5 }
 `;
     expect(problemsOf(nested)).toEqual([]);
     const { rules } = policyOf(nested);
@@ -285,7 +246,6 @@ descriptors:
       ['above/says', 0],
       ['above/between/list[1]', 5],
       ['above/between/list[2]', 100],
-      ['above/between/list', 100],
     ]);
     const explanation = explain(setOf(policyOf(nested)), 'd', entries('above=1', 'inherits=1'), 0);
     expect(renderExplanation(explanation, 0)).toContain('5% of denials enforced');
@@ -305,12 +265,4 @@ descriptors:
     expect(policySet.domains.get('d')?.rules).toMatchObject([{ enforcePercent: 10 }]);
     dir.remove();
   });
-});
-
-// contract/golden/ contains the texts of lists and candidates.
-test('weir explain shows a candidate alone, or next to a rule without a limit', () => {
-  const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
-  expect(result).toBe('The descriptor ends at watched, which has no rate_limit: no limit.');
-  expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);
-  expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
 });

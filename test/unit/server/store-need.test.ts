@@ -25,11 +25,6 @@ describe('the need for the store', () => {
     ['never in shadow mode', node('shadow_mode: true,'), Infinity],
     ['never by a share of nothing', node('enforce_percent: 0,'), Infinity],
     ['never without a limit', node('', 'unlimited: true'), Infinity],
-    [
-      'never by a candidate',
-      `{ key: k, rate_limit: { unlimited: true }, candidate: { ${LIMIT} } }`,
-      Infinity,
-    ],
     ['never by another policy than error', node('', `on_store_failure: local, ${LIMIT}`), Infinity],
   ])('%s', (_, text, from) => {
     expect(storeNeededFrom(policies(text), false)).toBe(from);

@@ -1,6 +1,5 @@
 /*
- * Headers, bodies and metadata of nodes with several limits, a candidate, a calendar window, debt, or partial
- * enforcement.
+ * Headers, bodies and metadata of nodes with several limits, a calendar window, debt, or partial enforcement.
  */
 import { describe, expect, test } from '@jest/globals';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
@@ -66,17 +65,6 @@ describe('a list of limits', () => {
       would_be_throttled: true,
     });
   });
-});
-
-test('a candidate is neither listed nor named', () => {
-  const decider = on(
-    `{ key: k, rate_limit: ${BURST}, candidate: { name: new, unit: day, requests_per_unit: 0 } }`,
-  );
-  const { headers, decision } = asked(decider);
-  expect(headers['ratelimit-policy']).toBe('"burst";q=2;w=20');
-  expect(decision).toMatchObject({ rule: 'k', name: 'burst', would_be_throttled: false });
-  const alone = on('{ key: k, candidate: { name: new, unit: day, requests_per_unit: 0 } }');
-  expect(asked(alone)).toEqual({ headers: {}, body: undefined, decision: undefined });
 });
 
 test('a calendar window has its real length', () => {

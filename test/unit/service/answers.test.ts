@@ -174,7 +174,6 @@ descriptors:
     rate_limits:
       - { unit: hour, requests_per_unit: 5 }
       - { unit: day, requests_per_unit: 50 }
-    candidate: { unit: hour, requests_per_unit: 1 }
   - { key: free, rate_limit: { unlimited: true } }
 `,
       { maxLimits: 4 },

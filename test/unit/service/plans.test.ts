@@ -39,22 +39,6 @@ test('a blocked customer is also denied by a soft limit', () => {
   expect(codes).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
 });
 
-test('an unlimited customer has no candidate with values from plans', () => {
-  const candidate = 'candidate: { unit: minute, requests_per_unit: { plan: burst, default: 1 } }';
-  const fixed = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
-  for (const [policy, codes] of [
-    [`${policyWith(1)}    ${candidate}\n`, [CODE.OK, CODE.OK]],
-    [policyWith(1).replace(/rate_limit: .*/, candidate), [CODE.OK, CODE.OK]],
-    [policyWith(1).replace(/rate_limit: .*/, `${fixed}\n    ${candidate}`), [CODE.OK, CODE.OVER_LIMIT]],
-  ] as const) {
-    const decider = new Decider(policy);
-    expect(codes.map(() => decider.answer(of('me')).overallCode)).toEqual(codes);
-    expect(decider.observer.told.filter((word) => word.includes('candidate'))).toEqual([]);
-    decider.answer(of('acme'));
-    expect(decider.observer.told.filter((word) => word.includes('candidate'))).toHaveLength(1);
-  }
-});
-
 test('metrics and statistics have the names of the rule, whatever the row', () => {
   const decider = new Decider(policyWith(1));
   for (const tenant of ['acme', 'evil', 'x']) decider.answer(of(tenant));

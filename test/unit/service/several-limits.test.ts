@@ -258,21 +258,15 @@ describe('a list while the store is unavailable', () => {
   });
 });
 
-test('the forgiven hits of a charge are reported for each limit, but not for a candidate', () => {
+test('the forgiven hits of a charge are reported for each limit', () => {
   const outcome = { limited: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
   const store: BucketStore = {
     take: (items) => items.map((_, i) => ({ ...outcome, forgiven: i * 5 })),
     close: async () => {},
   };
-  const candidate = 'candidate: { unit: hour, requests_per_unit: 1 }';
-  const decider = open(TWO, candidate, { store });
+  const decider = open(TWO, '', { store });
   decider.answer([k], 9);
-  expect(decider.observer.told).toEqual([
-    'd k[burst] OK',
-    'd k[daily] OK',
-    'd k[daily] forgiven 5',
-    'd k live OK candidate OK',
-  ]);
+  expect(decider.observer.told).toEqual(['d k[burst] OK', 'd k[daily] OK', 'd k[daily] forgiven 5']);
 });
 
 describe('a list with one limit that allows debt', () => {
@@ -309,12 +303,7 @@ describe('a list whose limits have their own answers', () => {
     body === undefined ? undefined : Buffer.from(body as Uint8Array).toString();
 
   test('has the headers, body and metadata of the limit that decides', () => {
-    const decider = open(
-      OWN,
-      'candidate: { unit: day, requests_per_unit: 0 }',
-      {},
-      'decision_metadata: true',
-    );
+    const decider = open(OWN, '', {}, 'decision_metadata: true');
     decider.answer([k]);
     const burst = decider.answer([k]);
     expect(text(burst.rawBody)).toBe('slower');

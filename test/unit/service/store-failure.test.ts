@@ -85,7 +85,6 @@ descriptors:
   - { key: half, enforce_percent: 50, rate_limit: { unit: day, requests_per_unit: 1 } }
   - { key: quota, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
   - { key: quota-shadow, quota_mode: true, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
-  - { key: candidate, rate_limit: { unlimited: true }, candidate: { unit: day, requests_per_unit: 1 } }
   - key: list
     shadow_mode: true
     rate_limits:
@@ -96,24 +95,21 @@ descriptors:
   const decider = (random = 0, answers = {}) =>
     new Decider(NON_DENYING_POLICY, { store: new UnavailableStore(), random: () => random, answers });
 
-  test.each(['monitoring', 'grace', 'later', 'shadow', 'none', 'quota-shadow', 'candidate', 'list'])(
-    '%s',
-    (key) => {
-      const own = decider();
-      const response = own.answer([one(key)]);
-      expect(response).toMatchObject({
-        overallCode: CODE.OK,
-        statuses: [{ code: CODE.OK, currentLimit: undefined }],
-        responseHeadersToAdd: [],
-      });
-      // The rule is treated like `allow`.
-      expect(own.observer.told).not.toContain('failed error');
-      // Next to other rules, the other rules decide.
-      expect(own.answer([one(key), one('allow')]).overallCode).toBe(CODE.OK);
-      expect(own.answer([one(key), one('deny')]).overallCode).toBe(CODE.OVER_LIMIT);
-      if (key !== 'quota-shadow') expect(own.ask([one(key), one('in-force')])).toEqual(UNAVAILABLE);
-    },
-  );
+  test.each(['monitoring', 'grace', 'later', 'shadow', 'none', 'quota-shadow', 'list'])('%s', (key) => {
+    const own = decider();
+    const response = own.answer([one(key)]);
+    expect(response).toMatchObject({
+      overallCode: CODE.OK,
+      statuses: [{ code: CODE.OK, currentLimit: undefined }],
+      responseHeadersToAdd: [],
+    });
+    // The rule is treated like `allow`.
+    expect(own.observer.told).not.toContain('failed error');
+    // Next to other rules, the other rules decide.
+    expect(own.answer([one(key), one('allow')]).overallCode).toBe(CODE.OK);
+    expect(own.answer([one(key), one('deny')]).overallCode).toBe(CODE.OVER_LIMIT);
+    if (key !== 'quota-shadow') expect(own.ask([one(key), one('in-force')])).toEqual(UNAVAILABLE);
+  });
 
   test('a rule with a schedule fails calls from the time when it is active', () => {
     const own = decider();

@@ -17,8 +17,8 @@ import { unitOf } from './unit-of.js';
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
 
 /**
- * Reads the rate of a limit: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits` or a
- * `candidate`. The caller reads the other keys. Returns undefined if there are errors, all of which are reported.
+ * Reads the rate of a limit: the RATE_KEYS (policy-keys.ts) of a `rate_limit` or an item of `rate_limits`. The caller
+ * reads the other keys. Returns undefined if there are errors, all of which are reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const planned = readPlannedRate(reader, defaults, readFixedRate);

@@ -122,9 +122,9 @@ local function takeSlots(k, ask, i)
 end
 
 -- Applies an item to the running state of its key. Returns whether it was limited. An item is skipped if `before`, the
--- item before it, has the enforcement 4 and was not limited.
+-- item before it, has the enforcement 3 and was not limited.
 local function apply(k, ask, i, before)
-  if before and before.enforcement == 4 and not limitedAt[i - 1] then return false end
+  if before and before.enforcement == 3 and not limitedAt[i - 1] then return false end
   if ask.unit > 0 then return takeTokens(k, ask, i) end
   if ask.unit < 0 then return countHits(k, ask, ask.cost, i) end
   return takeSlots(k, ask, i)
@@ -137,20 +137,13 @@ local function foldDebt(k, ask)
   nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
 end
 
--- Returns whether an item keeps its take when its request is denied: a candidate does, unless it is a hold.
-local function isKept(ask)
-  return ask.enforcement == 3 and not ask.hasHold
-end
-
--- Applies a denied request: windows count its hits, and candidates keep their takes. No other item uses a candidate's bucket.
+-- Applies a denied request: windows count its hits.
 local function deny(ks, items)
-  for i = 1, #ks do
-    if not isKept(items[i]) then begin(ks[i]) end
-  end
+  for i = 1, #ks do begin(ks[i]) end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     -- Refunds and charges of a denied request have no effect. A cost of 0 hits is a peek.
-    if isKept(ask) or ask.unit == 0 then
+    if ask.unit == 0 then
       -- Nothing more to undo.
     elseif ask.unit < 0 then
       countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0, i)
@@ -261,7 +254,7 @@ local function passing(ks, items, count)
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     -- A request with more hits than the limit never passes, even with a surplus.
-    if ask.what ~= 0 or ask.enforcement == 4 or seen[k] or ask.cost > ask.fill then return 0 end
+    if ask.what ~= 0 or ask.enforcement == 3 or seen[k] or ask.cost > ask.fill then return 0 end
     seen[k] = true
     local room, cost
     if ask.unit < 0 then

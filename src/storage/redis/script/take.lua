@@ -25,7 +25,7 @@
 --                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar
 --                          follows, plus 40 if a hold follows, plus 80 if a settlement follows. Plus 160 if expired holds of the
 --                          set are first given back (freeExpired); a peek then also names the set and a hold.
---              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate, 4 spill (TakeItem in TypeScript); ignored in runs
+--              enforcement 0 enforce, 1 observe, 2 quota, 3 spill (TakeItem in TypeScript); ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
 --                          Limit on concurrent requests: 0.
 --              fill        whole microseconds in which an empty bucket fills; limit of a window; maximum number of concurrent requests

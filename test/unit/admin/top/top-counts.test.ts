@@ -23,7 +23,6 @@ descriptors:
   - { key: customer, rate_limit: { unit: minute, requests_per_unit: { plan: calls } } }
   - key: tried
     rate_limit: { unit: minute, requests_per_unit: 10 }
-    candidate: { unit: minute, requests_per_unit: 1 }
 `;
 
 class Bench {
@@ -106,7 +105,7 @@ test.each([
   expect(bench.rows('denied')).toEqual([]);
 });
 
-test('candidates and unlimited rules do not count, but limit overrides do', () => {
+test('unlimited rules do not count, but limit overrides do', () => {
   const bench = new Bench();
   bench.ask(['free=x'], 2);
   bench.ask(['unknown=x'], 2);

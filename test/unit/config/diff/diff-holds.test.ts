@@ -206,13 +206,4 @@ describe('a change of holds', () => {
       changes(limited(held('amount: 2')), limited(`${held('amount: 2, unknown: keep')}, max_debt: 10`)),
     ).toEqual([]);
   });
-
-  test('of a candidate changes no answer', () => {
-    const candidate = (hold: string): string =>
-      `domain: d\ndescriptors: [{ key: k, rate_limit: { ${TEN} }, candidate: { ${held(hold)} } }]\n`;
-    expect(changes(candidate('amount: 2'), candidate('amount: 3'))).toEqual([
-      `changes: candidate: ${HELD} 2 hits, expires after 10m becomes ${HELD} 3 hits, expires after 10m; ` +
-        'answers do not change',
-    ]);
-  });
 });

@@ -153,11 +153,6 @@ describe('a limit', () => {
     ['enforce_percent: 5,', 'enforce_percent: 10,', 'tightens: enforce_percent: 5 becomes 10'],
     ['', 'enforce_percent: 0,', 'loosens: enforce_percent: 100 becomes 0'],
     ['', 'metadata: { secret: x },', 'changes: metadata is set'],
-    [
-      '',
-      'candidate: { unit: hour, requests_per_unit: 5 },',
-      'changes: candidate: none becomes 5 per hour; answers do not change',
-    ],
     ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
     ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; affects only the log'],
   ])('next to it: %s -> %s', (before, after, line) => {
@@ -198,17 +193,6 @@ test('on_unmatched is reported for a node that is added, removed or gets another
   // A node takes over values from another node with the same mode.
   const pattern = '{ key: k, value: a*, on_unmatched: ignore }';
   expect(linesOf(file(pattern), file(`${pattern}, { key: k, value: ab, on_unmatched: ignore }`))).toEqual([]);
-});
-
-test('a candidate with another name', () => {
-  const named = (name: string): string =>
-    limited(MINUTE, `candidate: { unit: hour, requests_per_unit: 5${name} },`);
-  expect(linesOf(named(', name: old'), named(', name: new'))).toEqual([
-    'k: changes: candidate: the name "old" becomes "new"; answers do not change',
-  ]);
-  expect(linesOf(named(''), named(', name: new'))).toEqual([
-    'k: changes: candidate: the name none becomes "new"; answers do not change',
-  ]);
 });
 
 describe('several limits', () => {

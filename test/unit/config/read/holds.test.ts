@@ -8,11 +8,6 @@ import { parse, policyOf } from '../../../support/policy/policies.js';
 const PLACES: readonly (readonly [name: string, place: string, policy: (fields: string) => string])[] = [
   ['rate_limit', 'rate_limit', (fields) => `rate_limit: { ${fields} }`],
   ['an item of rate_limits', 'rate_limits[0]', (fields) => `rate_limits: [{ ${fields} }]`],
-  [
-    'a candidate',
-    'candidate',
-    (fields) => `rate_limit: { unit: day, requests_per_unit: 1 }\n    candidate: { ${fields} }`,
-  ],
 ];
 const inFile = (limit: string): string => `domain: d\ndescriptors:\n  - key: k\n    ${limit}\n`;
 
@@ -291,30 +286,18 @@ test.each(['concurrency', 'hold'])('%s belongs in "rate_limit"', (key) => {
   ]);
 });
 
-test('a descriptor cannot have concurrency next to pair: oldest, neither in a list nor as a candidate', () => {
+test('a list cannot have concurrency next to pair: oldest', () => {
   const oldest = `{ ${WINDOW}, hold: { amount: 5, pair: oldest } }`;
   const token = oldest.replace(', pair: oldest', '');
   const slots = '{ name: parallel, concurrency: { max: 4 } }';
   const messages = (limits: string): readonly string[] =>
     parse(inFile(limits)).problems.errors.map(formatProblem);
-  const refused = (key: string): unknown => [
+  expect(messages(`rate_limits: [${slots}, ${oldest}]`)).toEqual([
     expect.stringMatching(
-      new RegExp(
-        `^policy\\.yaml:\\d+:\\d+: descriptors\\[0\\]\\.${key}: pair: oldest cannot be combined with "concurrency" `,
-      ),
+      /^policy\.yaml:\d+:\d+: descriptors\[0\]\.rate_limits: pair: oldest cannot be combined with "concurrency" /,
     ),
-  ];
-  expect(messages(`rate_limits: [${slots}, ${oldest}]`)).toEqual(refused('rate_limits'));
+  ]);
   expect(messages(`rate_limits: [${slots}, ${token}]`)).toEqual([]);
-  expect(messages(`rate_limit: ${oldest}\n    candidate: ${slots}`)).toEqual(refused('candidate'));
-  expect(messages(`rate_limit: ${slots}\n    candidate: ${oldest}`)).toEqual(refused('candidate'));
-  expect(messages(`rate_limits: [${slots}, ${token}]\n    candidate: ${oldest}`)).toEqual(
-    refused('candidate'),
-  );
-  expect(messages(`rate_limits: [${slots}, ${oldest}]\n    candidate: ${token}`)).toEqual(
-    refused('rate_limits'),
-  );
-  expect(messages(`rate_limit: ${slots}\n    candidate: ${token}`)).toEqual([]);
 });
 
 test('an empty hold is ignored with a warning', () => {
@@ -323,17 +306,6 @@ test('an empty hold is ignored with a warning', () => {
   expect(problems.warnings.map(({ message }) => message)).toEqual([
     '"hold" is empty and is ignored; write a value after it, or remove the key',
   ]);
-});
-
-test('a candidate with other holds differs from the limit, and an equal candidate is reported', () => {
-  const warned = (candidate: string): number =>
-    parse(
-      inFile(
-        `rate_limit: { ${WINDOW}, hold: { amount: 5 } }\n    candidate: { ${WINDOW}, hold: { ${candidate} } }`,
-      ),
-    ).problems.warnings.length;
-  expect(warned('amount: 5, expires_after: 10m')).toBe(1);
-  expect(warned('amount: 6')).toBe(0);
 });
 
 test('a limit that is only a hold has one error', () => {

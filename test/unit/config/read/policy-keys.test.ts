@@ -4,11 +4,9 @@ import { describe, expect, test } from '@jest/globals';
 import { keysOf } from '../../../../src/config/read/policy-fields.js';
 import {
   ALL_KEYS,
-  CANDIDATE_KEYS,
   LIMIT_KEYS,
   MISPLACED_KEYS,
   NODE_KEYS,
-  RATE_KEYS,
   RATE_LIMIT_KEYS,
   ROOT_KEYS,
   WEIR_KEYS,
@@ -42,11 +40,6 @@ describe("the manual's table of policy keys", () => {
   ])('lists the keys of %s', (place, keys) => {
     expect(keysIn(place)).toEqual([...keys].sort());
   });
-
-  test('lists the keys of a rate_limit for a candidate, and no others', () => {
-    expect([...RATE_KEYS, 'name'].sort()).toEqual([...CANDIDATE_KEYS].sort());
-    expect(CANDIDATE_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))).toEqual([]);
-  });
 });
 
 describe('the page of all keys', () => {
@@ -61,7 +54,6 @@ describe('the page of all keys', () => {
     ['descriptor', 'descriptor'],
     ['`rate_limit`', 'rate_limit'],
     ['item of `rate_limits`', 'rate_limits_item'],
-    ['`candidate`', 'candidate'],
     ['`token_bucket`', 'token_bucket'],
     ['`concurrency`', 'concurrency'],
     ['`hold`', 'hold'],

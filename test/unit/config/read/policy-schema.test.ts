@@ -44,7 +44,6 @@ describe('the schema', () => {
     descriptor: definition('node'),
     rate_limit: definition('rate_limit'),
     rate_limits_item: definition('rate_limits_item'),
-    candidate: definition('candidate'),
     token_bucket: definition('token_bucket'),
     concurrency: definition('concurrency'),
     hold: definition('hold'),

@@ -72,14 +72,11 @@ describe('on_over', () => {
     expect(errors).toEqual([expect.stringContaining(message)]);
   });
 
-  test('cannot be combined with quota_mode, unlimited or a candidate', () => {
+  test('cannot be combined with quota_mode or unlimited', () => {
     const soft = 'unit: day, requests_per_unit: 1, on_over: { allow: true }';
     const node = (fields: string): string => `domain: d\ndescriptors: [{ key: k, ${fields} }]\n`;
     expect(errorsOf(node(`quota_mode: true, rate_limit: { ${soft} }`))).toEqual([
       expect.stringContaining('"quota_mode" cannot be combined with "on_over"'),
-    ]);
-    expect(errorsOf(node(`candidate: { ${soft} }`))).toEqual([
-      expect.stringContaining('so "on_over" has no effect in a candidate'),
     ]);
     const { warnings } = parse(node('rate_limit: { unlimited: true, on_over: { allow: true } }')).problems;
     expect(warnings.map(({ message }) => message)).toEqual([

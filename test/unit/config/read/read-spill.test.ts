@@ -73,9 +73,8 @@ describe('then', () => {
     expect(errorsOf(list(...items))).toEqual([expect.stringContaining(message)]);
   });
 
-  test('cannot be in a single limit or in a candidate', () => {
+  test('cannot be in a single limit', () => {
     const node = (fields: string) => `domain: d\ndescriptors: [{ key: k, ${fields} }]\n`;
     expect(errorsOf(node(`rate_limit: { ${PLAN} }`))).toHaveLength(1);
-    expect(errorsOf(node(`rate_limit: { ${DAY} }, candidate: { ${PLAN} }`))).toHaveLength(1);
   });
 });

@@ -88,7 +88,6 @@ describe('both accept', () => {
       'key: k, rate_limits: [{ unit: day, requests_per_unit: 5, name: daily, shadow_mode: true }, { ' +
         'unit: hour, requests_per_unit: 1, phase: monitoring, enforce_percent: 5 }]',
     ),
-    node('key: k, candidate: { unit: day, requests_per_unit: 5, name: trial }'),
     derive('{ entry: e, from: [a], sha256: {} }'),
     derive(`{ entry: e, from: [a], sha256: { ${A}: acme, ${'B'.repeat(64)}: 7 } }`),
     derive(
@@ -206,8 +205,6 @@ describe('both refuse', () => {
     node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, quota_mode: true }]'),
     node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, name: "2" }]'),
     node('key: k, quota_mode: true, rate_limits: [{ unit: day, requests_per_unit: 1 }]'),
-    node('key: k, candidate: { unlimited: true }'),
-    node('key: k, candidate: { unit: day, requests_per_unit: 1, phase: monitoring }'),
     derive('{ from: [a], sha256: {} }'),
     derive('{ entry: e, sha256: {} }'),
     derive('{ entry: e, from: [], sha256: {} }'),

@@ -30,15 +30,12 @@ descriptors:
         on_store_failure: deny
         denied_response: { body: later, content_type: text/html }
       - { calendar: Europe/Berlin, unit: day, requests_per_unit: 250, allow_debt: true, response_headers: [], on_over: { allow: true, request_headers: [{ X-Over: day }], metadata: { tier: 2 } } }
-    candidate: { algorithm: fixed_window, unit: minute, unit_multiplier: 5, requests_per_unit: 100 }
   - { key: free, quota_mode: true, rate_limit: { unlimited: true, name: other } }
 `);
 const policySet = { domains: new Map([['shop', policy]]), version: '0123456789ab' };
 const asked = (domain: string, ...texts: string[]) =>
   explanationJson(explain(policySet, domain, entries(...texts), NOW), NOW, ({ rule, key }) =>
-    rule.rate === undefined
-      ? undefined
-      : { key: `redis:${key}`, slot: key.length, ...(rule.candidate ? {} : { node: 'a:6379' }) },
+    rule.rate === undefined ? undefined : { key: `redis:${key}`, slot: key.length, node: 'a:6379' },
   );
 
 const OF_ALL = {
@@ -101,7 +98,6 @@ describe('an explanation for machines', () => {
           limit: { token_bucket: { max_tokens: 10, tokens_per_fill: 10, fill_interval: '1s' } },
           shadow_mode: true,
           enforce_percent: 12.5,
-          candidate: false,
           replaces: ['other'],
           on_store_failure: 'deny',
           response_headers: ['x-ratelimit'],
@@ -133,7 +129,6 @@ describe('an explanation for machines', () => {
           },
           shadow_mode: true,
           enforce_percent: 12.5,
-          candidate: false,
           replaces: [],
           response_headers: [],
           response_headers_of: 'rule',
@@ -150,24 +145,6 @@ describe('an explanation for machines', () => {
           redis_slot: 38,
           redis_node: 'a:6379',
           statistics: 'shop.group_old.2',
-        },
-        {
-          ...OF_ALL,
-          path: 'group=old',
-          name: '',
-          limit: { unit: 'minute', requests_per_unit: 100, unit_multiplier: 5 },
-          shadow_mode: false,
-          enforce_percent: 100,
-          candidate: true,
-          replaces: [],
-          on_store_failure: 'allow',
-          ...NO_ANSWER,
-          metadata: null,
-          bucket: '4:shop5:group3:old~c%300',
-          redis_key: 'redis:4:shop5:group3:old~c%300',
-          redis_slot: 24,
-          redis_node: null,
-          statistics: null,
         },
       ],
       plan: null,
@@ -187,7 +164,6 @@ describe('an explanation for machines', () => {
         shadow_mode: false,
         quota_mode: true,
         enforce_percent: 100,
-        candidate: false,
         replaces: [],
         on_store_failure: 'error',
         ...NO_ANSWER,

@@ -91,7 +91,6 @@ descriptors:
     rate_limits:
       - { unit: day, requests_per_unit: 1 }
       - { unit: hour, requests_per_unit: 1, response_headers: [], denied_response: { body: no } }
-    candidate: { unit: hour, requests_per_unit: 1 }
   - { key: b, rate_limit: { unlimited: true } }
 `);
   const set: PolicySet = { domains: new Map([['d', inherited]]), version: '0123456789ab' };
@@ -179,14 +178,13 @@ describe('the reason why no rule applies', () => {
       expect(renderExplanation(explanation, NOW)).toContain(`to match:   ${sentence}\n`);
   });
 
-  test('values and candidates are shown, but no secrets', () => {
+  test('values are shown, but no secrets', () => {
     const rule = 'rate_limit: { unit: day, requests_per_unit: 1 }';
     const domain = policyOf(`domain: d
 descriptors:
 - { key: plan, value: gold, ${rule} }
 - { key: plan, value: free, descriptors: [{ key: user, ${rule} }] }
 - { key: authorization, value: hunter22, ${rule} }
-- { key: tried, candidate: { unit: day, requests_per_unit: 1 } }
 - { key: meant, on_unmatched: ignore, descriptors: [{ key: user, ${rule} }] }
 `);
     const set = { domains: new Map([['d', domain]]), version: '' };
@@ -197,9 +195,6 @@ descriptors:
     ]);
     expect(toMatch('plan=gold', 'user=u')).toEqual(['The rules with these keys are plan=free/user.']);
     expect(toMatch('authorization=hunter2').join()).not.toMatch('hunter');
-    expect(toMatch('tried=x')).toEqual([
-      'Or add a rate_limit to tried in addition to its candidate, which never denies.',
-    ]);
     expect(toMatch('meant=x')).toEqual([
       'If no limit is intended, no change is needed: the policy sets on_unmatched: ignore here.',
     ]);

@@ -13,7 +13,6 @@ domain: d
 descriptors:
   - key: customer
     rate_limit: { name: exports, concurrency: { max: 10 } }
-    candidate: { concurrency: { max: 5, expires_after: 1h30m } }
   - key: model
     rate_limits:
       - { name: budget, unit: day, requests_per_unit: 100000, hold: { amount: 5000, pair: oldest }, max_debt: 0 }
@@ -28,12 +27,10 @@ test('weir explain shows the holds of limits', () => {
   const rulesOf = (key: string): readonly string[] =>
     renderExplanation(explain(set, 'd', [{ key, value: 'v' }], NOW), NOW)
       .split('\n')
-      .filter((line) => /^(?:rule|candidate|bucket):/.test(line));
+      .filter((line) => /^(?:rule|bucket):/.test(line));
   expect(rulesOf('customer')).toEqual([
     'rule:       "exports"; concurrency: 10 requests, expires after 1m; phase active; on store failure error',
     'bucket:     1:d8:customer1:v%holds',
-    'candidate:  concurrency: 5 requests, expires after 90m',
-    'bucket:     1:d8:customer1:v~c%holds',
   ]);
   expect(rulesOf('model')).toEqual([
     'rule:       model[budget]: "budget"; window: 100000 per day, holds 5000 hits, expires after 10m, ends ' +
@@ -66,7 +63,6 @@ test('/rlconfig shows limits with the fields of the policy file, and in the form
   const { domains } = JSON.parse(textOf(dumpJson(set, [{ domain: 'd', files: [], state: 'ok' }], [], NOW)));
   expect(domains[0].policy.rules.map(({ limit }: { readonly limit: unknown }) => limit)).toEqual([
     { concurrency: { max: 10, expires_after: '1m' } },
-    { concurrency: { max: 5, expires_after: '90m' } },
     {
       unit: 'day',
       requests_per_unit: 100_000,

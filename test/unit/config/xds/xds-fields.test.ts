@@ -47,7 +47,6 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
   descriptor: 'RateLimitDescriptor',
   rate_limit: 'RateLimitPolicy',
   rate_limits_item: 'RateLimitPolicy',
-  candidate: 'RateLimitPolicy',
   token_bucket: 'envoy.type.v3.TokenBucket',
   concurrency: 'Concurrency',
   hold: 'Hold',
@@ -65,6 +64,8 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   RateLimitConfig: ['name'],
   DeriveRule: ['conditions'],
+  // A removed key.
+  RateLimitDescriptor: ['candidate'],
 };
 
 /** Fields that envoyproxy/ratelimit knows. */
@@ -182,7 +183,6 @@ const limits = (item: string): string => `descriptors: [{ key: k, rate_limits: [
 const limit = (fields: string): string => `descriptors: [{ key: k, rate_limit: { ${fields} } }]`;
 const node = (fields: string): string => `descriptors: [{ key: k, rate_limit: { ${DAY} }, ${fields} }]`;
 const file = (fields: string): string => `${fields}\ndescriptors: [{ key: k, rate_limit: { ${DAY} } }]`;
-const candidate = (fields: string): string => node(`candidate: { ${fields} }`);
 
 /** Texts that follow `domain: d` in a file. */
 const POLICIES: readonly string[] = [
@@ -225,7 +225,7 @@ const POLICIES: readonly string[] = [
   node('value_to_metric: true'),
   node('enforce_percent: 0'),
   node('metadata: { text: "007", number: 1.5, yes: true, none: null, list: ["true", 3, { a: b }] }'),
-  ...[limit, limits, candidate].flatMap((place) => [
+  ...[limit, limits].flatMap((place) => [
     place(`${DAY}, name: n`),
     place('unit: minute, requests_per_unit: 0'),
     place(`${DAY}, unit_multiplier: 3`),
@@ -373,10 +373,6 @@ describe('a resource', () => {
       { descriptors: [{ key: 'k', rate_limits: [{ ...day, unlimited: true }] }] },
       limits(`${DAY}, unlimited: true`),
     ],
-    [
-      { descriptors: [{ key: 'k', candidate: { ...day, phase: 'active' } }] },
-      'descriptors: [{ key: k, candidate: { unit: day, requests_per_unit: 5, phase: active } }]',
-    ],
     [rule({ ...day, enforce_percent: 5 }), limit(`${DAY}, enforce_percent: 5`)],
     [
       rule({ token_bucket: { max_tokens: 1, fill_interval: seconds(1) }, burst: 2 }),
@@ -403,4 +399,18 @@ describe('a resource', () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(words(load(config).errors)).toEqual(refused);
   });
+
+  test.each([[[]], [[8, 4, 16, 5]], [[255, 255]]])(
+    'with the removed field candidate is read with a warning, whatever bytes %j it has',
+    (bytes) => {
+      const { specs, errors, warnings } = load({
+        descriptors: [{ key: 'k', rate_limit: day, candidate: Buffer.from(bytes) }],
+      });
+      expect(errors).toEqual([]);
+      expect(specs).toEqual(load(rule(day)).specs);
+      expect(warnings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+        expect.stringMatching(/^descriptors\[0\]\.candidate: "candidate" was removed and is ignored; /),
+      ]);
+    },
+  );
 });

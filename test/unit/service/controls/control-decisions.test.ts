@@ -33,7 +33,6 @@ descriptors:
     enforce_percent: 0
     rate_limit: { unit: minute, requests_per_unit: 2 }
   - key: tried
-    candidate: { unit: minute, requests_per_unit: 1 }
     rate_limit: { unit: minute, requests_per_unit: 2 }
   - key: free
     rate_limit: { unlimited: true }
@@ -143,7 +142,7 @@ describe('a block', () => {
     }
   });
 
-  test('takes no tokens from other limits of its request, including quotas and candidates', () => {
+  test('takes no tokens from other limits of its request, including quotas', () => {
     const decider = deciding([block('free=x')]);
     const all = ['tenant=a', 'tried=x', 'quota=x'].map((text) => descriptor([text]));
     for (let n = 0; n < 5; n++) decider.answer([...all, descriptor(['free=x'])]);

@@ -14,7 +14,6 @@ descriptors:
       - { name: tokens, unit: day, requests_per_unit: 1000, hold: { amount: 10, expires_after: 10m } }
   - key: tried
     rate_limit: { concurrency: { max: 5 } }
-    candidate: { concurrency: { max: 1 } }
 `;
 
 let decider: Decider;
@@ -58,19 +57,8 @@ test('a denied request counts no hold', () => {
 test('a settlement after the hold has expired, and another text, count as tokens without a hold', () => {
   const token = start('tried=a');
   decider.clock.advance(61_000_000);
-  expect(counted(() => decider.answer([descriptor([`hold=${token}`])]))).toEqual([
-    'd unknown token',
-    'd unknown token',
-  ]);
+  expect(counted(() => decider.answer([descriptor([`hold=${token}`])]))).toEqual(['d unknown token']);
   expect(counted(() => decider.answer([descriptor(['hold=guess'])]))).toEqual(['d malformed token']);
-});
-
-test('the hold of a candidate counts when it is placed and when it is settled', () => {
-  let token = '';
-  const placed = counted(() => (token = start('tried=a')));
-  const settled = counted(() => decider.answer([descriptor([`hold=${token}`])]));
-  expect(placed).toEqual(['d tried placed 1', 'd tried placed 1']);
-  expect(settled).toEqual(['d tried settled 1 used 1', 'd tried settled 1 used 1']);
 });
 
 test('an end that the store executes without an answer counts as settled when it is repeated', async () => {

@@ -122,13 +122,12 @@ describe('a reload', () => {
   });
 });
 
-test('the current estimates are those of rules that were used, without candidates', () => {
+test('the current estimates are those of rules that were used', () => {
   const decider = new Decider(`
 domain: d
 descriptors:
   - key: tenant
     rate_limit: { unit: day, requests_per_unit: 900000, hold: { learned: { start: 5 } } }
-    candidate: { unit: day, requests_per_unit: 800000, hold: { learned: { start: 6 } } }
   - { key: unused, rate_limit: { unit: day, requests_per_unit: 900, hold: { learned: { start: 5 } } } }
 `);
   expect([...decider.estimates.current()]).toEqual([]);

@@ -150,10 +150,9 @@ describe('denials', () => {
       tokens('b1', { enforcement: 'observe' }),
       tokens('b2', { refund: true, enforcement: 'quota' }),
       takeItem('c1', owing, { hits: 120 }),
-      tokens('d1', { enforcement: 'candidate', hits: 200 }),
     ];
-    expect(await take(...items)).toMatchObject([{ used: 30 }, { used: 51 }, { used: 0 }, { used: 100 }, {}]);
-    for (const part of 'abcd') expect(asked(part)).toEqual([items.filter(({ key }) => key[0] === part)]);
+    expect(await take(...items)).toMatchObject([{ used: 30 }, { used: 51 }, { used: 0 }, { used: 100 }]);
+    for (const part of 'abc') expect(asked(part)).toEqual([items.filter(({ key }) => key[0] === part)]);
   });
 
   test('refunds follow together when all partitions have allowed the request', async () => {
@@ -205,15 +204,13 @@ describe('denials', () => {
   test('more hits than a limit can ever allow take no tokens from any partition', async () => {
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     const items = [tokens('a1', { hits: 101 }), takeItem('b1', owing), window('c1', { hits: 2 })];
-    const candidate = tokens('d1', { enforcement: 'candidate' });
-    expect(await take(...items, candidate)).toMatchObject([
+    expect(await take(...items)).toMatchObject([
       { limited: true },
       { limited: false, used: 0 },
       { limited: false, used: 0 },
-      { limited: false, used: 1 },
     ]);
     await turn();
-    expect([store.giveBackStats, map.size]).toEqual([NONE, 1]);
+    expect([store.giveBackStats, map.size]).toEqual([NONE, 0]);
   });
 });
 
@@ -324,7 +321,6 @@ describe('holds', () => {
       slot('b1'),
       holdItem('b2', HUNDRED, { hits: 5 }),
       slot('c1', { enforcement: 'observe' }),
-      slot('d1~c', { enforcement: 'candidate' }),
     );
     await turn();
     map.of('b').connectionEpoch = 2;
@@ -335,11 +331,10 @@ describe('holds', () => {
       { limited: false, remaining: 2, used: 0, waitMicros: 0 },
       { limited: false, remaining: 100 },
       { limited: true, remaining: 0, used: 2, waitMicros: Number.POSITIVE_INFINITY },
-      { limited: false, used: 0 },
     ]);
     expect(JSON.stringify(found)).not.toContain('placed');
     await turn();
-    expect(['b1', 'c1', 'd1~c'].map((key) => used(slot(key)))).toEqual([0, 2, 0]);
+    expect(['b1', 'c1'].map((key) => used(slot(key)))).toEqual([0, 2]);
     expect(used(tokens('b2'))).toBe(0);
     expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
     expect(map.of('b').returned).toEqual([]);
@@ -358,9 +353,9 @@ describe('holds', () => {
   test('are not placed by a request that is certainly denied', async () => {
     map.of('b').refuses = UNAVAILABLE;
     fill(slot('a1'), slot('a1'));
-    await take(slot('a1'), slot('b1'), slot('c1'), slot('d1~c', { enforcement: 'candidate' }));
-    await take(slot('a1', { hits: 3 }), slot('c1'), slot('d1~c', { enforcement: 'candidate' }));
-    expect(['c1', 'd1~c'].map((key) => used(slot(key)))).toEqual([0, 0]);
+    await take(slot('a1'), slot('b1'), slot('c1'));
+    await take(slot('a1', { hits: 3 }), slot('c1'));
+    expect(used(slot('c1'))).toBe(0);
     await turn();
     expect(store.giveBackStats).toEqual(NONE);
   });

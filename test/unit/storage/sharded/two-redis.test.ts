@@ -96,29 +96,6 @@ describe('a request to both', () => {
   });
 });
 
-describe.each([true, false])('a candidate (windows count denied hits: %s)', (countDeniedHits) => {
-  beforeEach(() => open(countDeniedHits));
-  const candidate = (hits = 1, refund = false) =>
-    takeItem('c', windowRate('second', 9), { hits, refund, enforcement: 'candidate' });
-  const counts = () => perSecond.inner.take([candidate(0)])[0]?.used;
-
-  test('in a one-second window counts once, for any result of the request', async () => {
-    expect(await take(second, candidate(), tokens)).toMatchObject([
-      { used: 1 },
-      { used: 1 },
-      { remaining: 99 },
-    ]);
-    // The one-second window denies.
-    await take(takeItem('s', PER_SECOND));
-    expect(await take(second, candidate(), tokens)).toMatchObject([{ limited: true }, { used: 2 }, {}]);
-    // The main store denies.
-    await take(takeItem('b', HUNDRED, { hits: 99 }));
-    clock.advance(1);
-    expect(await take(candidate(), tokens)).toMatchObject([{ limited: false, used: 3 }, { limited: true }]);
-    expect(counts()).toBe(3);
-  });
-});
-
 test('windows of several seconds, or with debt, are in the main store', async () => {
   const several = takeItem('x', windowRate('second', 3, { multiplier: 5 }));
   const owing = takeItem('y', windowRate('second', 3, { maxDebt: 3 }));
