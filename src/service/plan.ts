@@ -8,6 +8,7 @@ import type { Rate } from '../limiter/rate.js';
 import type { WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
+import { isBlocked } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
@@ -216,7 +217,8 @@ export function takeOfRule(
   const { request } = context;
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
-  const quota = !isSoft && (answers.quotaMode || rule.quotaMode);
+  // Quotas deny only together, but a blocked customer is denied whatever the others say.
+  const quota = !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
   const phaseEnforcement = enforcementOfRule(rule, quota, context);
   const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
