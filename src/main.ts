@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { SIGNAL_CODES } from './cli/io.js';
 import { run } from './cli/run.js';
 import { printableLines } from './printable.js';
 import { isWorkingDirectoryGone } from './working-directory.js';
@@ -15,6 +14,9 @@ import { isWorkingDirectoryGone } from './working-directory.js';
  * member of the group, forwards its own SIGINT. Signals within this time, in milliseconds, count as one.
  */
 const ONE_PRESS_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 200;
+
+/** Exit codes that shells report for processes that a signal ended. */
+const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 };
 
 type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 let listener: ((signal: Signal) => void) | undefined;
@@ -94,8 +96,6 @@ run(process.argv.slice(2), {
   err: (text) => print(process.stderr, text),
   terminal: process.stdout.isTTY === true,
   isRead: () => !unread.has(process.stdout),
-  openScreen: async (screenListener) =>
-    (await import('./cli/screen/live-screen.js')).openScreen(process, screenListener),
   entry: process.argv[1] ?? __filename,
   worker: cluster.isWorker,
   onSignal: (callback) => {

@@ -1,5 +1,3 @@
-import type { EndSignal, Screen, ScreenListener } from './screen/live-screen.js';
-
 /** Environment, streams and signals of the process. main.ts passes the real ones, and tests pass others. */
 export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -11,8 +9,6 @@ export interface Io {
   readonly terminal: boolean;
   /** Returns whether standard output still has a reader. If not, commands that print repeatedly exit. */
   isRead(): boolean;
-  /** Opens a full-screen view on the terminal until the screen is closed. */
-  openScreen(listener: ScreenListener): Promise<Screen>;
   /** Script that this process runs, and that worker processes run, too. */
   readonly entry: string;
   /** Whether this process is a worker of another `weir serve`. */
@@ -34,11 +30,3 @@ export const EXIT = {
   /** `weir diff`: a request that the old policy allows could now be denied. */
   TIGHTENS: 3,
 } as const;
-
-/** Exit codes that shells report for processes that a signal ended. */
-export const SIGNAL_CODES: Readonly<Record<EndSignal, number>> = {
-  SIGHUP: 129,
-  SIGINT: 130,
-  SIGQUIT: 131,
-  SIGTERM: 143,
-};

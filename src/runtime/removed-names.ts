@@ -35,6 +35,8 @@ export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
           'be denied that the old policy allows',
       ] as const,
   ),
+  ['top --once', 'weir top prints the table once unless --watch is set; leave the option out'],
+  ['top --every', 'use --watch, which prints the table every two seconds'],
   ['migrate --write', MIGRATE_WRITES_NOTHING],
   ['migrate --force', MIGRATE_WRITES_NOTHING],
   ['migrate --image', MIGRATE_WRITES_NOTHING],

@@ -161,7 +161,7 @@ test('weir top adds up several replicas, and names one that does not answer', as
     }
     const addresses = servers.map(({ debugPort }) => `127.0.0.1:${debugPort}`);
     const weirTop = (...args: string[]) =>
-      runToEnd(process.execPath, [WEIR_MAIN, 'top', '--once', ...args], { bareEnvironment: true });
+      runToEnd(process.execPath, [WEIR_MAIN, 'top', ...args], { bareEnvironment: true });
     const [all, one, table] = await Promise.all([
       weirTop('--json', '--all', addresses.join(',')),
       weirTop('--json', '--address', addresses[0] ?? ''),

@@ -37,7 +37,7 @@ optional if the server has only one domain. API keys are never shown.
   --reason <text>        block, allow: reason, which weir bucket blocks shows
   --id <id>              unblock, disallow: ID of the block or exemption
   --dry-run              show what would change, without changing it
-  --watch[=<duration>]   show, blocks: repeat at this interval (default 2s) until Ctrl-C or q
+  --watch[=<duration>]   show, blocks: repeat at this interval (default 2s) until Ctrl-C
   --json                 print the JSON answer of the server; with --watch, one line per answer
 ${DEBUG_OPTIONS_HELP}
 Replicas that share a Redis apply a block or exemption within a second, and keep it across restarts. Without

@@ -7,25 +7,25 @@ import type {
 } from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
-import { type Column, tableLines, wrapped } from '../screen/columns.js';
-import { entriesText, secondsText } from '../screen/value-text.js';
+import { type Column, tableLines, wrapped } from '../table.js';
+import { entriesText, secondsText } from '../value-text.js';
 
 const WIDTH = 80;
 
 const BUCKET_COLUMNS: readonly Column[] = [
   { heading: 'LEFT', side: 'right' },
   { heading: 'LIMIT', side: 'right' },
-  { heading: 'DEBT', side: 'right', yields: true },
-  { heading: 'RESET IN', side: 'right', yields: true },
-  { heading: 'FULL IN', side: 'right', yields: true },
-  { heading: 'ENFORCED', side: 'left', yields: true },
+  { heading: 'DEBT', side: 'right' },
+  { heading: 'RESET IN', side: 'right' },
+  { heading: 'FULL IN', side: 'right' },
+  { heading: 'ENFORCED', side: 'left' },
   { heading: 'RULE', side: 'left' },
 ];
 const CONTROL_COLUMNS: readonly Column[] = [
   { heading: 'KIND', side: 'left' },
   { heading: 'ENDS IN', side: 'right' },
-  { heading: 'ID', side: 'left', yields: true },
-  { heading: 'BY', side: 'left', yields: true },
+  { heading: 'ID', side: 'left' },
+  { heading: 'BY', side: 'left' },
   { heading: 'WHOM', side: 'left' },
 ];
 
@@ -44,17 +44,9 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['spill', 'with its chain'],
 ]);
 
-/**
- * Formats an answer of the debug port at `server` as lines. With `maxColumns`, the width of a screen, tables omit
- * columns that do not fit.
- */
-export function bucketLines(answer: BucketAnswer, server: string, maxColumns?: number): readonly string[] {
-  const parts = [
-    headLines(answer, server),
-    bucketsPart(answer, maxColumns),
-    controlsPart(answer, maxColumns),
-    notesPart(answer),
-  ];
+/** Formats an answer of the debug port at `server` as lines. */
+export function bucketLines(answer: BucketAnswer, server: string): readonly string[] {
+  const parts = [headLines(answer, server), bucketsPart(answer), controlsPart(answer), notesPart(answer)];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
 }
 
@@ -70,14 +62,14 @@ function headLines(
   return lines;
 }
 
-function bucketsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {
+function bucketsPart(answer: BucketAnswer): readonly string[] {
   const { buckets, more, meets, entries } = answer;
   const lines: string[] = [];
   if (meets === 'part' && buckets.length > 0) {
     lines.push('Limits that could apply to descriptors with these entries:', '');
   }
   if (buckets.length > 0) {
-    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow), maxColumns);
+    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow));
     lines.push(head);
     for (const [at, bucket] of buckets.entries()) {
       lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
@@ -138,10 +130,10 @@ function holdLines(holds: ShownHolds | undefined): readonly string[] {
   return holds.more > 0 ? [...lines, `and ${holds.more} more, not listed`] : lines;
 }
 
-function controlsPart(answer: BucketAnswer, maxColumns?: number): readonly string[] {
+function controlsPart(answer: BucketAnswer): readonly string[] {
   const { action, controls, more_controls, dry_run } = answer;
   if (controls.length === 0) return action === 'blocks' ? ['no callers are blocked or exempt'] : [];
-  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow), maxColumns);
+  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow));
   const ends = action === 'unblock' || action === 'disallow';
   const lines = ends ? [dry_run ? 'Would be removed:' : 'Removed:', '', head] : [head];
   for (const [at, { reason }] of controls.entries()) {

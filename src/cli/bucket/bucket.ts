@@ -31,10 +31,10 @@ import {
   sendsTokenInClear,
 } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
+import { timeOfDay, watch } from '../watch.js';
 import { type BucketOptions, isBucketAction, readBucketOptions } from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
 import { NEW_TOKEN, runNewToken } from './new-token.js';
-import { watchBuckets } from './watch-buckets.js';
 
 const isLevel = objectOf<BucketLevel>({
   left: isNumber,
@@ -125,7 +125,13 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
     fail([first.sentence]);
     return EXIT.FAILED;
   }
-  if (options.watchMs !== undefined) return watchBuckets(first.answer, { name, ask }, options, io);
+  if (options.watchMs !== undefined) {
+    return watch<DebugResult<BucketAnswer>>(first, options.watchMs, io, ask, (result) => {
+      if (!result.ok) fail([result.sentence]);
+      else if (options.json) io.out(`${printableJson(result.answer)}\n`);
+      else io.out(`${timeOfDay()}\n${bucketLines(result.answer, name).join('\n')}\n\n`);
+    });
+  }
   const text = options.json ? printableJson(first.answer, 2) : bucketLines(first.answer, name).join('\n');
   io.out(`${text}\n`);
   return exitCodeOf(first.answer);

@@ -4,8 +4,7 @@ import { DEBUG_OPTIONS_HELP } from '../call/debug-options.js';
 export const TOP_HELP = `Usage: weir top [options]
 
 Shows the callers with the most denied requests or used hits in the last minute or hour: rule, entries, denied requests,
-used hits, and the used share of the limit. On a terminal, the table refreshes every two seconds until q or Ctrl-C.
-Otherwise it is printed once. API keys are never shown.
+used hits, and the used share of the limit. API keys are never shown.
 
 The server tracks a limited number of buckets (TOP_BUCKETS), so the numbers are estimates. The second line shows the
 maximum error.
@@ -17,15 +16,11 @@ maximum error.
   --of minute|hour       period (default minute)
   --domain <name>        only this domain
   --rule <path>          only this rule
-  --limit <n>            maximum number of rows, up to 1000 (default 20; on a terminal 200)
-  --every <duration>     refresh interval (default 2s)
-  --once                 print the table once, even on a terminal
-  --json                 print the answer once, as JSON; with --all, print the sum and list the servers that did
-                         not answer
+  --limit <n>            maximum number of rows, up to 1000 (default 20)
+  --watch                print the table every two seconds until Ctrl-C
+  --json                 print the answer as JSON; with --all, print the sum and list the servers that did not
+                         answer; with --watch, print one line per answer
 ${DEBUG_OPTIONS_HELP}
-Keys: s changes the sort order, m and h select minute or hour, / filters rows, the arrow keys, PgUp, PgDn, Home and End
-scroll, p pauses, r refreshes, ? shows all keys, q quits.
-
 Exit code: 0 if every server answered, 1 if a server did not answer or does not know the domain or rule, 2 for invalid
 arguments.
 

@@ -8,20 +8,18 @@ import {
   sendsTokenInClear,
 } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
-import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
-import type { EndSignal } from '../screen/live-screen.js';
-import { askTop, MAX_TOP_ROWS, type TopResult, type TopTarget, targetName } from './ask-top.js';
+import { timeOfDay, watch } from '../watch.js';
+import { askTop, type TopResult, type TopTarget, targetName } from './ask-top.js';
 import { readReplicas } from './replicas.js';
 import { readTopOptions, type TopOptions } from './top-options.js';
-import { plainTop } from './top-report.js';
-import { press, type TopState, topScreen } from './top-state.js';
+import { topLines } from './top-report.js';
 
-/**
- * Runs `weir top`. Without the live view, resolves with exit code 0 if every server answered. The live view ends with 0
- * if the user quits, and with the code of the signal otherwise.
- */
+/** Interval of `--watch` in milliseconds. */
+const WATCH_MS = 2000;
+
+/** Runs `weir top`. Resolves with exit code 0 if every server answered. */
 export async function runTop(args: readonly string[], io: Io): Promise<number> {
-  const options = readTopOptions(args, canRedraw(io));
+  const options = readTopOptions(args);
   if (typeof options === 'string') {
     io.err(options);
     return EXIT.USAGE;
@@ -41,9 +39,12 @@ export async function runTop(args: readonly string[], io: Io): Promise<number> {
       `weir top: the token is sent to ${debugName(clear)} in plain text; use https:// to protect the token\n`,
     );
   }
-  const first = await askTop(target, access, options.question);
-  if (options.once || first.answer === undefined) return printTop(first, target, options, io);
-  return new LiveTop(first, target, access, options).run(io);
+  const ask = (): Promise<TopResult> => askTop(target, access, options.question);
+  const first = await ask();
+  if (!options.watch || first.answer === undefined) return printTop(first, target, options, io);
+  return watch(first, WATCH_MS, io, ask, (asked) => {
+    printTop(asked, target, options, io);
+  });
 }
 
 interface TargetAndAccess {
@@ -71,101 +72,11 @@ function printTop(asked: TopResult, target: TopTarget, options: TopOptions, io: 
   const { answer, answered, problems } = asked;
   if (answer !== undefined && options.json) {
     const all = target.kind === 'all' ? { ...answer, replicas: { answered, problems } } : answer;
-    io.out(`${printableJson(all, 2)}\n`);
+    io.out(`${printableJson(all, options.watch ? undefined : 2)}\n`);
   } else if (answer !== undefined) {
-    io.out(`${plainTop(answer, targetName(target, asked)).join('\n')}\n`);
+    const table = topLines(answer, targetName(target, asked)).join('\n');
+    io.out(options.watch ? `${timeOfDay()}\n${table}\n\n` : `${table}\n`);
   }
   for (const problem of problems) io.err(`weir top: ${problem}\n`);
   return answer === undefined || problems.length > 0 ? EXIT.FAILED : EXIT.OK;
-}
-
-/** Live table on the full terminal screen. */
-class LiveTop {
-  readonly #target: TopTarget;
-  readonly #access: DebugAccess;
-  readonly #everyMs: number;
-  #state: TopState;
-  #timer: NodeJS.Timeout | undefined;
-  #isAsking = false;
-  /** Whether to send another request immediately after the current one. */
-  #refreshesAgain = false;
-  #isOver = false;
-  #draw: () => void = () => {};
-
-  constructor(asked: TopResult, target: TopTarget, access: DebugAccess, options: TopOptions) {
-    this.#target = target;
-    this.#access = access;
-    this.#everyMs = options.everyMs;
-    this.#state = {
-      question: options.question,
-      filter: '',
-      typing: undefined,
-      offset: 0,
-      isPaused: false,
-      showsHelp: false,
-      asked,
-      at: timeOfDay(),
-    };
-  }
-
-  /** Shows the table until the user quits or a signal arrives. Resolves with the exit code. */
-  async run(io: Io): Promise<number> {
-    let quit: (signal?: EndSignal) => void = () => {};
-    const hasQuit = new Promise<EndSignal | undefined>((resolve) => {
-      quit = resolve;
-    });
-    const screen = await io.openScreen({
-      key: (key) => {
-        const pressed = press(this.#state, key, screen.rows);
-        this.#state = pressed.state;
-        if (pressed.quits) quit();
-        else if (pressed.refreshes) void this.#ask();
-        this.#draw();
-      },
-      resized: () => this.#draw(),
-    });
-    this.#draw = () => screen.draw(topScreen(this.#state, this.#target, screen));
-    try {
-      this.#draw();
-      this.#wait();
-      return screenCode(await Promise.race([hasQuit, screen.ended]));
-    } finally {
-      this.#isOver = true;
-      clearTimeout(this.#timer);
-      screen.close();
-    }
-  }
-
-  #wait(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      if (this.#state.isPaused) this.#wait();
-      else void this.#ask();
-    }, this.#everyMs);
-  }
-
-  /** Requests a new answer, after the current request if there is one. */
-  async #ask(): Promise<void> {
-    if (this.#isAsking) {
-      this.#refreshesAgain = true;
-      return;
-    }
-    this.#isAsking = true;
-    do {
-      this.#refreshesAgain = false;
-      const { question, filter } = this.#state;
-      // The filter can match rows below the usual limit, so all rows are requested.
-      const wanted = filter === '' ? question : { ...question, limit: MAX_TOP_ROWS };
-      const asked = await askTop(this.#target, this.#access, wanted);
-      if (this.#isOver) return;
-      // If no server answers, the last answer stays on the screen, with the new problems.
-      this.#state =
-        asked.answer === undefined
-          ? { ...this.#state, asked: { ...asked, answer: this.#state.asked.answer } }
-          : { ...this.#state, asked, at: timeOfDay() };
-      this.#draw();
-    } while (this.#refreshesAgain);
-    this.#isAsking = false;
-    this.#wait();
-  }
 }

@@ -78,7 +78,6 @@ export async function outputOf(
     },
     terminal: false,
     isRead: () => isRead(out),
-    openScreen: () => Promise.reject(new Error('there is no terminal')),
     entry: '',
     worker: false,
     onSignal: () => {},

@@ -23,7 +23,6 @@ async function runOne({ args, folder, environment = {}, nowMs }: Command): Promi
     },
     terminal: false,
     isRead: () => true,
-    openScreen: () => Promise.reject(new Error('there is no terminal')),
     entry: WEIR_MAIN,
     worker: false,
     onSignal: () => {},

@@ -3,7 +3,6 @@ import type { TopAnswer, TopBucket } from '../../../../src/admin/buckets/message
 import { mergeTop } from '../../../../src/cli/top/merge-top.js';
 import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/top/replicas.js';
 import { runTop } from '../../../../src/cli/top/top.js';
-import { press, type TopState, topScreen } from '../../../../src/cli/top/top-state.js';
 import {
   type CommandOutput,
   type FakeDebugPort,
@@ -46,7 +45,7 @@ function topCommand(...words: string[]): Promise<CommandOutput> {
   return outputOf(runTop, words);
 }
 
-describe('weir top without a terminal', () => {
+describe('weir top', () => {
   test('prints the table once', async () => {
     const [port] = ports as [FakeDebugPort];
     port.answer = () => ({
@@ -77,6 +76,38 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
       'no requests were denied in the last minute',
     );
   });
+
+  test('names the domains if there are several', async () => {
+    const [port] = ports as [FakeDebugPort];
+    port.answer = () => ({
+      body: answerOf(bucket('acme', 1e15, 1), bucket('b', 1, 2, { domain: 'other' })),
+    });
+    const { out } = await topCommand('--address', port.address);
+    expect(out.split('\n').slice(4)).toEqual([
+      '1000000000000000     1       50%  open-api: tenant  tenant=acme',
+      '               1     2       50%  other: tenant     tenant=b',
+      '',
+    ]);
+  });
+
+  test('--watch prints the table again, and goes on after an error', async () => {
+    const [port] = ports as [FakeDebugPort];
+    let asked = 0;
+    port.answer = () =>
+      ++asked === 2 ? { status: 500, body: { error: 'busy' } } : { body: answerOf(bucket('acme', asked, 1)) };
+    const isRead = (out: string): boolean => out.split('DENIED').length < 3;
+    const words = ['--watch', '--address', port.address];
+    const { code, out, err } = await outputOf(runTop, words, {}, isRead);
+    expect([code, err]).toEqual([0, `weir top: http://${port.address}: busy\n`]);
+    const tables = out.split(/^\d\d:\d\d:\d\d\n/m).slice(1);
+    expect(tables).toEqual(
+      [1, 3].map((denied) => expect.stringMatching(`^most denied [\\s\\S]* ${denied} +1 `)),
+    );
+    const json = await outputOf(runTop, [...words, '--json'], {}, (text) => text === '');
+    expect(json.out.split('\n')).toEqual([expect.stringMatching(/^\{.*\}$/), '']);
+    port.answer = () => ({ status: 403, body: { error: 'not from here' } });
+    expect(await topCommand(...words)).toMatchObject({ code: 1, out: '' });
+  }, 20_000);
 
   test('shows the errors of the numbers', async () => {
     const [port] = ports as [FakeDebugPort];
@@ -118,7 +149,8 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     ['--of day', '--of must be minute or hour'],
     ['--limit 0', '--limit must be a whole number from 1 to 1000'],
     ['--limit 1001', '--limit must be'],
-    ['--every 1', '--every "1" is not a duration'],
+    ['--every 1s', '--every: use --watch, which prints the table every two seconds'],
+    ['--once', '--once: weir top prints the table once unless --watch is set'],
     ['--all a:1 --address b:1', 'remove --address'],
     ['--all a', '"a" is not of the form host:port'],
     ['--all dns:a', '"a" is not of the form host:port'],
@@ -212,111 +244,5 @@ describe('replicas', () => {
       ['3/day', 2],
       ['4/day', 1],
     ]);
-  });
-});
-
-describe('the screen', () => {
-  const target = { kind: 'one', server: { tls: false, host: '127.0.0.1', port: 6070 } } as const;
-  const size = { columns: 80, rows: 24 };
-  const state: TopState = {
-    question: { by: 'denied', of: 'minute', limit: 200 },
-    filter: '',
-    typing: undefined,
-    offset: 0,
-    isPaused: false,
-    showsHelp: false,
-    asked: {
-      answer: answerOf(...Array.from({ length: 50 }, (_, at) => bucket(`t${at}`, 100 - at, at))),
-      asked: 1,
-      answered: 1,
-      problems: [],
-    },
-    at: '12:03:11',
-  };
-  /** Returns the state after pressing keys, each one character or a name in angle brackets. */
-  const pressing = (keys: string, from = state): TopState =>
-    (keys.match(/<\w+>|./g) ?? []).reduce((now, key) => {
-      const name = /^<(\w+)>$/.exec(key)?.[1];
-      return press(now, name === undefined ? { text: key, name: key } : { text: '', name }, size.rows).state;
-    }, from);
-  const lines = (now: TopState, on = size): readonly string[] => topScreen(now, target, on);
-  /** Removes the markers for reverse video. */
-  const plainLine = (line: string): string => line.replace(/[\ue000\ue001]/g, '');
-
-  test('fits 80 columns and 24 lines', () => {
-    const seen = lines(state);
-    expect(seen).toHaveLength(24);
-    expect(seen.filter((line) => plainLine(line).length > 79)).toEqual([]);
-    expect(seen[0]).toBe('weir top: most denied in the last minute   127.0.0.1:6070   12:03:11');
-    expect(seen[4]).toBe('    100        0       50%  tenant  tenant=t0');
-    expect(seen[23]).toMatch(/^1-19 of 50 .*q quit$/);
-  });
-
-  test.each([20, 24, 30, 40, 60, 80, 132])(
-    'no heading is cut or runs into another on %d columns',
-    (columns) => {
-      const [heading = '', row = ''] = lines(state, { ...size, columns })
-        .slice(3)
-        .map(plainLine);
-      const words = heading.trim().split(/ {2,}/);
-      const all = ['DENIED', 'USED', 'OF LIMIT', 'RULE', 'ENTRIES'];
-      expect(words).toEqual(all.filter((word) => words.includes(word)));
-      expect(words).toEqual(
-        expect.arrayContaining(columns < 25 ? ['DENIED', 'RULE'] : ['DENIED', 'RULE', 'ENTRIES']),
-      );
-      if (columns >= 45) expect(words).toEqual(all);
-      expect(Math.max(heading.length, row.length)).toBeLessThan(columns);
-      // Numbers are right-aligned with their headings.
-      for (const word of words.slice(0, words.indexOf('RULE'))) {
-        expect(row.slice(0, heading.indexOf(word) + word.length)).toMatch(/[0-9%]$/);
-      }
-    },
-  );
-
-  test('keys sort, choose, filter, scroll, and quit', () => {
-    expect(lines(pressing('s'))[4]).toContain('tenant=t49');
-    expect(pressing('h').question.of).toBe('hour');
-    expect(pressing('hm').question.of).toBe('minute');
-    expect(pressing('hs').question).toMatchObject({ of: 'hour', by: 'used' });
-    expect(lines(pressing('/T4'))[23]).toMatch(/^\/T4_ /);
-    expect(lines(pressing('/T4<return>'))[4]).toContain('tenant=t4');
-    expect(lines(pressing('/T4<return>'))[23]).toMatch(/^\/T4 /);
-    expect(pressing('/sq<backspace><backspace><backspace><return>').filter).toBe('');
-    expect(pressing('/abc<escape>')).toMatchObject({ filter: '', typing: undefined });
-    expect(pressing('/x<return><escape>').filter).toBe('');
-    expect(lines(pressing('/nobody<return>'))[4]).toBe('no row contains this text');
-    expect(pressing('<down><down><up>').offset).toBe(1);
-    expect(pressing('<up>').offset).toBe(0);
-    expect(pressing('<end>').offset).toBe(31);
-    expect(pressing('<pagedown><pagedown><pagedown>').offset).toBe(31);
-    expect(pressing('<end><home>').offset).toBe(0);
-    expect(lines(pressing('<end>')).at(-1)).toMatch(/^32-50 of 50 /);
-    expect(press(state, { text: 'q', name: 'q' }, 24).quits).toBe(true);
-    expect(press(state, { text: 's', name: 's' }, 24).refreshes).toBe(true);
-    expect(lines(pressing('p'))[0]).toMatch(/ {3}paused$/);
-    expect(lines(pressing('?')).join('\n')).toContain('q         quit');
-  });
-
-  test('an error is shown above the last answer, and completely in the help', () => {
-    const failed = {
-      ...state,
-      asked: { ...state.asked, answered: 0, problems: ['one\u001b failed', 'two'] },
-    };
-    expect(lines(failed)[1]).toBe('! one\ufffd failed (and 1 more)');
-    expect(lines(failed)[4]).toContain('tenant=t0');
-    expect(lines(pressing('?', failed))).toEqual(expect.arrayContaining(['! one\ufffd failed', '! two']));
-  });
-
-  test('wide values, many domains and large numbers stay in their columns', () => {
-    const top = [
-      bucket('\u65e5\u672c\u8a9e'.repeat(40), 1e15, 123_456_789, {
-        rule: 'a/very/long/rule'.repeat(5),
-        used_ratio: 12.3,
-      }),
-      bucket('b', 1, 2, { domain: 'other' }),
-    ];
-    const seen = lines({ ...state, asked: { ...state.asked, answer: answerOf(...top) } });
-    expect(seen[4]).toMatch(/^ {2}1000T {5}123M {5}1230% {2}open-api: a\/very.*\u2026 {2}tenant=/);
-    expect(seen[5]).toMatch(/^ {6}1 {8}2 {7}50% {2}other: tenant +tenant=b$/);
   });
 });

@@ -1,4 +1,4 @@
-import { shellText } from '../../config/show/shell-text.js';
+import { shellText } from '../config/show/shell-text.js';
 
 /** Placeholder for a secret, written by policy/redact.ts. */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;

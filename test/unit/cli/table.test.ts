@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { columnsOf, cutToColumns, padded, tableLines, wrapped } from '../../../../src/cli/screen/columns.js';
-import { entriesText, secondsText } from '../../../../src/cli/screen/value-text.js';
-import { printableJson } from '../../../../src/printable.js';
+import { columnsOf, padded, tableLines, wrapped } from '../../../src/cli/table.js';
+import { entriesText, secondsText } from '../../../src/cli/value-text.js';
+import { printableJson } from '../../../src/printable.js';
 
 test.each([
   ['', 0],
@@ -12,17 +12,6 @@ test.each([
   ['\ud83d\ude80', 2],
   ['a\u200bb', 2],
 ])('%j is %d columns wide', (text, columns) => expect(columnsOf(text)).toBe(columns));
-
-test.each([
-  ['acme', 4, 'acme'],
-  ['acme', 3, 'ac\u2026'],
-  ['acme', 1, '\u2026'],
-  ['acme', 0, ''],
-  ['\u65e5\u672c\u8a9e', 4, '\u65e5\u2026'],
-])('%j cut to %d columns', (text, columns, shown) => {
-  expect(cutToColumns(text, columns)).toBe(shown);
-  expect(columnsOf(cutToColumns(text, columns))).toBeLessThanOrEqual(columns);
-});
 
 test('cells are padded to columns, and tables are aligned', () => {
   expect([padded('\u65e5', 4), padded('7', 3, 'right'), padded('long', 2)]).toEqual([
@@ -78,22 +67,4 @@ test('JSON keeps its value without control characters', () => {
 }`,
   );
   expect(JSON.parse(text)).toEqual(value);
-});
-
-test.each([
-  [60, 'LEFT  DEBT  RESET IN  RULE'],
-  [26, 'LEFT  DEBT  RESET IN  RULE'],
-  [25, 'LEFT  DEBT  RULE'],
-  [15, 'LEFT  RULE'],
-  [5, 'LEFT  RULE'],
-])('on %d columns, columns without space are omitted', (most, heading) => {
-  const columns = [
-    { heading: 'LEFT', side: 'right' },
-    { heading: 'DEBT', side: 'right', yields: true },
-    { heading: 'RESET IN', side: 'right', yields: true },
-    { heading: 'RULE', side: 'left' },
-  ] as const;
-  const lines = tableLines(columns, [['1', '2', '3s', 'a long rule that goes on and on']], most);
-  expect(lines[0]).toBe(heading);
-  expect(lines[1]).toMatch(/^ {3}1 .*on and on$/);
 });
