@@ -74,6 +74,15 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
       'weir keeps no copies of tables of plans on disk any more. Until the table can be read after a restart, all ' +
       'customers have the limits of customers without a row; remove the variable',
   },
+  {
+    name: 'REDIS_CLOCK',
+    values: /^(?!(?:auto|server)$)/i,
+    effect: 'refused',
+    sentence:
+      "weir always uses Redis's clock and no longer passes the time to scripts; unset this variable, and use a " +
+      'Redis that allows TIME in scripts',
+  },
+  { name: 'REDIS_CLOCK', effect: 'ignored', sentence: "weir always uses Redis's clock; unset this variable" },
 ];
 
 /** Names of the removed variables, without those of which only some values were removed. */

@@ -36,7 +36,7 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   noperm: 'the user lacks a permission; weir waits',
   login_source: 'REDIS_AUTH_COMMAND or REDIS_AUTH_FILE provides no login; weir uses the last login',
   noscript: 'Redis does not find the script, even after weir sends the script',
-  no_time: 'Redis does not allow `TIME` in scripts; see REDIS_CLOCK',
+  no_time: 'Redis does not allow `TIME` in scripts; weir waits',
   cluster: 'Redis is a node of a Redis Cluster, or no longer serves the slots',
   cluster_down: 'some slots of the cluster have no master',
   no_cluster: 'no cluster node returns the slots, or the nodes belong to two clusters',

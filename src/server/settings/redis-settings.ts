@@ -50,7 +50,6 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     login: loginSource(instance, settings),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
-    clockOf: settings.redisClock,
     countDeniedHits: !settings.stopIncrementWhenOver,
     maxInFlight: settings.redisMaxInFlight,
     keysPerCall: settings.redisBatchKeys,

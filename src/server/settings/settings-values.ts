@@ -250,7 +250,6 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   config_type: choice('FILE', 'GRPC_XDS_SOTW'),
   backend_type: choice('', 'redis', 'memcache'),
   redis_socket_type: choice('', 'tcp', 'unix'),
-  redis_clock: (text) => choice('auto', 'server', 'caller')(text.toLowerCase()),
   redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
   pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),

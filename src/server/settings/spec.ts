@@ -1,5 +1,3 @@
-import type { RedisClock } from '../../storage/redis/redis-store-options.js';
-
 /** Types of settings; settings-values.ts contains their exact syntax. */
 export interface SettingTypes {
   string: string;
@@ -44,7 +42,6 @@ export interface SettingTypes {
   config_type: 'FILE' | 'GRPC_XDS_SOTW';
   backend_type: '' | 'redis' | 'memcache';
   redis_socket_type: '' | 'tcp' | 'unix';
-  redis_clock: RedisClock;
   redis_type: 'single' | 'cluster' | 'sentinel';
   pool_on_empty: 'WAIT' | 'CREATE' | 'ERROR';
 }

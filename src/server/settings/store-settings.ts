@@ -97,16 +97,6 @@ export const STORE_SETTINGS = {
     reference: { default: 'false' },
   },
   redisTimeout,
-  redisClock: {
-    name: 'REDIS_CLOCK',
-    effectiveWhen: ['redis'],
-    type: 'redis_clock',
-    default: 'auto',
-    help:
-      "Clock for buckets. `server`: weir's script in Redis calls `TIME`. `caller`: weir reads Redis's " +
-      'time regularly and passes the time to the script; use this value if your Redis service does not ' +
-      'allow `TIME` in scripts. `auto`: like `server`, or like `caller` if Redis rejects `TIME`.',
-  },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
     effectiveWhen: ['redis'],

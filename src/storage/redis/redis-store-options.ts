@@ -3,13 +3,6 @@ import type { Redirect } from './cluster/redirect.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisKeys } from './redis-key.js';
 
-/**
- * The clock that buckets use (REDIS_CLOCK). With `server`, the script reads Redis's clock. With `caller`, the caller
- * estimates the time of Redis's clock. `auto` means `server`, unless Redis does not let scripts read the time; then it
- * means `caller`.
- */
-export type RedisClock = 'auto' | 'server' | 'caller';
-
 /** Settings of RedisStore. */
 export interface RedisStoreOptions extends RedisServerOptions {
   /** Whether windows count the hits of denied requests. */
@@ -21,7 +14,6 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly maxInFlight: number;
   /** Maximum number of keys in one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
-  readonly clockOf: RedisClock;
   /** Prefix of the keys; default `weir:1:`. */
   readonly keyPrefix?: string;
   /** Called for each call with the microseconds until its reply or failure, the number of items, and the failure. */
@@ -42,9 +34,6 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly keys?: RedisKeys;
   /** Returns the time of the deadline clock, in microseconds; the machine's monotonic clock by default. */
   readonly monotonicMicros?: () => number;
-  /**
-   * For tests: returns the time of buckets, in microseconds, instead of Redis's clock. It counts as a caller's time if
-   * `clockOf` is `caller`.
-   */
+  /** For tests: returns the time of buckets, in microseconds, instead of Redis's clock. */
   readonly clock?: () => number;
 }

@@ -7,7 +7,6 @@ import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
 import type { BatchKeys } from './call-buckets.js';
-import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { expectSingleServer } from './connection/expect-server.js';
 import { RedisConnection } from './connection/redis-connection.js';
@@ -68,10 +67,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
     this.time = new RedisTime(this.monotonicMicros);
-    const clock = new ScriptClock(options, this.time, this.monotonicMicros);
-    this.scripts = new ScriptCalls(loadTakeScript(), this.time, clock);
+    this.scripts = new ScriptCalls(loadTakeScript(), this.time, options.clock);
     const connection = () => this.connection;
-    const requests = new ScriptRequests(options, connection, clock);
+    const requests = new ScriptRequests(options, connection);
     this.runScript = (request, asking) => requests.run(request, asking);
     this.maxInFlight = options.maxInFlight;
     this.smallCapacity = new FairCapacity(this.maxInFlight);
@@ -316,7 +314,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       { of: () => key, ofHolds: () => key },
     );
     void batch.add([PROBE], Infinity);
-    batch.succeed(await this.scripts.runFirst(batch, send));
+    batch.succeed(await this.scripts.runProbe(batch, send));
     this.time.note(batch.nowMicros);
   }
 

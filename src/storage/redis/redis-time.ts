@@ -1,7 +1,7 @@
 import { systemClock } from '../../limiter/clock.js';
 
 /** Maximum backward step of Redis's clock that is waited out; MAX_STEP in take.lua. */
-export const MAX_STEP_MICROS = 1_000_000;
+const MAX_STEP_MICROS = 1_000_000;
 
 /** Tracks the clock of one Redis, in microseconds. */
 export class RedisTime {

@@ -1,5 +1,4 @@
 import { ignore } from '../../runtime/ignore.js';
-import type { ScriptClock } from './clock/script-clock.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import { type ReplyBound, SHORT_TEXT } from './connection/reply-bound.js';
@@ -18,9 +17,10 @@ interface Attempt {
 export class ScriptCalls {
   readonly #script: Script;
   readonly #time: RedisTime;
-  readonly #clock: ScriptClock;
+  readonly #clock: (() => number) | undefined;
 
-  constructor(script: Script, time: RedisTime, clock: ScriptClock) {
+  /** `clock` replaces Redis's clock in tests. */
+  constructor(script: Script, time: RedisTime, clock: (() => number) | undefined) {
     this.#script = script;
     this.#time = time;
     this.#clock = clock;
@@ -34,9 +34,8 @@ export class ScriptCalls {
     send('script', ['LOAD', this.#script.text], SHORT_TEXT).catch(ignore);
   }
 
-  /** Sends the first call on a new connection; resolves with the reply. */
-  async runFirst(batch: TakeBatch, send: SendCommand): Promise<unknown> {
-    await this.#clock.begin(send);
+  /** Sends the call of a probe; resolves with the reply. */
+  async runProbe(batch: TakeBatch, send: SendCommand): Promise<unknown> {
     const isWanted = (): boolean => true;
     return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
@@ -74,28 +73,13 @@ export class ScriptCalls {
     wanted: () => boolean,
     first: Attempt,
   ): Promise<unknown> {
-    const reply = await this.#withSuppliedTime(batch, send, wanted, first);
+    const reply = await this.#withLoadedScript(send, wanted, first);
     const time = batch.timeOnlyReply(reply);
     if (time === undefined || !wanted()) return reply;
     // Redis has not executed the call. Its clock stepped, or this process was suspended, so the calendar windows did
     // not contain the current time.
     this.#time.note(time);
-    return this.#withSuppliedTime(batch, send, wanted, this.#send(batch, send));
-  }
-
-  /** If Redis does not let the script read the time, retries with the time as an argument. */
-  async #withSuppliedTime(
-    batch: TakeBatch,
-    send: SendCommand,
-    wanted: () => boolean,
-    first: Attempt,
-  ): Promise<unknown> {
-    try {
-      return await this.#withLoadedScript(send, wanted, first);
-    } catch (error) {
-      if (!(await this.#clock.canSupplyTimeAfter(error, send)) || !wanted()) throw error;
-      return this.#withLoadedScript(send, wanted, this.#send(batch, send));
-    }
+    return this.#withLoadedScript(send, wanted, this.#send(batch, send));
   }
 
   async #withLoadedScript(
@@ -114,7 +98,7 @@ export class ScriptCalls {
   }
 
   #send(batch: TakeBatch, send: SendCommand): Attempt {
-    const args = batch.command(this.#script.sha1, this.#clock.argument(send), this.#time.seenMicros);
+    const args = batch.command(this.#script.sha1, String(this.#clock?.() ?? ''), this.#time.seenMicros);
     const bound = { integers: batch.replyLength, textBytes: 0 };
     return { args, bound, reply: send('evalsha', args, bound) };
   }

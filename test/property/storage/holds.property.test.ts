@@ -129,11 +129,7 @@ async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise
   return result;
 }
 
-/** With the time from callers, whose clocks differ, holds expire a second later. */
-const benches: readonly TestBench[] = [
-  ...redisBenches().filter(({ clockOf }) => clockOf === 'auto'),
-  new ClusterBench('redis-server'),
-];
+const benches: readonly TestBench[] = [...redisBenches(), new ClusterBench('redis-server')];
 
 describe.each(benches)('holds on $name', (bench) => {
   beforeAll(() => bench.start());

@@ -104,8 +104,8 @@ const step = fc.record({
 });
 const steps = fc.array(step, { minLength: 1, maxLength: 25 });
 
-describe.each(['auto', 'caller'] as const)('take.lua (REDIS_CLOCK=%s)', (clockOf) => {
-  const bench = new RedisBench('redis-server', clockOf);
+describe('take.lua', () => {
+  const bench = new RedisBench('redis-server');
   let run = 0;
   beforeAll(() => bench.start());
   afterAll(() => bench.stop());

@@ -117,9 +117,9 @@ async function contents(client: Redis): Promise<string> {
   return text;
 }
 
-/** Returns the contents of a Redis whose scripts get the time from weir, after all takes and changes. */
+/** Returns the contents of a Redis after all takes and changes, on a test's clock. */
 async function redis(): Promise<string> {
-  const bench = new RedisBench('redis-server', 'caller');
+  const bench = new RedisBench('redis-server');
   await bench.start();
   try {
     const store = await bench.open();

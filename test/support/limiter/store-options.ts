@@ -11,7 +11,6 @@ export const MEMORY: Omit<MemoryStoreOptions, 'clock'> = {
 /** Options of a RedisStore for tests that do not test them. */
 export const REDIS: Omit<RedisStoreOptions, 'address'> = {
   timeoutMicros: 2_000_000,
-  clockOf: 'auto',
   countDeniedHits: true,
   maxInFlight: 20_000,
   keysPerCall: 256,

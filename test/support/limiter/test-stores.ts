@@ -7,7 +7,7 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
-import type { RedisClock, RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
+import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
@@ -52,29 +52,23 @@ const SERVERS = {
   'valkey-server': 'Valkey 9',
 } as const;
 
-/**
- * Returns a bench for each kind of server that the store contract covers, and one whose scripts get the time from weir.
- */
+/** Returns a bench for each kind of server that the store contract covers. */
 export function redisBenches(): RedisBench[] {
-  const own = (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
-  return [...own, new RedisBench('redis-server', 'caller')];
+  return (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
 }
 
 /** Buckets in a real Redis or Valkey. */
 export class RedisBench implements TestBench {
   readonly name: string;
   readonly clock = FakeClock.ofRedis();
-  readonly clockOf: RedisClock;
   private readonly tool: keyof typeof SERVERS;
   private server: RedisServer | undefined;
   private admin: Redis | undefined;
   private stores: SingleRedisStore[] = [];
 
-  /** `clockOf`: the clock that the stores use. */
-  constructor(tool: keyof typeof SERVERS, clockOf: RedisClock = 'auto') {
+  constructor(tool: keyof typeof SERVERS) {
     this.tool = tool;
-    this.clockOf = clockOf;
-    this.name = `${SERVERS[tool]}${clockOf === 'caller' ? ' that is given the time' : ''}`;
+    this.name = SERVERS[tool];
   }
 
   /** A separate client to read stored values. */
@@ -104,7 +98,7 @@ export class RedisBench implements TestBench {
   /** Opens a store with any options, on Redis's own clock unless the options name one. */
   async openWith(options: Partial<RedisStoreOptions>): Promise<SingleRedisStore> {
     const address = parseRedisUrl(`127.0.0.1:${this.port}`);
-    const store = new SingleRedisStore({ ...REDIS, clockOf: this.clockOf, address, ...options });
+    const store = new SingleRedisStore({ ...REDIS, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

@@ -1,5 +1,5 @@
 /*
- * `npm run screenshots [folder]` starts weir on a Redis with the policies of a shop, generates an hour of traffic on a
+ * `npm run screenshots [folder]` starts weir with the policies of a shop, generates an hour of traffic on a
  * clock that runs sixty times as fast, and takes screenshots of its page. The README's screenshots are written to
  * docs/images. All screenshots (desktop and phone, light and dark) are written to the folder; the default is a new one.
  */
@@ -13,7 +13,6 @@ import { preloading } from '../process/preload.js';
 import { stopAllProcesses } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
-import { startRedis } from '../redis/redis-server.js';
 import { askBuckets } from '../weir/buckets.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
 import { launchBrowser, openPage, type PageOptions } from './browser.js';
@@ -71,17 +70,9 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
 async function start(from: number): Promise<{ readonly server: WeirServer; readonly policies: TempDir }> {
   const policies = new TempDir();
   for (const [name, text] of Object.entries(shopPolicies())) policies.write(name, text);
-  const redis = await startRedis();
   const server = await startWeir({
     env: {
       CONFIG_PATH: policies.path,
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      // Redis has no quick clock.
-      REDIS_CLOCK: 'caller',
-      // Two seconds, on a clock that runs sixty times as fast.
-      REDIS_TIMEOUT: '120s',
-      WORKERS: '2',
-      LOCAL_CACHE_SIZE_IN_BYTES: '0',
       NODE_OPTIONS: preloading('test/support/page/quick-clock.js'),
       WEIR_QUICK_CLOCK: String(SPEED),
       WEIR_QUICK_CLOCK_FROM: String(from),

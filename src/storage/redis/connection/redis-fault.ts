@@ -65,8 +65,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
     remedy: () =>
-      'it does not allow scripts to read the time (TIME); set REDIS_CLOCK=caller, so that weir passes ' +
-      'the time to the scripts',
+      'it does not allow scripts to read the time (TIME), which weir needs; grant +time to the user, or use ' +
+      'a Redis that allows TIME in scripts',
   },
   {
     reason: 'readonly',

@@ -2,10 +2,7 @@
 export interface ReplyBound {
   /** Maximum number of integers in an array; 0 if no array is expected. */
   readonly integers: number;
-  /**
-   * Maximum bytes of a string; 0 if no string is expected. With `integers`, the maximum length of an integer that is
-   * sent as text.
-   */
+  /** Maximum bytes of a string; 0 if no string is expected. */
   readonly textBytes: number;
 }
 

@@ -21,15 +21,12 @@ const COLON = 58;
 const DOLLAR = 36;
 const STAR = 42;
 const EMPTY = Buffer.alloc(0);
-/** Matches an integer below 2^53. */
-const INTEGER = /^\d{1,15}$/;
-const NO_INTEGER = '';
 
 /**
  * Reads RESP2 replies (Redis serialization protocol) from chunks of any size. Supports the replies to weir's commands:
- * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings, and arrays of integers, which may be bulk
- * strings. Any other reply is malformed, including null, an unexpected reply and one over its bound. The connection
- * must end after a malformed reply or an unexpected error.
+ * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings, and arrays of integers. Any other reply is
+ * malformed, including null, an unexpected reply and one over its bound. The connection must end after a malformed
+ * reply or an unexpected error.
  *
  * Stores only the integers of the current array and the bytes of the current element, which the bounds limit.
  */
@@ -67,17 +64,8 @@ export class RespReader {
         this.deliver(value);
         continue;
       }
-      if (this.array !== undefined) {
-        const { textBytes } = this.bound();
-        const text = type === DOLLAR && textBytes > 0 ? this.text(type, data, at + 1, textBytes) : NO_INTEGER;
-        if (text === undefined) break;
-        if (typeof text !== 'string' || !INTEGER.test(text)) {
-          throw new Error('malformed reply: an array with an element that is not an integer');
-        }
-        at = this.end;
-        this.deliver(Number(text));
-        continue;
-      }
+      if (this.array !== undefined)
+        throw new Error('malformed reply: an array with an element that is not an integer');
       if (type === MINUS && this.asked() === undefined) {
         // Redis sends the reason before it closes the connection.
         const error = this.text(type, data, at + 1, 0);

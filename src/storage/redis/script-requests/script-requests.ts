@@ -2,8 +2,6 @@ import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import type { ScriptClock } from '../clock/script-clock.js';
-import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
@@ -17,24 +15,22 @@ export const MAX_PENDING_REQUESTS = 8;
 const MIN_TIMEOUT_MS = 500;
 
 /**
- * Runs scripts that are not takes, on the connection of takes, and only while it is up. Each request is sent once, and
- * once more if Redis did not let the script read the time. Failures do not open the circuit breaker, because only takes
- * decide whether Redis works. They are reported to the connection only if it must look for another Redis or get a new
- * login.
+ * Runs scripts that are not takes, on the connection of takes, and only while it is up. Each request is sent once.
+ * Failures do not open the circuit breaker, because only takes decide whether Redis works. They are reported to the
+ * connection only if it must look for another Redis or get a new login.
  */
 export class ScriptRequests {
   readonly #name: string;
   readonly #timeoutMs: number;
   readonly #connection: () => RedisConnection;
-  readonly #clock: ScriptClock;
+  readonly #clock: (() => number) | undefined;
   #pending = 0;
 
-  /** `clock` supplies the time to scripts that must not read it. */
-  constructor(options: RedisStoreOptions, connection: () => RedisConnection, clock: ScriptClock) {
+  constructor(options: RedisStoreOptions, connection: () => RedisConnection) {
     this.#name = options.address.redactedAddress;
     this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
     this.#connection = connection;
-    this.#clock = clock;
+    this.#clock = options.clock;
   }
 
   /**
@@ -54,25 +50,14 @@ export class ScriptRequests {
     return withTimeout(this.#timeoutMs, answer, late);
   }
 
-  async #answer(request: ScriptRequest, asking: boolean): Promise<ScriptReply> {
-    const clock = this.#clock;
-    const send: SendCommand = (command, args, bound) => {
-      // ASKING applies only to the next command, whose error reports any problem.
-      if (asking && command === 'eval') this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
-      return this.#connection().send(command, args, bound);
-    };
-    const run = async (): Promise<ScriptReply> => {
-      const { script, key, args, textBytes } = request;
-      const all = [script, '1', key, clock.argument(send), ...args];
-      const answer = await send('eval', all, { integers: 0, textBytes });
+  async #answer({ script, key, args, textBytes }: ScriptRequest, asking: boolean): Promise<ScriptReply> {
+    // ASKING applies only to the next command, whose error reports any problem.
+    if (asking) this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
+    const all = [script, '1', key, String(this.#clock?.() ?? ''), ...args];
+    try {
+      const answer = await this.#connection().send('eval', all, { integers: 0, textBytes });
       if (typeof answer === 'string') return answer;
       return new StorageError('timeout', `the reply from Redis ${this.#name} has an unknown format`);
-    };
-    try {
-      return await run().catch(async (error: unknown) => {
-        if (await clock.canSupplyTimeAfter(error, send)) return run();
-        throw error;
-      });
     } catch (error) {
       return this.#failure(error as Error);
     }

@@ -24,7 +24,7 @@ local function digitsOf(id)
   return digits .. format('%03x', a * 32 + b)
 end
 
-local now, apart = tonumber(ARGV[1]), byte(ARGV[1]) == 43 and 1000000 or 0
+local now = tonumber(ARGV[1])
 if not now then
   local time = redis.pcall('TIME')
   if time.err then return { err = 'NOTIME ' .. time.err } end
@@ -32,9 +32,9 @@ if not now then
 end
 if ARGV[3] then
   local member = memberOf(ARGV[3], 1, 0, tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]))
-  return tonumber(call('ZSCORE', KEYS[1], member) or 0) > now - apart and '1' or '0'
+  return tonumber(call('ZSCORE', KEYS[1], member) or 0) > now and '1' or '0'
 end
-local most, from = tonumber(ARGV[2]), '(' .. format('%.0f', now - apart)
+local most, from = tonumber(ARGV[2]), '(' .. format('%.0f', now)
 local limit = most + MAX_SLOTS
 local found = call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'WITHSCORES', 'LIMIT', '0', format('%.0f', limit))
 local holds, last = {}, nil

@@ -177,7 +177,7 @@ local function freeExpired(k, h, ask, requests)
     if held then
       local ends = tonumber(found[i + 1])
       takenAt[1] = ends - lifetime * 1000
-      correct(refund, held, full + (late and 0 or now - apart - ends))
+      correct(refund, held, full + (late and 0 or now - ends))
       apply(k, refund, 1)
     end
   end
@@ -366,7 +366,6 @@ storeAllHolds()
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
   local levels, ends
-  if u > 0 and w >= now then w = w + (ahead[k] or 0) end
   if u > 0 and above[k] then levels, ends = levelsOf(k, u, w, c) end
   if u < 0 and c ~= 0 then
     local form = c > 0 and 'w' or w > now and 'd' or 'g'

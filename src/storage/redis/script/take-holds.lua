@@ -9,10 +9,8 @@ local freedCount = 0
 -- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
 local slots = {}
 
--- Holds expire when all callers' clocks have reached their time. Windows of other callers (take-steps.lua) do not change this time.
-local expired = now - apart
-local expiredText = format(D, expired)
-local liveFrom = '(' .. expiredText
+local nowText = format(D, now)
+local liveFrom = '(' .. nowText
 
 -- Returns the number of slots that are held in a concurrency limit.
 local function countSlots(h)
@@ -30,7 +28,7 @@ local UNTIL = 'until'
 
 -- Removes some of the holds of a set that have expired.
 local function removeExpired(h)
-  local dead = call('ZCOUNT', KEYS[h], '0', expiredText)
+  local dead = call('ZCOUNT', KEYS[h], '0', nowText)
   if dead > 0 then call('ZREMRANGEBYRANK', KEYS[h], 1, min(dead, MAX_REMOVED)) end
 end
 
@@ -76,7 +74,7 @@ local function storeHolds(h)
     untilFrom = ends - ends % 1000000
     untilTo = untilFrom + 1000000
     untilScore = format(D, -untilTo)
-    untilLeft = given and floor((untilTo - raw) / 999) + margin or floor((untilTo - raw) / 1000) + 1000
+    untilLeft = given and floor((untilTo - raw) / 999) + MARGIN or floor((untilTo - raw) / 1000) + 1000
   end
   list[size + 1], list[size + 2] = untilScore, UNTIL
   for first = 1, size + 2, CHUNK do
@@ -99,12 +97,12 @@ local allLive = {}
 local function settle(h, id, unit, held, lifetime, full)
   local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full), 0, 0
   local ends = MAX_COUNT
-  if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '0', expiredText) == 0 end
+  if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '0', nowText) == 0 end
   if unit ~= 0 or not allLive[h] then
     ends = tonumber(call('ZSCORE', key, member) or 0)
     if unit ~= 0 then taken = ends - lifetime * 1000 end
   end
-  if ends > expired then removed = call('ZREM', key, member) end
+  if ends > now then removed = call('ZREM', key, member) end
   if removed == 0 and added[h] then
     storeHolds(h)
     return settle(h, id, unit, held, lifetime, full)
@@ -126,7 +124,7 @@ local LATE = 'late'
 local function removeForRefund(h, requests)
   -- As many as the requests place, so that holds never expire faster than they are given back.
   local key, most = KEYS[h], requests + (isPart[h] and 1 or max(1, MAX_REMOVED - freedCount - 1))
-  local found = call('ZRANGEBYSCORE', key, '0', expiredText, 'WITHSCORES', 'LIMIT', 0, most)
+  local found = call('ZRANGEBYSCORE', key, '0', nowText, 'WITHSCORES', 'LIMIT', 0, most)
   local count, late = #found / 2, found[1] == LATE
   freedCount, isPart[h] = freedCount + count, count == most
   if count < most then

@@ -2,7 +2,7 @@
 
 -- Whether each ask has 7 numbers and `what` 0, so that all are plain takes. If not, `askAt` has the index of each ask. The fast path
 -- decides no step of a call with a calendar, because a call that lacks the current window must not change anything.
-local isFast, isPlain, hasBuckets, askAt = apart == 0 or #KEYS == 1, #ARGV % 7 == 4, true, nil
+local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 4, true, nil
 for argument = 5, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
 if not isPlain then
   hasBuckets, askAt = false, {}
@@ -123,7 +123,7 @@ while isFast and at <= #steps do
     found, carry, passed = settleAlone(k, values[k], set, ids)
   elseif size > 0 then
     found, carry, passed = takeAlone(k, values[k], many, size, fill, fillCarry, cost, costCarry)
-  elseif size < 0 and apart == 0 and count == 0 then
+  elseif size < 0 and count == 0 then
     found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
   elseif size == 0 then
     -- The end of a request does not need the number of slots.
@@ -182,19 +182,6 @@ local OVER_LASTS = 86400000000
 local MAX_OVER, MAX_OVER_HITS = 1e15, 4294967296
 -- Larger than any other number that a run returns.
 local PAST_FULL = 4e15
-
--- A window that has begun on another caller's clock has begun for this call, too. Otherwise, the two callers would overwrite each
--- other's counts. The function load does the same for token buckets.
-if apart > 0 then
-  for k = 1, #KEYS do
-    local form, start, length = match(values[k] or '', '^([wdg])1:(%d+):%d+:(%d+)$')
-    if form then
-      start = start - (form == 'd' and length or 0)
-      if start > now and start <= raw + apart then now = start end
-    end
-  end
-  reply[1] = now
-end
 
 -- The running state of each key that was read, and whether it must be stored.
 local unit, whole, part, changed = {}, {}, {}, {}
@@ -281,7 +268,7 @@ local keepAbove, loadLevels, levelsOf
 -- Reads the stored state. weir never writes a number above 2^53-1 or a carry of a whole microsecond. Such a value must not make the
 -- bucket full, as an absent value does. A bucket then counts as empty, a window as used up, and a surplus as none. This also bounds all
 -- numbers in the reply.
-local function read(k, ask)
+local function load(k, ask)
   local value = values[k]
   if value then
     local form, a, b, c = match(value, '^([twdg])1:(%d+):(%d+):(%d+)$')
@@ -328,20 +315,6 @@ end
 local function tooDeep(w, c, ask)
   local lowest = now + ask.debt
   return w > lowest or (w == lowest and c > ask.debtCarry)
-end
-
--- By how many microseconds a bucket is full earlier here than in its stored state.
-local ahead = {}
-
--- Reads the stored state. If a caller with a clock ahead of this one has emptied the bucket, it is empty here, too, and the difference
--- is added again when the bucket is stored. Without that difference, the other caller would find a token at once, and two callers could
--- take any number of tokens in turn.
-local function load(k, ask)
-  read(k, ask)
-  if apart > 0 and unit[k] > 0 and ask.unit > 0 and tooDeep(whole[k], part[k], ask) then
-    local more = whole[k] - now - ask.debt + (part[k] > 0 and 1 or 0)
-    if more <= apart then whole[k], ahead[k] = whole[k] - more, more end
-  end
 end
 
 -- Returns a token bucket's state in the units of an ask (1/q), at most empty or at the maximum debt. A surplus is a time before now.

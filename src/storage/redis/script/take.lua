@@ -8,8 +8,7 @@
 -- script only adds, carries, compares and stores. All its numbers are integers below 2^53.
 --
 -- KEYS    the buckets of the batch, each once
--- ARGV    1  '' to use the clock of this Redis, or a time in microseconds. With '+' before it, the time is a caller's estimate, and
---            estimates differ by at most MAX_STEP (caller-clock.ts). Without '+', a test sets the time.
+-- ARGV    1  '' to use the clock of this Redis, or a time in microseconds, which only tests set
 --         2  the latest time, in microseconds, that the caller has received from this Redis, or 0
 --         3  '1' if windows count the hits of denied requests, else '0'
 --         4  steps, in the order of the decisions. All numbers have three characters: base 64 with the digits 0 (code 48) to 63 (code 111).
@@ -71,8 +70,8 @@
 --         o1:<time at which the surplus expires>:<time in which the surplus refills>:<carry>:<q>   A token bucket with a surplus, which
 --         does not refill. In this script, it is full before now by the second time, less its carry.
 --         Any other value counts as absent, so that two versions can share one Redis.
---         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If the caller sets the time,
---         a key expires later: by a thousandth of its lifetime, and by 3 s (1 minute for a test).
+--         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If a test sets the time,
+--         a key expires later: by a thousandth of its lifetime, and by 1 minute.
 
 local call, byte, match, format = redis.call, string.byte, string.match, string.format
 local floor, min, max = math.floor, math.min, math.max
@@ -89,11 +88,8 @@ local D = format('%d', MAX_COUNT) == '9007199254740991' and '%d' or '%.0f'
 local STATE, WHOLE_TOKENS = '1:' .. D .. ':' .. D .. ':' .. D, 't1:' .. D .. ':0:1'
 
 local given = ARGV[1] ~= ''
--- `apart` is the maximum difference between callers' clocks, in microseconds. `margin` is how much longer keys must live if the caller
--- sets the time, in milliseconds. It covers that difference, 1 s in which a caller's clock may not advance after a step back, and 1 s
--- because Redis counts PX from its own cached time. A test's clock may not advance for longer.
-local apart, margin = 0, 60000
-if byte(ARGV[1]) == 43 then apart, margin = MAX_STEP, 3000 end
+-- How much longer keys must live if a test sets the time, in milliseconds, because its clock may not advance for a while.
+local MARGIN = 60000
 local raw
 if given then
   raw = tonumber(ARGV[1])
@@ -109,7 +105,7 @@ if raw < seen and seen - raw <= MAX_STEP then now = seen end
 local countDenied = ARGV[3] == '1'
 local steps = ARGV[4]
 
--- PXAT is exact, whereas PX counts from Redis's cached time. A time from the caller is not Redis's time, so keys then outlive their
+-- PXAT is exact, whereas PX counts from Redis's cached time. The time of a test is not Redis's time, so keys then outlive their
 -- buckets by a margin, and by a thousandth because clocks drift.
 local stepFrom, stepTo, expiry = 0, 0, nil
 -- `stored` is the end of the stored bucket or window, if there is one.
@@ -117,7 +113,7 @@ local function store(k, value, ends, stored)
   if ends < stepFrom or ends >= stepTo then
     stepFrom = ends - ends % EXPIRY_STEP
     stepTo = stepFrom + EXPIRY_STEP
-    expiry = format(D, given and floor((stepTo - raw) / 999) + margin or stepTo / 1000 + 1)
+    expiry = format(D, given and floor((stepTo - raw) / 999) + MARGIN or stepTo / 1000 + 1)
   end
   if stored and stored >= stepFrom and stored < stepTo then
     call('SET', KEYS[k], value, 'KEEPTTL')

@@ -13,7 +13,22 @@ test.each<[Record<string, string>, RegExp]>([
     { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a', REDIS_PERSECOND_TYPE: 'proxy' },
     /^REDIS_PERSECOND_TYPE: .*PROXY/,
   ],
+  [
+    { REDIS_CLOCK: 'caller' },
+    /^REDIS_CLOCK: weir always uses Redis's clock .*; unset this variable, and use a Redis/,
+  ],
+  [{ REDIS_CLOCK: 'servers' }, /^REDIS_CLOCK: /],
 ])('%j ends the start', (environment, error) => {
   const read = readSettings({ ...REDIS, ...environment });
   expect(read).toMatchObject({ ok: false, errors: [expect.stringMatching(error)] });
+});
+
+test.each<[Record<string, string>, RegExp]>([
+  [{ REDIS_CLOCK: 'Auto' }, /^REDIS_CLOCK: weir always uses Redis's clock; unset this variable$/],
+  [{ REDIS_CLOCK: 'server' }, /^REDIS_CLOCK: weir always uses Redis's clock; unset this variable$/],
+])('%j is ignored with a warning', (environment, note) => {
+  expect(readSettings({ ...REDIS, ...environment })).toMatchObject({
+    ok: true,
+    notes: [expect.stringMatching(note)],
+  });
 });
