@@ -92,6 +92,22 @@ function* unused() {
 const EXPORTED =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm;
 
+const EXPORTED_VALUE = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class)\s+(\w+)/gm;
+
+/** Types may be exported without a user, because they describe the arguments of exported functions. */
+function* unusedExports() {
+  const filesWith = new Map();
+  for (const text of texts.values())
+    for (const word of new Set(text.match(/\w+/g))) filesWith.set(word, (filesWith.get(word) ?? 0) + 1);
+  for (const [path, text] of texts) {
+    for (const { 1: name, index } of text.matchAll(EXPORTED_VALUE)) {
+      const line = text.slice(0, index).split('\n').length;
+      if (filesWith.get(name) === 1)
+        yield [path, line, `no other file uses ${name}`, 'remove `export`, or delete it'];
+    }
+  }
+}
+
 const FILE_NAMED =
   /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
 
@@ -161,7 +177,7 @@ function* references() {
   }
 }
 
-const RULES = { 'line-width': lineWidth, unused, references };
+const RULES = { 'line-width': lineWidth, unused, exports: unusedExports, references };
 
 const findings = Object.entries(RULES).flatMap(([rule, find]) =>
   [...find()].map(([path, line, what, remedy]) => `${path}:${line}: ${rule}: ${what}; ${remedy}`),

@@ -65,7 +65,7 @@ function replaceFile(file: string, content: WrittenFile['content'], mode: number
  * Creates a directory and those above it, unless they exist. Does not use `recursive`, because it never returns for a
  * path where no directory can be created, as in /proc.
  */
-export function makeDirectory(path: string, mode = 0o777): void {
+function makeDirectory(path: string, mode = 0o777): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
   if (dirname(path) !== path) makeDirectory(dirname(path), mode);
   try {

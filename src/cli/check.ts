@@ -35,7 +35,7 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
 }
 
 /** Makes the calls and prints the result. Resolves with exit code 0 if every call got an answer, else with 1. */
-export async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
+async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
   let client: Client;
   try {
     client = openClient(options.target, { 'grpc.max_receive_message_length': -1 });

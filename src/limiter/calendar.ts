@@ -10,7 +10,7 @@ export function isCalendarUnit(unit: WindowUnit): unit is CalendarUnit {
 }
 
 /** Number of values that {@link CalendarWindows.boundariesAround} returns: the boundaries of four windows. */
-export const BOUNDARIES = 5;
+const BOUNDARIES = 5;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

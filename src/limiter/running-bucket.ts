@@ -5,7 +5,7 @@ import type { Span } from './span.js';
  * The state of one bucket, with accessors for both algorithms. The state of a token bucket is the time at which it is
  * full; the state of a window is its start and the hits counted.
  */
-export class BucketState implements Span {
+class BucketState implements Span {
   whole = 0;
   part = 0;
   /** {@link fullAtMicros} of a token bucket before the current item was applied. */

@@ -140,7 +140,7 @@ export function describePlan({ name, values }: PlanTable['plans'][number]): stri
 }
 
 /** Formats `on_over`: `passes if over, with x-weir-over: burst and metadata {"tier":"low"}`. */
-export function describeOnOver({ requestHeaders, metadata }: OnOver): string {
+function describeOnOver({ requestHeaders, metadata }: OnOver): string {
   const marks = requestHeaders.map(({ key, value }) => `${key}: ${value}`);
   if (metadata !== undefined) marks.push(`metadata ${JSON.stringify(metadata)}`);
   return marks.length === 0 ? 'passes if over' : `passes if over, with ${marks.join(' and ')}`;

@@ -23,7 +23,7 @@ const MIGRATE_WRITES_NOTHING =
   'docs/migrate.md describes';
 
 /** Options by command and option, such as `diff --log`, with the sentence that replaces "unknown option". */
-export const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
+const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ...[
     ...['anonymise', 'as-active', 'by', 'envoy', 'html', 'log-format', 'max-newly-denied', 'max-unreadable'],
     ...['replay', 'sampled', 'slack', 'top', 'warm', 'window'],

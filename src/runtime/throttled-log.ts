@@ -1,5 +1,5 @@
 /** Minimum interval between two log messages about the same event, in milliseconds. */
-export const LOG_INTERVAL_MS = 10_000;
+const LOG_INTERVAL_MS = 10_000;
 
 /**
  * Returns a function that tells whether to log an event that may happen very often: it returns `true` at most once in

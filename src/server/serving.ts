@@ -19,7 +19,7 @@ export interface ServingConditions {
 }
 
 /** Returns the reason why this process should not get requests, or undefined if it should. */
-export function notServingReason(conditions: ServingConditions): string | undefined {
+function notServingReason(conditions: ServingConditions): string | undefined {
   if (conditions.draining) return 'draining';
   if (conditions.followsStore && !conditions.storeUp)
     return 'Redis is unavailable (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';

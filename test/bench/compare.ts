@@ -13,7 +13,7 @@ import { type BenchOptions, matchesFilter, readOptions, selectCases } from './op
 import { microBenches, runMicro } from './run-micro.js';
 
 /** The default base of comparisons, to detect slow growth over many small changes. */
-export const FIXED_COMMIT = '1554e4d';
+const FIXED_COMMIT = '1554e4d';
 
 /** Rounds of each process. Only the last round counts, because V8 still compiles code during the others. */
 const ROUNDS_PER_PROCESS = 3;

@@ -10,7 +10,7 @@ let folder: TempDir;
 beforeEach(() => {
   folder = new TempDir();
   folder.write('src/main.ts', "import './used.js';\n");
-  folder.write('src/used.ts', 'export const USED = 1;\n');
+  folder.write('src/used.ts', 'const USED = 1;\n');
 });
 afterEach(() => folder.remove());
 
@@ -30,15 +30,15 @@ test('has no findings for a tidy project', () => {
 
 test.each([
   ['a wide comment', `// ${LONG_WORDS}\n`],
-  ['wide code', `export const A = '${LONG_WORDS}';\n`],
-  ['a wide line behind a template of several lines', `export const A = \`\n\`;\n// ${LONG_WORDS}\n`],
+  ['wide code', `const A = '${LONG_WORDS}';\n`],
+  ['a wide line behind a template of several lines', `const A = \`\n\`;\n// ${LONG_WORDS}\n`],
 ])('line-width: %s', (_, text) => {
   folder.write('src/used.ts', text);
   expect(findings()).toEqual([expect.stringMatching(/^src\/used\.ts:\d: line-width: \d{3} columns; break/)]);
 });
 
 test.each([
-  ['a text of several lines', `export const A = \`\n${LONG_WORDS}\n\`;\n`],
+  ['a text of several lines', `const A = \`\n${LONG_WORDS}\n\`;\n`],
   ['text without a space', `// https://example.com/${'x'.repeat(120)}\n`],
 ])('line-width allows %s', (_, text) => {
   folder.write('src/used.ts', text);
@@ -49,7 +49,7 @@ test('unused: files that nothing imports, or only tests import', () => {
   folder.write('src/forgotten.ts', '');
   folder.write('src/tested.ts', '');
   folder.write('src/thread.ts', '');
-  folder.write('src/used.ts', "export const THREAD = 'build/src/thread.js';\n");
+  folder.write('src/used.ts', "const THREAD = 'build/src/thread.js';\n");
   folder.write('test/unit/tested.test.ts', "import '../../src/tested.js';\nimport '../support/helper.js';\n");
   folder.write('test/support/helper.ts', '');
   folder.write('test/support/lost.ts', '');
@@ -57,6 +57,14 @@ test('unused: files that nothing imports, or only tests import', () => {
     'src/forgotten.ts:1: unused: no file imports this file; delete it',
     'src/tested.ts:1: unused: only tests import this file; delete it, or move it to test/support',
     'test/support/lost.ts:1: unused: no file imports this file; delete it',
+  ]);
+});
+
+test('exports: values that no other file names', () => {
+  folder.write('src/used.ts', 'export const USED = 1;\nexport function lost() {}\nexport type Lost = 1;\n');
+  folder.write('src/main.ts', "import { USED } from './used.js';\n");
+  expect(findings()).toEqual([
+    'src/used.ts:2: exports: no other file uses lost; remove `export`, or delete it',
   ]);
 });
 

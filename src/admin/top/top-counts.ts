@@ -11,7 +11,7 @@ import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/
 /** Maximum number of entries of a bucket that are stored. */
 export const MAX_TOP_ENTRIES = 16;
 /** Maximum number of characters of one stored string, and of all strings of a bucket's entries. */
-export const MAX_TOP_TEXT = 100;
+const MAX_TOP_TEXT = 100;
 export const MAX_TOP_TEXTS = 300;
 /** Longer names of buckets are stored as digests. */
 const MAX_KEY = 200;

@@ -102,7 +102,7 @@ export class UnaryTarget implements CallTarget, CallState {
 }
 
 /** One unary call: first the request as received so far, then the information for its handler. */
-export class UnaryCall implements CallInfo, CallState, Expiring {
+class UnaryCall implements CallInfo, CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
   onReset: (() => void) | undefined = undefined;

@@ -24,7 +24,7 @@ export function writeFrameHeader(
 }
 
 /** Writes the low 32 bits of `value` at `at`, in network byte order (RFC 9113 section 2.2). */
-export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+function writeUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
   bytes[at + 2] = value >>> 8;

@@ -43,7 +43,7 @@ export interface FeedTimes {
   readonly maxPause: number;
 }
 
-export const FEED_TIMES: FeedTimes = {
+const FEED_TIMES: FeedTimes = {
   firstEvent: 10_000,
   silence: 13_000,
   poll: 5000,

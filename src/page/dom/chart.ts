@@ -37,7 +37,7 @@ interface Measure {
   readonly rare?: boolean;
 }
 /** The measures that are recorded for each rule and for all rules together. */
-export const RULE_MEASURES: readonly Measure[] = [
+const RULE_MEASURES: readonly Measure[] = [
   { key: 'ok', name: 'Allowed', sign: '●' },
   { key: 'denied', name: 'Denied', sign: '▲' },
   { key: 'would', name: 'Would be denied', sign: '◆' },

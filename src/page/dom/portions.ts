@@ -2,7 +2,7 @@ import { countText } from '../text/numbers.js';
 import { button } from './element.js';
 
 /** Number of items that are shown at a time. */
-export const PORTION = 100;
+const PORTION = 100;
 
 /**
  * Adds items to a list: the first portion immediately, and further portions when the user clicks a button. The button

@@ -61,9 +61,3 @@ function rowsOf<T>({ columns, below }: TableOptions<T>, row: T): readonly HTMLEl
     el('tr', { role: 'row', class: 'below' }, el('td', { role: 'cell', colspan: columns.length }, ...under)),
   ];
 }
-
-/** Wraps a table in a region that scrolls if the table is wider than the screen, also by keyboard. */
-export function scrolling(table: HTMLTableElement): HTMLElement {
-  const label = table.caption?.textContent ?? 'table';
-  return el('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': label }, table);
-}

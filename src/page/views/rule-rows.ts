@@ -166,7 +166,7 @@ function shortMark(mark: string): string {
 }
 
 /** Returns a full description of a rule. */
-export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
+function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   const { phase, matchers = [] } = rule;
   const said: Child[] = [];
   for (const one of futureSwitches(phase, serverNow())) {

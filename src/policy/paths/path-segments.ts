@@ -49,7 +49,7 @@ export function firstSlash(path: string): number {
 }
 
 /** Returns the index of the last `**` in a pattern, or -1 if the pattern has none. */
-export function lastDoubleStar(segments: readonly Segment[]): number {
+function lastDoubleStar(segments: readonly Segment[]): number {
   let last = segments.length - 1;
   while (last >= 0 && segments[last]?.kind !== 'any') last--;
   return last;

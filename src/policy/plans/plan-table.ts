@@ -136,7 +136,7 @@ export function lineOfRow({ slots }: Pick<PlanTable, 'slots'>, row: number): num
 }
 
 /** Returns the number of columns of `values`. */
-export function planWidth({ columns }: Pick<PlanHead, 'columns'>): number {
+function planWidth({ columns }: Pick<PlanHead, 'columns'>): number {
   return FIRST_COLUMN + columns.length;
 }
 

@@ -8,7 +8,7 @@ export const MAX_REGEX_LENGTH = 1024;
  * Maximum number of instructions of a compiled pattern: counted repetitions are copied, and every value may visit each
  * instruction at each character.
  */
-export const MAX_INSTRUCTIONS = 500;
+const MAX_INSTRUCTIONS = 500;
 
 /**
  * Number of patterns that one automaton matches. A larger automaton is faster for usual values, but crafted values can

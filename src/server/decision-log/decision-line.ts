@@ -6,7 +6,7 @@ import { MAX_CHARACTERS, shown } from '../../shown-text.js';
 /**
  * Version of the format, in the member `decision` of each line. It increases with each change that readers must know.
  */
-export const DECISION_FORMAT = 1;
+const DECISION_FORMAT = 1;
 
 /** Maximum number of characters of a line. Further descriptors are omitted and counted. */
 export const MAX_LINE_CHARACTERS = 32 * 1024;

@@ -76,7 +76,7 @@ export function exposeReference(settings: Settings, metrics: Metrics, log: Logge
 }
 
 /** Parses `host:port`, `[host]:port` or `:port`, in Go's syntax. Returns undefined if the address is invalid. */
-export function parseListenAddress(address: string): { host: string; port: number } | undefined {
+function parseListenAddress(address: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) return undefined;

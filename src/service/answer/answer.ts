@@ -30,7 +30,7 @@ export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
 const STATUS_UNLIMITED: DescriptorStatus = { ...STATUS_WITHOUT_LIMIT, limitRemaining: MAX_UINT32 };
 
 /** Returns the status of a descriptor without a limit. */
-export function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
+function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }
 

@@ -15,7 +15,7 @@ export type TopSpan = 'minute' | 'hour';
 
 const MICROS = 1_000_000;
 /** Length of a slice in seconds. SLICES of them cover the span and the current slice. */
-export const SLICE_SECONDS: Readonly<Record<TopSpan, number>> = { minute: 10, hour: 600 };
+const SLICE_SECONDS: Readonly<Record<TopSpan, number>> = { minute: 10, hour: 600 };
 
 /** A bucket with its description. Its strings must not be slices of longer strings, which would stay in memory. */
 export interface BucketDescription {

@@ -5,7 +5,7 @@ import { descriptor, request } from '../../stall/wire.js';
 import { sleep } from '../sleep.js';
 
 /** The domain of all calls. */
-export const SOAK_DOMAIN = 'soak';
+const SOAK_DOMAIN = 'soak';
 /** Number of tenants. Each tenant has a separate bucket. */
 const TENANTS = 5000;
 const CONNECTIONS = 16;

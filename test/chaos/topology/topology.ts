@@ -17,5 +17,5 @@ export function allBucketsOn(node: RedisNode, buckets: readonly string[]): Reado
   return new Map(buckets.map((bucket) => [bucket, node]));
 }
 
-export const TOPOLOGIES = ['single', 'sentinel', 'cluster', 'stepping-clock'] as const;
+const TOPOLOGIES = ['single', 'sentinel', 'cluster', 'stepping-clock'] as const;
 export type TopologyName = (typeof TOPOLOGIES)[number];

@@ -74,7 +74,7 @@ const FLUSH = '50ms';
 const ATTEMPTS = 25;
 
 /** Returns the variables that every group starts with. */
-export function usualEnvironment({ redis, statsd, root }: Surroundings): Record<string, string> {
+function usualEnvironment({ redis, statsd, root }: Surroundings): Record<string, string> {
   return {
     RUNTIME_ROOT: root,
     RUNTIME_SUBDIRECTORY: 'ratelimit',

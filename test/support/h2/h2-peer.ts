@@ -49,7 +49,7 @@ export class MemorySink implements ByteSink {
 }
 
 /** A handler that records its calls and runs a test's callbacks. */
-export class RecordingHandler implements RequestHandler {
+class RecordingHandler implements RequestHandler {
   readonly log: string[] = [];
   readonly streams = new Map<number, ServerStream>();
   /** Called when a request is complete, for any reason. */

@@ -40,7 +40,7 @@ export interface Counted {
 }
 
 /** Records each call as one word, and the counts in {@link descriptors}. */
-export class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWarnings {
+class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWarnings {
   readonly counts = this;
   readonly reference = this;
   readonly warnings = this;

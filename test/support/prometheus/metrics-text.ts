@@ -19,7 +19,7 @@ export function countsUp({ types }: Scrape, series: string): boolean {
 }
 
 /** Parses the text format of Prometheus as weir writes it, without timestamps. */
-export function readMetrics(text: string): Scrape {
+function readMetrics(text: string): Scrape {
   const values = new Map<string, number>();
   const types = new Map<string, string>();
   for (const line of text.split('\n')) {

@@ -5,7 +5,7 @@ import { type NodeLine, servesSlot, sharedFacts } from './cluster-view.js';
 import { startRedis } from './redis-server.js';
 
 /** Number of slots of a Redis Cluster. */
-export const CLUSTER_SLOTS = 16_384;
+const CLUSTER_SLOTS = 16_384;
 /** Offset of the bus port from the port of a node. */
 export const BUS_OFFSET = 10_000;
 const STABLE_MS = 60_000;

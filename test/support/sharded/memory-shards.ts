@@ -11,7 +11,7 @@ import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
 
 /** A server with its buckets in memory, which records its calls. */
-export class MemoryShard implements Shard {
+class MemoryShard implements Shard {
   readonly memory: MemoryStore;
   readonly asked: PartitionTake[] = [];
   readonly returned: PartitionTake[] = [];

@@ -12,7 +12,7 @@ export interface TlsFiles {
 }
 
 /** Name in the client's certificate. */
-export const CLIENT_SAN = 'spiffe://test/envoy';
+const CLIENT_SAN = 'spiffe://test/envoy';
 
 /** Creates certificates for one test file. Call `remove` afterwards. */
 export function writeTlsFiles(): TlsFiles {

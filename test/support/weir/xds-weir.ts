@@ -23,12 +23,12 @@ function settingsOf(port: number): NodeJS.ProcessEnv {
  * Starts a weir that gets its policies from the management server on `port`, with short pauses. It may not serve yet
  * when this resolves.
  */
-export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
+function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
   return startWeir({ untilHealthy: false, env: { ...settingsOf(port), ...env } });
 }
 
 /** Follows policies in this process. By default, it does not wait for the first configuration. */
-export function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
+function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
   const settings = {
     ...settingsOf(port),
     FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',

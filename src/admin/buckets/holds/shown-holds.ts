@@ -9,7 +9,7 @@ import type { QuestionContext } from '../question-context.js';
 import { encodeHoldId } from './hold-id.js';
 
 /** Maximum number of holds of a bucket that an answer lists. Further ones are counted. */
-export const MAX_HOLDS_SHOWN = 100;
+const MAX_HOLDS_SHOWN = 100;
 /** Maximum number of buckets whose holds an answer lists. */
 const MAX_BUCKETS_WITH_HOLDS = 10;
 
