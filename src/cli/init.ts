@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
 import { printableLine } from '../printable.js';
-import { type WrittenFile, writeFiles, writtenText } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
+import { type WrittenFile, writeFiles, writtenText } from './written-files.js';
 
 /** Folder of the templates, which are copied to the user's folder. */
 const TEMPLATES = 'deploy/init';
@@ -75,7 +75,7 @@ export async function runInit(args: readonly string[], io: Io): Promise<number> 
   }
   const kind = concurrency ? KINDS.concurrency : llm ? KINDS.llm : EXAMPLES;
   const files = filesOf(kind);
-  const refused = writeFiles(folder, files, 'choose another folder');
+  const refused = writeFiles(folder, files);
   if (refused !== undefined) {
     io.err(`weir init: ${printableLine(refused)}\n`);
     return EXIT.FAILED;

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { PlanBytes } from '../read/resolve-domains.js';
-import type { RedisRows } from './redis-rows.js';
-import type { SourceFault } from './source-failure.js';
+import type { RedisRows, SourceFault } from './redis-rows.js';
 
 /** Maximum number of logged reasons of one table until it can be read again. */
 const MAX_LOGGED = 10;

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
+import { certificateFault } from '../../certificate-fault.js';
 import { Redis } from '../../ioredis.js';
+import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { loadRegularFile, messageOf } from '../../regular-file.js';
 import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
-import { failureFor, SourceError, type SourceFailure } from './source-failure.js';
 
 /** Longest time for one answer, in milliseconds. */
 const ANSWER_MS = 60_000;
@@ -21,6 +22,36 @@ const SCAN_COUNT = 250;
 const BLOCK_BYTES = 256 * 1024;
 /** Maximum size of the file with the password, in bytes. */
 const MAX_PASSWORD_BYTES = 16_384;
+
+/** Why a table of `plans` in Redis could not be read. A label of metrics. */
+export type SourceFault =
+  /** No connection, or an invalid response. */
+  | 'connection'
+  /** The password cannot be read, or Redis refuses the login. */
+  | 'login'
+  /** The key is not a hash. */
+  | 'content'
+  /** The reading ended too early. */
+  | 'transfer'
+  | 'timeout'
+  | 'too_large';
+
+/** A table could not be read. The message is a part of a sentence. */
+export interface SourceFailure {
+  readonly kind: 'failed';
+  readonly reason: SourceFault;
+  readonly message: string;
+}
+
+/** An error with a known reason. */
+class SourceError extends Error {
+  readonly reason: SourceFault;
+
+  constructor(reason: SourceFault, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
 
 /** Result of {@link RedisRows.update}. */
 export type UpdateResult = 'changed' | 'unchanged' | SourceFailure;
@@ -149,10 +180,23 @@ async function readPassword(file: string): Promise<string> {
   throw new SourceError('login', `PLANS_TOKEN_PATH: "${file}" is empty; write the password into it`);
 }
 
+/** Returns the failure for an error. Errors other than a SourceError concern the connection. */
 function failureOf(error: Error): SourceFailure {
-  const { kind, reason, message } = failureFor(error);
+  const isOwn = error instanceof SourceError;
+  const message = isOwn ? error.message : connectionMessage(networkMessage(error));
+  const reason = REFUSED_LOGIN.test(message) ? 'login' : isOwn ? error.reason : 'connection';
   const shown = withoutArguments(message).replace(/^Connection is closed\.$/, 'the connection was closed');
-  return { kind, reason: REFUSED_LOGIN.test(message) ? 'login' : reason, message: shown };
+  return { kind: 'failed', reason, message: shown };
+}
+
+function connectionMessage(text: string): string {
+  if (/certificate/i.test(text)) {
+    const fault = certificateFault(text);
+    return `the certificate of the server is not accepted (${fault}); for a private CA, set NODE_EXTRA_CA_CERTS`;
+  }
+  // The rest of the error of OpenSSL is for its developers.
+  const tls = /:SSL routines:[^:]*:([^:]*):/.exec(text)?.[1];
+  return tls === undefined ? text : `the TLS handshake failed (${tls}); check that the port speaks TLS`;
 }
 
 /**

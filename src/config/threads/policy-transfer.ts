@@ -4,8 +4,7 @@ import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveCondition } from '../../policy/derive/derive-rule.js';
 import type { Level } from '../../policy/level.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
-import { emptyPlans, type PlanLayout, planLayout } from '../../policy/plans/plan-layout.js';
-import { PLAN_PARTS, type PlanParts, type PlanTable } from '../../policy/plans/plan-table.js';
+import { PLAN_PARTS, type PlanHead, type PlanParts, type PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { type RuleSpec, ruleSpecOf } from '../../policy/rule.js';
@@ -22,6 +21,15 @@ import {
   type TableSpec,
 } from '../../policy/spec.js';
 import type { CidrIntervals } from '../../policy/values/cidr-table.js';
+
+/** A table without the content of its parts, as plain data. */
+interface PlanLayout {
+  readonly head: PlanHead;
+  /** Length of each part in bytes. */
+  readonly sizes: Readonly<Record<keyof PlanParts, number>>;
+  /** Whether `keys` has single bytes. */
+  readonly isByte: boolean;
+}
 
 /**
  * Specifications of policies (policy/spec.ts) as a sequence of items. One thread or process sends them to another,
@@ -158,6 +166,25 @@ function partsWithoutLevels(node: PolicyNode): NodeParts {
 function partsOfSpec(spec: NodeSpec): NodeParts {
   const { fields, rules } = spec;
   return { fields, rules, levels: levelsToPrepare(spec) };
+}
+
+/** Returns the layout of a table. */
+function planLayout(table: PlanTable): PlanLayout {
+  const { slots, keys, values, ...head } = table;
+  const sizes = Object.fromEntries(PLAN_PARTS.map((part) => [part, table[part].byteLength]));
+  return { head, sizes: sizes as PlanLayout['sizes'], isByte: keys instanceof Uint8Array };
+}
+
+/** Returns a table whose parts have their length, and no content yet. */
+function emptyPlans({ head, sizes, isByte }: PlanLayout): PlanTable {
+  const memory = (part: keyof PlanParts): SharedArrayBuffer => new SharedArrayBuffer(sizes[part]);
+  const keys = memory('keys');
+  return {
+    ...head,
+    slots: new Uint32Array(memory('slots')),
+    keys: isByte ? new Uint8Array(keys) : new Uint16Array(keys),
+    values: new Float64Array(memory('values')),
+  };
 }
 
 function* planItems(table: PlanTable, tables: PlanTable[] | undefined): Generator<PolicyItem> {

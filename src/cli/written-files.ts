@@ -1,28 +1,20 @@
-import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 
 /** A file to be written. */
 export interface WrittenFile {
   /** Path relative to the target directory. */
   readonly path: string;
-  readonly content: string | Uint8Array;
-  /** Permissions of a new file; by default, those of the process. */
-  readonly mode?: number;
-  /** Description for people: `image and 3 variables changed`. */
+  readonly content: string;
+  /** Description for people: `a policy with example limits`. */
   readonly note: string;
 }
 
 /**
- * Writes files below a directory, all or none. Returns an error message with `remedy` if a file exists and `force` is
- * not set, or if a link leads out of the directory. A replaced file becomes a new file: it gets the permissions of a
- * new file, and the target of a former link is unchanged.
+ * Writes new files below a directory, all or none. Returns an error message if a file exists, or if a link leads out of
+ * the directory.
  */
-export function writeFiles(
-  directory: string,
-  files: readonly WrittenFile[],
-  remedy: string,
-  { force = false }: { readonly force?: boolean } = {},
-): string | undefined {
+export function writeFiles(directory: string, files: readonly WrittenFile[]): string | undefined {
   const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
   if (outside !== undefined) {
     return (
@@ -31,15 +23,16 @@ export function writeFiles(
     );
   }
   const existing = files.filter(({ path }) => exists(join(directory, path))).map(({ path }) => path);
-  if (existing.length > 0 && !force) {
-    return `no files were written, because "${directory}" already contains ${existing.join(', ')}; ${remedy}`;
+  if (existing.length > 0) {
+    return (
+      `no files were written, because "${directory}" already contains ${existing.join(', ')}; choose another ` +
+      'folder'
+    );
   }
   try {
-    for (const { path, content, mode = 0o666 } of files) {
+    for (const { path, content } of files) {
       makeDirectory(dirname(resolve(directory, path)));
-      const file = join(directory, path);
-      if (force) replaceFile(file, content, mode);
-      else writeFileSync(file, content, { flag: 'wx', mode });
+      writeFileSync(join(directory, path), content, { flag: 'wx' });
     }
     return undefined;
   } catch (error) {
@@ -47,29 +40,15 @@ export function writeFiles(
   }
 }
 
-/** Writes to a temporary file and renames it. Overwriting the file would keep its permissions. */
-function replaceFile(file: string, content: WrittenFile['content'], mode: number): void {
-  const temporary = `${file}.${process.pid}.new`;
-  try {
-    // In a container, a process that was killed while it wrote often had the same process ID.
-    rmSync(temporary, { force: true });
-    writeFileSync(temporary, content, { flag: 'wx', mode });
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-}
-
 /**
  * Creates a directory and those above it, unless they exist. Does not use `recursive`, because it never returns for a
  * path where no directory can be created, as in /proc.
  */
-function makeDirectory(path: string, mode = 0o777): void {
+function makeDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  if (dirname(path) !== path) makeDirectory(dirname(path), mode);
+  if (dirname(path) !== path) makeDirectory(dirname(path));
   try {
-    mkdirSync(path, { mode });
+    mkdirSync(path);
   } catch (error) {
     // Another process may have created it meanwhile.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
