@@ -72,7 +72,7 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
     effect: 'ignored',
     sentence:
       'weir keeps no copies of tables of plans on disk any more. Until the table can be read after a restart, all ' +
-      'customers have the limits of customers without a row; remove the variable',
+      'customers have the limits of customers without a row; remove this setting',
   },
   {
     name: 'REDIS_CLOCK',
