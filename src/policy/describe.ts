@@ -41,20 +41,13 @@ export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): stri
   if (rate?.kind === 'concurrency') return `${limit}, ${expiry}${retry && `, retry after ${retry}`}`;
   const freed = hold.unknown === 'free' ? ', frees an unknown use' : '';
   const paired = hold.pair === 'oldest' ? ', ends settle the oldest hold' : '';
-  return `${limit}, holds ${describeEstimate(hold)}, ${expiry}${freed}${paired}`;
+  const held = hold.amount === undefined ? 'the hits of the first call' : quantity(hold.amount, 'hit');
+  return `${limit}, holds ${held}, ${expiry}${freed}${paired}`;
 }
 
 /** Formats `retry_after`; '' without one. */
 export function retryAfterText({ retryAfterSeconds }: HoldSpec): string {
   return retryAfterSeconds === undefined ? '' : describeMicros(retryAfterSeconds * 1_000_000);
-}
-
-/** Formats an estimate: `5 hits`, or `the 0.9 quantile of uses (first 4000 hits, at most 32000)`. */
-function describeEstimate({ amount, learned }: HoldSpec): string {
-  if (amount !== undefined) return quantity(amount, 'hit');
-  if (learned === undefined) return 'the hits of the first call';
-  const { quantile, start, max } = learned;
-  return `the ${quantile} quantile of uses (first ${quantity(start, 'hit')}, at most ${max})`;
 }
 
 /** Formats a window: `minute`, `5 minutes`, `day of Europe/Berlin`. */

@@ -78,26 +78,15 @@ export const UNKNOWN_USES = ['keep', 'free'] as const;
 /** Values of `hold.pair`. */
 export const HOLD_PAIRS = ['token', 'oldest'] as const;
 
-/** Settings of estimates that weir learns from earlier uses (`hold.learned`), in hits. */
-export interface LearnedSpec {
-  /** The share of earlier uses that an estimate covers, between 0 and 1. */
-  readonly quantile: number;
-  /** The estimate while too few uses are known. */
-  readonly start: number;
-  /** Largest estimate, at most the maximum of the limit. */
-  readonly max: number;
-}
-
 /** Settings of the holds of a limit (`hold` and `concurrency`). */
 export interface HoldSpec {
   /** Time after which a hold without an end expires, in milliseconds (`expires_after`). */
   readonly expiresAfterMillis: number;
   /**
-   * Hits that a request holds: a fixed number (`amount`), or undefined. Then the estimate is {@link learned}, or else
-   * the hits of the first call (`from: first_call`), which are also the slots of a limit on concurrent requests.
+   * Hits that a request holds: a fixed number (`amount`), or undefined for the hits of the first call (`from:
+   * first_call`), which are also the slots of a limit on concurrent requests.
    */
   readonly amount: number | undefined;
-  readonly learned: LearnedSpec | undefined;
   /** Whether the hits of a hold with an unknown use stay taken (`keep`) or are given back (`free`). */
   readonly unknown: (typeof UNKNOWN_USES)[number];
   /**

@@ -60,12 +60,11 @@ export class SharedParts {
 
   hold(spec: HoldSpec | undefined): HoldSpec | undefined {
     if (spec === undefined) return undefined;
-    const { expiresAfterMillis, amount, learned, unknown, pair, retryAfterSeconds } = spec;
-    const estimate = learned && `${learned.quantile} ${learned.start} ${learned.max}`;
-    const name = `${expiresAfterMillis} ${amount} ${estimate} ${unknown} ${pair} ${retryAfterSeconds}`;
+    const { expiresAfterMillis, amount, unknown, pair, retryAfterSeconds } = spec;
+    const name = `${expiresAfterMillis} ${amount} ${unknown} ${pair} ${retryAfterSeconds}`;
     const known = this.holds.get(name);
     if (known !== undefined) return known;
-    const hold = { expiresAfterMillis, amount, learned, unknown, pair, retryAfterSeconds };
+    const hold = { expiresAfterMillis, amount, unknown, pair, retryAfterSeconds };
     this.holds.set(name, hold);
     return hold;
   }

@@ -126,4 +126,13 @@ export const REMOVED_POLICY_KEYS: ReadonlyMap<string, RemovedKey> = new Map([
         '"candidate" was removed and is ignored; to try out a limit, add it to "rate_limits" with "phase: monitoring"',
     },
   ],
+  [
+    'learned',
+    {
+      effect: 'refused',
+      sentence:
+        '"learned" was removed; write the estimate as "amount", a number or a value of the plan, or as ' +
+        'from: first_call',
+    },
+  ],
 ]);

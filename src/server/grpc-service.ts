@@ -18,7 +18,6 @@ import { Signal } from '../runtime/signal.js';
 import { throttledLog } from '../runtime/throttled-log.js';
 import { ControlIndex } from '../service/controls/control-index.js';
 import { FirstReadGate } from '../service/controls/first-read-gate.js';
-import { LearnedEstimates } from '../service/holds/learned-estimates.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { TurnQueue } from '../service/turn-queue.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
@@ -36,7 +35,6 @@ import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeControls } from './metrics/controls.js';
-import { exposeEstimates } from './metrics/hold-estimates.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLosses } from './metrics/losses.js';
 import { exposeReference } from './metrics/prometheus.js';
@@ -165,7 +163,6 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const waiting = new WaitingRequests();
   const recorders = openRecorders(options, store, metrics, closers);
   const controls = openControls(store, clock, metrics);
-  const estimates = openEstimates(options, metrics);
   const service = new FirstReadGate(store.controls.firstRead, {
     codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
     clock,
@@ -173,7 +170,6 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     local: store.local,
     policies: () => policies.current(),
     controls,
-    estimates,
     observer: {
       counts: metrics,
       warnings: new LoggedWarnings(log, openUnmatchedWarnings(log, policies, closers)),
@@ -255,16 +251,6 @@ function openControls({ controls }: Store, clock: Clock, { registry }: Metrics):
   controls.onChange((change) => index.apply(change));
   exposeControls(registry, index);
   return index;
-}
-
-/** Creates the estimates that rules learn, which follow the policies. */
-function openEstimates({ policies, settings }: GrpcServiceOptions, { registry }: Metrics): LearnedEstimates {
-  const estimates = new LearnedEstimates();
-  const update = (): void => estimates.setPolicies(policies.current());
-  update();
-  policies.onReload(update);
-  exposeEstimates(registry, estimates, settings.metricsMaxSeries);
-  return estimates;
 }
 
 /** Creates the metrics of this process, which follow the policies and the store. */

@@ -1,7 +1,6 @@
 import type { Clock } from '../limiter/clock.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import type { ControlIndex } from './controls/control-index.js';
-import type { LearnedEstimates } from './holds/learned-estimates.js';
 
 /** Options that apply to all requests of a service. */
 export interface PlanOptions {
@@ -12,8 +11,6 @@ export interface PlanOptions {
   readonly maxLimits: number;
   /** Blocks and exemptions; absent if the service has none. */
   readonly controls?: ControlIndex;
-  /** Estimates of rules that learn them. Without them, such rules hold the hits of the first call. */
-  readonly estimates?: LearnedEstimates;
   /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
   readonly random?: () => number;
 }

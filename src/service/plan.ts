@@ -223,17 +223,13 @@ export function takeOfRule(
   const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
-  const key = match.keys[index] as string;
   // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends.
   const starts = hold?.pair === 'oldest' ? asked === 0 : asked > 0;
-  const { estimates } = context.options;
-  const held =
-    hold?.learned === undefined ? hold?.amount : estimates?.estimate(context.policy.domain, rule, key);
   return {
-    key,
+    key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
-    hits: starts ? context.boundedSlots(rule.rate, held ?? asked) : asked,
+    hits: starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked,
     refund: descriptor.isNegativeHits,
     holds:
       hold !== undefined && (starts || hold.pair === 'token')

@@ -15,7 +15,6 @@ import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, w
 import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
 import { Holds } from './holds/holds.js';
-import { LearnedEstimates } from './holds/learned-estimates.js';
 import type { Settlements } from './holds/settlements.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
@@ -74,14 +73,13 @@ export class ShouldRateLimit {
 
   constructor(options: ShouldRateLimitOptions) {
     this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
-    const estimates = options.estimates ?? new LearnedEstimates();
-    this.#options = { ...options, controls: this.#controls, estimates };
+    this.#options = { ...options, controls: this.#controls };
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
     const { holds: counts } = options.observer.counts;
-    this.#holds = new Holds({ ...options, estimates, counts, turns: this.#turns });
+    this.#holds = new Holds({ ...options, counts, turns: this.#turns });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 

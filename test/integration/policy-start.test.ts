@@ -1,6 +1,7 @@
 /* Tests where a starting server finds its policies, and how it handles invalid policies. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { openPolicies } from '../../src/server/policies/open-policies.js';
 import { StartError } from '../../src/server/start-error.js';
@@ -197,6 +198,62 @@ describe('a start', () => {
       expect(await domains()).toBe('b');
       rmSync(dir.join('config/bad'));
       await waitFor('no error', async () => (await detail()).policy.lastReload === 'ok' || undefined);
+    } finally {
+      client.close();
+    }
+  });
+});
+
+describe('a key that was removed', () => {
+  const policy = (domain: string, more: string): string =>
+    `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 2${more} } }]\n`;
+  const REMOVED = policy('a', ', hold: { learned: { start: 1 } }');
+
+  test('and changed decisions refuses a start, also next to a valid file, and a forced one', async () => {
+    dir.write('a.yaml', REMOVED);
+    const sentence =
+      /\/a\.yaml:2:81: descriptors\[0\]\.rate_limit\.hold\.learned: "learned" was removed; write the estimate/;
+    expect(await refused({ CONFIG_PATH: dir.path })).toMatch(sentence);
+    dir.write('b.yaml', policy('b', ''));
+    for (const force of ['false', 'true']) {
+      const said = await refused({ CONFIG_PATH: dir.path, FORCE_START_WITHOUT_INITIAL_CONFIG: force });
+      expect(said).toMatch(sentence);
+      expect(said).toContain('a policy in CONFIG_PATH () has a key that was removed, and would be unlimited');
+    }
+  });
+
+  test('and changed decisions keeps the previous policy in a reload; one that changed none is ignored', async () => {
+    const candidate = policy('a', '').replace(' } }]', ' }, candidate: [nonsense] }]');
+    dir.write('a.yaml', candidate);
+    server = await startWeir({ env: { CONFIG_PATH: dir.path } });
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({
+        level: 'warning',
+        msg: expect.stringMatching(
+          /a\.yaml:2:\d+: descriptors\[0\]\.candidate: "candidate" was removed and is ignored/,
+        ),
+      }),
+    );
+    const client = new RlsClient(server.grpcPort);
+    const codes = async (value: string): Promise<unknown> =>
+      Promise.all(
+        [1, 2, 3].map(
+          async () => (await client.ask('a', [descriptor([`k=${value}`])])).response?.overallCode,
+        ),
+      );
+    const limited = expect.arrayContaining([CODE.OK, CODE.OVER_LIMIT]);
+    try {
+      expect(await codes('start')).toEqual(limited);
+      dir.write('a.yaml', REMOVED);
+      await waitFor(
+        'the failed reload',
+        async () => (await detail()).policy.lastReload === 'error' || undefined,
+      );
+      expect(await codes('change')).toEqual(limited);
+      server.process.signal('SIGHUP');
+      await waitFor('the signal', () => server?.log().some(({ reason }) => reason === 'signal'));
+      expect(await codes('signal')).toEqual(limited);
+      expect(await detail()).toMatchObject({ policy: { domains: [{ domain: 'a', state: 'kept' }] } });
     } finally {
       client.close();
     }

@@ -82,7 +82,6 @@ const rateFields = {
     {
       amount: whole,
       from: fc.constantFrom('first_call', 'last'),
-      learned: fc.record({ quantile: fc.constantFrom(0, 0.5, 1), start: whole, max: whole }, optional),
       expires_after: expiry,
       unknown: unknownUse,
       pair: fc.constantFrom<unknown>('token', 'oldest', 'newest'),

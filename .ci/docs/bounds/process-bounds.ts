@@ -25,7 +25,6 @@ import {
   REPLACE_AFTER_MS,
   REPLACE_ALL_SILENT_AFTER_MS,
 } from '../../../src/server/workers/worker-watchdog.js';
-import { MAX_BUCKETS, MAX_RULE_BUCKETS } from '../../../src/service/holds/learned-estimates.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
@@ -61,11 +60,6 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         what: 'requests that wait for their turn',
         bound: `${shownCount(MAX_QUEUED_JOBS)} requests, with ${shownSize(MAX_QUEUED_BYTES)} of messages`,
         beyond: `${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests.`,
-      },
-      {
-        what: 'buckets whose uses weir remembers, to learn estimates of holds: for a rule; in total',
-        bound: `${shownCount(MAX_RULE_BUCKETS)}; ${shownCount(MAX_BUCKETS)}, with about 5 MB, and 2 KB for each rule`,
-        beyond: 'the buckets that are used most often stay; other buckets have the estimate of the rule',
       },
       {
         what: 'connections of an HTTP port',

@@ -33,34 +33,20 @@ function isSameHold(one: HoldSpec | undefined, other: HoldSpec | undefined): boo
   const { expiresAfterMillis, unknown, pair, retryAfterSeconds } = one;
   return (
     other.expiresAfterMillis === expiresAfterMillis &&
-    isSameEstimate(one, other) &&
+    other.amount === one.amount &&
     other.unknown === unknown &&
     other.pair === pair &&
     other.retryAfterSeconds === retryAfterSeconds
   );
 }
 
-function isSameEstimate({ amount, learned }: HoldSpec, other: HoldSpec): boolean {
-  return (
-    other.amount === amount &&
-    other.learned?.quantile === learned?.quantile &&
-    other.learned?.start === learned?.start &&
-    other.learned?.max === learned?.max
-  );
-}
-
 function holdsFirstCall(hold: HoldSpec | undefined): boolean {
-  return hold?.amount === undefined && hold?.learned === undefined;
+  return hold?.amount === undefined;
 }
 
 function largerEstimate(was: HoldSpec, is: HoldSpec): Narrowing[] {
   if (was.amount !== undefined && is.amount !== undefined) {
     return is.amount > was.amount ? [{ code: 'more_hits_held' }] : [];
-  }
-  if (was.learned !== undefined && is.learned !== undefined) {
-    const [before, after] = [was.learned, is.learned];
-    const isLarger = after.quantile > before.quantile || after.start > before.start || after.max > before.max;
-    return isLarger ? [{ code: 'larger_estimates' }] : [];
   }
   return holdsFirstCall(was) && holdsFirstCall(is) ? [] : [{ code: 'other_estimate' }];
 }

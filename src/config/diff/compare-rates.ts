@@ -24,7 +24,6 @@ export type Narrowing =
         | 'use_is_charged'
         | 'hits_are_final'
         | 'other_estimate'
-        | 'larger_estimates'
         | 'more_hits_held'
         | 'settled_until_earlier'
         | 'settled_until_later'
@@ -83,10 +82,6 @@ const NARROWING_TEXTS: Readonly<Record<Narrowing['code'], NarrowingTexts>> = {
   },
   hits_are_final: { tightens: 'unused hits are no longer given back when the request ends' },
   other_estimate: { tightens: 'the old and the new estimate can each be larger' },
-  larger_estimates: {
-    tightens: 'requests can hold more hits until they end',
-    loosens: 'requests can hold fewer hits until they end',
-  },
   more_hits_held: {
     tightens: 'each request holds more hits until it ends',
     loosens: 'each request holds fewer hits until it ends',

@@ -14,7 +14,6 @@ export type MappingName =
   | 'token_bucket'
   | 'concurrency'
   | 'hold'
-  | 'learned'
   | 'replaced_rule'
   | 'denied_response'
   | 'on_over'
@@ -149,12 +148,10 @@ export const POLICY_FIELDS = {
   hold: {
     amount: 'count',
     from: 'text',
-    learned: { mapping: 'learned' },
     expires_after: 'duration',
     unknown: 'text',
     pair: 'text',
   },
-  learned: { quantile: 'percent', start: 'kept_count', max: 'count' },
   replaced_rule: { name: 'text' },
   denied_response: { body: 'kept_text', content_type: 'text' },
   on_over: { allow: 'flag', request_headers: 'header_values', metadata: 'metadata' },

@@ -102,12 +102,9 @@ function debtJson({ maxDebt }: TimedRate): object {
 }
 
 function holdJson(hold: HoldSpec): object {
-  return { ...estimateJson(hold), ...expiryJson(hold), unknown: hold.unknown, pair: hold.pair };
-}
-
-function estimateJson({ amount, learned }: HoldSpec): object {
-  if (amount !== undefined) return { amount };
-  return learned === undefined ? { from: HOLD_SOURCES[0] } : { learned };
+  const { amount, unknown, pair } = hold;
+  const estimate = amount === undefined ? { from: HOLD_SOURCES[0] } : { amount };
+  return { ...estimate, ...expiryJson(hold), unknown, pair };
 }
 
 function expiryJson(hold: HoldSpec | undefined): object {

@@ -27,9 +27,8 @@ export interface DumpedLimit {
     readonly retry_after?: string;
   };
   readonly hold?: {
-    /** Absent with `learned`, and with `from`: a request holds the hits of its first call. */
+    /** Absent with `from`: a request holds the hits of its first call. */
     readonly amount?: number;
-    readonly learned?: { readonly quantile: number; readonly start: number; readonly max: number };
     readonly from?: string;
     readonly expires_after: string;
     readonly unknown: 'keep' | 'free';

@@ -32,21 +32,15 @@ function timedLimitWords(limit: DumpedLimit): string {
 
 function holdWords(hold: DumpedLimit['hold']): string {
   if (hold === undefined) return '';
-  const { expires_after: expiry, unknown, pair } = hold;
+  const { amount, expires_after: expiry, unknown, pair } = hold;
   const freed = unknown === 'free' ? ', frees an unknown use' : '';
   const paired = pair === 'oldest' ? ', ends settle the oldest hold' : '';
-  return `, holds ${estimateWords(hold)}, expires after ${expiry}${freed}${paired}`;
+  return `, holds ${estimateWords(amount)}, expires after ${expiry}${freed}${paired}`;
 }
 
-function estimateWords({ amount, learned }: NonNullable<DumpedLimit['hold']>): string {
-  if (amount !== undefined) return hitsText(amount);
-  if (learned === undefined) return 'the hits of the first call';
-  const { quantile, start, max } = learned;
-  return `the ${quantile} quantile of uses (first ${hitsText(start)}, at most ${countText(max)})`;
-}
-
-function hitsText(hits: number): string {
-  return `${countText(hits)} ${hits === 1 ? 'hit' : 'hits'}`;
+function estimateWords(amount: number | undefined): string {
+  if (amount === undefined) return 'the hits of the first call';
+  return `${countText(amount)} ${amount === 1 ? 'hit' : 'hits'}`;
 }
 
 /** Returns a phase in words. */

@@ -22,7 +22,6 @@ import type { TurnQueue } from '../turn-queue.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
 import { decodeOnly, decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
 import { LateEnds, mayRepeat, type Noted } from './late-ends.js';
-import type { LearnedEstimates } from './learned-estimates.js';
 import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
 import type { Settlements } from './settlements.js';
 
@@ -46,7 +45,6 @@ export interface HoldsOptions {
   readonly counts: HoldCounts;
   readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
-  readonly estimates: LearnedEstimates;
   /** Decodes long tokens. */
   readonly turns: TurnQueue;
   /** Maximum time for a store call, in microseconds. */
@@ -277,8 +275,8 @@ export class Holds {
    * without an answer.
    */
   #note(domain: string, end: HoldEnd, result: TakeResult, records?: HoldRecord[], mayHaveRun = false): void {
-    const { counts, estimates, observer } = this.#options;
-    const { item, hold, held, used } = end;
+    const { counts, observer } = this.#options;
+    const { hold, held, used } = end;
     const { path: rule } = held.rule;
     if (result instanceof StorageError) {
       const isLost = !mayRepeat(end, result);
@@ -298,8 +296,6 @@ export class Holds {
     const hits = hold?.amount ?? heldHits;
     counts.settled(domain, rule, hits, used);
     if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
-    // A hold token that settles nothing may be forged, so nothing is learned from its use.
-    if (used !== undefined) estimates.learn(domain, held.rule, item.key, used);
     record(records, { event: 'settled', rule, hits, used });
   }
 

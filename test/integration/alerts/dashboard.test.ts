@@ -32,7 +32,6 @@ descriptors:
   - { key: charged, rate_limit: { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 } }
   - { key: lenient, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: allow } }
   - { key: llm, rate_limit: { token_bucket: { max_tokens: 1000000, fill_interval: 1s }, hold: { amount: 5 } } }
-  - { key: agent, rate_limit: { token_bucket: { max_tokens: 1000000, fill_interval: 1s }, hold: { learned: { start: 5 } } } }
   - { key: path, value_regex: '.*a.{400}b', rate_limit: ${bucket(5)} }
 `;
 const ENV = { BUCKET_USED_RATIO_TOP: '10', USE_DOG_STATSD: 'true', TOP_BUCKETS: '100' };
@@ -72,7 +71,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     await client.ask('d', [descriptor(['charged=acme'])], { hitsAddend: 20 });
     await client.ask('d', [descriptor(['tenant=acme', 'plan=x'])]);
     await client.ask('d', [descriptor(['lenient=acme'])]);
-    await client.ask('d', [descriptor(['agent=acme'])]);
     const { response } = await client.ask('d', [descriptor(['llm=acme'])]);
     const token = String(response?.dynamicMetadata?.['hold']);
     // The second call settles nothing.

@@ -40,6 +40,14 @@ ok: 1 file, '“shop”' (1 rule)
 ok: 1 file, shop (1 rule)
 `,
   },
+  {
+    what: 'learned, which was removed',
+    policy: node('').replace('10 }', '10, hold: { learned: { start: 5 }, amount: 3 } }'),
+    prints: `shop.yaml:5:64: descriptors[0].rate_limit.hold.learned: "learned" was removed; write the estimate as "amount", a number or a value of the plan, or as from: first_call
+domains that would fail to load: shop
+1 error
+`,
+  },
 ];
 
 describe('weir check-config reports a policy', () => {

@@ -35,7 +35,6 @@ const rate = fc.oneof(
     { concurrency: { max: 2, expires_after: '90s', retry_after: '3s' } },
     { unit: 'minute', requests_per_unit: 6, hold: { amount: 2, pair: 'oldest' } },
     { unit: 'day', requests_per_unit: 9, hold: { from: 'first_call' }, max_debt: 3 },
-    { unit: 'day', requests_per_unit: 9, hold: { learned: { quantile: 0.5, start: 2, max: 4 } } },
     {
       token_bucket: { max_tokens: 30, tokens_per_fill: 7, fill_interval: '1s' },
       hold: { amount: 4, expires_after: '1h', unknown: 'free' },

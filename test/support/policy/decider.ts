@@ -13,7 +13,6 @@ import type {
   DecisionWarnings,
   HoldCounts,
 } from '../../../src/service/decision-observer.js';
-import { LearnedEstimates } from '../../../src/service/holds/learned-estimates.js';
 import type { DecisionLine } from '../../../src/service/record/decision-line.js';
 import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { Refusal } from '../../../src/service/refusal.js';
@@ -155,7 +154,6 @@ export class Decider {
   readonly observer = new RecordingObserver();
   readonly codec = CODEC;
   readonly controls = new ControlIndex(() => this.clock.monotonicMicros());
-  readonly estimates = new LearnedEstimates();
   readonly options: ShouldRateLimitOptions;
   readonly service: ShouldRateLimit;
   #policySet: PolicySet;
@@ -183,7 +181,6 @@ export class Decider {
       local: memory,
       policies: () => (loaded ? this.#policySet : undefined),
       controls: this.controls,
-      estimates: this.estimates,
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,
@@ -199,7 +196,6 @@ export class Decider {
   /** Replaces the policy, as a reload does. */
   reload(policy: string): void {
     this.#policySet = setOf(policy);
-    this.estimates.setPolicies(this.#policySet);
   }
 
   /** Decides one request with the given `hitsAddend`. */

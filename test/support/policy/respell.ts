@@ -165,9 +165,6 @@ function rate(json: Json, inherited: Inherited, chance: Chance): Json {
   if (json['hold'] !== undefined) {
     const hold = withExpiry(json['hold'] as Json, '10m', chance);
     if (often()) hold['unknown'] ??= 'keep';
-    if (hold['learned'] !== undefined && often()) {
-      hold['learned'] = { quantile: 0.9, max: capacity, ...(hold['learned'] as Json) };
-    }
     Object.assign(debt, { hold, max_debt: json['max_debt'] ?? (often() ? capacity : undefined) });
   } else if (json['allow_debt'] === true) {
     Object.assign(debt, { allow_debt: true, max_debt: json['max_debt'] ?? (often() ? capacity : undefined) });

@@ -46,7 +46,6 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   token_bucket: (fields) => descriptors(`{ key: k, rate_limit: { token_bucket: { ${fields} } } }`),
   concurrency: (fields) => descriptors(`{ key: k, rate_limit: { concurrency: { ${fields} } } }`),
   hold: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { ${fields} } } }`),
-  learned: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { learned: { ${fields} } } } }`),
   replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
   denied_response: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
@@ -174,15 +173,9 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
   hold: {
     amount: ['amount: 2', 'amount: 3'],
     from: ['amount: 2', 'from: first_call'],
-    learned: ['amount: 2', 'learned: { start: 2 }'],
     expires_after: ['amount: 2', 'amount: 2, expires_after: 11m'],
     unknown: ['amount: 2', 'amount: 2, unknown: free'],
     pair: ['amount: 2', 'amount: 2, pair: oldest'],
-  },
-  learned: {
-    quantile: ['start: 2', 'start: 2, quantile: 0.8'],
-    start: ['start: 2', 'start: 3'],
-    max: ['start: 2', 'start: 2, max: 3'],
   },
   replaced_rule: { name: ['name: first', 'name: second'] },
   denied_response: {

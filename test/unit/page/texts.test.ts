@@ -146,20 +146,6 @@ describe('limits and phases in words', () => {
       '9,000 tokens, 1 more every 1s, debt up to 9,000, holds 5,000 hits, expires after 10m, ' +
         'ends settle the oldest hold',
     ],
-    [
-      {
-        unit: 'hour',
-        requests_per_unit: 90_000,
-        hold: {
-          learned: { quantile: 0.9, start: 1, max: 32_000 },
-          expires_after: '10m',
-          unknown: 'keep' as const,
-          pair: 'token' as const,
-        },
-        max_debt: 0,
-      },
-      '90,000 per hour, holds the 0.9 quantile of uses (first 1 hit, at most 32,000), expires after 10m',
-    ],
     [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
     [
       { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },

@@ -108,12 +108,6 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
       'if the limit has "hold" and a value from a plan, "max_debt" must be 0, because a window in debt would stay ' +
         'used up after a raise; write max_debt: 0',
     );
-  } else if (hold.learned !== undefined && reader.mapping('hold')?.mapping('learned')?.has('max') === false) {
-    reader.error(
-      'hold.learned',
-      '"max" is missing; write the largest estimate, at most the limit of each plan, because the limit comes from a ' +
-        'plan',
-    );
   }
 }
 

@@ -5,7 +5,6 @@ import {
   HOLD_SOURCES,
   type HoldSource,
   type HoldSpec,
-  type LearnedSpec,
   UNKNOWN_USES,
 } from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
@@ -15,14 +14,6 @@ import { readNanos } from './read-duration.js';
 /** Default `expires_after` of `concurrency` and of `hold`, in milliseconds. */
 const DEFAULT_SLOT_MILLIS = 60_000;
 const DEFAULT_HOLD_MILLIS = 600_000;
-
-/** Default `quantile` of `learned`. */
-const DEFAULT_QUANTILE = 0.9;
-/** Maximum `quantile`. For larger ones, weir remembers too few buckets to keep one of them from deciding for all. */
-const MAX_QUANTILE = 0.99;
-
-/** Keys of `hold` that each define the estimate. */
-const ESTIMATES = ['amount', 'from', 'learned'] as const;
 
 /** Maximum `expires_after`, in hours. */
 const MAX_EXPIRY_HOURS = 168;
@@ -87,7 +78,6 @@ export function readConcurrency(
     hold: {
       expiresAfterMillis,
       amount: undefined,
-      learned: undefined,
       unknown: 'keep',
       pair: 'token',
       retryAfterSeconds,
@@ -105,27 +95,26 @@ export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldS
   hold.expectKeys(keysOf('hold'));
   const amount = hold.integer('amount', 1, MAX_UINT32);
   const from = hold.choice('from', HOLD_SOURCES);
-  const most = mostHits(rate);
-  const learned = readLearned(hold, most);
-  const [first, second] = ESTIMATES.filter((key) => hold.field(key) !== undefined);
-  if (first !== undefined && second !== undefined) {
-    hold.error(second, `"${second}" cannot be combined with "${first}"; keep one of the two`);
-  } else if (first === undefined) {
+  const hasAmount = hold.field('amount') !== undefined;
+  const hasSource = hold.field('from') !== undefined;
+  if (hasAmount && hasSource) {
+    hold.error('from', '"from" cannot be combined with "amount"; keep one of the two');
+  } else if (!hasAmount && !hasSource) {
     hold.problems.error(
       hold.map.at,
       hold.path,
       '"amount" is missing; write the number of hits that each request holds, such as 5000, or ' +
-        'replace "amount" with from: first_call or "learned"',
+        'replace "amount" with from: first_call',
     );
   }
-  if (amount !== undefined) checkPossible(hold, 'amount', amount, most);
+  if (amount !== undefined) checkPossible(hold, amount, mostHits(rate));
   const expiresAfterMillis = readExpiry(hold, DEFAULT_HOLD_MILLIS);
   const unknown = hold.choice('unknown', UNKNOWN_USES) ?? 'keep';
   const pair = hold.choice('pair', HOLD_PAIRS) ?? 'token';
   if (pair === 'oldest') checkOldest(hold, from, unknown);
-  const hasEstimate = amount !== undefined || from !== undefined || learned !== undefined;
+  const hasEstimate = amount !== undefined || from !== undefined;
   if (expiresAfterMillis === undefined || !hasEstimate) return undefined;
-  return { expiresAfterMillis, amount, learned, unknown, pair, retryAfterSeconds: undefined };
+  return { expiresAfterMillis, amount, unknown, pair, retryAfterSeconds: undefined };
 }
 
 /** Checks that the settings of a hold can be combined with `pair: oldest`. */
@@ -146,43 +135,6 @@ function checkOldest(hold: FieldReader, from: HoldSource | undefined, unknown: H
   }
 }
 
-/** Reads the `learned` of a hold. Returns undefined if it is absent or has errors, all of which are reported. */
-function readLearned(hold: FieldReader, most: number): LearnedSpec | undefined {
-  const learned = hold.mapping('learned');
-  if (learned === undefined) return undefined;
-  learned.expectKeys(keysOf('learned'));
-  const quantile = readQuantile(learned);
-  if (learned.field('start') === undefined) {
-    learned.problems.error(
-      learned.map.at,
-      learned.path,
-      '"start" is missing; write the number of hits that a request holds while too few uses are known, such as 4000',
-    );
-  }
-  const start = learned.integer('start', 1, MAX_UINT32);
-  const max = learned.field('max') === undefined ? most : learned.integer('max', 1, MAX_UINT32);
-  if (quantile === undefined || start === undefined || max === undefined) return undefined;
-  if (start > max && learned.field('max') !== undefined) {
-    learned.error('start', `"start" is ${start}, but "max" is ${max}; lower "start", or raise "max"`);
-  } else {
-    checkPossible(learned, 'start', start, most);
-    if (start <= most) checkPossible(learned, 'max', max, most);
-  }
-  return { quantile, start, max };
-}
-
-function readQuantile(learned: FieldReader): number | undefined {
-  const key = 'quantile';
-  if (learned.field(key) === undefined) return DEFAULT_QUANTILE;
-  const quantile = learned.number(key, 0, 1, 'such as 0.9');
-  if (quantile === undefined || (quantile > 0 && quantile <= MAX_QUANTILE)) return quantile;
-  learned.error(
-    key,
-    `"quantile" is ${quantile}; write a number above 0, and at most ${MAX_QUANTILE}, such as 0.9`,
-  );
-  return undefined;
-}
-
 /** Returns the largest number of hits that a limit can allow. */
 function mostHits(rate: RateSpec | undefined): number {
   if (rate === undefined || rate.kind === 'concurrency') return MAX_UINT32;
@@ -191,13 +143,13 @@ function mostHits(rate: RateSpec | undefined): number {
   return most === 0 ? MAX_UINT32 : most;
 }
 
-/** Checks that a limit without holds allows a hold of `hits`. */
-function checkPossible(reader: FieldReader, key: string, hits: number, most: number): void {
-  if (hits <= most) return;
-  reader.error(
-    key,
-    `"${key}" is ${hits}, but the limit never allows more than ${most} hits, so it would deny every request; ` +
-      `lower "${key}" to at most ${most}, or raise the limit`,
+/** Checks that a limit without holds allows a hold of `amount` hits. */
+function checkPossible(hold: FieldReader, amount: number, most: number): void {
+  if (amount <= most) return;
+  hold.error(
+    'amount',
+    `"amount" is ${amount}, but the limit never allows more than ${most} hits, so it would deny every request; ` +
+      `lower "amount" to at most ${most}, or raise the limit`,
   );
 }
 

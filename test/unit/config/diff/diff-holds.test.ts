@@ -111,48 +111,6 @@ describe('a change of holds', () => {
         'the old and the new estimate can each be larger',
     ],
     [
-      TEN,
-      held('learned: { start: 2 }'),
-      `tightens: ${PLAIN} becomes ${HELD} the 0.9 quantile of uses (first 2 hits, at most 10), expires after 10m; ` +
-        'each request now holds an estimate until it ends',
-    ],
-    [
-      held('amount: 3'),
-      held('learned: { start: 2 }'),
-      `tightens: ${HELD} 3 hits, expires after 10m becomes ${HELD} the 0.9 quantile of uses (first 2 hits, at most ` +
-        '10), expires after 10m; the old and the new estimate can each be larger',
-    ],
-    ...[
-      ['quantile: 0.8, start: 2', 'quantile: 0.9, start: 2'],
-      ['start: 1', 'start: 2'],
-      ['start: 2, max: 5', 'start: 2'],
-    ].flatMap(([less, more]): [string, string, string][] => {
-      const [small, large] = [less, more].map((fields) => held(`learned: { ${fields} }`)) as [string, string];
-      const described = (fields: string): string => {
-        const of = (key: string, standard: string): string =>
-          new RegExp(`${key}: ([0-9.]+)`).exec(fields)?.[1] ?? standard;
-        const start = of('start', '');
-        const hits = `${start} ${start === '1' ? 'hit' : 'hits'}`;
-        return (
-          `${HELD} the ${of('quantile', '0.9')} quantile of uses (first ${hits}, at most ` +
-          `${of('max', '10')}), expires after 10m`
-        );
-      };
-      const [smallText, largeText] = [described(less as string), described(more as string)];
-      return [
-        [
-          small,
-          large,
-          `tightens: ${smallText} becomes ${largeText}; requests can hold more hits until they end`,
-        ],
-        [
-          large,
-          small,
-          `loosens: ${largeText} becomes ${smallText}; requests can hold fewer hits until they end`,
-        ],
-      ];
-    }),
-    [
       held('amount: 3'),
       held('amount: 3, expires_after: 5m'),
       `tightens: ${HELD} 3 hits, expires after 10m becomes ${HELD} 3 hits, expires after 5m; ` +

@@ -54,16 +54,6 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       `${WINDOW}, algorithm: token_bucket, burst: 300, hold: { amount: 200 }`,
       'token bucket: 300 tokens, 100 every 1m, debt up to 300, holds 200 hits, expires after 10m',
     ],
-    [
-      `${BUCKET}, hold: { learned: { quantile: 0.95, start: 1, max: 50 }, unknown: free }`,
-      'token bucket: 100 tokens, 1 every 1s, debt up to 100, holds the 0.95 quantile of uses (first 1 hit, at most ' +
-        '50), expires after 10m, frees an unknown use',
-    ],
-    [
-      `${WINDOW}, hold: { learned: { start: 5 } }`,
-      'window: 100 per minute, debt up to 100, holds the 0.9 quantile of uses (first 5 hits, at most 100), ' +
-        'expires after 10m',
-    ],
   ])('%s is valid', (fields, expected) => {
     const { rules } = policyOf(inFile(policy(fields)));
     expect(describeLimit(rules.at(-1)!)).toBe(expected);
@@ -132,54 +122,7 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     [
       `${BUCKET}, hold: {}`,
       'hold: "amount" is missing; write the number of hits that each request holds, such as 5000, or ' +
-        'replace "amount" with from: first_call or "learned"',
-    ],
-    [
-      `${BUCKET}, hold: { amount: 2, learned: { start: 2 } }`,
-      'hold.learned: "learned" cannot be combined with "amount"; keep one of the two',
-    ],
-    [
-      `${BUCKET}, hold: { from: first_call, learned: { start: 2 } }`,
-      'hold.learned: "learned" cannot be combined with "from"; keep one of the two',
-    ],
-    [
-      `${BUCKET}, hold: { learned: {} }`,
-      'hold.learned: "start" is missing; write the number of hits that a request holds while too few uses are ' +
-        'known, such as 4000',
-    ],
-    [
-      `${BUCKET}, hold: { learned: { start: 0 } }`,
-      'hold.learned.start: "start" is 0; write a whole number from 1 to 4294967295',
-    ],
-    [
-      `${BUCKET}, hold: { learned: { start: 20, max: 10 } }`,
-      'hold.learned.start: "start" is 20, but "max" is 10; lower "start", or raise "max"',
-    ],
-    [
-      `${BUCKET}, hold: { learned: { start: 101 } }`,
-      'hold.learned.start: "start" is 101, but the limit never allows more than 100 hits, so it would deny every ' +
-        'request; lower "start" to at most 100, or raise the limit',
-    ],
-    [
-      `${WINDOW}, hold: { learned: { start: 1, max: 101 } }`,
-      'hold.learned.max: "max" is 101, but the limit never allows more than 100 hits, so it would deny every ' +
-        'request; lower "max" to at most 100, or raise the limit',
-    ],
-    ...[0, 0.991, 1].map((quantile): [string, string] => [
-      `${BUCKET}, hold: { learned: { quantile: ${quantile}, start: 1 } }`,
-      `hold.learned.quantile: "quantile" is ${quantile}; write a number above 0, and at most 0.99, such as 0.9`,
-    ]),
-    [
-      `${BUCKET}, hold: { learned: { quantile: 90, start: 1 } }`,
-      'hold.learned.quantile: "quantile" is 90; write a number from 0 to 1, such as 0.9',
-    ],
-    [
-      `${BUCKET}, hold: { learned: { start: 1, least: 1 } }`,
-      'hold.learned.least: unknown key "least"; the keys allowed here are quantile, start, max',
-    ],
-    [
-      `${BUCKET}, hold: { learned: 4000 }`,
-      'hold.learned: "learned" must be a mapping, not a single value; write its keys below it',
+        'replace "amount" with from: first_call',
     ],
     [
       `${BUCKET}, hold: { amount: 2, from: first_call }`,

@@ -57,7 +57,6 @@ describe('the page of all keys', () => {
     ['`token_bucket`', 'token_bucket'],
     ['`concurrency`', 'concurrency'],
     ['`hold`', 'hold'],
-    ['`learned`', 'learned'],
     ['item of `replaces`', 'replaced_rule'],
     ['`denied_response`', 'denied_response'],
     ['`phase`', 'phase_schedule'],

@@ -47,7 +47,6 @@ describe('the schema', () => {
     token_bucket: definition('token_bucket'),
     concurrency: definition('concurrency'),
     hold: definition('hold'),
-    learned: definition('learned'),
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
     on_over: definition('on_over'),

@@ -37,3 +37,27 @@ describe('candidate', () => {
     expect(policy?.rules).toEqual([]);
   });
 });
+
+describe('learned', () => {
+  test.each(['learned: { start: 5 }', 'learned:', 'learned: nonsense', 'learned: []'])(
+    'is an error that refuses the start, even next to amount: %s',
+    (learned) => {
+      for (const hold of [`amount: 2, ${learned}`, learned]) {
+        const { problems } = parse(
+          `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9, hold: { ${hold} } } }]\n`,
+        );
+        const removed = problems.errors.filter(
+          ({ path }) => path === 'descriptors[0].rate_limit.hold.learned',
+        );
+        expect(removed).toMatchObject([
+          {
+            message:
+              '"learned" was removed; write the estimate as "amount", a number or a value of the plan, or as ' +
+              'from: first_call',
+            refusesStart: true,
+          },
+        ]);
+      }
+    },
+  );
+});

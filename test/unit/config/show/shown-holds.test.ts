@@ -19,7 +19,6 @@ descriptors:
       - name: rate
         token_bucket: { max_tokens: 9000, fill_interval: 1s }
         hold: { from: first_call, expires_after: 30s, unknown: free }
-      - { name: learned, unit: hour, requests_per_unit: 90000, hold: { learned: { start: 4000 } }, max_debt: 0 }
 `),
 );
 
@@ -40,9 +39,6 @@ test('weir explain shows the holds of limits', () => {
     'rule:       model[rate]: "rate"; token bucket: 9000 tokens, 1 every 1s, debt up to 9000, ' +
       'holds the hits of the first call, expires after 30s, frees an unknown use; phase active; on store failure error',
     'bucket:     1:d5:model1:v~4:rate',
-    'rule:       model[learned]: "learned"; window: 90000 per hour, holds the 0.9 quantile of uses (first 4000 hits, ' +
-      'at most 90000), expires after 10m; phase active; on store failure error',
-    'bucket:     1:d5:model1:v~7:learned%3600',
   ]);
 });
 
@@ -73,17 +69,6 @@ test('/rlconfig shows limits with the fields of the policy file, and in the form
       token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
       hold: { from: 'first_call', expires_after: '30s', unknown: 'free', pair: 'token' },
       max_debt: 9000,
-    },
-    {
-      unit: 'hour',
-      requests_per_unit: 90_000,
-      hold: {
-        learned: { quantile: 0.9, start: 4000, max: 90_000 },
-        expires_after: '10m',
-        unknown: 'keep',
-        pair: 'token',
-      },
-      max_debt: 0,
     },
   ]);
   const lines = textOf(dump(set)).split('\n');

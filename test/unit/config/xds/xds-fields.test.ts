@@ -50,7 +50,6 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
   token_bucket: 'envoy.type.v3.TokenBucket',
   concurrency: 'Concurrency',
   hold: 'Hold',
-  learned: 'Learned',
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
   on_over: 'OnOver',
@@ -64,8 +63,9 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   RateLimitConfig: ['name'],
   DeriveRule: ['conditions'],
-  // A removed key.
+  // Removed keys.
   RateLimitDescriptor: ['candidate'],
+  Hold: ['learned'],
 };
 
 /** Fields that envoyproxy/ratelimit knows. */
@@ -241,8 +241,6 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, hold: { amount: 3, expires_after: 1h, unknown: free }`),
     place(`${DAY}, hold: { amount: 3, pair: oldest }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),
-    place(`${DAY}, hold: { learned: { start: 1 } }`),
-    place(`${DAY}, hold: { learned: { quantile: 0.25, start: 2, max: 3 } }`),
   ]),
   ...[limit, limits].flatMap((place) => [
     place(`${DAY}, replaces: [{ name: m }, { name: o }]`),
@@ -413,4 +411,15 @@ describe('a resource', () => {
       ]);
     },
   );
+
+  test('with the removed field learned is refused, even next to amount', () => {
+    for (const hold of [{ amount: 2, learned: Buffer.from([16, 5]) }, { learned: Buffer.alloc(0) }]) {
+      const { errors } = load(rule({ ...day, hold }));
+      expect(errors[0]).toMatchObject({
+        path: 'descriptors[0].rate_limit.hold.learned',
+        message: expect.stringMatching(/^"learned" was removed; /),
+        refusesStart: true,
+      });
+    }
+  });
 });
