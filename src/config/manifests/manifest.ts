@@ -25,30 +25,21 @@ function manifestOf(value: YamlValue, path: string): readonly Manifest[] {
   return [{ kind, name: textAt(value, 'metadata', 'name'), fields: value, path }];
 }
 
-/** Returns the value at a path of keys and 0-based positions; undefined if the path does not exist. */
-export function valueAt(
-  value: YamlValue | undefined,
-  ...path: readonly (string | number)[]
-): YamlValue | undefined {
+/** Returns the value at a path of keys; undefined if the path does not exist. */
+export function valueAt(value: YamlValue | undefined, ...path: readonly string[]): YamlValue | undefined {
   let at = value;
-  for (const step of path) {
-    if (typeof step === 'number') at = at?.kind === 'list' ? at.items[step] : undefined;
-    else at = at?.kind === 'map' ? at.fields.get(step)?.value : undefined;
-  }
+  for (const key of path) at = at?.kind === 'map' ? at.fields.get(key)?.value : undefined;
   return at;
 }
 
 /** Returns the text at a path, or ''. */
-export function textAt(value: YamlValue | undefined, ...path: readonly (string | number)[]): string {
+export function textAt(value: YamlValue | undefined, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return found?.kind === 'scalar' ? found.text : '';
 }
 
 /** Returns the items of the list at a path, or none. */
-export function itemsAt(
-  value: YamlValue | undefined,
-  ...path: readonly (string | number)[]
-): readonly YamlValue[] {
+export function itemsAt(value: YamlValue | undefined, ...path: readonly string[]): readonly YamlValue[] {
   const found = valueAt(value, ...path);
   return found?.kind === 'list' ? found.items : [];
 }
@@ -56,7 +47,7 @@ export function itemsAt(
 /** Returns the fields of the mapping at a path as pairs, or none. */
 export function entriesAt(
   value: YamlValue | undefined,
-  ...path: readonly (string | number)[]
+  ...path: readonly string[]
 ): readonly (readonly [key: string, value: YamlValue])[] {
   const found = valueAt(value, ...path);
   return found?.kind === 'map'
