@@ -28,18 +28,9 @@ export interface TakeItem {
    * A window that started after the take stays unchanged. A token bucket gets back the tokens that would not have
    * overflowed without the take: the hits minus what refills after the bucket would have been full. With debt,
    * everything that refilled since the take is subtracted. Nothing is given back to a bucket that has reached its
-   * maximum debt since the take, because other charges may have been forgiven, nor to a bucket that a smaller limit has
-   * cut off.
+   * maximum debt since the take, because other charges may have been forgiven.
    */
   readonly undoMark?: number;
-  /**
-   * Allows a refund without `undoMark` to raise a token bucket above its capacity, or a window below 0 hits. The
-   * surplus is used first and does not refill. It expires one day after the latest such refund
-   * (`SURPLUS_LIFETIME_MICROS`), or when the window ends, and is at most `maxSurplus` of the rate. The outcome reports
-   * what the bucket then holds. Even with a surplus, no request may take more than the limit (`isBeyondLimit`). Other
-   * refunds do not change a bucket that has a surplus, unless they undo a take.
-   */
-  readonly allowSurplus?: boolean;
   readonly enforcement: Enforcement;
   /**
    * Makes the take a hold. Every take from a limit on concurrent requests is one. All items of a rule with holds have

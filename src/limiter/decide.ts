@@ -15,12 +15,10 @@ const copy = new RunningBucket();
 /**
  * Decides one request by the rules of BucketStore. Changes `buckets`, which are freshly loaded, and records in
  * `snapshots` the state of each item's bucket for its outcome. `buckets` and `snapshots` may be longer than `items`;
- * items with the same key share one bucket. A bucket that is neither `dirty` nor `repaired` afterwards need not be
- * stored.
+ * items with the same key share one bucket. A bucket that is not `dirty` afterwards need not be stored.
  *
  * src/storage/redis/script/take.lua and the scripts next to it implement the same rules in Lua;
- * test/support/limiter/take-vectors.ts and test/property/ check that both agree. Only the Lua version keeps what a
- * smaller limit has cut off, for servers that still use the larger one (take-levels.lua).
+ * test/support/limiter/take-vectors.ts and test/property/ check that both agree.
  *
  * `tokenMicros` is the time for token buckets, `windowMicros` the time for windows. Redis uses one clock for both.
  *
@@ -115,13 +113,9 @@ function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): B
   return settlementOf(correction, held, takenMicros);
 }
 
-/**
- * Returns a copy of a bucket for a skipped item, or for a settlement without a hold. The settlement must not even
- * repair a state that is out of bounds, because a forged token may name a smaller limit.
- */
-function copyOf({ unit, whole, part, surplusEndMicros }: RunningBucket): RunningBucket {
+/** Returns a copy of a bucket for a skipped item, or for a settlement without a hold, which change nothing. */
+function copyOf({ unit, whole, part }: RunningBucket): RunningBucket {
   copy.load(unit, whole, part);
-  copy.setSurplusEnd(surplusEndMicros);
   return copy;
 }
 

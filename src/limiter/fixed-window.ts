@@ -27,8 +27,7 @@ export interface WindowOptions {
 /**
  * A fixed window: at most `requestsPerUnit` hits in each window. Windows are aligned to the epoch and `lengthMicros`
  * long, or, with `calendar`, the days, weeks, months or years of a time zone. The state is the start of the window and
- * the hits counted. The count is negative if more hits than the limit were granted (`TakeItem.allowSurplus`); see
- * {@link RunningBucket}.
+ * the hits counted; see {@link RunningBucket}.
  */
 export class WindowRate implements RateAlgorithm {
   readonly kind = 'window' as const;
@@ -50,12 +49,6 @@ export class WindowRate implements RateAlgorithm {
    * for them.
    */
   readonly maxDebt: number;
-  /**
-   * Maximum number of hits that may be granted above the limit (`TakeItem.allowSurplus`). 0 for a limit of 0, which
-   * never allows a request.
-   */
-  readonly maxSurplus: number;
-
   /** Smallest number of hits that is a charge, see isCharge. */
   readonly minChargeHits: number;
 
@@ -70,7 +63,6 @@ export class WindowRate implements RateAlgorithm {
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.allOrNothing = allOrNothing;
     this.maxDebt = maxDebt;
-    this.maxSurplus = requestsPerUnit === 0 ? 0 : MAX_UINT32 - requestsPerUnit;
     this.minChargeHits = options.minChargeHits ?? minChargeHitsOf(maxDebt);
   }
 
@@ -88,23 +80,21 @@ export class WindowRate implements RateAlgorithm {
     if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits, enforcement === 'spill');
     this.normalize(bucket, nowMicros);
     if (!this.isDebtLocked(bucket)) this.refund(bucket, operation);
-    encodeSurplus(bucket);
     return false;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number, undoMark?: number): number {
     this.normalize(bucket, nowMicros);
-    if (undoMark !== undefined && undoMark !== bucket.windowStart) {
-      encodeSurplus(bucket);
-      return 0;
-    }
+    if (undoMark !== undefined && undoMark !== bucket.windowStart) return 0;
     const left = Math.max(0, this.maxCountWithDebt - bucket.count);
     const counted = Math.min(hits, left);
     const before = bucket.count;
     bucket.count += counted;
     invariant(bucket.count >= before, COUNT);
+    // Another limit, or the count of denied hits, may have raised the count. Stored as a debt, the window is used up
+    // for every limit.
+    if (this.maxDebt > 0) bucket.count = Math.min(bucket.count, this.maxCountWithDebt);
     bucket.dirty = !this.isDebtLocked(bucket) || bucket.dirty;
-    encodeSurplus(bucket);
     return hits - counted;
   }
 
@@ -126,14 +116,16 @@ export class WindowRate implements RateAlgorithm {
    * A window in debt is stored as the next window with minus the excess hits, so that the debt lasts until the next
    * window ends. If that state is read before the next window starts, the current window is used up. A rule without
    * debt leaves such a state unchanged: otherwise, replicas that briefly disagree about `allow_debt` would in turn
-   * forget the hits of a window.
+   * forget the hits of a window. More hits than the maximum debt allows are no debt: the count stays as it is for
+   * servers that still use the limit that has raised it.
    */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void {
-    if (this.maxDebt === 0 || bucket.count <= this.requestsPerUnit) return;
+    const { count } = bucket;
+    if (this.maxDebt === 0 || count <= this.requestsPerUnit || count > this.maxCountWithDebt) return;
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
     if (bucket.windowStart !== start || bucket.unit !== start - end) return;
-    bucket.setState(end - this.endOf(end), end, this.requestsPerUnit - bucket.count);
+    bucket.setState(end - this.endOf(end), end, this.requestsPerUnit - count);
   }
 
   undoMarkAt(takenMicros: number): number {
@@ -141,7 +133,8 @@ export class WindowRate implements RateAlgorithm {
   }
 
   outcome(_hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, count, forgiven } = snapshot;
+    const { limited, forgiven } = snapshot;
+    const count = this.maxDebt > 0 ? Math.min(snapshot.count, this.maxCountWithDebt) : snapshot.count;
     let end = this.endOf(snapshot.windowStart);
     // If the debt also uses up the next window, hits are allowed again after the next window ends.
     if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
@@ -150,7 +143,7 @@ export class WindowRate implements RateAlgorithm {
       remaining: this.remaining(limited, count),
       waitMicros: Math.max(0, end - nowMicros),
       undoMark: snapshot.windowStart,
-      used: Math.max(0, count),
+      used: count,
       forgiven,
       cached,
     };
@@ -240,19 +233,14 @@ export class WindowRate implements RateAlgorithm {
       invariant(bucket.count >= before, COUNT);
       bucket.dirty = !owes || bucket.dirty;
     }
-    encodeSurplus(bucket);
     return limited;
   }
 
-  /**
-   * Refunds hits to the window that they were taken from. The count may become negative only with `allowSurplus`, or
-   * when a take is undone while the window has a surplus.
-   */
-  private refund(bucket: RunningBucket, { hits, undoMark, allowSurplus = false }: BucketOperation): void {
+  /** Refunds hits to the window that they were taken from. */
+  private refund(bucket: RunningBucket, { hits, undoMark }: BucketOperation): void {
     if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
     const before = bucket.count;
-    const mayBeNegative = undoMark === undefined ? allowSurplus : before < 0;
-    bucket.count = Math.max(Math.min(before, mayBeNegative ? 0 - this.maxSurplus : 0), before - hits);
+    bucket.count = Math.max(0, before - hits);
     if (bucket.count !== before) bucket.dirty = true;
   }
 
@@ -267,13 +255,6 @@ export class WindowRate implements RateAlgorithm {
   private normalize(bucket: RunningBucket, nowMicros: number): void {
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
-    if (bucket.whole < 0) {
-      // The window has a surplus, which applies to one window only.
-      const isStale = bucket.unit !== start - end || bucket.windowStart !== start;
-      bucket.setState(start - end, start, isStale ? 0 : bucket.count);
-      if (isStale) bucket.hasForeignDebt = false;
-      return;
-    }
     if (bucket.unit !== start - end || bucket.windowStart !== start) {
       // A debt is stored as hits of the next window; see toStoredForm.
       const isNext = bucket.unit < 0 && bucket.windowStart === end;
@@ -287,14 +268,7 @@ export class WindowRate implements RateAlgorithm {
       return;
     }
     if (bucket.count < 0) bucket.count = -bucket.count;
-    // Another limit applied before, or denied hits were counted. Neither may increase the debt.
-    if (this.maxDebt > 0 && bucket.count > this.maxCountWithDebt) bucket.count = this.maxCountWithDebt;
   }
-}
-
-/** Converts a window with a surplus to its stored form; see RunningBucket. */
-function encodeSurplus(bucket: RunningBucket): void {
-  if (bucket.part < 0) bucket.setState(bucket.unit, -1 - bucket.whole, -bucket.part);
 }
 
 /** Creates a fixed window from validated numbers. Its length is at most MAX_FILL_MICROS. */

@@ -6,12 +6,10 @@ import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
 /** Maximum value of the 32-bit fields of a token bucket. */
 export const MAX_UINT32 = 0xffff_ffff;
 /**
- * Maximum surplus of a token bucket (`TakeItem.allowSurplus`), as the time that it would take to refill, in
- * microseconds: ten years, so that all sums of times stay below 2^53 µs.
+ * Maximum time a bucket may need to fill, in microseconds. Keeps `now + time to fill` below 2^53 µs, with two centuries
+ * to spare.
  */
-export const MAX_SURPLUS_MICROS = 10 * 365 * UNIT_MICROS.day;
-/** Maximum time for which a token bucket keeps a surplus, in microseconds. */
-export const SURPLUS_LIFETIME_MICROS = UNIT_MICROS.day;
+export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
 
 /** The operation that one item of a request applies to its bucket: a take, a peek, a charge or a refund. */
 export interface BucketOperation {
@@ -25,8 +23,6 @@ export interface BucketOperation {
    * use had been taken. By default, `undoMark` is that time.
    */
   readonly fullMicros?: number;
-  /** See TakeItem. */
-  readonly allowSurplus?: boolean;
   /** See TakeItem. */
   readonly enforcement?: Enforcement;
 }

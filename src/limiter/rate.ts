@@ -1,15 +1,8 @@
 import type { WindowRate } from './fixed-window.js';
 import type { ConcurrencyRate } from './holds/concurrency.js';
 import type { TokenBucketRate } from './token-bucket.js';
-import { UNIT_MICROS } from './window-unit.js';
 
-export { MAX_UINT32 } from './rate-algorithm.js';
-
-/**
- * Maximum time a bucket may need to fill, in microseconds. Keeps `now + time to fill` below 2^53 µs, with two centuries
- * to spare.
- */
-export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
+export { MAX_FILL_MICROS, MAX_UINT32 } from './rate-algorithm.js';
 
 /** A limit over time, in contrast to a limit on concurrent requests. */
 export type TimedRate = TokenBucketRate | WindowRate;

@@ -1,10 +1,9 @@
 import {
   type BucketOperation,
-  MAX_SURPLUS_MICROS,
+  MAX_FILL_MICROS,
   MAX_UINT32,
   minChargeHitsOf,
   type RateAlgorithm,
-  SURPLUS_LIFETIME_MICROS,
 } from './rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import { addTo, exceeds, reaches, type Span, subtractFrom } from './span.js';
@@ -45,25 +44,13 @@ export function costCarry(rate: Refill, tokens: number): number {
 const available: Span = { whole: 0, part: 0 };
 
 /**
- * Converts a bucket with a surplus from its stored form: sets `whole` to the time, before now, at which the bucket
- * would have been full. Returns whether the bucket has a surplus.
- */
-function decodeSurplus(bucket: RunningBucket, nowMicros: number): boolean {
-  if (bucket.whole >= 0) return false;
-  bucket.whole += nowMicros;
-  return true;
-}
-
-/** Converts a bucket that still has a surplus back to its stored form. */
-function encodeSurplus(bucket: RunningBucket, nowMicros: number): void {
-  if (bucket.whole < nowMicros) bucket.whole -= nowMicros;
-}
-
-/**
  * A token bucket (Envoy's envoy.type.v3.TokenBucket), implemented as GCRA with exact integer arithmetic. Its state is
  * the time at which it is full, as a {@link Span}: from now, for a full bucket, to now plus the time to fill from empty
- * or from the maximum debt. A bucket with a surplus (`TakeItem.allowSurplus`) is full before now and keeps its distance
- * from now. While an item is applied, `whole` is that time; otherwise it is the distance, see {@link RunningBucket}.
+ * or from the maximum debt.
+ *
+ * The state of another limit may be later than that, because a changed limit reaches one server after another. For this
+ * limit, such a bucket is empty, or at its maximum debt. The time stays as it is and only refunds make it earlier:
+ * otherwise, the server with the other limit would find tokens that nobody gave back.
  */
 export class TokenBucketRate implements RateAlgorithm {
   readonly kind = 'token_bucket' as const;
@@ -90,9 +77,8 @@ export class TokenBucketRate implements RateAlgorithm {
   /** Time a bucket needs to fill from its maximum debt, or from empty if it has no debt. */
   readonly debtWhole: number;
   readonly debtCarry: number;
-  /** Maximum surplus in tokens (`TakeItem.allowSurplus`), and the whole µs that it takes to refill. */
-  readonly maxSurplus: number;
-  readonly surplusMicros: number;
+  /** Maximum number of hits of a charge or refund that change a bucket, also one with the state of another limit. */
+  readonly maxChangedHits: number;
 
   /** See {@link tokenBucketRate}. */
   constructor(
@@ -114,8 +100,8 @@ export class TokenBucketRate implements RateAlgorithm {
     this.minChargeHits = minChargeHits;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
     this.debtCarry = costCarry(this, maxTokens + maxDebt);
-    this.maxSurplus = Math.min(MAX_UINT32 - maxTokens, Math.floor((MAX_SURPLUS_MICROS * this.q) / this.p));
-    this.surplusMicros = costWhole(this, this.maxSurplus) + (costCarry(this, this.maxSurplus) > 0 ? 1 : 0);
+    const longest = Math.floor((MAX_FILL_MICROS * this.q) / this.p);
+    this.maxChangedHits = Math.max(maxTokens + maxDebt, Math.min(MAX_UINT32, longest));
   }
 
   nowOf(tokenMicros: number): number {
@@ -123,37 +109,32 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   take(bucket: RunningBucket, operation: BucketOperation, nowMicros: number): boolean {
-    const wasClamped = this.normalize(bucket, nowMicros);
-    const hasSurplus = decodeSurplus(bucket, nowMicros);
+    this.normalize(bucket, nowMicros);
     const { hits } = operation;
     if (operation.refund) {
-      this.refund(bucket, operation, nowMicros, wasClamped);
-      encodeSurplus(bucket, nowMicros);
+      this.refund(bucket, operation, nowMicros);
       return false;
     }
     // A peek asks whether the bucket has one more token.
     const requested = hits === 0 ? 1 : hits;
     const { whole, part } = bucket;
     addTo(bucket, this.takeCostWhole(requested), this.takeCostCarry(requested), this.q);
-    const limited =
-      exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry) ||
-      (hasSurplus && requested > this.maxTokens);
+    const limited = exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry);
     if (limited || hits === 0) {
       bucket.whole = whole;
       bucket.part = part;
     } else bucket.dirty = true;
-    if (hasSurplus) encodeSurplus(bucket, nowMicros);
     return limited;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
     this.normalize(bucket, nowMicros);
-    const hasSurplus = decodeSurplus(bucket, nowMicros);
+    const lowestMicros = nowMicros + this.debtWhole;
+    // Another limit has left the bucket below the minimum of this one.
+    if (exceeds(bucket, lowestMicros, this.debtCarry)) return hits;
     const charged = this.chargedHits(hits);
     addTo(bucket, costWhole(this, charged), costCarry(this, charged), this.q);
     bucket.dirty = true;
-    const lowestMicros = nowMicros + this.debtWhole;
-    if (hasSurplus) encodeSurplus(bucket, nowMicros);
     if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.forgiven(hits, 0);
     const excessMicros = bucket.fullAtMicros - lowestMicros;
     bucket.whole = lowestMicros;
@@ -179,12 +160,9 @@ export class TokenBucketRate implements RateAlgorithm {
     // The tokens in the bucket, as the time that they took to refill: fill - (full at - now). Negative in debt.
     available.whole = this.fillWhole;
     available.part = this.fillCarry;
-    subtractFrom(
-      available,
-      fullAtMicros < 0 ? fullAtMicros : fullAtMicros - nowMicros,
-      snapshot.carry,
-      this.q,
-    );
+    if (exceeds(snapshot, nowMicros + this.debtWhole, this.debtCarry)) {
+      subtractFrom(available, this.debtWhole, this.debtCarry, this.q);
+    } else subtractFrom(available, fullAtMicros - nowMicros, snapshot.carry, this.q);
     const remaining = available.whole < 0 ? 0 : Math.min(this.wholeTokens(available), MAX_UINT32);
     const requested = limited
       ? Math.min(Math.max(hits, 1), this.maxTokens)
@@ -195,11 +173,7 @@ export class TokenBucketRate implements RateAlgorithm {
       limited,
       remaining,
       waitMicros: Math.max(0, waitMicros),
-      undoMark: cached
-        ? undefined
-        : this.maxDebt > 0 || previousFullAtMicros < 0
-          ? nowMicros
-          : previousFullAtMicros,
+      undoMark: cached ? undefined : this.maxDebt > 0 ? nowMicros : previousFullAtMicros,
       used: Math.max(0, this.maxTokens - remaining),
       forgiven,
       cached,
@@ -231,11 +205,19 @@ export class TokenBucketRate implements RateAlgorithm {
     return this.maxTokens;
   }
 
-  /**
-   * Limits the hits of a charge or refund to what can change the bucket: capacity, debt and maximum surplus together.
-   */
+  /** Limits the hits of a charge or refund to what can change the bucket. */
   chargedHits(hits: number): number {
-    return Math.min(hits, this.maxTokens + this.maxDebt + this.maxSurplus);
+    return Math.min(hits, this.maxChangedHits);
+  }
+
+  /** Returns {@link costWhole} of a refund. 2^53-1 hits fill any bucket, also one with the state of another limit. */
+  refundWhole(hits: number): number {
+    return hits === Number.MAX_SAFE_INTEGER ? MAX_FILL_MICROS : costWhole(this, this.chargedHits(hits));
+  }
+
+  /** Returns {@link costCarry} of a refund; see {@link refundWhole}. */
+  refundCarry(hits: number): number {
+    return hits === Number.MAX_SAFE_INTEGER ? 0 : costCarry(this, this.chargedHits(hits));
   }
 
   /**
@@ -279,81 +261,45 @@ export class TokenBucketRate implements RateAlgorithm {
     return missing;
   }
 
-  /** Converts the state to this rate and clamps it to its bounds. Returns whether the state was below the minimum. */
-  private normalize(bucket: RunningBucket, nowMicros: number): boolean {
-    const wasClamped = this.clamp(bucket, nowMicros);
-    bucket.previousFullAtMicros = bucket.fullAtMicros;
-    return wasClamped;
-  }
-
-  private clamp(bucket: RunningBucket, nowMicros: number): boolean {
-    if (bucket.unit <= 0) {
-      bucket.setState(this.q, nowMicros, 0);
-      return false;
-    }
-    if (bucket.unit !== this.q) {
+  /** Converts the state to this rate. It may be below the minimum of this rate, but it is never above full. */
+  private normalize(bucket: RunningBucket, nowMicros: number): void {
+    if (bucket.unit <= 0) bucket.setState(this.q, nowMicros, 0);
+    else if (bucket.unit !== this.q) {
       // The state belongs to another limit with a different q, so its carry is rounded up, against the caller.
       bucket.setState(this.q, bucket.part > 0 ? bucket.whole + 1 : bucket.whole, 0);
     }
-    if (exceeds(bucket, nowMicros + this.debtWhole, this.debtCarry)) {
-      bucket.whole = nowMicros + this.debtWhole;
-      bucket.part = this.debtCarry;
-      if (!bucket.dirty) bucket.repair();
-      return true;
-    }
-    if (bucket.whole < nowMicros && (bucket.whole >= 0 || bucket.surplusEndMicros <= nowMicros)) {
+    if (bucket.whole < nowMicros) {
       bucket.whole = nowMicros;
       bucket.part = 0;
     }
-    return false;
+    bucket.previousFullAtMicros = bucket.fullAtMicros;
   }
 
   /** Applies a refund; see TakeItem. */
   private refund(
     bucket: RunningBucket,
-    operation: BucketOperation,
+    { hits, undoMark, fullMicros }: BucketOperation,
     nowMicros: number,
-    wasClamped: boolean,
   ): void {
-    const { hits, undoMark, fullMicros, allowSurplus = false } = operation;
-    if (undoMark === undefined) {
-      const gave = this.addTokens(bucket, hits, allowSurplus ? nowMicros - this.surplusMicros : nowMicros, 0);
-      if (allowSurplus && gave) bucket.surplusEndMicros = nowMicros + SURPLUS_LIFETIME_MICROS;
-    } else if (wasClamped || !this.mayUndo(bucket, undoMark)) {
-      return;
-    } else if (bucket.whole < nowMicros) {
-      // A bucket with a surplus has not refilled since, so no tokens would have overflowed.
-      this.addTokens(bucket, hits, nowMicros - this.surplusMicros, 0);
-    } else this.addTokens(bucket, hits, nowMicros, Math.max(0, nowMicros - (fullMicros ?? undoMark)));
-  }
-
-  /** Returns whether neither another limit nor the maximum debt has cut off tokens since the take; see TakeItem. */
-  private mayUndo(bucket: RunningBucket, undoMark: number): boolean {
-    if (bucket.repaired) return false;
-    return this.maxDebt === 0 || !reaches(bucket, undoMark + this.debtWhole, this.debtCarry);
-  }
-
-  /**
-   * Adds tokens so that the bucket is full at `earliestFullMicros` at the earliest, minus the tokens that refill in
-   * `overflowMicros`. Returns whether the bucket changed.
-   */
-  private addTokens(
-    bucket: RunningBucket,
-    hits: number,
-    earliestFullMicros: number,
-    overflowMicros: number,
-  ): boolean {
-    if (hits === 0 || !exceeds(bucket, earliestFullMicros, 0)) return false;
-    const returned = this.chargedHits(hits);
-    const whole = costWhole(this, returned) - overflowMicros;
-    if (whole < 0) return false;
-    subtractFrom(bucket, whole, costCarry(this, returned), this.q);
-    if (bucket.fullAtMicros < earliestFullMicros) {
-      bucket.whole = earliestFullMicros;
+    if (hits === 0 || !exceeds(bucket, nowMicros, 0)) return;
+    let whole = this.refundWhole(hits);
+    if (undoMark !== undefined) {
+      if (!this.mayUndo(bucket, undoMark)) return;
+      // The tokens that would have overflowed without the take are not given back.
+      whole -= Math.max(0, nowMicros - (fullMicros ?? undoMark));
+    }
+    if (whole < 0) return;
+    subtractFrom(bucket, whole, this.refundCarry(hits), this.q);
+    if (bucket.fullAtMicros < nowMicros) {
+      bucket.whole = nowMicros;
       bucket.part = 0;
     }
     bucket.dirty = true;
-    return true;
+  }
+
+  /** Returns whether the bucket has not reached its maximum debt since the take; see TakeItem. */
+  private mayUndo(bucket: RunningBucket, undoMark: number): boolean {
+    return this.maxDebt === 0 || !reaches(bucket, undoMark + this.debtWhole, this.debtCarry);
   }
 
   /**

@@ -35,6 +35,11 @@ const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
           'be denied that the old policy allows',
       ] as const,
   ),
+  [
+    'bucket --over',
+    'weir bucket grant fills up to the limit; to allow more, raise the limit of the caller, for example in its row ' +
+      'of plans',
+  ],
   ['top --once', 'weir top prints the table once unless --watch is set; leave the option out'],
   ['top --every', 'use --watch, which prints the table every two seconds'],
   ['migrate --write', MIGRATE_WRITES_NOTHING],

@@ -105,12 +105,8 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     ['a q of 0', 't1:1800000000000000:0:0'],
     ['two levels with a q of 0', 'l1:1800000000000000:0:0:1800000000000001:60000000'],
     ['half of two levels', 'l1:1800000000000000:0:1:1800000000000001'],
-    ['a bucket past full that ended', 'o1:1700000000000000:500000:0:1'],
-    ['half of one past full', 'o1:1800000000000000:500000:0'],
-    ['one past full with a q of 0', 'o1:1800000000000000:500000:0:0'],
-    ['one past full with a carry of a microsecond', 'o1:1800000000000000:500000:1:1'],
-    ['one further past full than any', 'o1:1800000000000000:1000000000000000:0:1'],
-    ['one past full for longer than numbers go', `o1:${'9'.repeat(400)}:500000:0:1`],
+    ['a surplus of the first edition', 'o1:8800000000000000:500000:0:1'],
+    ['a surplus of another limit', 'o1:8800000000000000:500000:2:3'],
   ])('treats %s as absent', async (_, value) => {
     const store = await bench.open();
     await bench.redis.set(a, value);
@@ -120,41 +116,11 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 100_000}:0:1`);
   });
 
-  test.each([
-    ['of the future', (now: number) => now + UNIT_MICROS.hour, '7'],
-    ['with more hits than any', (now: number) => now - (now % UNIT_MICROS.hour), '4294967297'],
-    ['with more hits than there are', (now: number) => now - (now % UNIT_MICROS.hour), '9'.repeat(400)],
-  ])('treats a window %s beyond its limit as absent', async (_, startOf, hits) => {
+  test('treats a window with a surplus of the first edition as absent', async () => {
     const store = await bench.open();
-    await bench.redis.set(w, `g1:${startOf(bench.clock.wallMicros())}:${hits}:${UNIT_MICROS.hour}`);
+    const now = bench.clock.wallMicros();
+    await bench.redis.set(w, `g1:${now - (now % UNIT_MICROS.hour)}:7:${UNIT_MICROS.hour}`);
     expect(await takeFrom(store, takeItem('w', windowRate('hour', 5)))).toMatchObject([{ remaining: 4 }]);
-  });
-
-  test('a bucket past full for a day, of which takes keep the time to live', async () => {
-    const store = await bench.open();
-    const now = bench.clock.wallMicros();
-    await takeFrom(store, takeItem('a', HUNDRED, { hits: 5, refund: true, over: true }));
-    expect(await bench.redis.get(a)).toBe(`o1:${now + UNIT_MICROS.day}:500000:0:1`);
-    expect(await bench.redis.pttl(a)).toBeGreaterThan(UNIT_MICROS.day / 1000 - 10_000);
-    bench.clock.advance(SECOND);
-    await takeFrom(store, takeItem('a', HUNDRED, { hits: 2 }));
-    expect(await bench.redis.get(a)).toBe(`o1:${now + UNIT_MICROS.day}:300000:0:1`);
-    expect(await bench.redis.pttl(a)).toBeGreaterThan(UNIT_MICROS.day / 1000 - 10_000);
-    await takeFrom(store, takeItem('a', HUNDRED, { hits: 4 }));
-    expect(await bench.redis.get(a)).toBe(`t1:${now + SECOND + 100_000}:0:1`);
-    expect(await bench.redis.pttl(a)).toBeLessThan(100_000);
-  });
-
-  test('what a smaller limit cut off is given back, too, by a refund past full', async () => {
-    const store = await bench.open();
-    const now = bench.clock.wallMicros();
-    await bench.redis.set(a, `t1:${now + 12 * SECOND}:0:1`);
-    // Sends both in one call.
-    await Promise.all([
-      takeFrom(store, takeItem('a', HUNDRED, { hits: 105, refund: true, over: true })),
-      takeFrom(store, takeItem('a', HUNDRED, { hits: 7 })),
-    ]);
-    expect(await bench.redis.get(a)).toBe(`t1:${now + 200_000}:0:1`);
   });
 
   test('treats a list as absent', async () => {
@@ -171,39 +137,43 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     ]);
   });
 
-  test(
-    'what is missing beyond the depth of a smaller limit, ' + 'for the server that still has the larger one',
-    async () => {
-      const store = await bench.open();
-      const now = bench.clock.wallMicros();
-      // One limit is full after an hour, the other after a minute: a changed unit reaches one server after the other.
-      const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
-      const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
-      const take = async (rate: typeof hour, hits = 1) =>
-        (await takeFrom(store, takeItem('a', rate, { hits })))[0] as {
-          limited: boolean;
-          remaining: number;
-        };
-      expect(await take(hour, 10)).toMatchObject({ limited: false, remaining: 0 });
-      expect(await take(minute)).toMatchObject({ limited: true, remaining: 0 });
-      expect(await bench.redis.get(a)).toBe(
-        `l1:${now + UNIT_MICROS.minute}:0:1:${now + UNIT_MICROS.hour}:${UNIT_MICROS.minute}`,
-      );
-      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
-      // The smaller limit refills in its own time.
-      bench.clock.advance(UNIT_MICROS.minute);
-      expect(await take(minute, 10)).toMatchObject({ limited: false, remaining: 0 });
-      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
-      bench.clock.advance(5 * UNIT_MICROS.minute);
-      expect(await take(hour)).toMatchObject({ limited: false, remaining: 0 });
-      // A take by the larger limit counts for both: six minutes are more than the smaller limit holds.
-      expect(await take(minute, 0)).toMatchObject({ limited: true, remaining: 0 });
-      // Once the lower level has refilled, one level is enough.
-      bench.clock.advance(UNIT_MICROS.hour);
-      expect(await take(minute)).toMatchObject({ limited: false, remaining: 9 });
-      expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 6 * SECOND}:0:1`);
-    },
-  );
+  test('what is missing beyond the depth of a smaller limit, for all limits', async () => {
+    const store = await bench.open();
+    const now = bench.clock.wallMicros();
+    // One limit is full after an hour, the other after a minute: a changed unit reaches one server after the other.
+    const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
+    const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
+    const take = async (rate: typeof hour, options = {}) =>
+      (await takeFrom(store, takeItem('a', rate, options)))[0];
+    expect(await take(hour, { hits: 10 })).toMatchObject({ limited: false, remaining: 0 });
+    const full = `t1:${now + UNIT_MICROS.hour}:0:1`;
+    for (const hits of [0, 1]) {
+      expect(await take(minute, { hits })).toMatchObject({ limited: true, remaining: 0 });
+      expect(await bench.redis.get(a)).toBe(full);
+    }
+    // Refunds in either limit give back exactly their tokens.
+    expect(await take(minute, { hits: 5, refund: true })).toMatchObject({ remaining: 0 });
+    expect(await take(hour, { hits: 5, refund: true })).toMatchObject({ remaining: 5 });
+    expect(await bench.redis.get(a)).toBe(`t1:${now + UNIT_MICROS.hour / 2 - 30 * SECOND}:0:1`);
+    // A reset fills the bucket for all limits.
+    const all = { hits: Number.MAX_SAFE_INTEGER, refund: true };
+    expect(await take(minute, all)).toMatchObject({ remaining: 10 });
+    expect(await bench.redis.get(a)).toBeNull();
+  });
+
+  test.each([
+    ['as its deepest level', [`:${60 * SECOND}`, 40, 90], 90],
+    ['also if a level in the middle is deeper', [`:${60 * SECOND}`, 90, 40], 90],
+    ['without the time of levels that ended', [`:${Number.MAX_SAFE_INTEGER}`, 40, 90], 40],
+  ] as const)('a bucket with levels of the first edition, %s', async (_, [depth, first, second], seconds) => {
+    const store = await bench.open();
+    const now = bench.clock.wallMicros();
+    await bench.redis.set(a, `l1:${now + first * SECOND}:0:1:${now + second * SECOND}${depth}`);
+    const thousand = tokenBucketRate(1000, 10, SECOND);
+    const left = 1000 - 10 * seconds;
+    expect(await takeFrom(store, takeItem('a', thousand))).toMatchObject([{ remaining: left - 1 }]);
+    expect(await bench.redis.get(a)).toBe(`t1:${now + seconds * SECOND + 100_000}:0:1`);
+  });
 
   /** Numbers that weir never writes, from manual changes or memory corruption. */
   const BEYOND = [

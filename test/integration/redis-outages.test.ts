@@ -1,9 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { StorageError, type TakeOutcome, type TakeResult } from '../../src/limiter/bucket-store.js';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
-import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { turn } from '../../src/runtime/turns.js';
@@ -311,22 +310,6 @@ describe('deadlines and bounds', () => {
     redis.resume();
     await waitFor('its answers', () => store.inFlight === 0);
     expect(reason(await hit(store))).toBe('decided');
-  });
-
-  test('requests with two depths of a bucket use separate calls, and both are exact', async () => {
-    const store = await reached();
-    const deep = tokenBucketRate(10, 10, UNIT_MICROS.hour);
-    const shallow = tokenBucketRate(10, 10, UNIT_MICROS.minute);
-    const take = (rate: Rate, hits: number) => store.take([takeItem('two', rate, { hits })], Infinity);
-    expect(await take(deep, 10)).toMatchObject([{ limited: false }]);
-    const calls = store.calls;
-    for (let round = 0; round < 3; round++) {
-      const both = [take(shallow, 0), ...Array.from({ length: 5 }, () => take(deep, 1))];
-      for (const [result] of (await Promise.all(both.slice(1))) as TakeOutcome[][]) {
-        expect(result).toMatchObject({ limited: true });
-      }
-    }
-    expect(store.calls - calls).toBe(6);
   });
 
   test('takes fail immediately above the bound on takes in flight', async () => {

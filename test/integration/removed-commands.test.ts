@@ -17,6 +17,10 @@ test.each([
     /^weir: weir replay was removed, and a smaller one returns/,
   ],
   [
+    ['bucket', 'grant', 'tenant=a', '--tokens', '5', '--over'],
+    /^weir bucket: --over: weir bucket grant fills up to the limit; to allow more, raise the limit/,
+  ],
+  [
     ['diff', 'a.yaml', 'b.yaml', '--replay', 'access.log'],
     /^weir diff: --replay: weir diff no longer reads access logs; leave the option out, /,
   ],

@@ -248,17 +248,15 @@ describePage('input for one caller', () => {
       await page.locator('#block-reason').inputValue(),
       await page.locator('#allow-reason').inputValue(),
       await page.locator('#grant-tokens').inputValue(),
-      await page.getByLabel('allow a surplus above the capacity').isChecked(),
     ];
     await page.locator('#block-for').fill('100h');
     await page.locator('#block-reason').fill('abuse');
     await page.locator('#allow-reason').fill('sale');
     await page.locator('#grant-tokens').fill('99');
-    await page.getByLabel('allow a surplus above the capacity').check();
     await showBucket(page, 'shop', { customer: 'one' });
-    expect(await filled()).toEqual(['100h', 'abuse', 'sale', '99', true]);
+    expect(await filled()).toEqual(['100h', 'abuse', 'sale', '99']);
     await showBucket(page, 'shop', { customer: 'two' });
     await page.locator('#bucket-panel', { hasText: 'customer=two' }).waitFor();
-    expect(await filled()).toEqual(['10m', '', '', '10', false]);
+    expect(await filled()).toEqual(['10m', '', '', '10']);
   });
 });

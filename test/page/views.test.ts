@@ -170,9 +170,6 @@ describePage.each(STORES)('%s', (store) => {
     await waitFor('the counts', async () =>
       /per-customer\s+5\s+5/.test(await page.locator('#bucket-panel table').innerText()),
     );
-    await page.getByLabel('allow a surplus above the capacity').check();
-    await page.getByRole('button', { name: 'Grant…' }).click();
-    expect(await confirmChange(page, /^Done: grant 2 tokens, even above the capacity/)).toMatch(/→\s*7/);
   });
 
   test('a caller is exempted and blocked, and both can be ended', async () => {

@@ -27,8 +27,8 @@ jest.setTimeout(180_000);
 
 const TOKEN_KEYS = ['a', 'b', 'c'];
 const WINDOW_KEYS = ['w', 'x'];
-/** The key whose buckets are new in each call. */
-const MIXED_KEY = 'c';
+/** The key whose limits all have the same depth. */
+const ONE_DEPTH_KEY = 'c';
 /** Number of sequences so far, each of which has its own keys. */
 let run = 0;
 
@@ -82,13 +82,11 @@ const ONE_SECOND_RATES: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993]
 );
 
 /**
- * Returns the bucket of an item. A bucket's limit may change between calls, but not its depth: Redis then stores more
- * than memory does, see test/property/storage/two-levels.property.test.ts. Within a request, limits of any depth share
- * the buckets of {@link MIXED_KEY}; `place` identifies the request.
+ * Returns the bucket of an item. Limits of any depth share a bucket, so that it often has the state of a larger limit,
+ * unless its key is {@link ONE_DEPTH_KEY}.
  */
-function bucketOf({ key, rate }: TakeItem, place: string): string {
-  if (rate.kind !== 'token_bucket') return key;
-  if (key.startsWith(MIXED_KEY)) return `${key}.${place}`;
+function bucketOf({ key, rate }: TakeItem): string {
+  if (rate.kind !== 'token_bucket' || !key.startsWith(ONE_DEPTH_KEY)) return key;
   // A fraction of a microsecond is part of the depth.
   const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.q}` : '';
   return `${key}.${rate.debtWhole}${part}`;
@@ -98,8 +96,6 @@ const options = {
   /** Whether any number of hits is a charge, as for settlements. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
-  /** For a refund: whether it may create a surplus. */
-  over: fc.boolean(),
   enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'spill' as const),
 };
 
@@ -113,10 +109,9 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       isOther: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
       ...options,
     })
-    .map(({ key, rate, charging, isOther, over, ...rest }) => {
+    .map(({ key, rate, charging, isOther, ...rest }) => {
       const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
-      if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
-      return rest.refund && over ? { ...item, allowSurplus: over } : item;
+      return rest.refund && isOther !== undefined ? { ...item, undoMark: isOther } : item;
     });
 }
 
@@ -147,10 +142,9 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
         ahead: fc.option(fc.integer({ min: -1_200, max: 200 }), { nil: undefined }),
         ...options,
       })
-      .map(({ key, charging, ahead, over, ...rest }) => {
+      .map(({ key, charging, ahead, ...rest }) => {
         const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
-        if (!rest.refund) return item;
-        if (ahead === undefined) return over ? { ...item, allowSurplus: over } : item;
+        if (!rest.refund || ahead === undefined) return item;
         return {
           ...item,
           undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
@@ -219,13 +213,10 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
           fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 12 }), async (turns) => {
             run++;
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
-            for (const [turn, { wait, requests }] of turns.entries()) {
+            for (const { wait, requests } of turns) {
               bench.clock.advance(wait);
-              const asked = requests.map((items, place) =>
-                items.map((item) => ({
-                  ...withCurrentMark(item, bench.clock),
-                  ...ofRun(bucketOf(item, `${turn}.${place}`)),
-                })),
+              const asked = requests.map((items) =>
+                items.map((item) => ({ ...withCurrentMark(item, bench.clock), ...ofRun(bucketOf(item)) })),
               );
               const expected = asked.map((items) => memory.take(items));
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);

@@ -139,8 +139,8 @@ describe('a token bucket', () => {
           if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
         }
         expectBound(after.rate, passed);
-        // The bucket always recovers: after one fill time it is full.
-        clock.advance(after.rate.fillWhole + 1);
+        // The bucket always recovers: after the longer time to fill it is full.
+        clock.advance(Math.max(before.rate.fillWhole, after.rate.fillWhole) + 1);
         expectSame(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining, after.rate.maxTokens);
       }),
       runs(200),

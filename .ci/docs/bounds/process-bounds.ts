@@ -11,7 +11,6 @@ import { BODY_LIMITS } from '../../../src/http/request-bodies.js';
 import { MAX_HELD_BYTES } from '../../../src/http/views/outgoing-texts.js';
 import { RETENTION_MS } from '../../../src/http/views/page-buffer-pool.js';
 import { SLICE_MS } from '../../../src/http/views/view-slices.js';
-import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
 import {
   FLUSH_TIMEOUT_MS,
@@ -187,13 +186,6 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           `${shownSetting('MEMORY_MAX_BUCKETS')}; ${shownSetting('MEMORY_MAX_BYTES', shownSize)}, plus up to 6 ` +
           'MB of unused memory',
         beyond: 'weir evicts the bucket that will be full soonest',
-      },
-      {
-        what: 'surplus of a bucket or window (`grant --over`)',
-        bound:
-          `${shownCount(MAX_UINT32)} tokens or hits including the limit, and at most the amount that ` +
-          'refills in ten years; the surplus expires after a day at the latest',
-        beyond: 'weir grants only up to this bound, and the answer shows the resulting value',
       },
     ],
   },

@@ -18,8 +18,6 @@ export interface BucketCall {
   readonly take: PlannedTake;
   /** Hits to give back; 0 for a peek. */
   readonly hits: number;
-  /** Whether the bucket may exceed its capacity. */
-  readonly over: boolean;
 }
 
 /** State of a bucket before and after an operation. Both are the same for a peek. */
@@ -55,7 +53,7 @@ export class BucketCalls {
     return found;
   }
 
-  async #ask({ take, hits, over }: BucketCall): Promise<BucketFound | StorageError> {
+  async #ask({ take, hits }: BucketCall): Promise<BucketFound | StorageError> {
     const { key, tagLength, rate, holds } = take;
     // A refund of 0 is a peek that no cache answers and that cannot be denied. Expired holds are given back first.
     const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
@@ -68,10 +66,7 @@ export class BucketCalls {
     }
     // Hits that are counted in the meantime are unknown, and may use up some of the returned hits.
     const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
-    return this.#take([
-      look,
-      { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe', allowSurplus: over },
-    ]);
+    return this.#take([look, { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe' }]);
   }
 
   async #take(items: readonly TakeItem[]): Promise<BucketFound | StorageError> {

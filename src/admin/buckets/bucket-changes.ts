@@ -1,6 +1,5 @@
 import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
-import type { Rate } from '../../limiter/rate.js';
 import { quantity } from '../../quantity.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
@@ -83,7 +82,7 @@ export async function changeBuckets(
 
 /** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
 function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
-  const { tokens, over = false } = question;
+  const { tokens } = question;
   const limits = selectLimits(question, found);
   if (typeof limits === 'string') return limits;
   const changeable = limits.filter(({ rate }) => rate.kind !== 'concurrency');
@@ -93,7 +92,8 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   const known = changeable.flatMap((limit) =>
     limit.take === undefined
       ? []
-      : { limit, call: { take: limit.take, hits: tokens ?? fullAmount(limit.rate), over } },
+      : // As many hits fill any bucket, and empty any window.
+        { limit, call: { take: limit.take, hits: tokens ?? Number.MAX_SAFE_INTEGER } },
   );
   return known.length > 0 ? known : valuesMissing(changeable);
 }
@@ -120,17 +120,12 @@ export function valuesMissing(limits: readonly FoundLimit[]): string {
   return `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`;
 }
 
-/** Returns a number of hits that fills any bucket, or empties any window, of a rate. */
-function fullAmount(rate: Rate): number {
-  return rate.kind === 'token_bucket' ? rate.maxTokens + rate.maxDebt : Number.MAX_SAFE_INTEGER;
-}
-
 function levels(
   { limit: { rate }, call }: Change,
   { before, after }: BucketFound,
   isDry: boolean,
 ): { before: BucketLevel; now: BucketLevel } {
-  const now = isDry ? levelWith(rate, before, call.hits, call.over) : levelOf(rate, after);
+  const now = isDry ? levelWith(rate, before, call.hits) : levelOf(rate, after);
   return { before: levelOf(rate, before), now };
 }
 
@@ -154,7 +149,7 @@ async function announceChanges(
 }
 
 function notesOn(
-  { action, tokens = 0, over = false, dry_run: dryRun }: BucketQuestion,
+  { action, tokens = 0, dry_run: dryRun }: BucketQuestion,
   changes: readonly Change[],
   buckets: readonly ShownBucket[],
 ): readonly string[] {
@@ -169,17 +164,8 @@ function notesOn(
     if (before === undefined || now === undefined || action !== 'grant') return false;
     return now.left < before.left - before.debt + tokens && now.left >= limit.rate.reportedLimit;
   });
-  const past = over
-    ? 'only up to the maximum that a bucket can hold.'
-    : 'only up to the capacity. To exceed the capacity, set "over" (--over).';
-  if (isCut) notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted ${past}`);
-  const isOver = changes.some(({ limit }, i) => (buckets[i]?.now?.left ?? 0) > limit.rate.reportedLimit);
-  if (isOver && over) {
-    notes.push(
-      'A bucket above its capacity does not refill until the surplus is used. The surplus expires after ' +
-        'a day, or when the window ends.',
-    );
-  } else if (isOver) notes.push('At least one bucket still has a surplus from an earlier grant.');
+  if (isCut)
+    notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted only up to the capacity.`);
   return notes;
 }
 

@@ -20,7 +20,7 @@ export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
  * for an empty bucket that is about to refill.
  */
 function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): TimedLevel {
-  if (remaining >= rate.maxTokens) return levelAt(rate, remaining, 0, 0);
+  if (remaining >= rate.maxTokens) return levelAt(rate, rate.maxTokens, 0, 0);
   const missing = Math.max(0, rate.fillWhole - costWhole(rate, remaining + 1) + waitMicros);
   // Stores round times up.
   const owed = missing - rate.fillWhole - 1;
@@ -53,28 +53,20 @@ function windowLevel(
   return { left: remaining, debt, next_token_in: endsIn, full_in: endsIn };
 }
 
-/**
- * Returns the level after `tokens` are given back, up to the capacity, or with `over` up to the maximum surplus of the
- * rate. See {@link levelOf}.
- */
-export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over: boolean): BucketLevel {
+/** Returns the level after `tokens` are given back, up to the capacity. See {@link levelOf}. */
+export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number): BucketLevel {
   // Slots cannot be granted.
   if (rate.kind === 'concurrency') return slotLevel(outcome);
   if (rate.kind === 'window') {
-    const most = rate.requestsPerUnit + (over ? rate.maxSurplus : 0);
-    // Hits of a surplus are not counted as used. Denied hits are given back in addition to the tokens.
-    const left =
-      rate.maxDebt === 0 || outcome.remaining > rate.requestsPerUnit
-        ? outcome.remaining
-        : rate.requestsPerUnit - outcome.used;
-    const after = Math.max(left, Math.min(left + tokens, most));
+    // Denied hits are given back in addition to the tokens.
+    const left = rate.maxDebt === 0 ? outcome.remaining : rate.requestsPerUnit - outcome.used;
+    const after = Math.min(left + tokens, rate.requestsPerUnit);
     const used = rate.requestsPerUnit - after;
     return windowLevel(rate, { ...outcome, used, remaining: Math.max(0, after) });
   }
   const { left, debt, full_in } = tokenLevel(rate, outcome);
   const after = left - debt + tokens;
-  const most = rate.maxTokens + (over ? rate.maxSurplus : 0);
-  if (after >= rate.maxTokens) return levelAt(rate, Math.max(left, Math.min(after, most)), 0, 0);
+  if (after >= rate.maxTokens) return levelAt(rate, rate.maxTokens, 0, 0);
   const missing = Math.max(0, Math.round(full_in * MICROS) - costWhole(rate, tokens));
   return levelAt(rate, Math.max(0, after), Math.max(0, -after), missing);
 }

@@ -30,8 +30,6 @@ export interface BucketQuestion {
   readonly rule?: string;
   /** For `grant`: whole number of at least 1. */
   readonly tokens?: number;
-  /** For `grant`: the bucket may exceed its capacity. */
-  readonly over?: boolean;
   /** For `release`: ID of the hold ({@link ShownHold.id}). */
   readonly hold?: string;
   /** For `release`: all holds. */

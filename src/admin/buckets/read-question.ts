@@ -39,7 +39,6 @@ const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAct
   limit: [LEVELS, (value) => (readOverride(value) === undefined ? NO_OVERRIDE : '')],
   rule: [['reset', 'grant', 'release'], isName],
   tokens: [['grant'], (value) => (isTokens(value) ? '' : `must be a whole number from 1 to ${2 ** 53 - 1}`)],
-  over: [['grant'], isTruth],
   hold: [['release'], (value) => (isHoldId(value) ? '' : 'must be an ID of a hold, as show lists it')],
   all: [['release'], (value) => (value === true ? '' : 'must be true')],
   for: [MAKING, wrongSpan],

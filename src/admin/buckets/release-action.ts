@@ -39,7 +39,7 @@ export async function releaseHolds(asked: CallerQuestion, context: QuestionConte
   if (typeof limits === 'string') return new QuestionFailure(400, limits);
   const held = heldLimits(limits);
   if (held.length === 0) return new QuestionFailure(400, withoutHolds(limits));
-  const peek = () => calls.ask(held.map(({ take }) => ({ take, hits: 0, over: false })));
+  const peek = () => calls.ask(held.map(({ take }) => ({ take, hits: 0 })));
   const before = await peek();
   const unavailable = failureOfAll(before);
   if (unavailable !== undefined) return new QuestionFailure(503, notAsked(unavailable));

@@ -50,7 +50,7 @@ export async function showBuckets(
 ): Promise<ShownBuckets> {
   const { calls, keyPrefix, slices } = context;
   const takes = limits.flatMap(({ take }) => take ?? []);
-  const answers = await calls.ask(takes.map((take) => ({ take, hits: 0, over: false })));
+  const answers = await calls.ask(takes.map((take) => ({ take, hits: 0 })));
   const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
   const failure = failureOfAll(answers);
   const held = failure === undefined ? await shownHolds(limits, context) : undefined;

@@ -12,8 +12,8 @@ optional if the server has only one domain. API keys are never shown.
              and until the bucket is full, the 100 holds that expire first, blocks and exemptions, and the Redis
              key. For a subset of the entries, show the limits that could match
   reset      refill the buckets, clear their debt, and end their reservations
-  grant      add --tokens <n> to each limit, up to the capacity; with --over, also above the capacity. In a chain
-             (then), each limit gets these tokens; with --rule, only one limit
+  grant      add --tokens <n> to each limit, up to the capacity. In a chain (then), each limit gets these tokens; with
+             --rule, only one limit
   release    end one hold (--hold) or all holds (--all): free the slots of a concurrency limit, and give back all
              reserved tokens or hits, regardless of "unknown" in the policy. The requests may still run, but weir
              no longer counts them and ignores what they use
@@ -30,7 +30,6 @@ optional if the server has only one domain. API keys are never shown.
   --limit <n>/<unit>     show: the bucket of requests with this override, such as 100/minute
   --rule <path or name>  reset, grant, release: only the limits of this rule
   --tokens <n>           grant: number of tokens
-  --over                 grant: allow more tokens than the capacity
   --hold <id>            release: ID of the hold, as show lists it
   --all                  release: all holds
   --for <duration>       block, allow: duration, such as 10m or 1h30m

@@ -23,7 +23,6 @@ const OPTIONS = {
   limit: { type: 'string' },
   rule: { type: 'string' },
   tokens: { type: 'string' },
-  over: { type: 'boolean' },
   hold: { type: 'string' },
   all: { type: 'boolean' },
   for: { type: 'string' },
@@ -40,7 +39,7 @@ type Option = keyof typeof OPTIONS;
 const ACTION_OPTIONS: Readonly<Record<BucketAction, readonly Option[]>> = {
   show: ['limit', 'watch'],
   reset: ['rule', 'dry-run'],
-  grant: ['tokens', 'over', 'rule', 'dry-run'],
+  grant: ['tokens', 'rule', 'dry-run'],
   release: ['hold', 'all', 'rule', 'dry-run'],
   block: ['for', 'reason', 'dry-run'],
   unblock: ['id', 'dry-run'],
@@ -95,7 +94,7 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
   const watchMs =
     values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
   if (typeof watchMs === 'string') return watchMs;
-  const { limit, rule, over, hold, all, for: lasts, reason, id } = values;
+  const { limit, rule, hold, all, for: lasts, reason, id } = values;
   const question: BucketQuestion = {
     action,
     ...(domain !== undefined && { domain }),
@@ -103,7 +102,6 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
     ...(limit !== undefined && { limit }),
     ...(rule !== undefined && { rule }),
     ...(values.tokens !== undefined && { tokens: Number(values.tokens) }),
-    ...(over === true && { over }),
     ...(hold !== undefined && { hold }),
     ...(all === true && { all }),
     ...(lasts !== undefined && { for: lasts }),

@@ -27,10 +27,9 @@ export class BucketActions {
     }));
     this.#onSubmit('do-grant', (about) => {
       const tokens = Number(input('grant-tokens').value);
-      const over = input('grant-over').checked;
       return {
-        title: `Grant ${countOf(tokens, 'token')}${over ? ', even above the capacity' : ''}`,
-        question: { action: 'grant', ...about, tokens, ...(over && { over }), ...this.#rule('grant-rule') },
+        title: `Grant ${countOf(tokens, 'token')}`,
+        question: { action: 'grant', ...about, tokens, ...this.#rule('grant-rule') },
       };
     });
     this.#onSubmit('do-release', (about) => ({

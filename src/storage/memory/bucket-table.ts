@@ -93,10 +93,7 @@ export class BucketTable {
     const slot = this.find(key, place);
     this.movesAtRead = this.moves;
     if (slot < 0) bucket.load(0, 0, 0);
-    else {
-      this.records.loadState(slot, bucket);
-      if (bucket.hasSurplus) bucket.setSurplusEnd(this.heap.keyOf(slot));
-    }
+    else this.records.loadState(slot, bucket);
     return slot;
   }
 
@@ -115,17 +112,14 @@ export class BucketTable {
     if (slot < 0) {
       slot = this.claim(tokenMicros);
       records.storeState(slot, bucket);
-      heap.push(slot, bucket.hasSurplus ? bucket.surplusEndMicros : this.expiryOf(slot, tokenMicros));
+      heap.push(slot, this.expiryOf(slot, tokenMicros));
     } else {
       const before = records.wholeOf(slot);
-      const mayBeSooner =
-        bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before || before < 0;
+      const mayBeSooner = bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before;
       records.storeState(slot, bucket);
-      // Only the heap stores this expiry time.
-      if (bucket.hasSurplus) heap.update(slot, bucket.surplusEndMicros);
       // A later time is corrected when the entry reaches the top. A sooner time, after a refund or with another limit,
       // must be stored now.
-      else if (mayBeSooner) {
+      if (mayBeSooner) {
         const expiry = this.expiryOf(slot, tokenMicros);
         if (expiry < heap.keyOf(slot)) heap.update(slot, expiry);
       }
@@ -155,11 +149,7 @@ export class BucketTable {
     const unit = this.records.unitOf(slot);
     const whole = this.records.wholeOf(slot);
     // A window in the future (the wall clock stepped back) does not apply now, but is kept until its end.
-    if (unit < 0) {
-      const start = whole < 0 ? -1 - whole : whole;
-      return tokenMicros + (start - unit - this.options.clock.wallMicros());
-    }
-    if (whole < 0) return this.heap.keyOf(slot);
+    if (unit < 0) return tokenMicros + (whole - unit - this.options.clock.wallMicros());
     return this.records.partOf(slot) > 0 ? whole + 1 : whole;
   }
 

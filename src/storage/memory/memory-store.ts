@@ -131,10 +131,9 @@ export class MemoryStore implements BucketStore, HoldBook {
   private keep(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
     const { key, rate } = item;
     const bucket = this.buckets[i] as RunningBucket;
-    if (rate.kind !== 'concurrency' && (bucket.dirty || bucket.repaired)) {
+    if (rate.kind !== 'concurrency' && bucket.dirty) {
       this.table.write(key, bucket, i, tokenMicros, this.slots[i]);
       bucket.dirty = false;
-      bucket.repaired = false;
     }
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
     const outcome = outcomeOf(item, this.findings[i] as TakeSnapshot, nowMicros);

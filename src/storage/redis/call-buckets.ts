@@ -2,7 +2,7 @@ import type { TakeItem } from '../../limiter/bucket-store.js';
 import { freesExpired } from '../../limiter/holds/hold.js';
 import { append } from '../../runtime/append.js';
 import type { RedisKeys } from './redis-key.js';
-import { type BucketSlot, depthOf } from './take-run.js';
+import type { BucketSlot } from './take-run.js';
 
 /** Returns the keys of buckets. */
 export type BatchKeys = Pick<RedisKeys, 'of' | 'ofHolds'>;
@@ -37,18 +37,11 @@ export class CallBuckets {
 
   /** Returns the bucket of an item, which is added if it is missing. */
   slotOf(item: TakeItem): BucketSlot {
-    const { key, rate } = item;
+    const { key } = item;
     let slot = this.find(key);
     if (slot !== undefined) return slot;
     this.keys = append(this.keys, this.names.of(item));
-    slot = {
-      index: this.keys.length,
-      last: undefined,
-      steps: 0,
-      depth: depthOf(rate),
-      reserved: 0,
-      freed: 0,
-    };
+    slot = { index: this.keys.length, last: undefined, steps: 0, reserved: 0, freed: 0 };
     this.lastSlot = slot;
     if (this.firstSlot === undefined) {
       this.firstKey = key;

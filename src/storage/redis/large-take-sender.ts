@@ -118,8 +118,7 @@ export class LargeTakeSender {
       batch.partition === partition &&
       batch.takenEpoch === takenEpoch &&
       this.#output.hasRoomFor(batch, items) &&
-      this.#fitsInFlight(batch.itemCount, items.length) &&
-      batch.accepts(items)
+      this.#fitsInFlight(batch.itemCount, items.length)
     );
   }
 

@@ -34,7 +34,7 @@ export class OpenBatches {
   find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
     const last = (takenEpoch === undefined ? this.#latest : this.#latestGiveBack)?.get(partition);
     if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
-    return this.hasRoomFor(last, items) && last.accepts(items) ? last : undefined;
+    return this.hasRoomFor(last, items) ? last : undefined;
   }
 
   add(batch: TakeBatch): void {

@@ -2,6 +2,7 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { Redirect } from './cluster/redirect.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisKeys } from './redis-key.js';
+import type { HighestTime } from './redis-time.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions extends RedisServerOptions {
@@ -30,8 +31,9 @@ export interface RedisStoreOptions extends RedisServerOptions {
    * slots.
    */
   readonly probeTag?: () => string | undefined;
-  /** If there are several servers: the key cache that they share. */
+  /** If there are several servers: the key cache, and the latest time, that they share. */
   readonly keys?: RedisKeys;
+  readonly highestTime?: HighestTime;
   /** Returns the time of the deadline clock, in microseconds; the machine's monotonic clock by default. */
   readonly monotonicMicros?: () => number;
   /** For tests: returns the time of buckets, in microseconds, instead of Redis's clock. */

@@ -66,7 +66,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
-    this.time = new RedisTime(this.monotonicMicros);
+    this.time = new RedisTime(this.monotonicMicros, options.highestTime);
     this.scripts = new ScriptCalls(loadTakeScript(), this.time, options.clock);
     const connection = () => this.connection;
     const requests = new ScriptRequests(options, connection);

@@ -98,7 +98,9 @@ export class ScriptCalls {
   }
 
   #send(batch: TakeBatch, send: SendCommand): Attempt {
-    const args = batch.command(this.#script.sha1, String(this.#clock?.() ?? ''), this.#time.seenMicros);
+    const { seenMicros, highestMicros } = this.#time;
+    const now = String(this.#clock?.() ?? '');
+    const args = batch.command(this.#script.sha1, now, seenMicros, highestMicros);
     const bound = { integers: batch.replyLength, textBytes: 0 };
     return { args, bound, reply: send('evalsha', args, bound) };
   }

@@ -6,7 +6,7 @@ import type { Partition, Shard } from '../sharded/shard.js';
 import { type BatchKeys, CallBuckets } from './call-buckets.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import { slotLoad, TakeGroup } from './take-group.js';
-import { type BucketSlot, depthOf, mayRun, type RunItem, TakeRun } from './take-run.js';
+import { type BucketSlot, mayRun, type RunItem, TakeRun } from './take-run.js';
 import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
@@ -142,23 +142,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     return this.pending > 0;
   }
 
-  /**
-   * Returns whether a request can be added. The script reads one level of debt per bucket and call. A request with
-   * another level, which a policy before or after a change decides, needs another call.
-   */
-  accepts(items: readonly TakeItem[]): boolean {
-    for (let i = 0; i < items.length; i++) {
-      const { key, rate } = items[i] as TakeItem;
-      const slot = this.buckets.find(key);
-      if (slot !== undefined && slot.depth !== depthOf(rate)) return false;
-    }
-    return true;
-  }
-
-  /**
-   * Adds a request that {@link accepts} allows. The promise settles through {@link succeed}, {@link fail} or {@link
-   * expire}.
-   */
+  /** Adds a request. The promise settles through {@link succeed}, {@link fail} or {@link expire}. */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
     return new Promise((resolve) => {
@@ -189,13 +173,14 @@ export class TakeBatch implements Linked<TakeBatch> {
 
   /**
    * Returns the arguments of EVALSHA: name of the script, number of keys, keys, ARGV. `now` is the given time or '',
-   * `seen` the latest time seen from this Redis, in microseconds; see take.lua.
+   * `seen` the latest time seen from this Redis, and `highest` the latest time before any step back, in microseconds;
+   * see take.lua.
    */
-  command(script: string, now: string, seen: number): string[] {
+  command(script: string, now: string, seen: number, highest: number): string[] {
     const { keys } = this.buckets;
     const args = [script, String(keys.length)];
     for (const key of keys) args.push(key);
-    args.push(now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps());
+    args.push(now, String(seen), String(highest), this.countDeniedHits ? '1' : '0', this.encodeSteps());
     this.arguments.encode(args);
     return args;
   }

@@ -95,7 +95,7 @@ export class TakeGroup {
   }
 
   /** Reads the reply to this group, starting at `at`. Returns the index after it. */
-  start(values: readonly number[], at: number, nowMicros: number): number {
+  start(values: readonly number[], at: number): number {
     this.started = true;
     const { items, buckets } = this;
     const byKey = items.length === 1 ? undefined : new Map<string, RunningBucket>();
@@ -106,7 +106,7 @@ export class TakeGroup {
       if (bucket === undefined) {
         bucket = new RunningBucket();
         if (rate.kind === 'concurrency') bucket.load(0, 0, values[from] as number);
-        else loadFound(bucket, values, from, nowMicros);
+        else bucket.load(values[from] as number, values[from + 1] as number, values[from + 2] as number);
         byKey?.set(key, bucket);
       }
       buckets.push(bucket);
@@ -148,19 +148,6 @@ function integersOf({ kind }: Rate): number {
   return kind === 'concurrency' ? 1 : INTEGERS_PER_STATE;
 }
 
-/** Loads the state that was found at `nowMicros` from `values`, starting at `at`; see take.lua. */
-function loadFound(bucket: RunningBucket, values: readonly number[], at: number, nowMicros: number): void {
-  const unit = values[at] as number;
-  let whole = values[at + 1] as number;
-  let part = values[at + 2] as number;
-  if (unit > 0 && whole < nowMicros) whole -= nowMicros;
-  else if (unit < 0 && part < 0 && whole <= nowMicros) {
-    whole = -1 - whole;
-    part = -part;
-  }
-  bucket.load(unit, whole, part);
-}
-
 /** Returns the load of the slots of a request after the first slot of each item. */
 export function slotLoad(items: readonly TakeItem[]): number {
   let slots = 0;
@@ -176,7 +163,6 @@ function isEqual(one: TakeItem, other: TakeItem): boolean {
     one.hits === other.hits &&
     one.refund === other.refund &&
     one.undoMark === other.undoMark &&
-    one.allowSurplus === other.allowSurplus &&
     one.enforcement === other.enforcement &&
     haveEqualHolds(one, other)
   );

@@ -1,9 +1,8 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { freesExpired, placeableHold } from '../../limiter/holds/hold.js';
-import { isCharge, type Rate, type TimedRate } from '../../limiter/rate.js';
-import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
+import { isCharge, type TimedRate } from '../../limiter/rate.js';
+import { TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
@@ -25,12 +24,6 @@ export function mayRun(item: TakeItem): item is RunItem {
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 
-/** Base of the encoding of a state with a surplus in the reply to a run of one request; see take.lua. */
-const SURPLUS_BASE = 4e15;
-
-/** Holds the state of a bucket with a surplus during a decision. It is reused to avoid allocations. */
-const surplusBucket = new RunningBucket();
-
 /** Holds the state of a run of one request. It is reused, because the run is evaluated before the next run starts. */
 const findingOfOne = new TakeSnapshot();
 
@@ -42,16 +35,9 @@ export interface BucketSlot {
   last: TakeRun | TakeGroup | undefined;
   /** Number of steps that use the bucket. */
   steps: number;
-  /** The {@link depthOf} of its rates. */
-  readonly depth: number;
   /** Indexes of the sets of its reservations: without and with `freesUnknown`. 0 for a set that the call lacks. */
   reserved: number;
   freed: number;
-}
-
-/** Returns the time in which a bucket fills from its maximum debt, in microseconds; 0 for windows. */
-export function depthOf(rate: Rate): number {
-  return rate.kind === 'token_bucket' ? rate.debtWhole : 0;
 }
 
 /**
@@ -118,18 +104,15 @@ export class TakeRun {
       found = values[at++] as number;
     } else if (found < 0) {
       found = -1 - found;
-    } else if (found > SURPLUS_BASE) {
-      found = SURPLUS_BASE - found;
     } else {
       this.passing = 1;
     }
     if (rate.kind === 'window') {
-      const start = rate.startOf(nowMicros);
-      this.state.whole = found < 0 ? -1 - start : start;
-      this.state.part = Math.abs(found);
+      this.state.whole = rate.startOf(nowMicros);
+      this.state.part = found;
       return at;
     }
-    this.state.whole = found < 0 ? found : nowMicros + found;
+    this.state.whole = nowMicros + found;
     this.state.part = rate.q > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
       this.costWhole = rate.takeCostWhole(hits);
@@ -142,7 +125,6 @@ export class TakeRun {
   next(item: RunItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { state } = this;
-    if (state.whole < 0) return this.nextWithSurplus(item, nowMicros);
     state.previousFullAtMicros = state.fullAtMicros;
     state.limited = this.passing === 0;
     if (state.limited) {
@@ -153,20 +135,5 @@ export class TakeRun {
     if (rate.kind === 'window') state.count += hits;
     else addTo(state, this.costWhole, this.costCarry, rate.q);
     return rate.outcome(hits, state, nowMicros);
-  }
-
-  /** Variant of {@link next} for a bucket with a surplus, which decides the request again. */
-  private nextWithSurplus(item: RunItem, nowMicros: number): TakeOutcome {
-    const { state } = this;
-    const { rate, hits } = item;
-    const unit =
-      rate.kind === 'window' ? rate.startOf(nowMicros) - rate.endOf(rate.startOf(nowMicros)) : rate.q;
-    surplusBucket.load(unit, state.whole, state.part);
-    decide([item], [surplusBucket], [state], nowMicros, nowMicros, this.countDeniedHits);
-    if (!state.limited) this.passing--;
-    const outcome = rate.outcome(hits, state, nowMicros);
-    state.whole = surplusBucket.whole;
-    state.part = surplusBucket.part;
-    return outcome;
   }
 }

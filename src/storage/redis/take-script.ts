@@ -21,15 +21,9 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = [
-  'take',
-  'hold-members',
-  'take-holds',
-  'take-steps',
-  'take-runs',
-  'take-levels',
-  'take-groups',
-].map((name) => `src/storage/redis/script/${name}.lua`);
+const PARTS = ['take', 'hold-members', 'take-holds', 'take-steps', 'take-runs', 'take-groups'].map(
+  (name) => `src/storage/redis/script/${name}.lua`,
+);
 
 let loaded: Script | undefined;
 
@@ -77,7 +71,7 @@ const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', spill: '3' } as co
 const MAX_COMPARED_ARGUMENTS = 16;
 
 /** Kinds of takes; see take.lua. */
-const [TAKE, PEEK, REFUND, CHARGE, UNDO, SURPLUS, OLDEST] = [0, 1, 2, 3, 4, 5, 6];
+const [TAKE, PEEK, REFUND, CHARGE, UNDO, OLDEST] = [0, 1, 2, 3, 4, 5];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 const HOLD_FOLLOWS = 40;
@@ -162,9 +156,13 @@ export class TakeArgumentTable {
       if (rate.maxDebt > 0) args.push(String(rate.maxCountWithDebt), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
-      if (charge || refund) {
-        // The script multiplies the cost of one hit of the oldest hold.
-        const charged = what === OLDEST ? 1 : rate.chargedHits(hits);
+      if (what === OLDEST) {
+        // The script multiplies the cost of one hit.
+        args.push(String(costWhole(rate, 1)), String(costCarry(rate, 1)));
+      } else if (refund) {
+        args.push(String(rate.refundWhole(hits)), String(rate.refundCarry(hits)));
+      } else if (charge) {
+        const charged = rate.chargedHits(hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
         // A peek tests for one more token.
@@ -183,9 +181,8 @@ export class TakeArgumentTable {
     if (freesExpired(item)) {
       const isBucket = rate.kind === 'token_bucket';
       args.push(String(isBucket ? costWhole(rate, 1) : 0), String(isBucket ? costCarry(rate, 1) : 0));
-      args.push(String(maxChargedHits(rate)), String(maxSurplusOf(rate)));
+      args.push(String(maxChargedHits(rate)));
     }
-    if (what >= UNDO) args.push(String(maxSurplusOf(rate)));
     if (what === UNDO && settles === undefined) args.push(String(undoMark));
     if (calendar === undefined) return;
     for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
@@ -193,23 +190,16 @@ export class TakeArgumentTable {
 }
 
 /** Returns the kind of an item. */
-function kindOf({ rate, hits, refund, undoMark, allowSurplus, settles }: TakeItem): number {
+function kindOf({ rate, hits, refund, undoMark, settles }: TakeItem): number {
   if (settles === 'oldest') return OLDEST;
   if (isCharge(rate, hits, refund)) return CHARGE;
   if (!refund) return hits === 0 ? PEEK : TAKE;
-  if (undoMark !== undefined || settles !== undefined) return UNDO;
-  return allowSurplus === true ? SURPLUS : REFUND;
+  return undoMark !== undefined || settles !== undefined ? UNDO : REFUND;
 }
 
 /** Returns the maximum number of hits of a charge or refund that change a bucket. */
 function maxChargedHits(rate: Rate): number {
-  return rate.kind === 'token_bucket' ? rate.chargedHits(Number.MAX_SAFE_INTEGER) : Number.MAX_SAFE_INTEGER;
-}
-
-/** Returns the maximum surplus, in whole microseconds, or in hits of a window. */
-function maxSurplusOf(rate: Rate): number {
-  if (rate.kind === 'concurrency') return 0;
-  return rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros;
+  return rate.kind === 'token_bucket' ? rate.maxChangedHits : Number.MAX_SAFE_INTEGER;
 }
 
 /** Returns whether an item has the same arguments. */
@@ -221,7 +211,6 @@ function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): 
     ask.refund === item.refund &&
     known.enforcement === enforcement &&
     ask.undoMark === item.undoMark &&
-    ask.allowSurplus === item.allowSurplus &&
     haveEqualHolds(ask, item)
   );
 }

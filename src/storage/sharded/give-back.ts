@@ -1,6 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { isSkipped } from '../../limiter/decide.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
 import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 
 /**
@@ -32,8 +31,7 @@ export function refundsOf(
 
 /**
  * Returns the outcomes of the items as if the request had taken nothing, which a denied request reports. They are
- * exact, with three exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. If the request
- * used up a bucket's surplus (`TakeItem.allowSurplus`), the outcome does not include this surplus.
+ * exact, with two exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
@@ -60,9 +58,6 @@ export function outcomesBeforeTake(
     }
     // A limit in a list of limits reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
-    if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {
-      return { ...outcome, remaining: Math.min(outcome.remaining + hits, MAX_UINT32) };
-    }
     const used = Math.max(0, outcome.used - hits);
     return { ...outcome, used, remaining: rate.remaining(outcome.limited, used) };
   });
@@ -92,9 +87,7 @@ function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;
-  // A bucket that still has a surplus gets all hits back.
-  const maxRemaining = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
-  const remaining = Math.min(maxRemaining, Math.max(0, outcome.remaining + hits - owed));
+  const remaining = Math.min(rate.maxTokens, Math.max(0, outcome.remaining + hits - owed));
   let waitMicros = remaining >= rate.maxTokens ? 0 : outcome.waitMicros;
   if (waitMicros > 0 && owed > 0) waitMicros -= costWhole(rate, Math.min(hits, owed));
   return { ...outcome, remaining, waitMicros, used: Math.max(0, rate.maxTokens - remaining) };

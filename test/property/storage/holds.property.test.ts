@@ -32,8 +32,7 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   unpaid: [tokenBucketRate(50, 50, 1_000_000, 0, Infinity)],
   window: [windowRate('minute', 100, { allOrNothing: true })],
   owing: [windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity })],
-  // The cost of their hits needs more than 53 bits. They are not two rates of one bucket: Redis keeps the debt that a
-  // smaller maximum cuts off (take-levels.lua), and memory does not.
+  // The cost of their hits needs more than 53 bits.
   huge: [tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity)],
   'huge owing': [tokenBucketRate(0xffff_fffe, 0xfff0_fff1, 86_399_999_999, 0xf000_0001, Infinity)],
   // Rates of holds that give their hits back when they expire.

@@ -8,16 +8,13 @@ import { dump } from '../../../src/config/show/dump.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
-import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
-import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { textOf } from '../codec/text-of.js';
 import { ProcessBook } from '../controls/books.js';
 import { control } from '../controls/controls.js';
-import { takeItem } from '../limiter/take-items.js';
-import { RedisBench, takeFrom } from '../limiter/test-stores.js';
+import { RedisBench } from '../limiter/test-stores.js';
 import { Decider } from '../policy/decider.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
@@ -131,10 +128,6 @@ async function redis(): Promise<string> {
       },
     );
     for (const request of REDIS_REQUESTS) await service.ask(request);
-    await takeFrom(
-      store,
-      takeItem('granted', tokenBucketRate(10, 1, UNIT_MICROS.hour), { hits: 5, refund: true, over: true }),
-    );
     const { book } = new ProcessBook(store, bench.clock);
     const block = { ...control('acme'), id: 'c1' };
     await book.put(block);

@@ -8,7 +8,6 @@ export const HUNDRED = tokenBucketRate(100, 10, 1_000_000);
 export interface ItemOptions {
   readonly hits?: number;
   readonly refund?: boolean;
-  readonly over?: boolean;
   readonly enforcement?: Enforcement;
 }
 
@@ -21,6 +20,5 @@ export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): Ta
     hits: options.hits ?? 1,
     refund: options.refund ?? false,
     enforcement: options.enforcement ?? 'enforce',
-    ...(options.over === true ? { allowSurplus: true } : {}),
   };
 }

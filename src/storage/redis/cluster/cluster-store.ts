@@ -17,6 +17,7 @@ import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
+import type { HighestTime } from '../redis-time.js';
 import type { ScriptReply, ScriptRequest } from '../script-requests/script-request.js';
 import { ClusterFinder } from './cluster-finder.js';
 import { type ClusterNodeOptions, ClusterNodes } from './cluster-nodes.js';
@@ -58,6 +59,7 @@ export class ClusterStore implements RedisBuckets {
   readonly #names: RedisSettingNames;
   readonly #monotonicMicros: () => number;
   readonly #keys: RedisKeys;
+  readonly #highestTime: HighestTime = { micros: 0 };
   readonly #login: SharedLogin;
   readonly #attempts = new ConnectionAttempts();
   readonly #outage: Outage;
@@ -183,6 +185,7 @@ export class ClusterStore implements RedisBuckets {
       names: this.#names,
       attempts: this.#attempts,
       keys: this.#keys,
+      highestTime: this.#highestTime,
       redirect,
       probeTag,
       observeFault: (fault) => {

@@ -1,62 +1,45 @@
--- Sixth part of the script. The header of take.lua describes the whole script.
+-- Fifth part of the script. The header of take.lua describes the whole script.
 
 -- Groups: `count` equal requests with the same items, one or more. The items apply in order to the running state. A denied request gives
 -- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
 
--- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed,
--- `nowOwes` whether a debt must stay unchanged, and `nowEnds` when a surplus expires. For each item, `limitedAt` is whether it was limited,
--- and `fullAt` is the time at which the bucket would have been full without it. For a settlement, `takenAt` is the time at which the hold
--- was taken, and `removed` is the number of slots that it gave back. `fullAfter` is the time at which the bucket would have been full if
--- the take had been only the use.
-local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
+-- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed, and
+-- `nowOwes` whether a debt must stay unchanged. For each item, `limitedAt` is whether it was limited, and `fullAt` is the time at which
+-- the bucket would have been full without it. For a settlement, `takenAt` is the time at which the hold was taken, and `removed` is the
+-- number of slots that it gave back. `fullAfter` is the time at which the bucket would have been full if the take had been only the use.
+local nowUnit, nowWhole, nowPart, dirty, nowOwes, limitedAt = {}, {}, {}, {}, {}, {}
 local fullAt, takenAt, removed, fullAfter = {}, {}, {}, {}
 -- Whether the request changed anything that must be stored.
 local moved
 
 local function begin(k)
   nowUnit[k], nowWhole[k], nowPart[k], dirty[k], nowOwes[k] = unit[k], whole[k], part[k], false, false
-  nowEnds[k] = overEnds[k]
-end
-
--- Limits the state of a key to the bounds of an ask, see inBounds.
-local function readTokens(k, ask)
-  local w, c, outside = inBounds(nowUnit[k], nowWhole[k], nowPart[k], ask)
-  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
-  if outside and not dirty[k] then
-    keepAbove(k, whole[k], part[k], ask)
-    unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true
-    moved = true
-  end
-  return w, c, outside
 end
 
 -- Takes the cost of an ask. Returns whether the item was limited.
 local function takeTokens(k, ask, i)
-  -- Without its hold, a settlement does not even limit the state to its bounds, because a forged token may name a smaller limit.
+  -- Without its hold, a settlement changes nothing.
   if ask.settles and takenAt[i] < 0 then return false end
-  local w, c, outside = readTokens(k, ask)
+  local w, c = inUnits(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
   local what = ask.what
-  fullAt[i] = max(now, w)
+  fullAt[i] = w
   if what == 2 then
-    local cost, most = ask.cost, now - ask.over
+    local cost = ask.cost
     local mark = ask.settles and takenAt[i] or ask.mark
     local from = ask.settles and fullAfter[i] or mark
     if mark then
-      -- An undo has no effect if a smaller limit or the maximum debt has cut the state off, because the rest may include other
-      -- callers' takes.
-      if outside or above[k] or ask.owing and tooDeep(w + now - mark, c + 1, ask) then return false end
-      -- A bucket with a surplus has not refilled since the take.
-      if w >= now then
-        most = now
-        if now > from then cost = cost - now + from end
-      end
+      -- An undo has no effect if the bucket has reached its maximum debt since the take, because other charges may have been forgiven.
+      if ask.owing and tooDeep(w + now - mark, c + 1, ask) then return false end
+      if now > from then cost = cost - now + from end
     end
-    if cost * ask.unit + ask.costCarry <= 0 or w < most or (w == most and c == 0) then return false end
+    if cost * ask.unit + ask.costCarry <= 0 or (w == now and c == 0) then return false end
     w, c = w - cost, c - ask.costCarry
     if c < 0 then w, c = w - 1, c + ask.unit end
-    if w < most then w, c = most, 0 end
-    if w < now and not mark then nowEnds[k] = now + OVER_LASTS end
+    if w < now then w, c = now, 0 end
   else
+    -- A charge is forgiven if another limit has left the bucket below the maximum debt of this one.
+    if what == 3 and tooDeep(w, c, ask) then return false end
     w, c = taken(w, c, ask)
     if what == 3 then
       if tooDeep(w, c, ask) then w, c = now + ask.debt, ask.debtCarry end
@@ -101,6 +84,8 @@ local function countHits(k, ask, hits, i)
     after, limited, changes = before, false, false
   elseif ask.what == 3 and hits > 0 then
     after, limited, changes = before + min(hits, max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
+    -- Another limit, or the count of denied hits, may have raised the count. Stored as a debt, the window is used up for every limit.
+    if ask.owing then after = min(after, ask.debt) end
   else
     after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
   end
@@ -130,9 +115,11 @@ local function apply(k, ask, i, before)
   return takeSlots(k, ask, i)
 end
 
--- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends.
+-- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends. More hits than the
+-- maximum debt allows are no debt.
 local function foldDebt(k, ask)
-  if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
+  if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start then return end
+  if nowPart[k] <= ask.fill or nowPart[k] > ask.debt then return end
   local ends = ask.start - ask.unit
   nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
 end
@@ -147,8 +134,6 @@ local function deny(ks, items)
       -- Nothing more to undo.
     elseif ask.unit < 0 then
       countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0, i)
-    elseif not limitedAt[i] then
-      readTokens(k, ask)
     end
   end
 end
@@ -158,10 +143,8 @@ local function keepChanges(k, ask)
   -- Rounding alone is not stored.
   if not dirty[k] then return end
   foldDebt(k, ask)
-  unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
+  unit[k], whole[k], part[k] = nowUnit[k], nowWhole[k], nowPart[k]
   changed[k], moved = true, true
-  -- A surplus also restores what a smaller limit had cut off, so the levels end.
-  if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
 end
 
 -- Gives back holds of a set that have expired, as if each was settled with a use of 0 when it expired, before any other take. If not
@@ -253,15 +236,14 @@ local function passing(ks, items, count)
   local seen = {}
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    -- A request with more hits than the limit never passes, even with a surplus.
-    if ask.what ~= 0 or ask.enforcement == 3 or seen[k] or ask.cost > ask.fill then return 0 end
+    if ask.what ~= 0 or ask.enforcement == 3 or seen[k] then return 0 end
     seen[k] = true
     local room, cost
     if ask.unit < 0 then
       room, cost = ask.fill - inWindow(unit[k], whole[k], part[k], ask), ask.cost
     else
       -- Each take may carry 1 more microsecond.
-      room, cost = now + ask.fill - inBounds(unit[k], whole[k], part[k], ask), ask.cost + 1
+      room, cost = now + ask.fill - inUnits(unit[k], whole[k], part[k], ask), ask.cost + 1
     end
     count = min(count, floor(room / cost))
   end
@@ -274,7 +256,7 @@ local function takeAtOnce(ks, items, count)
     if ask.unit < 0 then
       whole[k], part[k] = ask.start, inWindow(unit[k], whole[k], part[k], ask) + count * ask.cost
     else
-      local w, c = inBounds(unit[k], whole[k], part[k], ask)
+      local w, c = inUnits(unit[k], whole[k], part[k], ask)
       c = c + count * ask.costCarry
       whole[k], part[k] = w + count * ask.cost + floor(c / ask.unit), c % ask.unit
     end
@@ -365,16 +347,8 @@ storeAllHolds()
 
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
-  local levels, ends
-  if u > 0 and above[k] then levels, ends = levelsOf(k, u, w, c) end
   if u < 0 and c ~= 0 then
-    local form = c > 0 and 'w' or w > now and 'd' or 'g'
-    store(k, form .. format(STATE, w, math.abs(c), -u), w - u, storedEnds[k])
-  elseif u > 0 and w < now then
-    ends = overEnds[k] or storedEnds[k]
-    store(k, format(OVER, ends, now - w, c, u), ends, storedEnds[k])
-  elseif levels then
-    store(k, levels, ends, storedEnds[k])
+    store(k, (c > 0 and 'w' or 'd') .. format(STATE, w, math.abs(c), -u), w - u, storedEnds[k])
   elseif u > 0 and (w > now or c > 0) then
     store(k, u == 1 and format(WHOLE_TOKENS, w) or 't' .. format(STATE, w, c, u), w, storedEnds[k])
   elseif values[k] then

@@ -7,14 +7,14 @@ local function answer(count, passed, found)
     filled = filled + 2
   else
     filled = filled + 1
-    reply[filled] = found < 0 and PAST_FULL - found or passed == 0 and -1 - found or found
+    reply[filled] = passed == 0 and -1 - found or found
   end
 end
 
 -- Decides a run on a token bucket. Its requests have one item each, so denied requests need no undo.
 local function runTokens(k, ask, count)
-  local w, c, changes = inBounds(unit[k], whole[k], part[k], ask)
-  if changes then keepAbove(k, whole[k], part[k], ask) end
+  local w, c = inUnits(unit[k], whole[k], part[k], ask)
+  local changes = false
   local foundWhole, foundCarry = w, c
   local passed = 0
   local nextWhole, nextCarry = taken(w, c, ask)
@@ -39,10 +39,7 @@ end
 -- itself is stored; otherwise, it tells whether the window is in a debt that this ask must not change because its rate has none.
 local function inWindow(u, w, c, ask)
   local start = ask.start
-  if u == ask.unit and w == start then
-    -- A different limit, or the count of denied hits, may have raised the count. It must not exceed the maximum debt.
-    return ask.owing and min(c, ask.debt) or c
-  end
+  if u == ask.unit and w == start then return c end
   if u < 0 and w == start - ask.unit then
     if ask.owing then return min(ask.fill + math.abs(c), ask.debt), false end
     if c < 0 then return MAX_COUNT, true end
@@ -59,8 +56,7 @@ end
 local function counted(count, ask, hits, owes)
   if ask.what == 2 then
     if owes or (ask.mark and ask.mark ~= ask.start) then return count, false, false end
-    -- An undo lowers the count below 0 only if the window has a surplus.
-    local left = max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
+    local left = max(0, count - hits)
     return left, false, left ~= count
   end
   local asked = (hits == 0 and (ask.owing or ask.fill == 0 or ask.enforcement == 4)) and 1 or hits

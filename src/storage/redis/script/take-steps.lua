@@ -2,11 +2,11 @@
 
 -- Whether each ask has 7 numbers and `what` 0, so that all are plain takes. If not, `askAt` has the index of each ask. The fast path
 -- decides no step of a call with a calendar, because a call that lacks the current window must not change anything.
-local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 4, true, nil
-for argument = 5, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
+local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 5, true, nil
+for argument = 6, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
 if not isPlain then
   hasBuckets, askAt = false, {}
-  local argument = 5
+  local argument = 6
   while argument <= #ARGV do
     local what = tonumber(ARGV[argument])
     local kind, flags, frees = what % 10, floor(what / 10) % 16, what >= 160
@@ -14,7 +14,7 @@ if not isPlain then
     hasBuckets = hasBuckets or ARGV[argument + 2] ~= '0'
     isFast = isFast and flags % 4 < 2
     argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 1 or 0)
-      + (frees and 4 or 0) + (kind > 3 and 1 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
+      + (frees and 3 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
   end
 end
 
@@ -76,7 +76,7 @@ end
 local parsed = {}
 
 local function parseAsk(n)
-  local first = isPlain and 7 * n - 2 or askAt[n]
+  local first = isPlain and 7 * n - 1 or askAt[n]
   local what, size = ARGV[first], tonumber(ARGV[first + 2])
   local owing = what == '94' or what == '93'
   local settles = what == '84' or what == '94' or size > 0 and (what == '83' or what == '93')
@@ -173,25 +173,11 @@ end
 
 -- The code below handles all calls.
 
-local NEXT_LEVEL, OVER = ':' .. D .. ':' .. D, 'o' .. STATE .. ':' .. D
--- Maximum number of levels of a bucket.
-local MAX_LEVELS = 8
--- Lifetime of a surplus, in microseconds; SURPLUS_LIFETIME_MICROS in TypeScript.
-local OVER_LASTS = 86400000000
--- Upper bounds of any surplus: microseconds of a token bucket, and hits of a window.
-local MAX_OVER, MAX_OVER_HITS = 1e15, 4294967296
--- Larger than any other number that a run returns.
-local PAST_FULL = 4e15
+-- Maximum time in which a bucket of any limit fills, in microseconds; MAX_FILL_MICROS in TypeScript.
+local MAX_FILL = 3153600000000000
 
--- The running state of each key that was read, and whether it must be stored.
-local unit, whole, part, changed = {}, {}, {}, {}
--- The time at which the stored state ends, and the expiry of a surplus that this call created.
-local storedEnds, overEnds = {}, {}
--- For a bucket with levels, see keepAbove. `upTo`: maximum depth of the level in `whole`, nil for any depth. `above`: the deeper levels,
--- nearest first, each with the time at which it is full and its maximum depth (nil for any). `beneath`: the shallower levels, deepest
--- first, each with the time by which it is full earlier than `whole`, and its maximum depth. `reached`: the time at which levels that
--- are no longer needed would be full.
-local upTo, above, beneath, reached = {}, {}, {}, {}
+-- The running state of each key that was read, whether it must be stored, and the time at which the stored state ends.
+local unit, whole, part, changed, storedEnds = {}, {}, {}, {}, {}
 
 -- Selects the calendar window that contains now, and the end of the next window. Returns false if the caller did not send that window.
 local function pickWindow(ask, at)
@@ -204,7 +190,7 @@ local function pickWindow(ask, at)
 end
 
 local asks = {}
-local argument = 5
+local argument = 6
 while argument <= #ARGV do
   local at = argument
   local what = tonumber(ARGV[at])
@@ -224,7 +210,7 @@ while argument <= #ARGV do
   end
   if flags >= 4 then
     ask.lifetime, ask.held = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
-    ask.hasHold, ask.isOldest = true, ask.what == 6
+    ask.hasHold, ask.isOldest = true, ask.what == 5
     ask.settles = flags >= 8 or ask.isOldest
     ask.hitCost, ask.hitCarry = ask.cost, ask.costCarry
     argument = argument + 2
@@ -236,16 +222,13 @@ while argument <= #ARGV do
   if what >= 160 then
     ask.hasHold, ask.freed = true, {
       what = 2, settles = true, owing = ask.owing, unit = ask.unit, fill = ask.fill, fillCarry = ask.fillCarry,
-      debt = ask.debt, debtCarry = ask.debtCarry, lifetime = 0, held = tonumber(ARGV[argument + 2]), over = tonumber(ARGV[argument + 3]),
+      debt = ask.debt, debtCarry = ask.debtCarry, lifetime = 0, held = tonumber(ARGV[argument + 2]),
       hitCost = tonumber(ARGV[argument]), hitCarry = tonumber(ARGV[argument + 1]),
     }
-    argument = argument + 4
+    argument = argument + 3
   end
   ask.idLength = flags >= 8 and ask.unit ~= 0 and ID + 9 or ID
-  ask.over = 0
   if ask.what > 3 then
-    ask.over = tonumber(ARGV[argument])
-    argument = argument + 1
     if ask.what == 4 and not ask.settles then
       ask.mark = tonumber(ARGV[argument])
       argument = argument + 1
@@ -262,72 +245,79 @@ while argument <= #ARGV do
   end
 end
 
--- Functions for buckets with levels, defined in take-levels.lua.
-local keepAbove, loadLevels, levelsOf
-
--- Reads the stored state. weir never writes a number above 2^53-1 or a carry of a whole microsecond. Such a value must not make the
--- bucket full, as an absent value does. A bucket then counts as empty, a window as used up, and a surplus as none. This also bounds all
--- numbers in the reply.
-local function load(k, ask)
-  local value = values[k]
-  if value then
-    local form, a, b, c = match(value, '^([twdg])1:(%d+):(%d+):(%d+)$')
-    a, b, c = tonumber(a), tonumber(b), tonumber(c)
-    if form == 't' and c > 0 then
-      if a > MAX_COUNT or b >= c or c > MAX_COUNT then a, b, c = MAX_COUNT, 0, 1 end
-      unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
-      -- Only a bucket with a surplus may be full before now.
-      if a < now then whole[k], part[k] = now, 0 end
-      return
-    elseif form == 'g' and (a > now or b > MAX_OVER_HITS) then
-      -- Ignored: the window has not begun, or weir did not write this value.
-    elseif form and form ~= 't' and c > 0 then
-      local ends = a + c
-      if ends > MAX_COUNT or b > MAX_COUNT then
-        form, a, b, c, ends = 'w', ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
-        changed[k] = ask.unit < 0 or nil
-      end
-      -- Once the window has begun, a debt is hits of that window.
-      if form == 'g' or form == 'd' and a > now then b = -b end
-      unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
-      return
-    elseif not form then
-      local ends, over, carry, q = match(value, '^o1:(%d+):(%d+):(%d+):(%d+)$')
-      ends, over, carry, q = tonumber(ends), tonumber(over), tonumber(carry), tonumber(q)
-      if q and over < MAX_OVER and carry < q and q <= MAX_COUNT and ends > now and ends <= MAX_COUNT then
-        unit[k], whole[k], part[k], storedEnds[k] = q, now - over, carry, ends
-        return
-      elseif loadLevels(k, value, ask) then
-        return
-      end
-    end
-  end
-  unit[k], whole[k], part[k] = 0, 0, 0
-end
-
--- Returns whether a take exceeds the tokens of a bucket. Hits above the capacity never fit, even into a surplus.
-local function overdrawn(w, c, ask)
-  local empty = now + ask.fill
-  return w > empty or (w == empty and c > ask.fillCarry) or ask.cost > ask.fill
-end
-
 -- Returns whether a state exceeds the maximum debt, or the capacity if the rate has no debt.
 local function tooDeep(w, c, ask)
   local lowest = now + ask.debt
   return w > lowest or (w == lowest and c > ask.debtCarry)
 end
 
--- Returns a token bucket's state in the units of an ask (1/q), at most empty or at the maximum debt. A surplus is a time before now.
--- The third result is true if the state was beyond that bound. It must then be stored even if the request has no effect. Otherwise,
--- each call would limit it to the bound again, and the bucket would never refill.
-local function inBounds(u, w, c, ask)
-  if u <= 0 then return now, 0, false end
-  if u ~= ask.unit then
-    if c > 0 then w = w + 1 end
-    c = 0
+-- Returns whether a take exceeds the tokens of a bucket.
+local function overdrawn(w, c, ask)
+  local empty = now + ask.fill
+  return w > empty or (w == empty and c > ask.fillCarry)
+end
+
+-- Returns a token bucket's state in the units of an ask (1/q). The state of another limit may be deeper than this ask allows, because a
+-- changed limit reaches one server after another. Such a bucket has no tokens for this ask, but its state stays as it is: otherwise, the
+-- server with the deeper limit would find new tokens. Only refunds make the time of a bucket earlier.
+local function inUnits(u, w, c, ask)
+  if u <= 0 then return now, 0 end
+  if u == ask.unit then return w, c end
+  return c > 0 and w + 1 or w, 0
+end
+
+-- Reads a bucket with levels, which the first edition of weir stored. Returns the time at which its deepest level is full, the carry, and
+-- q; nothing for any other value.
+local function deepestLevel(value)
+  local full, c, q, rest = match(value, '^l1:(%d+):(%d+):(%d+)(:[%d:]+)$')
+  if not full then return end
+  local w, read = tonumber(full), 0
+  for text, time, depth in string.gmatch(rest, '(:(%d+):(%d+))') do
+    read, time, depth = read + #text, tonumber(time), tonumber(depth)
+    if depth > MAX_COUNT then
+      w = depth
+    elseif depth < MAX_COUNT then
+      w = max(w, time)
+    end
   end
-  if tooDeep(w, c, ask) then return now + ask.debt, ask.debtCarry, true end
-  return w, c, false
+  if read == #rest then return w, tonumber(c), tonumber(q) end
+end
+
+-- Reads the stored state. weir never writes a number above 2^53-1 or a carry of a whole microsecond. Such a value must not make the
+-- bucket full, as an absent value does. A bucket then counts as empty, and a window as used up. This also bounds all numbers in the
+-- reply.
+local function load(k, ask)
+  local value = values[k] or ''
+  local form, a, b, c = match(value, '^([twd])1:(%d+):(%d+):(%d+)$')
+  a, b, c = tonumber(a), tonumber(b), tonumber(c)
+  if not form then
+    a, b, c = deepestLevel(value)
+    form = a and 't'
+  end
+  if not form or c == 0 then
+    unit[k], whole[k], part[k] = 0, 0, 0
+  elseif form == 't' then
+    if a > MAX_COUNT or b >= c or c > MAX_COUNT then a, b, c = MAX_COUNT, 0, 1 end
+    unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
+    if a < now then
+      whole[k], part[k] = now, 0
+    elseif ask.unit > 0 and (isSetBack or a > now + MAX_FILL) then
+      -- No limit has left this time, or the clock has. The bucket is empty, or at its maximum debt, and refills from now on.
+      local w, carry = inUnits(c, a, b, ask)
+      if tooDeep(w, carry, ask) then
+        unit[k], whole[k], part[k], changed[k] = ask.unit, now + ask.debt, ask.debtCarry, true
+      end
+    end
+  else
+    local ends = a + c
+    if ends > MAX_COUNT or b > MAX_COUNT then
+      form, a, b, c, ends = 'w', ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
+      changed[k] = ask.unit < 0 or nil
+    end
+    -- Once the window has begun, a debt is hits of that window.
+    if form == 'd' and a > now then b = -b end
+    unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
+  end
 end
 
 -- Returns the state after the hits of an ask were taken.
@@ -336,3 +326,4 @@ local function taken(w, c, ask)
   if c >= ask.unit then return w + 1, c - ask.unit end
   return w, c
 end
+

@@ -1,5 +1,5 @@
 -- Decides a batch of requests on token buckets and windows. This is the first part of the script: arguments, and the
--- functions of the fast path. The other parts are take-holds.lua, take-steps.lua, take-runs.lua, take-levels.lua and take-groups.lua.
+-- functions of the fast path. The other parts are take-holds.lua, take-steps.lua, take-runs.lua and take-groups.lua.
 --
 -- A script reads the clock and the buckets, decides, and writes in one atomic step. Without it, two servers that share this Redis could
 -- both take the last token, and a denied request could keep some of its takes.
@@ -10,8 +10,9 @@
 -- KEYS    the buckets of the batch, each once
 -- ARGV    1  '' to use the clock of this Redis, or a time in microseconds, which only tests set
 --         2  the latest time, in microseconds, that the caller has received from this Redis, or 0
---         3  '1' if windows count the hits of denied requests, else '0'
---         4  steps, in the order of the decisions. All numbers have three characters: base 64 with the digits 0 (code 48) to 63 (code 111).
+--         3  the same, but without the times after the clock of this Redis was set back; at least the second argument
+--         4  '1' if windows count the hits of denied requests, else '0'
+--         5  steps, in the order of the decisions. All numbers have three characters: base 64 with the digits 0 (code 48) to 63 (code 111).
 --              key ask count   A run: `count` equal requests with this item only. Indexes start at 1. A count of 0 means one request on a
 --                              bucket that no other step uses.
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item, and the key of the
@@ -20,28 +21,27 @@
 --                              would have been full without the hold follows (0 for a window): 9 characters, base 64 as above. A count of
 --                              0 means one request with one item, on a bucket that no other step uses.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
---              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 refund that may create a surplus,
---                          6 settlement of the oldest hold; runs contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar
---                          follows, plus 40 if a hold follows, plus 80 if a settlement follows. Plus 160 if expired holds of the
---                          set are first given back (freeExpired); a peek then also names the set and a hold.
+--              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 settlement of the oldest hold; runs
+--                          contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows, plus 40 if a hold follows,
+--                          plus 80 if a settlement follows. Plus 160 if expired holds of the set are first given back (freeExpired); a
+--                          peek then also names the set and a hold.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 spill (TakeItem in TypeScript); ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
 --                          Limit on concurrent requests: 0.
 --              fill        whole microseconds in which an empty bucket fills; limit of a window; maximum number of concurrent requests
 --              fillCarry   its carry in 1/q microseconds. Window: 1 if it never counts the hits of denied requests, else 0.
---              cost        whole microseconds that the hits cost, for a peek and `what` 6 those of 1 token; hits on a window
+--              cost        whole microseconds that the hits cost, for a peek and `what` 5 those of 1 token; hits on a window
 --              costCarry   its carry; 0
 --            debt, if the rate has one (never in a run on a window):
 --              whole       whole microseconds in which a bucket fills from its maximum debt; maximum count of a window
 --              carry       its carry; 0
---            hold: its lifetime in milliseconds, and its hits. For `what` 6: the use, and the maximum number of hits that change the bucket
+--            hold: its lifetime in milliseconds, and its hits. For `what` 5: the use, and the maximum number of hits that change the bucket
 --            settlement:
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
 --              useLasts    time in which the use refills, in whole microseconds; 0 for a window
---            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), the maximum number of hits
---                        that change the bucket, and its maximum surplus
---            over, for `what` 4 to 6: the maximum surplus, in whole microseconds, or in hits of a window
+--            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), and the maximum number of
+--                        hits that change the bucket
 --            mark, for `what` 4 without a settlement: TakeOutcome.undoMark
 --            calendar, 5 numbers: the boundaries of four successive windows; the second window contains the caller's estimated time
 -- Reply   The error NOTIME if this Redis does not let scripts read the time; the script has then changed nothing. Otherwise a flat list
@@ -53,22 +53,15 @@
 --         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
 --         bucket is full, and carry; or unit, start and count. For a limit on concurrent requests, one number: the slots in use, or 0 for a
 --         settlement. Then for each request, and for each of its settlements: the time at which the hold was taken (0 for a limit on
---         concurrent requests), or -1 if there is no such hold. For `what` 6, two numbers follow: the hits of the hold, and the time at
+--         concurrent requests), or -1 if there is no such hold. For `what` 5, two numbers follow: the hits of the hold, and the time at
 --         which the bucket would have been full without it.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
---         With a surplus, a bucket's time is before now, and a window's count is below 0. For a run of one request on such a state, the
---         reply is PAST_FULL - state, and the caller computes whether the request was limited.
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
---         l1:<time>:<carry>:<q>, then one or more :<time>:<depth>   A bucket with levels, see keepAbove. <time> is when the level is full.
---         <depth>, in microseconds, is the maximum depth of the level before. After the depth 2^53-1, <time> is not that of a level, but
---         when the levels that are no longer needed would be full.
 --         d1:<start of the next window>:<hits owed>:<its length>   A window in debt. In this script, a window that has not begun, with a
 --         negative count.
---         g1:<start of the window>:<hits above its limit>:<its length>   A window with a surplus. In this script, a window that has begun,
---         with a negative count.
---         o1:<time at which the surplus expires>:<time in which the surplus refills>:<carry>:<q>   A token bucket with a surplus, which
---         does not refill. In this script, it is full before now by the second time, less its carry.
+--         l1:<time>:<carry>:<q>, then one or more :<time>:<depth>   Only read, because the first edition writes it: a token bucket that
+--         is full at the latest of these times. After the depth 2^53-1, <time> does not count.
 --         Any other value counts as absent, so that two versions can share one Redis.
 --         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If a test sets the time,
 --         a key expires later: by a thousandth of its lifetime, and by 1 minute.
@@ -102,8 +95,10 @@ end
 local now = raw
 local seen = tonumber(ARGV[2])
 if raw < seen and seen - raw <= MAX_STEP then now = seen end
-local countDenied = ARGV[3] == '1'
-local steps = ARGV[4]
+-- Whether the clock was set back and has not reached its earlier time again. Stored times may be from before that.
+local isSetBack = tonumber(ARGV[3]) - raw > MAX_STEP
+local countDenied = ARGV[4] == '1'
+local steps = ARGV[5]
 
 -- PXAT is exact, whereas PX counts from Redis's cached time. The time of a test is not Redis's time, so keys then outlive their
 -- buckets by a margin, and by a thousandth because clocks drift.

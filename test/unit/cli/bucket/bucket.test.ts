@@ -75,10 +75,7 @@ describe('the request', () => {
       'reset --domain a=b a=b --rule r --dry-run',
       { action: 'reset', domain: 'a=b', entries: [{ key: 'a', value: 'b' }], rule: 'r', dry_run: true },
     ],
-    [
-      'grant a=b --tokens 50 --over',
-      { action: 'grant', entries: [{ key: 'a', value: 'b' }], tokens: 50, over: true },
-    ],
+    ['grant a=b --tokens 50', { action: 'grant', entries: [{ key: 'a', value: 'b' }], tokens: 50 }],
     [
       'block a=b --for 1h30m --reason why',
       { action: 'block', entries: [{ key: 'a', value: 'b' }], for: '1h30m', reason: 'why' },

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
 import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
-import { expectEqual, expectSame } from '../../../support/assert/quick-expect.js';
+import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { runs } from '../../../support/assert/runs.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
@@ -85,50 +85,4 @@ test('a hundred thousand buckets are added, found, and removed in the order in w
     if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
   }
   expect([table.size, table.evictions]).toEqual([1, 0]);
-});
-
-test('knows the expiry of each surplus after any additions, changes and removals', () => {
-  const command = fc.record({
-    key: fc.nat(12),
-    ends: fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined }),
-    wait: fc.nat(40),
-  });
-  fc.assert(
-    fc.property(fc.array(command, { maxLength: 60, size: 'max' }), (commands) => {
-      const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
-      const model = new Map<string, number>();
-      let now = 0;
-      const check = (key: string): void => {
-        const bucket = new RunningBucket();
-        table.read(key, bucket, anyPlace());
-        const ends = model.get(key);
-        // A blank bucket may still be stored.
-        const isOver = bucket.hasSurplus && bucket.surplusEndMicros > now;
-        expectSame(
-          isOver ? bucket.surplusEndMicros : undefined,
-          ends !== undefined && ends > now ? ends : undefined,
-        );
-      };
-      for (const { key, ends, wait } of commands) {
-        now += wait;
-        const name = `k${key}`;
-        const bucket = new RunningBucket();
-        bucket.load(1, ends === undefined ? now + 7 : -5, 0);
-        if (ends === undefined) model.delete(name);
-        else {
-          bucket.setSurplusEnd(now + ends);
-          model.set(name, now + ends);
-        }
-        table.write(name, bucket, anyPlace(), now);
-        check(name);
-        for (const other of model.keys()) check(other);
-      }
-      // All buckets expire without being used.
-      const last = new RunningBucket();
-      last.load(1, now + 10_000, 0);
-      for (let i = 0; i < 20; i++) table.write('last', last, 0, now + 5_000);
-      expectSame(table.size, 1);
-    }),
-    runs(150),
-  );
 });
