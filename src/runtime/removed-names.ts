@@ -79,6 +79,20 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
       'weir keeps no copies of tables of plans on disk any more. Until the table can be read after a restart, all ' +
       'customers have the limits of customers without a row; remove this setting',
   },
+  ...['REDIS_AUTH_COMMAND', 'REDIS_PERSECOND_AUTH_COMMAND'].map(
+    (name): RemovedVariable => ({
+      name,
+      effect: 'refused',
+      sentence:
+        `weir no longer runs a command to get the login; let a job or a sidecar write the login to a file, and set ` +
+        `${name.replace('COMMAND', 'FILE')} to this file, which weir reads again whenever it changes`,
+    }),
+  ),
+  {
+    name: 'REDIS_AUTH_REFRESH',
+    effect: 'ignored',
+    sentence: 'weir reads REDIS_AUTH_FILE again whenever it changes; unset this variable',
+  },
   {
     name: 'REDIS_CLOCK',
     values: /^(?!(?:auto|server)$)/i,

@@ -1,10 +1,9 @@
-import { MAX_LOGIN_OUTPUT_BYTES } from '../storage/redis/connection/login/run-program.js';
 import type { LoginListeners, LoginSource } from '../storage/redis/connection/login-source.js';
 import { parseLogin, type RedisLogin } from '../storage/redis/connection/redis-login.js';
 import { FileChanges } from './file-changes.js';
 
-/** Maximum number of bytes of the file, the same as for the output of a login command. */
-export const MAX_LOGIN_FILE_BYTES = MAX_LOGIN_OUTPUT_BYTES;
+/** Maximum size of the file, in bytes. */
+export const MAX_LOGIN_FILE_BYTES = 64 * 1024;
 
 /** A login in a file. It is read for each connection, and when the file changes. */
 export class LoginFile implements LoginSource {

@@ -34,7 +34,7 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   noauth: 'Redis requires a login; weir logs in again',
   wrongpass: 'Redis rejects the login; weir gets a new login',
   noperm: 'the user lacks a permission; weir waits',
-  login_source: 'REDIS_AUTH_COMMAND or REDIS_AUTH_FILE provides no login; weir uses the last login',
+  login_source: 'REDIS_AUTH_FILE provides no login; weir uses the last login',
   noscript: 'Redis does not find the script, even after weir sends the script',
   no_time: 'Redis does not allow `TIME` in scripts; weir waits',
   cluster: 'Redis is a node of a Redis Cluster, or no longer serves the slots',

@@ -1,8 +1,6 @@
-/* Tests logins from a command or a file that change while weir runs, with a real Redis. */
+/* Tests logins from a file that change while weir runs, with a real Redis. */
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -12,6 +10,7 @@ import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-setti
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
+import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -20,7 +19,7 @@ import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
 import { startWeir } from '../support/weir/weir.js';
 
-// Commands can take up to 5 s, and servers can be slow to start on a busy machine.
+// Servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
 let folder: TempDir;
@@ -85,106 +84,37 @@ const logged = (pattern: RegExp) =>
   waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
 const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
-/** Atomically changes the text that `cat` prints. */
+/** Atomically changes the file, and returns its path. */
 function print(text: string): string {
   renameSync(folder.write('new', text), folder.join('login'));
-  return `cat ${folder.join('login')}`;
-}
-
-/** Writes a program that runs `script`, and returns its path. */
-function program(script: string): string {
-  const path = folder.write('new', `#!/bin/sh\n${script}\n`);
-  chmodSync(path, 0o755);
-  renameSync(path, folder.join('program'));
-  return folder.join('program');
-}
-
-/** Returns whether a process runs; a zombie does not. */
-function runs(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
+  return folder.join('login');
 }
 
 afterEach(() => {
   expect(log.join('\n')).not.toContain('s3cret');
 });
 
-describe('a command', () => {
-  test.each([
-    ['a password', 's3cret\n', 'default'],
-    ['user:password', 'weir:s3cret', 'weir'],
-    ['JSON', '{"username":"weir","password":"s3cret"}', 'weir'],
-  ])('that prints %s logs in', async (_name, text, name) => {
+describe('a file', () => {
+  test('with a wrong password and then the right one logs in', async () => {
     await user('weir', '>s3cret');
-    await user('default', 'resetpass', '>s3cret');
-    const store = open({ REDIS_AUTH_COMMAND: print(text) });
-    await expectDecided(store);
-    expect(await users()).toEqual([name]);
-  });
-
-  test('that prints a wrong password and then the right one logs in', async () => {
-    await user('weir', '>s3cret');
-    const store = open({ REDIS_AUTH_COMMAND: print('weir:s3cret-old') });
-    await logged(
-      /refuses the login: correct the .* in the output of the command specified in REDIS_AUTH_COMMAND;/,
-    );
+    const store = open({ REDIS_AUTH_FILE: print('weir:s3cret-old') });
+    await logged(/refuses the login: correct the .* in the file specified in REDIS_AUTH_FILE;/);
     expect(store.everReached).toBe(false);
     print('weir:s3cret');
     await expectDecided(store);
   });
 
-  test('that fails makes Redis unavailable, and the log gives the reason', async () => {
+  test('that the sidecar of the manual writes logs in', async () => {
     await user('weir', '>s3cret');
-    const script = 'echo s3cret; echo s3cret >&2; exit 3';
-    const store = open({ REDIS_AUTH_COMMAND: program(script) });
-    await logged(/program failed with exit code 3; to see the reason, run the program/);
-    expect(log[0]).toMatch(/^error: Redis .* cannot be used, and weir keeps retrying: REDIS_AUTH_COMMAND: /);
-    expect(faults).toContain('login_source');
-    program('echo weir:s3cret');
-    await expectDecided(store);
-  });
-
-  test('that fails later keeps the last login, and the log reports failure and recovery once', async () => {
-    await user('weir', '>s3cret');
-    const command = program('echo weir:s3cret');
-    const store = open({ REDIS_AUTH_COMMAND: command, REDIS_AUTH_REFRESH: '1s' });
-    await expectDecided(store);
-    program('exit 3');
-    await logged(
-      /^warn: REDIS_AUTH_COMMAND: .* failed with exit code 3; .*; the previous login stays in use$/,
-    );
-    await waitFor('another failure', () => faults.filter((fault) => fault === 'login_source').length > 1);
-    await cutOff();
-    await waitFor('the loss', () => faults.includes('lost'));
-    await expectDecided(store);
-    program('echo weir:s3cret');
-    await logged(/^info: a login for Redis .* is available again$/);
-    expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
-  });
-
-  test('that hangs is killed with its children when weir ends', async () => {
-    const pids = folder.join('pids');
-    const command = program(`sleep 600 & echo $! >>${pids}; wait`);
-    const env = {
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      REDIS_AUTH_COMMAND: JSON.stringify(['sh', command]),
-      WORKERS: '2',
-    };
-    const server = await startWeir({ env, untilHealthy: false });
-    closers.push(() => server.stop('SIGKILL'));
-    const started = () => {
-      try {
-        return readFileSync(pids, 'utf8').trim().split('\n').map(Number);
-      } catch {
-        return [];
-      }
-    };
-    await waitFor('both workers', () => started().filter(runs).length >= 2);
-    await server.stop();
-    await waitFor('their end', () => !started().some(runs));
+    const page = readFileSync(join(repositoryRoot, 'docs/operate/redis-login.md'), 'utf8');
+    const block = page.split('```').find((text) => text.includes(' file: write-login\n')) ?? '';
+    const script = folder.write('write-login', block.slice(block.indexOf('\n') + 1));
+    const file = folder.join('login');
+    const sidecar = startProcess('sh', [script, file, '1', 'echo', 'weir:s3cret']);
+    closers.push(() => sidecar.stop('SIGKILL'));
+    await waitFor('the file', () => existsSync(file));
+    await expectDecided(open({ REDIS_AUTH_FILE: file }));
+    expect(await users()).toEqual(['weir']);
   });
 
   test('whose password rotates twice is followed under load, and no call fails', async () => {
@@ -193,8 +123,7 @@ describe('a command', () => {
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 100000000 } }]';
     const env = {
       REDIS_URL: `127.0.0.1:${redis.port}`,
-      REDIS_AUTH_COMMAND: print('weir:s3cret0'),
-      REDIS_AUTH_REFRESH: '1s',
+      REDIS_AUTH_FILE: print('weir:s3cret0'),
     };
     const server = await startWeir({ policy, env });
     closers.push(() => server.stop());
@@ -213,11 +142,13 @@ describe('a command', () => {
     for (let i = 1; i <= 2; i++) {
       // Redis gets the new password first, then weir; then the old one is removed, which closes its connections.
       await user('weir', `>s3cret${i}`);
+      const changed = moreLogins(1);
       print(`weir:s3cret${i}`);
-      await moreLogins(2);
+      await changed;
       await user('weir', `<s3cret${i - 1}`);
+      const reconnected = moreLogins(1);
       await cutOff();
-      await moreLogins(1);
+      await reconnected;
     }
     over = true;
     await load;
@@ -230,59 +161,16 @@ describe('a command', () => {
     await user('one', '>s3cret1');
     await user('two', '>s3cret2');
     const environment = {
-      REDIS_AUTH_COMMAND: 'echo one:s3cret1',
+      REDIS_AUTH_FILE: folder.write('one', 'one:s3cret1'),
       REDIS_PERSECOND: 'true',
       REDIS_PERSECOND_URL: `127.0.0.1:${redis.port}`,
-      REDIS_PERSECOND_AUTH_COMMAND: '["printf", "%s", "two:s3cret2"]',
+      REDIS_PERSECOND_AUTH_FILE: folder.write('two', 'two:s3cret2\n'),
     };
     await expectDecided(open(environment));
     await expectDecided(open(environment, (settings) => perSecondRedis(settings)!));
     expect((await users()).sort()).toEqual(['one', 'two']);
   });
-});
 
-/** Returns a script that docs/operate/redis-login.md shows. */
-function shown(name: string): string {
-  const page = readFileSync(join(repositoryRoot, 'docs/operate/redis-login.md'), 'utf8');
-  const block = page.split('```').find((text) => text.includes(` file: ${name}\n`)) ?? '';
-  const path = folder.write(name, block.slice(block.indexOf('\n') + 1));
-  chmodSync(path, 0o755);
-  return path;
-}
-
-describe('the scripts of the manual', () => {
-  test("Google's metadata server", async () => {
-    await user('default', 'resetpass', '>s3cret');
-    const asked: unknown[] = [];
-    const metadata = createServer(({ url, headers }, response) => {
-      asked.push([url, headers['metadata-flavor']]);
-      response.end(JSON.stringify({ access_token: 's3cret', expires_in: 3599, token_type: 'Bearer' }));
-    });
-    closers.push(() => metadata.close());
-    await new Promise<void>((resolve) => metadata.listen(0, '127.0.0.1', resolve));
-    const host = `127.0.0.1:${(metadata.address() as AddressInfo).port}`;
-    const command = ['env', `GCE_METADATA_HOST=${host}`, process.execPath, shown('google-login.mjs')];
-    await expectDecided(open({ REDIS_AUTH_COMMAND: JSON.stringify(command) }));
-    expect(asked[0]).toEqual(['/computeMetadata/v1/instance/service-accounts/default/token', 'Google']);
-  });
-
-  test('ElastiCache', async () => {
-    await user('weir', '>limits/?Action=connect&User=weir&X-Amz-Credential=A%2Fs3cret');
-    const toolkit = folder.write(
-      'bin/developer-toolkit-elasticache',
-      '#!/bin/sh\n[ "$1 $2 $4" = "generate_iam_auth_token --replication-group-id --user-id" ] || exit 9\n' +
-        'echo "$3/?Action=connect&User=$5&X-Amz-Credential=A%2Fs3cret"\n',
-    );
-    chmodSync(toolkit, 0o755);
-    const variables = ['ELASTICACHE_GROUP=limits', 'ELASTICACHE_USER=weir'];
-    const path = `PATH=${folder.join('bin')}:${process.env['PATH']}`;
-    const command = ['env', path, ...variables, shown('elasticache-login')];
-    await expectDecided(open({ REDIS_AUTH_COMMAND: JSON.stringify(command) }));
-    expect(await users()).toEqual(['weir']);
-  });
-});
-
-describe('a file', () => {
   test('that changes logs in on the existing connection, also when Kubernetes swaps Secrets', async () => {
     await user('one', '>s3cret1');
     await user('two', '>s3cret2');

@@ -27,10 +27,6 @@ import {
   ATTEMPTS_AT_ONCE,
   PAUSE_PER_SERVER_MS,
 } from '../../../src/storage/redis/connection/connection-attempts.js';
-import {
-  MAX_LOGIN_OUTPUT_BYTES,
-  PROGRAM_TIMEOUT_MS,
-} from '../../../src/storage/redis/connection/login/run-program.js';
 import { MAX_SERVERS } from '../../../src/storage/redis/connection/named-servers.js';
 import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/large-take-queue.js';
 import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/large-take-sender.js';
@@ -137,11 +133,6 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         what: 'cluster nodes that one call tries in succession',
         bound: `${MAX_REDIRECTIONS + 1}, within the call's deadline`,
         beyond: '`on_store_failure` applies',
-      },
-      {
-        what: "duration of a command that prints a login; size of the command's output",
-        bound: `${shownTime(PROGRAM_TIMEOUT_MS)}; ${shownSize(MAX_LOGIN_OUTPUT_BYTES)}`,
-        beyond: 'weir kills the command and keeps the previous login',
       },
       {
         what: 'resources in an xDS update; fields in an update',

@@ -5,7 +5,7 @@ const NO_POOL = 'weir uses one connection instead of a pool.';
 const ONE_CALL = 'weir always combines all decisions in the same event-loop turn into one call.';
 const ALL_AT_ONCE = 'weir always calls all nodes of a cluster in parallel.';
 const LEAVES_REPLICAS = 'weir always disconnects from a read-only Redis and looks for the master.';
-const NO_IAM = 'use REDIS_AUTH_COMMAND for IAM logins; weir does not start with REDIS_AWS_IAM_AUTH=true.';
+const NO_IAM = 'use REDIS_AUTH_FILE for IAM logins; weir does not start with REDIS_AWS_IAM_AUTH=true.';
 const OWN_EXPIRY =
   'keys expire when their bucket is full or their window ends, so keys do not all expire at the same time.';
 const NO_MEMCACHE = 'weir does not support BACKEND_TYPE=memcache.';
@@ -85,9 +85,9 @@ export function inertType(name: string): SettingType {
  */
 export function refusedInert(name: string, value: unknown): readonly RefusedSetting[] {
   if (name.endsWith('_AWS_IAM_AUTH') && value === true) {
-    const command = name.replace('AWS_IAM_AUTH', 'AUTH_COMMAND');
+    const file = name.replace('AWS_IAM_AUTH', 'AUTH_FILE');
     const sentence =
-      `weir does not create AWS tokens; unset this variable, and set ${command} to a program that prints ` +
+      `weir does not create AWS tokens; unset this variable, and set ${file} to a file that contains ` +
       'user:token, as shown in docs/operate/redis-login.md';
     return [{ variables: [name], sentence }];
   }

@@ -21,7 +21,6 @@ export const PER_SECOND_SETTINGS = {
     },
     authHelp: 'Password for the Redis at REDIS_PERSECOND_URL, or `user:password`.',
     authFileHelp: 'File that contains the value of REDIS_PERSECOND_AUTH. See REDIS_AUTH_FILE.',
-    authCommandHelp: 'Command that prints the value of REDIS_PERSECOND_AUTH. See REDIS_AUTH_COMMAND.',
     timeout: {
       type: 'optional_duration',
       default: '',

@@ -16,7 +16,6 @@ export interface RedisInstance {
   readonly auth: string;
   readonly authFile: string;
   readonly sentinelAuth: string;
-  readonly authCommand: Settings['redisAuthCommand'];
   /** Microseconds; undefined if the second Redis uses the timeout of the first. */
   readonly timeout: number | undefined;
   readonly socketType: Settings['redisSocketType'];
@@ -35,7 +34,6 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
     auth: settings[`${key}Auth`],
     authFile: settings[`${key}AuthFile`],
     sentinelAuth: settings[`${key}SentinelAuth`],
-    authCommand: settings[`${key}AuthCommand`],
     timeout: settings[`${key}Timeout`],
     socketType: settings[`${key}SocketType`],
     type: settings[`${key}Type`],

@@ -8,7 +8,6 @@ interface InstanceDefaults<Timeout> {
   readonly url: Pick<SettingSpec, 'default' | 'help' | 'reference'>;
   readonly authHelp: string;
   readonly authFileHelp: string;
-  readonly authCommandHelp: string;
   readonly socketTypeHelp: string;
   readonly timeout: Timeout;
 }
@@ -43,14 +42,6 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       type: 'string',
       default: '',
       help: particulars.authFileHelp,
-    },
-    authCommand: {
-      name: `${prefix}_AUTH_COMMAND`,
-      effectiveWhen: inUse,
-      type: 'command',
-      default: '',
-      help: particulars.authCommandHelp,
-      secret: true,
     },
     sentinelAuth: {
       name: `${prefix}_SENTINEL_AUTH`,

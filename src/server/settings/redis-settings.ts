@@ -6,7 +6,6 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
-import { LoginCommand } from '../../storage/redis/connection/login/login-command.js';
 import type { LoginSource } from '../../storage/redis/connection/login-source.js';
 import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
@@ -47,7 +46,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
       sentinel &&
       (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
     names: { prefix, login: loginVariable(instance, address) },
-    login: loginSource(instance, settings),
+    login: loginSource(instance),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
     countDeniedHits: !settings.stopIncrementWhenOver,
@@ -67,24 +66,16 @@ function addressOf(instance: RedisInstance): RedisAddress {
 
 /** Returns the name of the variable that contains the login, for messages. */
 function loginVariable(
-  { auth, authFile, authCommand }: RedisInstance,
+  { auth, authFile }: RedisInstance,
   { password }: RedisAddress,
 ): RedisSettingNames['login'] {
-  if (authCommand !== undefined) return 'AUTH_COMMAND';
   if (authFile !== '') return 'AUTH_FILE';
   if (auth !== '') return 'AUTH';
   return password === undefined ? undefined : 'URL';
 }
 
 /** Returns the source of a login that may change, or undefined if the login is fixed. Throws {@link StartError}. */
-function loginSource(
-  { prefix, authFile, authCommand }: RedisInstance,
-  { redisAuthRefresh }: Settings,
-): LoginSource | undefined {
-  if (authCommand !== undefined) {
-    const variable = `${prefix}_AUTH_COMMAND`;
-    return new LoginCommand({ variable, command: authCommand, refreshMs: timerMs(redisAuthRefresh) });
-  }
+function loginSource({ prefix, authFile }: RedisInstance): LoginSource | undefined {
   if (authFile === '') return undefined;
   try {
     return new LoginFile(`${prefix}_AUTH_FILE`, authFile);

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { xdsServerFaults } from '../policies/xds-servers.js';
-import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
+import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
 
@@ -157,7 +157,6 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     ['REDIS_SOCKET_TYPE', given.has('REDIS_SOCKET_TYPE')],
     ['REDIS_AUTH', settings.redisAuth !== ''],
     ['REDIS_AUTH_FILE', settings.redisAuthFile !== ''],
-    ['REDIS_AUTH_COMMAND', settings.redisAuthCommand !== undefined],
     ['REDIS_TLS', settings.redisTls],
   ] as const) {
     refuse(
@@ -186,36 +185,11 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     'the prefix contains "{", which begins a key\'s hash tag; choose a prefix without "{". weir uses ' +
       "the tenant as the hash tag, so that one node of a Redis Cluster keeps all of the tenant's buckets",
   );
-  for (const instance of instances) refuseLogins(instance, refuse);
-  refuse(
-    settings.redisAuthRefresh < 1e6,
-    'REDIS_AUTH_REFRESH',
-    'with this value, weir would run the login command more than once per second; set at least 1s, for example 10m',
-  );
-}
-
-/** Refuses several sources of the login of one Redis. */
-function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
-  const { prefix, auth, authFile, authCommand } = instance;
-  const [first, ...others] = [
-    ...(auth === '' ? [] : [`${prefix}_AUTH`]),
-    ...(authFile === '' ? [] : [`${prefix}_AUTH_FILE`]),
-    ...(authCommand === undefined ? [] : [`${prefix}_AUTH_COMMAND`]),
-  ];
-  for (const name of others) {
+  for (const { prefix, auth, authFile } of instances) {
     refuse(
-      true,
-      name,
-      `${first} is also set, but only one variable can provide the password; unset one of the two`,
+      auth !== '' && authFile !== '',
+      `${prefix}_AUTH_FILE`,
+      `${prefix}_AUTH is also set, but only one variable can provide the password; unset one of the two`,
     );
   }
-  const address = readRedisAddress(instance);
-  refuse(
-    authCommand !== undefined &&
-      !('sentence' in address) &&
-      (address.username ?? address.password) !== undefined,
-    `${prefix}_AUTH_COMMAND`,
-    `${prefix}_URL also contains a login, but only one variable can provide the login; remove the login ` +
-      `from ${prefix}_URL`,
-  );
 }

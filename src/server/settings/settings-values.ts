@@ -135,41 +135,6 @@ function percentageAsShare(text: string): number | undefined {
   return isPercentage ? value / 100 : undefined;
 }
 
-/** Characters with a special meaning in shells. */
-const SHELL_CHARACTERS = /["'$|;&><*`\\]/;
-const ARRAY = 'a JSON array of strings, such as ["/bin/login","--user","weir"]';
-
-function readCommand(text: string): Parsed<SettingTypes['command']> {
-  if (text === '') return good(undefined);
-  if (text.trimStart().startsWith('[')) return readArray(text);
-  const [sign] = SHELL_CHARACTERS.exec(text) ?? [];
-  if (sign !== undefined) {
-    return bad(
-      `a program and its arguments: the value contains ${sign}, but weir runs the program without a ` +
-        `shell; use ${ARRAY}, or a script`,
-    );
-  }
-  const [program, ...args] = text.split(/\s+/).filter((word) => word !== '');
-  return program === undefined
-    ? bad('a program and its arguments; specify a program')
-    : good([program, ...args]);
-}
-
-function readArray(text: string): Parsed<SettingTypes['command']> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return bad(`${ARRAY}, although the value begins with [; correct the JSON`);
-  }
-  const words: readonly unknown[] = Array.isArray(value) ? value : [];
-  const isText = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
-  const [program, ...args] = words.filter(isText);
-  return program === undefined || program === '' || args.length !== words.length - 1
-    ? bad(`${ARRAY}; the first string must be the program`)
-    : good([program, ...args]);
-}
-
 const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
   string: (text) => good(text),
   port: (text) => {
@@ -217,7 +182,6 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     return value === undefined ? bad(`a duration such as 150ms, 2s or 1h30m${unitHint(text)}`) : good(value);
   },
   optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
-  command: readCommand,
   string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
   string_map: (text) => {
     const map = readPairs(text, ':', '=');

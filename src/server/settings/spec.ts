@@ -18,7 +18,6 @@ export interface SettingTypes {
   /** Duration in Go's syntax; undefined if unset. */
   optional_duration: number | undefined;
   /** Program and its arguments, as words or a JSON array of strings; undefined if unset. */
-  command: readonly [program: string, ...args: string[]] | undefined;
   /** List such as `a,b`. */
   string_list: readonly string[];
   /**
@@ -80,7 +79,6 @@ export type Condition =
   | 'denials'
   | 'repeatedDenials'
   | 'perSecond'
-  | 'authCommand'
   | 'limitHeaders'
   | 'limitRequestHeaders'
   | 'top'

@@ -18,10 +18,6 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   authFileHelp:
     'File that contains the value of REDIS_AUTH. weir reads the file before each connection and ' +
     'whenever the file changes, so a password change requires no restart.',
-  authCommandHelp:
-    'Command that prints the value of REDIS_AUTH, or JSON with `username`, `password` and `expiresAt`. ' +
-    'Separate the arguments with spaces, or write a JSON array. weir runs the command without a shell, ' +
-    'before each connection and at the interval REDIS_AUTH_REFRESH. The command must end within 5 s.',
   timeout: {
     type: 'duration',
     default: '2s',
@@ -53,15 +49,6 @@ export const STORE_SETTINGS = {
     },
   },
   ...REDIS,
-  redisAuthRefresh: {
-    name: 'REDIS_AUTH_REFRESH',
-    effectiveWhen: ['redis', 'authCommand'],
-    type: 'duration',
-    default: '10m',
-    help:
-      'Interval at which weir runs REDIS_AUTH_COMMAND again, at least 1s. If the login expires sooner, ' +
-      'weir runs the command sooner.',
-  },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
     effectiveWhen: ['redis', 'redisTls'],

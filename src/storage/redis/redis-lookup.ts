@@ -1,8 +1,7 @@
 import { ClusterFinder } from './cluster/cluster-finder.js';
 import type { ClusterView } from './cluster/cluster-view.js';
 import { prepareTls } from './connection/dial.js';
-import { SharedLogin } from './connection/login/shared-login.js';
-import { fixedLogin } from './connection/login-source.js';
+import { fixedLogin, type LoginSource } from './connection/login-source.js';
 import { Outage } from './connection/outage.js';
 import { endpointName } from './connection/redis-address.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
@@ -10,14 +9,14 @@ import type { RedisStoreOptions } from './redis-store-options.js';
 /** Finds the server of a bucket once, without using any bucket. */
 export class RedisLookup {
   readonly #options: RedisStoreOptions;
-  readonly #login: SharedLogin;
+  readonly #login: LoginSource;
   readonly #closeFunctions: (() => void)[];
   #view: Promise<ClusterView> | undefined;
   #master: Promise<string> | undefined;
 
   constructor(options: RedisStoreOptions) {
     this.#options = options;
-    this.#login = new SharedLogin(options.login ?? fixedLogin(options.address));
+    this.#login = options.login ?? fixedLogin(options.address);
     this.#closeFunctions = [() => this.#login.close()];
   }
 
@@ -52,7 +51,7 @@ export class RedisLookup {
     }
   }
 
-  /** Ends all queries, and the program that prints a login. */
+  /** Ends all queries. */
   close(): void {
     for (const close of this.#closeFunctions.splice(0)) close();
   }
@@ -64,7 +63,7 @@ export class RedisLookup {
         {
           seeds: address.cluster ?? [],
           tls: prepareTls(address.tls, tls),
-          login: (refused) => this.#login.login(refused),
+          login: () => this.#login.login(),
           variable: `${names?.prefix ?? 'REDIS'}_URL`,
         },
         { found, failed: (reason) => failed(new Error(reason)), inconsistent: () => {} },

@@ -183,18 +183,8 @@ const TOGETHER: readonly BadSettings[] = [
 `,
   },
   {
-    environment: { REDIS_URL: 'redis://weir:a@127.0.0.1:6379', REDIS_AUTH_COMMAND: '/bin/login' },
-    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable can provide the login; remove the login from REDIS_URL
-`,
-  },
-  {
-    environment: { ...REDIS, REDIS_AUTH_COMMAND: 'aws-token --user weir | tail -1' },
-    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: the value contains |, but weir runs the program without a shell; use a JSON array of strings, such as ["/bin/login","--user","weir"], or a script
-`,
-  },
-  {
     environment: { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-    prints: `weir: REDIS_AWS_IAM_AUTH: weir does not create AWS tokens; unset this variable, and set REDIS_AUTH_COMMAND to a program that prints user:token, as shown in docs/operate/redis-login.md
+    prints: `weir: REDIS_AWS_IAM_AUTH: weir does not create AWS tokens; unset this variable, and set REDIS_AUTH_FILE to a file that contains user:token, as shown in docs/operate/redis-login.md
 `,
   },
   {

@@ -121,7 +121,7 @@ describe('needs a decision', () => {
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
     [
       { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-      /^REDIS_AWS_IAM_AUTH: .*set REDIS_AUTH_COMMAND to a program/,
+      /^REDIS_AWS_IAM_AUTH: .*set REDIS_AUTH_FILE to a file/,
     ],
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [

@@ -53,9 +53,6 @@
 {{- if and .Values.redis.url.existingSecret (include "weir.setting" (list . "REDIS_URL")) -}}
 {{- $problems = append $problems "settings.REDIS_URL: redis.url.existingSecret holds the address, too; set one of them" -}}
 {{- end -}}
-{{- if and .Values.redis.auth.existingSecret (include "weir.setting" (list . "REDIS_AUTH_COMMAND")) -}}
-{{- $problems = append $problems "settings.REDIS_AUTH_COMMAND: redis.auth.existingSecret holds the password, too; set one of them" -}}
-{{- end -}}
 {{- $own := include "weir.ownVariables" . | fromJson -}}
 {{- range $name, $_ := $own -}}
 {{- if and (ne $name "CONFIG_PATH") (include "weir.setting" (list $ $name)) -}}

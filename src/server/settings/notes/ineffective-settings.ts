@@ -86,12 +86,6 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     otherwise:
       'the setting applies only to Sentinels; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this variable.',
   },
-  authCommand: {
-    holds: ({ redisAuthCommand, perSecond, perSecondAuthCommand }) =>
-      redisAuthCommand !== undefined || (perSecond && perSecondAuthCommand !== undefined),
-    otherwise:
-      'the setting applies only to logins from a command; set REDIS_AUTH_COMMAND, or unset this variable.',
-  },
   denials: {
     holds: ({ localCacheBytes }) => localCacheBytes !== 0,
     otherwise: 'LOCAL_CACHE_SIZE_IN_BYTES=0 turns off the deny cache; unset one of the two variables.',

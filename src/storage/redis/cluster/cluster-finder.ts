@@ -4,7 +4,6 @@ import { firstAnswers } from '../connection/client/first-answers.js';
 import { QueryClients } from '../connection/client/query-client.js';
 import type { PreparedTls } from '../connection/dial.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
-import { redisFaultOf } from '../connection/redis-fault.js';
 import type { RedisLogin } from '../connection/redis-login.js';
 import { type ClusterView, queryNode, type SlotRange } from './cluster-view.js';
 
@@ -32,8 +31,7 @@ export interface ClusterFinderOptions {
   /** Addresses of some nodes. */
   readonly seeds: readonly HostPort[];
   readonly tls: PreparedTls | undefined;
-  /** Returns the login; `refused`: nodes did not accept the previous one. */
-  readonly login: (refused: boolean) => Promise<RedisLogin>;
+  readonly login: () => Promise<RedisLogin>;
   /** Name of the variable that contains the seeds, such as REDIS_URL. */
   readonly variable: string;
 }
@@ -70,7 +68,6 @@ export class ClusterFinder {
   #lastQueryMs = Number.NEGATIVE_INFINITY;
   /** Start of the fast pauses: the time of the first call of {@link refresh}, or of the latest new view. */
   #fastPollSinceMs = performance.now();
-  #loginRefused = false;
 
   constructor(options: ClusterFinderOptions, events: ClusterFinderEvents) {
     this.#options = options;
@@ -171,13 +168,11 @@ export class ClusterFinder {
 
   async #query(nodes: readonly HostPort[]): Promise<{ answers: ClusterView[]; errors: string[] }> {
     const { login, tls, variable } = this.#options;
-    const current = await login(this.#loginRefused);
-    const found = await firstAnswers(
+    const current = await login();
+    return firstAnswers(
       nodes.map((endpoint) => queryNode(this.#clients, { endpoint, tls, login: current }, variable)),
       LATER_REPLIES_MS,
     );
-    this.#loginRefused = found.errors.some((error) => redisFaultOf(error).reaction === 'login');
-    return found;
   }
 
   /**

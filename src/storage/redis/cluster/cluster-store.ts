@@ -7,11 +7,11 @@ import type { Partition, Shard } from '../../sharded/shard.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
-import { SharedLogin } from '../connection/login/shared-login.js';
 import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
+import { SharedLogin } from '../connection/shared-login.js';
 import { ReconnectGrace } from '../load/reconnect-grace.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
@@ -87,7 +87,8 @@ export class ClusterStore implements RedisBuckets {
     this.#names = { prefix, login: place, cluster: true };
     this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.#keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    this.#login = new SharedLogin(login ?? fixedLogin(address));
+    const source = login ?? fixedLogin(address);
+    this.#login = new SharedLogin(source);
     this.#outage = new Outage(address, this.#names);
     this.#nodes = new ClusterNodes({
       slots: new BucketSlots(this.#keys),
@@ -109,7 +110,7 @@ export class ClusterStore implements RedisBuckets {
       {
         seeds: address.cluster ?? [],
         tls: prepareTls(address.tls, tls),
-        login: (refused) => this.#login.login(refused),
+        login: () => source.login(),
         variable: `${prefix}_URL`,
       },
       {

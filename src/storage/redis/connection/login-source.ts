@@ -13,11 +13,8 @@ export interface LoginListeners {
 
 /** Source of a Redis login. */
 export interface LoginSource {
-  /**
-   * Returns the login for a new connection. `refused`: Redis did not accept the previous one. Rejects with an Error for
-   * the log if there is no login, not even a previous one.
-   */
-  login(refused: boolean): Promise<RedisLogin>;
+  /** Returns the login for a new connection. */
+  login(): Promise<RedisLogin>;
   /** Sets the listeners; called once, before all other methods. */
   follow(listeners: LoginListeners): void;
   close(): void;

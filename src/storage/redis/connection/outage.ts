@@ -8,7 +8,7 @@ export interface RedisSettingNames {
   /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
   readonly prefix: string;
   /** Variable that contains the login; undefined without a login. */
-  readonly login: 'URL' | 'AUTH' | 'AUTH_FILE' | 'AUTH_COMMAND' | undefined;
+  readonly login: 'URL' | 'AUTH' | 'AUTH_FILE' | undefined;
   /** Whether it is a Redis Cluster, or one of its nodes. */
   readonly cluster?: boolean;
 }
@@ -33,7 +33,6 @@ const LOGIN_PLACES = {
   URL: '',
   AUTH: '',
   AUTH_FILE: 'the file specified in ',
-  AUTH_COMMAND: 'the output of the command specified in ',
 } as const;
 
 /** Describes why a Redis is unavailable, and which variable to change. The description contains no password. */

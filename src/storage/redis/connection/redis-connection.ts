@@ -155,8 +155,8 @@ export class RedisConnection {
     const { message } = error;
     const { reason, reaction } = redisFaultOf(message);
     this.options.observeFault?.(reason);
-    if (reaction === 'find' || reaction === 'login') {
-      this.reconnect(message, reaction === 'login');
+    if (reaction === 'reconnect') {
+      this.reconnect(message);
       return;
     }
     const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
@@ -232,11 +232,11 @@ export class RedisConnection {
   }
 
   /** Closes the current connection to open a better one. */
-  private reconnect(reason: string, loginRefused: boolean): void {
+  private reconnect(reason: string): void {
     this.closeReason = reason;
     this.startGrace();
     this.goDown(reason);
-    this.link.disconnect(reason, loginRefused);
+    this.link.disconnect(reason);
   }
 
   /** Starts the reconnect grace. */
@@ -300,8 +300,7 @@ export class RedisConnection {
     if (reaction !== 'soon') this.endGrace();
     this.options.observeFault?.(label);
     this.closeReason = reason;
-    const needsReconnect = reaction === 'find' || reaction === 'login';
-    if (needsReconnect) this.link.disconnect(reason, reaction === 'login');
+    if (reaction === 'reconnect') this.link.disconnect(reason);
     else this.probeLater();
   }
 

@@ -4,13 +4,13 @@ import { IS_PROXY } from './redis-error.js';
 
 /**
  * The reaction to a fault:
- * - `find`: closes the connection and looks for the master again. Refused calls are sent again before their deadlines.
- * - `login`: connects again with a new login, and sends refused calls again.
+ * - `reconnect`: closes the connection, looks for the master again, and logs in again. Refused calls are sent again
+ * before their deadlines.
  * - `wait`: sends no call until a probe succeeds, because all calls would be refused.
  * - `soon`: like `wait`, but calls wait, because the fault may be over soon.
  * - `count`: consecutive failures open the circuit breaker.
  */
-export type FaultReaction = 'find' | 'login' | 'wait' | 'soon' | 'count';
+export type FaultReaction = 'reconnect' | 'wait' | 'soon' | 'count';
 
 /** The setup of a Redis, for messages about it. */
 export interface FaultPlace {
@@ -56,8 +56,6 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   // Messages about Sentinels contain those of the system, and a remedy.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
   { reason: 'no_cluster', pattern: /Redis Cluster/, reaction: 'count' },
-  // The message of a login source may match any of the patterns below.
-  { reason: 'login_source', pattern: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
   {
     // The first alternative is the reply of take.lua. Redis's own message follows, which may match any of the patterns
     // below.
@@ -71,7 +69,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   {
     reason: 'readonly',
     pattern: code('READONLY'),
-    reaction: 'find',
+    reaction: 'reconnect',
     remedy: (place) =>
       place.sentinel
         ? 'it is a replica and does not accept writes; weir queries the Sentinels for the master again'
@@ -80,7 +78,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   {
     reason: 'masterdown',
     pattern: code('MASTERDOWN'),
-    reaction: 'find',
+    reaction: 'reconnect',
     remedy: (place) =>
       `it is a replica that has lost its master; restart the master, or set ${url(place)} to the address of the master`,
   },
@@ -128,8 +126,8 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       "it has reached its maxmemory; raise maxmemory, or move other data to another Redis (weir's " +
       'buckets expire by themselves)',
   },
-  { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'login' },
-  { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'login' },
+  { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'reconnect' },
+  { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'reconnect' },
   { reason: 'noperm', pattern: NO_PERMISSION, reaction: 'wait' },
   { reason: 'noscript', pattern: code('NOSCRIPT'), reaction: 'count' },
   {
@@ -206,7 +204,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     reason: 'protocol',
     pattern: /^the script returned a reply in an unknown format/,
     // The next reply may belong to another call.
-    reaction: 'find',
+    reaction: 'reconnect',
     remedy: (place) =>
       `this server mixes up replies, or does not run scripts as Redis does; correct ${url(place)}`,
   },
@@ -250,7 +248,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       `it does not answer; check whether Redis hangs, and whether weir can connect to the address in ${url(place)}`,
   },
   { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection (?:is |was )?closed/, reaction: 'count' },
-  { reason: 'moved', pattern: /announced another master/, reaction: 'find' },
+  { reason: 'moved', pattern: /announced another master/, reaction: 'reconnect' },
 ];
 
 const OTHER: RedisFault = { reason: 'other', pattern: /^/, reaction: 'count' };

@@ -82,7 +82,6 @@ export class RedisLink {
   /** Number of consecutive attempts without a reply. */
   #silentAttempts = 0;
   #login: RedisLogin = {};
-  #loginRefused = false;
   /** Whether any connection has worked. */
   #hasWorked = false;
   /** Whether the next attempt starts without a pause. */
@@ -134,11 +133,8 @@ export class RedisLink {
     this.#pauses.reset();
   }
 
-  /**
-   * Closes the current connection; `reason` is for the log. `loginRefused`: Redis refused the login or a permission.
-   */
-  disconnect(reason: string, loginRefused = false): void {
-    this.#loginRefused ||= loginRefused;
+  /** Closes the current connection; `reason` is for the log. */
+  disconnect(reason: string): void {
     if (this.#state.at !== 'open') return;
     this.#state.closeReason = reason;
     this.#state.dialed.stream.destroy();
@@ -165,9 +161,8 @@ export class RedisLink {
     let found: FoundRedis | undefined;
     try {
       found = await this.#finder.find();
-      const login = await this.#source.login(this.#loginRefused);
+      const login = await this.#source.login();
       this.#login = login;
-      this.#loginRefused = false;
       if (signal.aborted) return;
       this.#found = found;
       const options = {
@@ -195,9 +190,7 @@ export class RedisLink {
       if (signal.aborted) return;
       this.#state = ABOUT_TO_CONNECT;
       const { message } = error as Error;
-      const fault = redisFaultOf(message);
-      this.#loginRefused = fault.reaction === 'login';
-      this.#silentAttempts = fault.reason === 'no_answer' ? this.#silentAttempts + 1 : 0;
+      this.#silentAttempts = redisFaultOf(message).reason === 'no_answer' ? this.#silentAttempts + 1 : 0;
       this.#events.failed(message, found);
       this.#connectLater();
     }

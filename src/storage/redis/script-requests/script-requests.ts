@@ -67,7 +67,7 @@ export class ScriptRequests {
     if (!isAnswer(error))
       return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before the reply`);
     const { reaction } = redisFaultOf(error.message);
-    if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
+    if (reaction === 'reconnect') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
     return new StorageError('rejected', error.message, cause);
   }

@@ -294,14 +294,6 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
         'settings.REDIS_URL: redis.url.existingSecret holds the address, too; set one of them',
       ],
       [
-        'two logins of Redis',
-        {
-          settings: { ...redis.settings, REDIS_AUTH_COMMAND: '/bin/login' },
-          redis: { auth: { existingSecret: 'password' } },
-        },
-        'settings.REDIS_AUTH_COMMAND: redis.auth.existingSecret holds the password, too; set one of them',
-      ],
-      [
         'a setting that a Secret sets',
         { settings: { GRPC_SERVER_TLS_CERT: '/cert' }, tls: { existingSecret: 'tls' } },
         'settings.GRPC_SERVER_TLS_CERT: the chart sets it because of tls.existingSecret; remove one of them',

@@ -153,63 +153,14 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_AUTH_FILE: REDIS_AUTH/,
   ],
   [
-    'a command of it alone',
-    { REDIS_AUTH_COMMAND: '/bin/login geheim' },
-    /^REDIS_AUTH_COMMAND: REDIS_URL is not set/,
-  ],
-  [
-    'a password and a command',
-    { ...REDIS, REDIS_AUTH: 'geheim', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_AUTH is also set, but only one variable can provide the password; unset/,
-  ],
-  [
-    'a file and a command',
-    { ...REDIS, REDIS_AUTH_FILE: '/f', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_AUTH_FILE is also set/,
-  ],
-  [
-    'a command, and a login in the URL',
-    { REDIS_URL: 'redis://weir:geheim@redis:6379', REDIS_AUTH_COMMAND: 'login' },
-    /^REDIS_AUTH_COMMAND: REDIS_URL also contains a login, but only one variable .*; remove the login from REDIS_URL$/,
-  ],
-  [
-    'the same for seconds',
-    {
-      ...REDIS,
-      REDIS_PERSECOND_URL: 'redis://:geheim@redis:6379',
-      REDIS_PERSECOND_AUTH_COMMAND: 'login',
-    },
-    /^REDIS_PERSECOND_AUTH_COMMAND: REDIS_PERSECOND_URL also contains a login/,
-  ],
-  [
-    'a command with a pipe',
-    { ...REDIS, REDIS_AUTH_COMMAND: 'login geheim | head -1' },
-    /^REDIS_AUTH_COMMAND: the value is not a program .*: the value contains \|, .*; use a JSON array .*, or a script$/,
-  ],
-  [
-    'a command of an array that is none',
-    { ...REDIS, REDIS_AUTH_COMMAND: '["login", geheim]' },
-    /^REDIS_AUTH_COMMAND: the value is not a JSON array .*, although the value begins with \[; correct the JSON$/,
-  ],
-  [
-    'a command of numbers',
-    { ...REDIS, REDIS_AUTH_COMMAND: '["login", 1]' },
-    /^REDIS_AUTH_COMMAND: the value is not a JSON array of strings, .*; the first string must be the program$/,
-  ],
-  [
-    'a login that is asked for all the time',
-    { ...REDIS, REDIS_AUTH_COMMAND: 'login', REDIS_AUTH_REFRESH: '100ms' },
-    /^REDIS_AUTH_REFRESH: with this value, weir would run the login command more than once per second; set at least 1s/,
-  ],
-  [
     'tokens of AWS',
     { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-    /^REDIS_AWS_IAM_AUTH: .* unset this variable, and set REDIS_AUTH_COMMAND to a program that prints user:token, as /,
+    /^REDIS_AWS_IAM_AUTH: .* unset this variable, and set REDIS_AUTH_FILE to a file that contains user:token, as /,
   ],
   [
     'tokens of AWS for seconds',
     { ...REDIS, REDIS_PERSECOND_AWS_IAM_AUTH: '1' },
-    /^REDIS_PERSECOND_AWS_IAM_AUTH: .* set REDIS_PERSECOND_AUTH_COMMAND to a program that prints/,
+    /^REDIS_PERSECOND_AWS_IAM_AUTH: .* set REDIS_PERSECOND_AUTH_FILE to a file that contains/,
   ],
   [
     'two passwords for seconds',

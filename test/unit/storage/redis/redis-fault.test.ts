@@ -5,17 +5,17 @@ const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 
 describe('the message of Redis, the system or TLS', () => {
   test.each([
-    ["READONLY You can't write against a read only replica.", 'readonly', 'find'],
+    ["READONLY You can't write against a read only replica.", 'readonly', 'reconnect'],
     // Redis 6.2, for a command in a script.
     [
       'ERR Error running script (call to f_1): @user_script:12: -READONLY You cannot write',
       'readonly',
-      'find',
+      'reconnect',
     ],
     [
       "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
       'masterdown',
-      'find',
+      'reconnect',
     ],
     ['LOADING Redis is loading the dataset in memory', 'loading', 'wait'],
     ['BUSY Redis is busy running a script. You can only call SCRIPT KILL', 'busy', 'wait'],
@@ -24,8 +24,8 @@ describe('the message of Redis, the system or TLS', () => {
     ['NOREPLICAS Not enough good replicas to write.', 'noreplicas', 'wait'],
     ['MISCONF Redis is configured to save RDB snapshots', 'misconf', 'wait'],
     ["OOM command not allowed when used memory > 'maxmemory'.", 'oom', 'count'],
-    ['NOAUTH Authentication required.', 'noauth', 'login'],
-    ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', 'login'],
+    ['NOAUTH Authentication required.', 'noauth', 'reconnect'],
+    ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', 'reconnect'],
     ["NOPERM this user has no permissions to run the 'evalsha' command", 'noperm', 'wait'],
     // For a command in a script: Redis 7.0 and 6.2.
     [
@@ -56,7 +56,7 @@ describe('the message of Redis, the system or TLS', () => {
     ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
     ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],
     ['malformed reply: an unknown type', 'protocol', 'count'],
-    ['the script returned a reply in an unknown format', 'protocol', 'find'],
+    ['the script returned a reply in an unknown format', 'protocol', 'reconnect'],
     ['self-signed certificate', 'tls', 'count'],
     ["Hostname/IP does not match certificate's altnames", 'tls', 'count'],
     ['connect ETIMEDOUT', 'no_answer', 'count'],
