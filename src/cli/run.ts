@@ -72,7 +72,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => TOP_HELP,
   },
   migrate: {
-    run: async (args, io) => (await import('./migrate.js')).runMigrate(args, io),
+    run: async (args, io) => (await import('./migrate/migrate.js')).runMigrate(args, io),
     help: () => MIGRATE_HELP,
   },
   ratelimit: {

@@ -1,4 +1,4 @@
-import { VARIABLES } from '../server/settings/settings-table.js';
+import { VARIABLES } from '../../server/settings/settings-table.js';
 import { emptyVariables, readEnvFile } from './env-file.js';
 import { InputError } from './input.js';
 import type { Finding } from './report.js';

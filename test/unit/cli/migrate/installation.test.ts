@@ -1,10 +1,10 @@
 /* Files of an installation: detection of formats and services, variables, and locations of policies. */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { InputError } from '../../../src/migrate/input.js';
-import { type Installation, readInstallation } from '../../../src/migrate/installation.js';
-import { locatePolicies } from '../../../src/migrate/locate-policies.js';
-import { findInVariables } from '../../../src/migrate/variable-findings.js';
-import { TempDir } from '../../support/process/temp-dir.js';
+import { InputError } from '../../../../src/cli/migrate/input.js';
+import { type Installation, readInstallation } from '../../../../src/cli/migrate/installation.js';
+import { locatePolicies } from '../../../../src/cli/migrate/locate-policies.js';
+import { findInVariables } from '../../../../src/cli/migrate/variable-findings.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
 
 const folder = new TempDir();
 afterAll(() => folder.remove());

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { findInVariables, IMAGE_VARIABLES } from '../../../src/migrate/variable-findings.js';
-import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
-import { SETTINGS } from '../../../src/server/settings/settings-table.js';
-import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
-import { repositoryRoot } from '../../support/process/tools.js';
+import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
+import { INERT_SETTINGS } from '../../../../src/server/settings/inert-settings.js';
+import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
+import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
 
 /** Variables of an installation that needs no decision. */
 const COMPLETE = {

@@ -1,9 +1,9 @@
-import { INERT_SETTINGS } from '../server/settings/inert-settings.js';
-import { readSettings } from '../server/settings/read-settings.js';
-import { redisInstance } from '../server/settings/redis-address-settings.js';
-import { hasReferenceDefault } from '../server/settings/reference-defaults.js';
-import type { GivenSettings } from '../server/settings/settings-check.js';
-import { SETTINGS, type Setting, type Settings, VARIABLES } from '../server/settings/settings-table.js';
+import { INERT_SETTINGS } from '../../server/settings/inert-settings.js';
+import { readSettings } from '../../server/settings/read-settings.js';
+import { redisInstance } from '../../server/settings/redis-address-settings.js';
+import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
+import type { GivenSettings } from '../../server/settings/settings-check.js';
+import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
 import { emptyVariables } from './env-file.js';
 import type { Finding, Findings } from './report.js';
 

@@ -1,7 +1,7 @@
-import type { LoadedPolicies } from '../config/files/load-policies.js';
-import { type ConfigProblem, formatProblem } from '../config/yaml/config-problem.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import type { PolicyNode } from '../policy/policy-node.js';
+import type { LoadedPolicies } from '../../config/files/load-policies.js';
+import { type ConfigProblem, formatProblem } from '../../config/yaml/config-problem.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Finding, Findings } from './report.js';
 
 /**

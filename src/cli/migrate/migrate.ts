@@ -1,18 +1,18 @@
-import { type LoadedPolicies, loadParts, loadPolicies } from '../config/files/load-policies.js';
-import { manifestsOf } from '../config/manifests/manifest.js';
-import { shellText } from '../config/show/shell-text.js';
-import { InputError } from '../migrate/input.js';
-import { readInstallation } from '../migrate/installation.js';
-import { type FoundPolicies, locatePolicies } from '../migrate/locate-policies.js';
-import { findInPolicies } from '../migrate/policy-findings.js';
-import { type Finding, type Findings, type Report, reportJson, reportText } from '../migrate/report.js';
-import { findInVariables } from '../migrate/variable-findings.js';
-import { quantity } from '../quantity.js';
-import { loadOptions } from '../server/settings/policy-place.js';
-import type { Settings } from '../server/settings/settings-table.js';
-import { readArguments } from './arguments.js';
-import { EXIT, type Io } from './io.js';
-import { fileProgress } from './load-options.js';
+import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files/load-policies.js';
+import { manifestsOf } from '../../config/manifests/manifest.js';
+import { shellText } from '../../config/show/shell-text.js';
+import { quantity } from '../../quantity.js';
+import { loadOptions } from '../../server/settings/policy-place.js';
+import type { Settings } from '../../server/settings/settings-table.js';
+import { readArguments } from '../arguments.js';
+import { EXIT, type Io } from '../io.js';
+import { fileProgress } from '../load-options.js';
+import { InputError } from './input.js';
+import { readInstallation } from './installation.js';
+import { type FoundPolicies, locatePolicies } from './locate-policies.js';
+import { findInPolicies } from './policy-findings.js';
+import { type Finding, type Findings, type Report, reportJson, reportText } from './report.js';
+import { findInVariables } from './variable-findings.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },

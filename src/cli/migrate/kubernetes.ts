@@ -5,8 +5,8 @@ import {
   manifestsOf,
   textAt,
   valueAt,
-} from '../config/manifests/manifest.js';
-import type { YamlMap, YamlValue } from '../config/yaml/yaml-document.js';
+} from '../../config/manifests/manifest.js';
+import type { YamlMap, YamlValue } from '../../config/yaml/yaml-document.js';
 import type { Input } from './input.js';
 import { Environment, healthFindings, type Workload } from './workload.js';
 

@@ -1,9 +1,9 @@
-import { readConfigFile } from '../config/files/policy-paths.js';
-import { type Manifest, manifestsOf, textAt } from '../config/manifests/manifest.js';
-import { ROOT_KEYS } from '../config/read/policy-keys.js';
-import { formatProblem, ProblemList } from '../config/yaml/config-problem.js';
-import { type YamlMap, type YamlValue, yamlText } from '../config/yaml/yaml-document.js';
-import { parseYamlDocuments } from '../config/yaml/yaml-part.js';
+import { readConfigFile } from '../../config/files/policy-paths.js';
+import { type Manifest, manifestsOf, textAt } from '../../config/manifests/manifest.js';
+import { ROOT_KEYS } from '../../config/read/policy-keys.js';
+import { formatProblem, ProblemList } from '../../config/yaml/config-problem.js';
+import { type YamlMap, type YamlValue, yamlText } from '../../config/yaml/yaml-document.js';
+import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
 
 /** An input file of an installation. */
 export interface Input {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readEnvFile } from '../../../src/migrate/env-file.js';
+import { readEnvFile } from '../../../../src/cli/migrate/env-file.js';
 
 test.each([
   ['A=b', 'b'],
