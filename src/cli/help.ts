@@ -180,8 +180,8 @@ Compares two policies, each a file or a directory. Prints a sentence for each li
 loosened, and for other changes that affect answers: phases, matching order, derive. The command does not
 change any files.
 
-A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase.
-API keys are never shown.
+A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase, or if
+the old and the new limits cannot be compared. API keys are never shown.
 
   --json           print JSON
 ${LOAD_OPTIONS_HELP}

@@ -1,7 +1,7 @@
 /**
- * The effect of a change on requests. `tightens`: a request that was allowed before could now be denied. `loosens`: no
- * such request exists, and a request that was denied before could now be allowed. `changes`: neither; only answers,
- * statistics or logs differ.
+ * The effect of a change on requests. `tightens`: a request that was allowed before could now be denied, or weir cannot
+ * compare the two. `loosens`: no such request exists, and a request that was denied before could now be allowed.
+ * `changes`: neither; only answers, statistics or logs differ.
  */
 export type Effect = 'tightens' | 'loosens' | 'appears' | 'vanishes' | 'changes';
 
@@ -74,10 +74,15 @@ export function shift(
 }
 
 /** Reports a change without its values, which may be long or secret. */
-export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
+export function plain(
+  setting: string,
+  before: unknown,
+  after: unknown,
+  effect: Effect = 'changes',
+): LocalChange | undefined {
   if (isSame(before, after)) return undefined;
   const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
-  return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
+  return { setting, effect, tightens: effect === 'tightens', text: `${setting} ${text}` };
 }
 
 /** Tells whether two values have the same JSON, in any order of keys. */

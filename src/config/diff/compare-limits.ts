@@ -1,19 +1,105 @@
+import type { WindowRate } from '../../limiter/fixed-window.js';
+import type { Rate } from '../../limiter/rate.js';
 import { describeLimit } from '../../policy/describe.js';
-import type { HoldSpec, Rule } from '../../policy/rule.js';
-import { deniesAll, isSameRate, type Narrowing, rateNarrowings } from './compare-rates.js';
+import type { Rule } from '../../policy/rule.js';
+import { isSame } from './change.js';
 
 /** A rate with its holds; an unlimited rule has neither. */
 export type Limit = Pick<Rule, 'rate' | 'hold'>;
 
-/** Returns the reasons why `after` could deny a request that `before` allows; see {@link rateNarrowings}. */
+/** A reason why one limit could deny a request that another limit allows. */
+export type Narrowing = keyof typeof REASONS;
+
+/** The text for a change that narrows a limit, and for the reverse change. */
+const REASONS = {
+  closed: { tightens: 'every request is now denied', loosens: 'every request was denied' },
+  limited: { tightens: 'there was no limit', loosens: 'there is no longer a limit' },
+  fewer_per_window: { tightens: 'fewer hits per window', loosens: 'more hits per window' },
+  denied_hits_count: { tightens: 'denied hits now count as well', loosens: 'denied hits no longer count' },
+  fewer_at_once: { tightens: 'fewer hits at once', loosens: 'more hits at once' },
+  slower_refill: { tightens: 'slower refill', loosens: 'faster refill' },
+  fewer_in_flight: { tightens: 'fewer concurrent requests', loosens: 'more concurrent requests' },
+  // Two limits that cannot be compared each narrow the other, so such a change always tightens.
+  other_kind: { tightens: 'the two limits cannot be compared', loosens: '' },
+} as const;
+
+/** Returns the reasons why a change tightens or loosens, joined by commas. */
+export function reasonsOf(found: readonly Narrowing[], effect: 'tightens' | 'loosens'): string {
+  return found.map((one) => REASONS[one][effect]).join(', ');
+}
+
+/**
+ * Returns the reasons why `after` could deny a request that `before` allows; [] if it never does. Compares two token
+ * buckets, two windows of the same length, and two limits on concurrent requests. Any other two limits, and limits with
+ * different debts or holds, cannot be compared.
+ */
 export function narrowings(before: Limit, after: Limit): readonly Narrowing[] {
-  const found = rateNarrowings(before.rate, after.rate);
   const [was, is] = [before.rate, after.rate];
-  if (was === undefined || is === undefined || deniesAll(was) || deniesAll(is)) return found;
-  const slots = [was, is].filter(({ kind }) => kind === 'concurrency').length;
-  if (slots === 2) return [...found, ...narrowerSlots(before.hold, after.hold)];
-  // Two kinds of limits are not compared further.
-  return slots === 1 ? found : [...found, ...narrowerHold(before, after)];
+  if (is === undefined || deniesAll(was)) return [];
+  if (deniesAll(is)) return ['closed'];
+  if (was === undefined) return ['limited'];
+  if (!isSame(holdWithoutRetry(before), holdWithoutRetry(after)) || !hasSameDebt(was, is))
+    return ['other_kind'];
+  if (was.kind === 'concurrency' && is.kind === 'concurrency')
+    return is.max < was.max ? ['fewer_in_flight'] : [];
+  if (was.kind === 'token_bucket' && is.kind === 'token_bucket') {
+    // One token takes p / q microseconds.
+    const isSlower = BigInt(is.p) * BigInt(was.q) > BigInt(was.p) * BigInt(is.q);
+    return [
+      ...(is.maxTokens < was.maxTokens ? one('fewer_at_once') : []),
+      ...(isSlower ? one('slower_refill') : []),
+    ];
+  }
+  if (was.kind !== 'window' || is.kind !== 'window' || !hasSameWindows(was, is)) return ['other_kind'];
+  if (is.requestsPerUnit < was.requestsPerUnit) return ['fewer_per_window'];
+  // Windows of a list do not count denied hits, so a request with too many hits leaves more for later requests.
+  return was.allOrNothing === true && is.allOrNothing !== true ? ['denied_hits_count'] : [];
+}
+
+const one = (code: Narrowing): readonly Narrowing[] => [code];
+
+/** Tells whether two limits are equal, even if they are written differently: 60 minutes and 1 hour, for example. */
+export function isSameLimit(a: Limit | undefined, b: Limit | undefined): boolean {
+  return isSameRate(a?.rate, b?.rate) && isSame(a?.hold, b?.hold);
+}
+
+/**
+ * Equal rates share a bucket and report the same values. A limit of a list and a single limit can be equal, too;
+ * {@link narrowings} reports how they differ.
+ */
+function isSameRate(a: Rate | undefined, b: Rate | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (!hasSameDebt(a, b)) return false;
+  if (a.kind === 'concurrency') return b.kind === 'concurrency' && a.max === b.max;
+  if (a.kind === 'window')
+    return b.kind === 'window' && a.requestsPerUnit === b.requestsPerUnit && hasSameWindows(a, b);
+  return b.kind === 'token_bucket' && a.maxTokens === b.maxTokens && a.p === b.p && a.q === b.q;
+}
+
+function hasSameDebt(a: Rate, b: Rate): boolean {
+  return a.maxDebt === b.maxDebt && a.minChargeHits === b.minChargeHits;
+}
+
+/** Returns the fields of a hold that decide on requests: not those that only change a header. */
+function holdWithoutRetry({ hold }: Limit): object | undefined {
+  return hold && { ...hold, retryAfterSeconds: undefined };
+}
+
+/** Tells whether the rate denies every request. */
+function deniesAll(rate: Rate | undefined): boolean {
+  return rate?.kind === 'window' && rate.requestsPerUnit === 0;
+}
+
+function hasSameWindows(a: WindowRate, b: WindowRate): boolean {
+  if (isEpochAligned(a) && isEpochAligned(b)) return a.lengthMicros === b.lengthMicros;
+  return a.calendar?.timeZone === b.calendar?.timeZone && a.calendar?.unit === b.calendar?.unit;
+}
+
+/** Tells whether windows start at multiples of their length since the epoch, as days in UTC do. */
+function isEpochAligned({ calendar }: WindowRate): boolean {
+  if (calendar === undefined) return true;
+  const isUtc = /^(?:Etc\/)?(?:UTC|UCT|GMT|Zulu|Universal)$/i.test(calendar.timeZone);
+  return isUtc && calendar.unit === 'day';
 }
 
 /** Returns a short description of a limit: `10 per minute`, `token bucket (100 tokens, 10 every 1s)`. */
@@ -21,57 +107,4 @@ export function shortLimit(limit: Limit): string {
   return describeLimit(limit)
     .replace(/^window: /, '')
     .replace(/^token bucket: (.*)$/, 'token bucket ($1)');
-}
-
-/** Tells whether two limits are equal, even if they are written differently; see {@link isSameRate}. */
-export function isSameLimit(one: Limit | undefined, other: Limit | undefined): boolean {
-  return isSameRate(one?.rate, other?.rate) && isSameHold(one?.hold, other?.hold);
-}
-
-function isSameHold(one: HoldSpec | undefined, other: HoldSpec | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  const { expiresAfterMillis, unknown, pair, retryAfterSeconds } = one;
-  return (
-    other.expiresAfterMillis === expiresAfterMillis &&
-    other.amount === one.amount &&
-    other.unknown === unknown &&
-    other.pair === pair &&
-    other.retryAfterSeconds === retryAfterSeconds
-  );
-}
-
-function holdsFirstCall(hold: HoldSpec | undefined): boolean {
-  return hold?.amount === undefined;
-}
-
-function largerEstimate(was: HoldSpec, is: HoldSpec): Narrowing[] {
-  if (was.amount !== undefined && is.amount !== undefined) {
-    return is.amount > was.amount ? [{ code: 'more_hits_held' }] : [];
-  }
-  return holdsFirstCall(was) && holdsFirstCall(is) ? [] : [{ code: 'other_estimate' }];
-}
-
-/** A request whose end is never reported occupies its slots until they expire. */
-function narrowerSlots(before: HoldSpec | undefined, after: HoldSpec | undefined): readonly Narrowing[] {
-  const [was, is] = [before?.expiresAfterMillis ?? 0, after?.expiresAfterMillis ?? 0];
-  return is > was ? [{ code: 'slots_expire_later' }] : [];
-}
-
-/**
- * Compares the holds of two limits over time. A settlement gives hits back or charges more hits, so that a hold that
- * appears, vanishes or expires at another time can each deny requests.
- */
-function narrowerHold(before: Limit, after: Limit): readonly Narrowing[] {
-  const [was, is] = [before.hold, after.hold];
-  if (was === undefined && is === undefined) return [];
-  if (was === undefined) return [{ code: holdsFirstCall(is) ? 'use_is_charged' : 'hits_are_held' }];
-  if (is === undefined) return holdsFirstCall(was) ? [{ code: 'hits_are_final' }] : [];
-  const found: Narrowing[] = largerEstimate(was, is);
-  if (is.expiresAfterMillis < was.expiresAfterMillis) found.push({ code: 'settled_until_earlier' });
-  if (is.expiresAfterMillis > was.expiresAfterMillis) found.push({ code: 'settled_until_later' });
-  if (was.pair !== is.pair)
-    found.push({ code: is.pair === 'oldest' ? 'starts_without_hits' : 'starts_with_hits' });
-  if (was.unknown === 'free' && is.unknown === 'keep') found.push({ code: 'unknown_use_is_kept' });
-  if ((after.rate?.maxDebt ?? 0) > (before.rate?.maxDebt ?? 0)) found.push({ code: 'deeper_debt' });
-  return found;
 }

@@ -1,234 +1,344 @@
 import {
+  answerOf,
   describeFailurePolicy,
   isSameFailurePolicy,
   type StoreFailurePolicy,
+  shareOf,
 } from '../../limiter/failure-policy.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
 import { plannedFields } from '../../policy/plans/plan-rate.js';
-import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
-import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import { canDeny, type PhaseSchedule, type Rule } from '../../policy/rule.js';
 import { effectOf, isSame, type LocalChange, plain, shift } from './change.js';
-import { isSameLimit, narrowings, shortLimit } from './compare-limits.js';
-import { reasonsOf } from './compare-rates.js';
-import { enforcedFrom, isEnforced, isSamePhase, shareEffect, suppressesQuotasFrom } from './enforcement.js';
-import { Identities } from './value-shape.js';
+import { isSameLimit, narrowings, reasonsOf, shortLimit } from './compare-limits.js';
 
-type HeadersField = 'responseHeaders' | 'requestHeaders';
-
-/**
- * Settings of a domain that apply to answers unless a rule sets them, and the phase of limit overrides outside the
- * tree.
- */
-type AnswerSettings = Pick<DomainSettings, HeadersField | 'deniedResponse'> & Pick<DomainPolicy, 'phase'>;
-
-/** The parts of a policy beyond a single rule. */
-type PolicyScope = AnswerSettings & { readonly rules: readonly Rule[] };
-
-/** The parts of both policies beyond a single rule. */
+/** What the comparison of single rules needs to know about both policies. */
 export interface DiffContext {
-  readonly identities: Identities;
-  readonly domainBefore: AnswerSettings;
-  readonly domainAfter: AnswerSettings;
+  readonly domainBefore: DomainPolicy;
+  readonly domainAfter: DomainPolicy;
+  /** Wall clock. Phases that have ended are not compared. */
   readonly nowMicros: number;
-  /** Names that a rule lists in `replaces`. */
-  readonly replacedBefore: ReadonlySet<string>;
-  readonly replacedAfter: ReadonlySet<string>;
-  /** Names of rules that deny at some time. */
-  readonly denyingBefore: ReadonlySet<string>;
-  readonly denyingAfter: ReadonlySet<string>;
-  /** Names of quotas that keep other quotas from denying at some time, see {@link suppressesQuotasFrom}. */
-  readonly suppressingBefore: ReadonlySet<string>;
-  readonly suppressingAfter: ReadonlySet<string>;
-  /** Number of rules with `quota_mode` that deny at some time. */
-  readonly quotasBefore: number;
-  readonly quotasAfter: number;
-}
-
-/** Collects what the comparison of single rules needs to know about both policies. */
-export function contextOf(before: PolicyScope, after: PolicyScope, nowMicros: number): DiffContext {
-  const [old, now] = [summarizeRules(before.rules, nowMicros), summarizeRules(after.rules, nowMicros)];
-  return {
-    nowMicros,
-    identities: new Identities(),
-    domainBefore: before,
-    domainAfter: after,
-    replacedBefore: old.replaced,
-    replacedAfter: now.replaced,
-    denyingBefore: old.denying,
-    denyingAfter: now.denying,
-    suppressingBefore: old.suppressing,
-    suppressingAfter: now.suppressing,
-    quotasBefore: old.quotas,
-    quotasAfter: now.quotas,
-  };
-}
-
-interface RuleSummary {
+  /** Names that a rule of either policy lists in `replaces`. */
   readonly replaced: ReadonlySet<string>;
-  readonly denying: ReadonlySet<string>;
-  readonly suppressing: ReadonlySet<string>;
+  /** The larger number of rules with `quota_mode` in one policy. Quotas deny only together. */
   readonly quotas: number;
 }
 
-function summarizeRules(rules: readonly Rule[], nowMicros: number): RuleSummary {
-  const denying = rules.filter((rule) => isEnforced(rule, nowMicros));
-  const suppressing = rules.filter((rule) => suppressesQuotasFrom([rule], nowMicros) < Infinity);
+export function contextOf(before: DomainPolicy, after: DomainPolicy, nowMicros: number): DiffContext {
+  const quotasIn = ({ rules }: DomainPolicy): number => rules.filter(({ quotaMode }) => quotaMode).length;
   return {
-    suppressing: new Set(suppressing.map(({ name }) => name)),
-    replaced: new Set(rules.flatMap(({ replaces }) => replaces)),
-    denying: new Set(denying.map(({ name }) => name)),
-    quotas: denying.filter(({ quotaMode }) => quotaMode).length,
+    domainBefore: before,
+    domainAfter: after,
+    nowMicros,
+    replaced: new Set([...before.rules, ...after.rules].flatMap(({ replaces }) => replaces)),
+    quotas: Math.max(quotasIn(before), quotasIn(after)),
   };
 }
 
-/** Returns the context with before and after exchanged. */
-export function reversed(context: DiffContext): DiffContext {
-  return {
-    nowMicros: context.nowMicros,
-    identities: context.identities,
-    domainBefore: context.domainAfter,
-    domainAfter: context.domainBefore,
-    replacedBefore: context.replacedAfter,
-    replacedAfter: context.replacedBefore,
-    denyingBefore: context.denyingAfter,
-    denyingAfter: context.denyingBefore,
-    suppressingBefore: context.suppressingAfter,
-    suppressingAfter: context.suppressingBefore,
-    quotasBefore: context.quotasAfter,
-    quotasAfter: context.quotasBefore,
-  };
+/** Returns the limits of a node, or of the absence of one. */
+export function limitsOf(node: { readonly rules: readonly Rule[] } | undefined): readonly Rule[] {
+  return node?.rules ?? [];
+}
+
+/** Returns the time from which a rule denies requests, at least `nowMicros`; Infinity if it never does. */
+function enforcedFrom(rule: Rule, nowMicros: number): number {
+  return canDeny(rule) ? Math.max(rule.phase.activeAtMicros, nowMicros) : Infinity;
+}
+
+/** Tells whether a rule, or the chain (`then`) that it belongs to, ever denies a request. */
+export function isEnforced(rule: Rule, nowMicros: number): boolean {
+  return enforcedFrom(asItsChain(rule), nowMicros) !== Infinity;
+}
+
+/** Returns a limit as it decides in its chain, with the settings of the last limit. */
+function asItsChain(rule: Rule): Rule {
+  return rule.spillsTo === '' ? rule : { ...rule, spillsTo: '' };
+}
+
+function hasChain(rules: readonly Rule[]): boolean {
+  return rules.some(({ spillsTo }) => spillsTo !== '');
 }
 
 /**
- * Returns the reason why rules elsewhere could deny requests that match `after` instead of `before`: rules that are no
- * longer replaced, or quotas, which deny only together. Returns '' if no rule could.
+ * Tells whether other rules may deny requests once a rule does not apply to them: the rules that it replaces, and other
+ * quotas, because quotas deny only together.
  */
-export function whyOthersCanDeny(
+export function holdsBack({ replaces, quotaMode }: Rule, { quotas }: DiffContext): boolean {
+  return replaces.length > 0 || (quotaMode && quotas > 1);
+}
+
+/** Tells whether a new rule denies requests, or replaces a quota, without which other quotas may deny. */
+export function mayDeny(rule: Rule, { nowMicros, quotas }: DiffContext): boolean {
+  return isEnforced(rule, nowMicros) || (rule.replaces.length > 0 && quotas > 0);
+}
+
+/**
+ * Tells whether requests that meet the rules `after` instead of `before` may be denied more. `isShared`: more requests
+ * than before take from one bucket. Only a rule that already denied as much makes sure that a rule denies no more.
+ */
+export function mayDenyMore(
   before: readonly Rule[],
   after: readonly Rule[],
+  isShared: boolean,
   context: DiffContext,
-): string {
-  if (!before.some(({ replaces, quotaMode }) => quotaMode || replaces.length > 0)) return '';
-  const still = new Set(after.flatMap(({ replaces }) => replaces));
-  const names = new Set(before.flatMap(({ replaces }) => replaces));
-  const loose = [...names].filter((name) => !still.has(name) && context.denyingAfter.has(name));
-  if (loose.length > 0)
-    return `${loose.map(quoted).join(', ')} ${loose.length > 1 ? 'are' : 'is'} no longer replaced`;
-  return otherQuotasCanDeny(before, after, context) ? OTHER_QUOTAS_CAN_DENY : '';
+): boolean {
+  if (before.some((rule) => holdsBack(rule, context))) return true;
+  const isSameChain = before.length === after.length && after.every((rule, i) => isSamePart(before[i], rule));
+  const isComparable = !isShared && (isSameChain || !(hasChain(before) || hasChain(after)));
+  return after.some(
+    (rule) => mayDeny(rule, context) && !(isComparable && before.some((old) => covers(old, rule, context))),
+  );
 }
 
-const OTHER_QUOTAS_CAN_DENY = 'other quotas can now deny without this quota';
-
-/**
- * Tells whether quotas elsewhere can at some time deny requests that `before` kept them from denying and `after` does
- * not.
- */
-function otherQuotasCanDeny(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
-  const { nowMicros, quotasAfter } = context;
-  const held = suppressesQuotasFrom(before, nowMicros);
-  if (held === Infinity || suppressesQuotasFrom(after, nowMicros) <= held) return false;
-  const own = after.filter((rule) => rule.quotaMode && isEnforced(rule, nowMicros)).length;
-  return quotasAfter > own;
+function isSamePart(before: Rule | undefined, after: Rule): boolean {
+  return before?.spillsTo === after.spillsTo && isSameLimit(before, after);
 }
+
+function covers(before: Rule, after: Rule, { nowMicros }: DiffContext): boolean {
+  const [was, is] = [asItsChain(before), asItsChain(after)];
+  return (
+    // The limits of customers depend on their rows, too.
+    before.plan === undefined &&
+    after.plan === undefined &&
+    after.replaces.length === 0 &&
+    enforcedFrom(was, nowMicros) <= enforcedFrom(is, nowMicros) &&
+    was.enforcePercent >= is.enforcePercent &&
+    (is.quotaMode || !was.quotaMode) &&
+    narrowings(was, is).length === 0
+  );
+}
+
+/** A change, with the limit of a list that it is about: `[daily]`, or '' for the node or its only limit. */
+export interface ItemChange extends LocalChange {
+  readonly item: string;
+}
+
+/** Compares the limits of a node that both policies have. */
+export function limitChanges(
+  olds: readonly Rule[],
+  nows: readonly Rule[],
+  context: DiffContext,
+): readonly ItemChange[] {
+  const partners = pairRules(olds, nows);
+  const pairs = nows.filter((now) => partners.has(now));
+  const changes = pairs.flatMap((now) =>
+    ruleChanges(partners.get(now) as Rule, now, context).map((change) => ({ ...change, item: itemOf(now) })),
+  );
+  for (const rule of nows.filter((now) => !partners.has(now))) {
+    const after = brief(rule, context.nowMicros);
+    const added = { setting: 'limit', effect: 'appears', tightens: mayDeny(rule, context), after } as const;
+    changes.push({ ...added, text: after, item: itemOf(rule) });
+  }
+  const kept = new Set(partners.values());
+  for (const rule of olds.filter((old) => !kept.has(old))) {
+    const before = brief(rule, context.nowMicros);
+    const tightens = holdsBack(rule, context) || (hasChain(olds) && isEnforced(rule, context.nowMicros));
+    const text = tightens ? `${before}; ${OTHERS_MAY_DENY}` : before;
+    changes.push({ setting: 'limit', effect: 'vanishes', tightens, before, text, item: itemOf(rule) });
+  }
+  return changes;
+}
+
+export const OTHERS_MAY_DENY = 'other limits may now deny more';
+
+/** Pairs limits with their previous version: that with the same name, else the same limit, else the same position. */
+function pairRules(olds: readonly Rule[], nows: readonly Rule[]): ReadonlyMap<Rule, Rule> {
+  const partners = new Map<Rule, Rule>();
+  const left = new Set(olds);
+  const pair = (isPartner: (old: Rule, now: Rule, place: number) => boolean): void => {
+    nows.forEach((now, place) => {
+      const old = partners.has(now) ? undefined : [...left].find((one) => isPartner(one, now, place));
+      if (old === undefined) return;
+      partners.set(now, old);
+      left.delete(old);
+    });
+  };
+  pair((old, now) => old.name !== '' && old.name === now.name);
+  pair((old, now) => isSameLimit(old, now));
+  pair((old, now, place) => olds[place] === old && (old.name === '' || now.name === '' || olds.length === 1));
+  return partners;
+}
+
+/** Returns the suffix of the rule's path in a list, such as `[daily]`. */
+export function itemOf(rule: Rule): string {
+  return rule.statSuffix === '' ? '' : rule.path.slice(rule.path.lastIndexOf('['));
+}
+
+/** Returns a short description of a limit: `10 per minute, monitoring`. */
+export function brief(rule: Rule, nowMicros: number): string {
+  if (rule.rate === undefined) return shortLimit(rule);
+  const phase = describePhase(rule.phase, nowMicros);
+  return [
+    shortLimit(rule),
+    phase === 'active' ? '' : phase,
+    rule.shadowMode ? 'shadow mode' : '',
+    rule.quotaMode ? 'quota mode' : '',
+    rule.onOver === undefined ? '' : 'soft',
+    rule.enforcePercent === 100 ? '' : `${rule.enforcePercent}% of denials enforced`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+/** A setting of a limit, as the comparison reads it. Two values are equal if their texts are, unless it has values. */
+interface Setting {
+  readonly name: string;
+  readonly text: (rule: Rule, nowMicros: number) => string;
+  readonly value?: (rule: Rule, nowMicros: number) => unknown;
+  /** More means that more requests are denied. NaN: values cannot be compared. Absent: the setting denies nothing. */
+  readonly strictness?: (rule: Rule, context: DiffContext) => number;
+  readonly reason?: (after: Rule, before: Rule) => string;
+}
+
+const onOff = (value: boolean): string => (value ? 'on' : 'off');
+const STARTS_OVER = "the rule's bucket starts over";
+const NOT_COMPARABLE = (): number => NaN;
+
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'phase',
+    text: ({ phase }, nowMicros) => describePhase(phase, nowMicros),
+    value: ({ phase }, nowMicros) => turnsOf(phase, nowMicros),
+    strictness: ({ phase }, { nowMicros }) => -Math.max(phase.activeAtMicros, nowMicros),
+    reason: ({ shadowMode }) => (shadowMode ? 'shadow_mode is on' : ''),
+  },
+  {
+    name: 'shadow_mode',
+    text: ({ shadowMode }) => onOff(shadowMode),
+    strictness: ({ shadowMode }) => (shadowMode ? 0 : 1),
+  },
+  {
+    name: 'on_over',
+    text: ({ onOver }) => (onOver === undefined ? 'absent' : 'allow: true'),
+    strictness: ({ onOver }) => (onOver === undefined ? 1 : 0),
+  },
+  {
+    name: 'enforce_percent',
+    text: ({ enforcePercent }) => `${enforcePercent}`,
+    strictness: ({ enforcePercent }) => enforcePercent,
+  },
+  {
+    name: 'quota_mode',
+    text: ({ quotaMode }) => onOff(quotaMode),
+    strictness: ({ quotaMode }) => (quotaMode ? 0 : 1),
+    reason: ({ quotaMode }) =>
+      quotaMode
+        ? 'the rule now denies only together with all other quotas'
+        : 'the rule now denies on its own',
+  },
+  { name: 'then', text: ({ spillsTo }) => quoted(spillsTo), strictness: NOT_COMPARABLE },
+  {
+    name: 'name',
+    text: ({ name }) => quoted(name),
+    // Other rules may replace this rule under one of the names only.
+    strictness: ({ name }, { replaced }) => (replaced.has(name) ? NaN : 0),
+    reason: ({ statSuffix }, before) => (statSuffix === before.statSuffix ? '' : STARTS_OVER),
+  },
+  {
+    name: 'replaces',
+    text: ({ replaces }) => [...new Set(replaces)].map(quoted).join(', ') || 'none',
+    value: ({ replaces }) => [...new Set(replaces)].sort(),
+    strictness: NOT_COMPARABLE,
+  },
+  {
+    name: 'place',
+    // The names of unnamed limits of a list are their positions.
+    text: ({ name, statSuffix }) => {
+      if (statSuffix === '') return 'alone';
+      return name === '' ? `item ${statSuffix.slice(1)} of a list` : 'named item of a list';
+    },
+    reason: () => STARTS_OVER,
+  },
+];
+
+/** Settings that can end the effect of a quota on other quotas. */
+const QUOTA_SETTINGS = ['limit', 'phase', 'shadow_mode', 'on_over', 'quota_mode', 'enforce_percent'];
 
 /** Returns one change per setting that differs between two versions of a rule. */
-export function ruleChanges(before: Rule, after: Rule, context: DiffContext): readonly LocalChange[] {
-  const { nowMicros } = context;
-  const was = isEnforced(before, nowMicros);
-  const is = isEnforced(after, nowMicros);
-  const counted = was || deniesTogether(before, context.quotasBefore);
-  const counts = is || deniesTogether(after, context.quotasAfter);
-  const changes: (LocalChange | undefined)[] = [
-    rateChange(before, after, counted, counts),
-    ...enforcementChanges(before, after, nowMicros),
-    percentChange(before, after, was, is),
-    quotaChange(before, after, was && is),
-    nameChange(before, after, context),
-    replacesChange(before, after, context),
-    placeChange(before, after),
-    failureChange(before, after, is),
+function ruleChanges(before: Rule, after: Rule, context: DiffContext): readonly LocalChange[] {
+  const reason = 'applies while the store is unavailable';
+  // An unlimited rule does not need the store.
+  const failure = failureChange(before.onStoreFailure, after.onStoreFailure, reason);
+  const changes = [
+    rateChange(before, after, context),
+    ...SETTINGS.map((setting) => settingChange(setting, before, after, context)),
+    failure && after.rate === undefined
+      ? { ...failure, effect: 'changes' as const, tightens: false }
+      : failure,
     ...answerChanges(before, after, context),
-    plain('plan', valuesOf(before), valuesOf(after)),
+    plain('plan', planOf(before), planOf(after), 'tightens'),
     plain('metadata', before.metadata, after.metadata),
     before.onOver && after.onOver && plain('on_over', before.onOver, after.onOver),
-  ];
-  const found = changes.filter((change) => change !== undefined);
-  return otherQuotasCanDeny([before], [after], context) ? withQuotaCause(found) : found;
-}
-
-/** Returns the change of `then`. A limit denies less if another one pays for the requests over it. */
-export function thenChange({ spillsTo: was }: Rule, { spillsTo: is }: Rule): LocalChange | undefined {
-  if (was === is) return undefined;
-  const effect = was === '' ? 'loosens' : is === '' ? 'tightens' : 'changes';
-  return shift('then', effect, was === '' ? 'unset' : quoted(was), is === '' ? 'unset' : quoted(is));
-}
-
-/** Returns the fields that take values from a plan; undefined without any. */
-function valuesOf({ plan }: Rule): object | undefined {
-  return plan && plannedFields(plan);
-}
-
-/** Settings that can remove a quota from a request, the most likely cause first. */
-const QUOTA_SETTINGS = ['quota_mode', 'shadow_mode', 'phase', 'limit'];
-
-/** Marks the change that caused a quota to stop holding back other quotas as tightening. */
-function withQuotaCause(changes: readonly LocalChange[]): readonly LocalChange[] {
-  const cause = QUOTA_SETTINGS.find((setting) => changes.some((change) => change.setting === setting));
+  ].filter((change) => change !== undefined);
+  if (context.quotas < 2 || !(before.quotaMode || after.quotaMode)) return changes;
   return changes.map((change) =>
-    change.setting === cause
-      ? { ...change, effect: 'tightens', tightens: true, text: `${change.text}; ${OTHER_QUOTAS_CAN_DENY}` }
+    QUOTA_SETTINGS.includes(change.setting) && !change.tightens
+      ? { ...change, effect: 'tightens', tightens: true, text: `${change.text}; ${OTHERS_MAY_DENY}` }
       : change,
   );
 }
 
-/**
- * Tells whether a quota with `enforce_percent: 0` can still be the last quota that has to deny for all of them to deny.
- */
-function deniesTogether(rule: Rule, quotas: number): boolean {
-  return rule.enforcePercent === 0 && rule.quotaMode && !rule.shadowMode && quotas > 0;
+function settingChange(
+  { name, text, value = text, strictness = () => 0, reason = () => '' }: Setting,
+  before: Rule,
+  after: Rule,
+  context: DiffContext,
+): LocalChange | undefined {
+  const { nowMicros } = context;
+  if (isSame(value(before, nowMicros), value(after, nowMicros))) return undefined;
+  const [was, is] = [strictness(before, context), strictness(after, context)];
+  const tightens = Number.isNaN(was + is) || (is > was && isEnforced(after, nowMicros));
+  const effect = effectOf(tightens, is < was && isEnforced(before, nowMicros));
+  return shift(name, effect, text(before, nowMicros), text(after, nowMicros), reason(after, before));
 }
 
-function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean): LocalChange | undefined {
+/** Returns the fields that take values from a plan; undefined without any. */
+function planOf({ plan }: Rule): object | undefined {
+  return plan && plannedFields(plan);
+}
+
+function rateChange(before: Rule, after: Rule, { nowMicros }: DiffContext): LocalChange | undefined {
   const [was, is] = [shortLimit(before), shortLimit(after)];
-  const tighter = narrowings(before, after);
-  const looser = narrowings(after, before);
+  const [denied, denies] = [isEnforced(before, nowMicros), isEnforced(after, nowMicros)];
+  const [tighter, looser] = [narrowings(before, after), narrowings(after, before)];
   if (isSameLimit(before, after) && tighter.length + looser.length === 0) return undefined;
-  // An unlimited rule never denies, so only the other rule has to be enforced.
-  if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
+  if (tighter.length > 0 && denies)
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
-  }
-  if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined)) {
+  // An unlimited rule never denies, so only the old rule has to be enforced.
+  if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined))
     return shift('limit', 'loosens', was, is, reasonsOf(looser, 'loosens'));
-  }
   const idle = denied && denies ? '' : 'the rule never denies';
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }
 
-/** Returns the changes of `phase`, `shadow_mode` and `on_over`, which decide from when on the rule denies. */
-function enforcementChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
-  const [was, is] = [enforcedFrom(before, nowMicros), enforcedFrom(after, nowMicros)];
-  // The change of the rate already reports a rule that gains or loses its limit.
-  const limited = before.rate !== undefined && after.rate !== undefined;
-  const percentOnly = before.enforcePercent === 0 || after.enforcePercent === 0;
-  const effect = effectOf(limited && !percentOnly && is < was, limited && !percentOnly && is > was);
-  const changes: LocalChange[] = [];
-  if (!isSamePhase(before.phase, after.phase, nowMicros)) {
-    const [old, now] = [describePhase(before.phase, nowMicros), describePhase(after.phase, nowMicros)];
-    changes.push(shift('phase', effect, old, now, after.shadowMode ? 'shadow_mode is on' : ''));
-  }
-  if (before.shadowMode !== after.shadowMode) {
-    changes.push(shift('shadow_mode', effect, onOff(before.shadowMode), onOff(after.shadowMode)));
-  }
-  const [wasSoft, isSoft] = [before.onOver !== undefined, after.onOver !== undefined];
-  if (wasSoft !== isSoft) changes.push(shift('on_over', effect, softOrHard(wasSoft), softOrHard(isSoft)));
-  return changes;
+/** Reports a setting of a node that is on or off. */
+export function flagChange(
+  setting: string,
+  before: boolean,
+  after: boolean,
+  effect: LocalChange['effect'] = 'changes',
+  reason = '',
+): LocalChange | undefined {
+  return before === after ? undefined : shift(setting, effect, onOff(before), onOff(after), reason);
 }
 
-function softOrHard(isSoft: boolean): string {
-  return isSoft ? 'allow: true' : 'absent';
+/**
+ * Compares failure policies: `deny` allows least and `allow` most. `error` (Envoy decides) and `local` can each deny
+ * requests that the other allows.
+ */
+export function failureChange(
+  was: StoreFailurePolicy,
+  is: StoreFailurePolicy,
+  reason: string,
+): LocalChange | undefined {
+  if (isSameFailurePolicy(was, is)) return undefined;
+  const isSmallerShare = answerOf(was) !== 'local' || shareOf(is) < shareOf(was);
+  const tightens = is !== 'allow' && was !== 'deny' && (answerOf(is) !== 'local' || isSmallerShare);
+  const [old, now] = [describeFailurePolicy(was), describeFailurePolicy(is)];
+  return shift('on_store_failure', effectOf(tightens, true), old, now, reason);
 }
 
-/** Reports a changed phase of limits that are not part of a rule. `reason` names these limits. */
+/** Reports a changed phase of limits in requests, which are not part of a rule. */
 export function phaseChange(
   before: PhaseSchedule,
   after: PhaseSchedule,
@@ -241,149 +351,56 @@ export function phaseChange(
   return shift('phase', effectOf(is < was, is > was), old, now, reason);
 }
 
-function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): LocalChange | undefined {
-  const [old, now] = [before.enforcePercent, after.enforcePercent];
-  if (old === now) return undefined;
-  return shift('enforce_percent', effectOf(now > old && is, now < old && was), `${old}`, `${now}`);
+/** Tells whether two schedules have the same phase at every time from `nowMicros` on. */
+export function isSamePhase(a: PhaseSchedule, b: PhaseSchedule, nowMicros: number): boolean {
+  return isSame(turnsOf(a, nowMicros), turnsOf(b, nowMicros));
 }
 
-function quotaChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
-  if (before.quotaMode === after.quotaMode) return undefined;
-  const denies = after.quotaMode
-    ? 'the rule now denies only together with all other quotas'
-    : 'the rule now denies on its own';
-  const reason = after.onOver === undefined ? denies : '';
-  const effect = effectOf(enforced && before.quotaMode, enforced && after.quotaMode);
-  return shift('quota_mode', effect, onOff(before.quotaMode), onOff(after.quotaMode), reason);
-}
-
-function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChange | undefined {
-  if (before.name === after.name) return undefined;
-  const was = before.name !== '' && context.replacedBefore.has(before.name);
-  const is = after.name !== '' && context.replacedAfter.has(after.name);
-  const enforced = isEnforced(after, context.nowMicros);
-  const reasons = [
-    was && !is ? 'no rule replaces this rule under the new name' : '',
-    !was && is ? 'other rules replace this rule under the new name' : '',
-    before.statSuffix === after.statSuffix ? '' : "the rule's bucket starts over",
+/** Returns when each phase starts, as text. Times in the past are equal; '' for a phase that never takes effect. */
+function turnsOf(
+  { gracePeriodAtMicros, activeAtMicros }: PhaseSchedule,
+  nowMicros: number,
+): readonly string[] {
+  const [grace, active] = [gracePeriodAtMicros, activeAtMicros].map((at) => Math.max(at, nowMicros)) as [
+    number,
+    number,
   ];
-  const reason = reasons.filter((text) => text !== '').join(', ');
-  return shift(
-    'name',
-    effectOf(was && !is && enforced, is && !was),
-    quoted(before.name),
-    quoted(after.name),
-    reason,
-  );
+  return [grace >= active ? '' : `${grace}`, `${active}`];
 }
 
-function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalChange | undefined {
-  const gone = before.replaces.filter((name) => !after.replaces.includes(name));
-  const added = after.replaces.filter((name) => !before.replaces.includes(name));
-  if (gone.length + added.length === 0) return undefined;
-  const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
-  const held = context.quotasAfter > 0 ? added.filter((name) => context.suppressingBefore.has(name)) : [];
-  const reasons = [
-    gone.length > 0 ? `now also applied: ${gone.map(quoted).join(', ')}` : '',
-    held.length > 0 ? `other quotas can now deny without ${held.map(quoted).join(', ')}` : '',
-  ];
-  const reason = reasons.filter((text) => text !== '').join(', ');
-  const tightens = held.length > 0 || gone.some((name) => context.denyingAfter.has(name));
-  const loosens = added.some((name) => context.denyingBefore.has(name));
-  return shift('replaces', effectOf(tightens, loosens), names(before), names(after), reason);
-}
-
-/** Reports a changed position. Unnamed limits of a list are identified by their position, single limits are not. */
-function placeChange(before: Rule, after: Rule): LocalChange | undefined {
-  if (before.statSuffix === after.statSuffix || before.name !== after.name) return undefined;
-  const place = ({ statSuffix }: Rule): string =>
-    statSuffix === '' ? 'alone' : `item ${statSuffix.slice(1)} of a list`;
-  return shift('place', 'changes', place(before), place(after), "the rule's bucket starts over");
-}
-
-/**
- * Compares the failure policies: `deny` allows least and `allow` most. `error` (Envoy decides) and `local` can each
- * deny requests that the other allows.
- */
-function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
-  const [was, is] = [before.onStoreFailure, after.onStoreFailure];
-  if (isSameFailurePolicy(was, is)) return undefined;
-  const counts = (policy: StoreFailurePolicy): boolean => enforced || policy === 'error';
-  const effect =
-    after.rate === undefined
-      ? 'changes'
-      : ((enforced ? shareEffect(was, is) : undefined) ??
-        effectOf(is !== 'allow' && was !== 'deny' && counts(is), is === 'allow' || counts(was)));
-  return shift(
-    'on_store_failure',
-    effect,
-    describeFailurePolicy(was),
-    describeFailurePolicy(is),
-    'applies while the store is unavailable',
-  );
-}
-
-/**
- * Returns the changes of answers that describe the rule. Changes of the domain's defaults are reported for the domain.
- * Answers do not describe rules without a limit.
- */
+/** Returns the changes of answers that describe the rule. Changed defaults are reported for the domain. */
 function answerChanges(
   before: Rule,
   after: Rule,
-  context: DiffContext,
+  { domainBefore, domainAfter }: DiffContext,
 ): readonly (LocalChange | undefined)[] {
   if (before.rate === undefined && after.rate === undefined) return [];
-  const { domainBefore, domainAfter } = context;
+  const headersChange = (
+    key: string,
+    field: 'responseHeaders' | 'requestHeaders',
+  ): LocalChange | undefined => {
+    const text = ({ [field]: own }: Rule): string =>
+      own === undefined ? "the domain's value" : describeHeaders(own);
+    const [was, is] = [before[field] ?? domainBefore[field], after[field] ?? domainAfter[field]];
+    const isOwn = before[field] !== undefined || after[field] !== undefined;
+    return isOwn && !isSame(was, is) ? shift(key, 'changes', text(before), text(after)) : undefined;
+  };
+  const bodies = [
+    bodyOf(before.deniedResponse ?? domainBefore.deniedResponse),
+    bodyOf(after.deniedResponse ?? domainAfter.deniedResponse),
+  ];
   return [
-    headersChange('response_headers', 'responseHeaders', before, after, context),
-    headersChange('request_headers', 'requestHeaders', before, after, context),
-    deniedChange(before.deniedResponse, after.deniedResponse, domainBefore, domainAfter),
+    headersChange('response_headers', 'responseHeaders'),
+    headersChange('request_headers', 'requestHeaders'),
+    isSame(...(bodies as [unknown, unknown]))
+      ? undefined
+      : plain('denied_response', before.deniedResponse, after.deniedResponse),
   ];
 }
 
-function headersChange(
-  key: string,
-  field: HeadersField,
-  { [field]: before }: Rule,
-  { [field]: after }: Rule,
-  { domainBefore, domainAfter }: DiffContext,
-): LocalChange | undefined {
-  if (before === undefined && after === undefined) return undefined;
-  const [old, now] = [before ?? domainBefore[field], after ?? domainAfter[field]];
-  if (describeHeaders(old) === describeHeaders(now)) return undefined;
-  const text = (own: HeaderFamilies | undefined): string =>
-    own === undefined ? "the domain's value" : describeHeaders(own);
-  return shift(key, 'changes', text(before), text(after));
-}
-
-function deniedChange(
-  before: DeniedResponse | undefined,
-  after: DeniedResponse | undefined,
-  domainBefore: AnswerSettings,
-  domainAfter: AnswerSettings,
-): LocalChange | undefined {
-  if (before === undefined && after === undefined) return undefined;
-  const [old, now] = [before ?? domainBefore.deniedResponse, after ?? domainAfter.deniedResponse].map(bodyOf);
-  return isSame(old, now) ? undefined : plain('denied_response', before, after);
-}
-
 /** Returns undefined for a response without a body, because its content type is not sent either. */
-export function bodyOf(denied: DeniedResponse | undefined): DeniedResponse | undefined {
+export function bodyOf(denied: Rule['deniedResponse']): Rule['deniedResponse'] {
   return denied?.preset === 'none' && denied.body === '' ? undefined : denied;
-}
-
-/** Reports a changed `on_unmatched`. Unmatched requests are allowed in both modes, and only the log differs. */
-export function unmatchedChange(
-  before: { readonly onUnmatched: UnmatchedMode },
-  after: { readonly onUnmatched: UnmatchedMode },
-): LocalChange | undefined {
-  const [was, is] = [before.onUnmatched, after.onUnmatched];
-  return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'affects only the log');
-}
-
-/** Returns `on` or `off`. */
-export function onOff(value: boolean): string {
-  return value ? 'on' : 'off';
 }
 
 /** Returns the name of a rule in quotes. */

@@ -36,30 +36,27 @@ describe('a limit', () => {
     [
       MINUTE,
       'unit: hour, requests_per_unit: 600',
-      'loosens: 10 per minute becomes 600 per hour; one window of the old length may now allow up to 600 hits',
+      'tightens: 10 per minute becomes 600 per hour; the two limits cannot be compared',
     ],
     [
       'unit: hour, requests_per_unit: 600',
       MINUTE,
-      'tightens: 600 per hour becomes 10 per minute; previously, one window of the new length allowed up to 600 hits',
+      'tightens: 600 per hour becomes 10 per minute; the two limits cannot be compared',
     ],
     [
       MINUTE,
       'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; ' +
-        'previously, one window of the new length allowed up to 50 hits',
+      'tightens: 10 per minute becomes 10 per 5 minutes; the two limits cannot be compared',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket (10 tokens, 10 every 1m); previously, the boundary between two ' +
-        'windows allowed up to 20 hits at once',
+      'tightens: 10 per minute becomes token bucket (10 tokens, 10 every 1m); the two limits cannot be compared',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket, burst: 20`,
-      'loosens: 10 per minute becomes token bucket (20 tokens, 10 every 1m); ' +
-        'one window of the old length may now allow up to 29 hits',
+      'tightens: 10 per minute becomes token bucket (20 tokens, 10 every 1m); the two limits cannot be compared',
     ],
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
@@ -70,14 +67,13 @@ describe('a limit', () => {
     [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; ' +
-        'previously, one window of the new length allowed up to 30 hits',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; the two limits cannot be compared',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
       'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
-      'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
-        'one window of the old length may now allow up to 120 hits',
+      'tightens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
+        'the two limits cannot be compared',
     ],
     ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
     [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; there is no longer a limit'],
@@ -89,13 +85,12 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, allow_debt: true`,
-      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges may now exceed the ' +
-        'remaining hits, and requests are denied until the debt is paid',
+      'tightens: 10 per minute becomes 10 per minute, debt up to 10; the two limits cannot be compared',
     ],
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
       `${MINUTE}, allow_debt: true, max_debt: 3`,
-      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3; a smaller debt is paid off sooner',
+      'tightens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3; the two limits cannot be compared',
     ],
     [`${MINUTE}, name: a`, `${MINUTE}, name: b`, 'changes: name: "a" becomes "b"'],
     [
@@ -176,25 +171,6 @@ test('on_unmatched is reported where it is written, not at every node below', ()
   ]);
 });
 
-test('on_unmatched is reported for a node that is added, removed or gets another key', () => {
-  const ignores = (key: string): string =>
-    file(`{ key: ${key}, on_unmatched: ignore, descriptors: [{ key: l }] }`);
-  expect(linesOf(ignores('k'), ignores('m'))).toEqual([
-    'm: appears: on_unmatched: warn becomes ignore; affects only the log',
-    'k: vanishes: on_unmatched: ignore becomes warn; affects only the log',
-  ]);
-  expect(linesOf(ignores('k'), file('{ key: m, descriptors: [{ key: l }] }'))).toEqual([
-    'k: vanishes: on_unmatched: ignore becomes warn; affects only the log',
-  ]);
-  // Settings at the top apply to both.
-  const all = (key: string): string =>
-    file(`{ key: ${key}, descriptors: [{ key: l }] }`, 'on_unmatched: ignore');
-  expect(linesOf(all('k'), all('m'))).toEqual([]);
-  // A node takes over values from another node with the same mode.
-  const pattern = '{ key: k, value: a*, on_unmatched: ignore }';
-  expect(linesOf(file(pattern), file(`${pattern}, { key: k, value: ab, on_unmatched: ignore }`))).toEqual([]);
-});
-
 describe('several limits', () => {
   const list = (...items: readonly string[]): string =>
     file(`{ key: k, rate_limits: [${items.map((item) => `{ ${item} }`).join(', ')}] }`);
@@ -227,9 +203,7 @@ describe('several limits', () => {
   test('are identified by name, or else by index', () => {
     expect(
       linesOf(list(`${second}, name: a`, `${day}, name: b`), list(`${day}, name: b`, `${second}, name: a`)),
-    ).toEqual([
-      'k: changes: order: [a], [b] becomes [b], [a]; on a tie between limits, answers describe the first one',
-    ]);
+    ).toEqual([]);
     expect(linesOf(list(second, day), list(second, 'unit: day, requests_per_unit: 100'))).toEqual([
       'k[2]: tightens: 250 per day becomes 100 per day; fewer hits per window',
     ]);
@@ -275,7 +249,7 @@ describe('rules that suppressed other rules', () => {
 
   test('tighten when they are removed', () => {
     expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
-      'b: vanishes !: unlimited; now no limit; "a" is no longer replaced',
+      'b: vanishes !: unlimited; now no limit; other limits may now deny more',
     ]);
     expect(linesOf(file(other), file(`${other}, { key: b, ${replacing} }`))).toEqual([
       'b: appears: unlimited; previously no limit',
@@ -286,7 +260,7 @@ describe('rules that suppressed other rules', () => {
     const before = file(`${other}, { key: b, ${replacing} }`);
     const after = file(`${other}, { key: b, ${replacing} }, { key: b, value: x }`);
     expect(linesOf(before, after)).toEqual([
-      'b=x: appears !: no limit; previously unlimited from rule b; "a" is no longer replaced',
+      'b=x: appears !: no limit; previously unlimited from rule b; other limits may now deny more',
     ]);
   });
 
@@ -294,27 +268,27 @@ describe('rules that suppressed other rules', () => {
     const list = (items: string) => file(`${other}, { key: b, rate_limits: [${items}] }`);
     const plain = `{ name: plain, ${MINUTE} }`;
     expect(linesOf(list(`${plain}, { name: r, ${MINUTE}, replaces: [{ name: a }] }`), list(plain))).toEqual([
-      'b[r]: vanishes !: 10 per minute; "a" is no longer replaced',
+      'b[r]: vanishes !: 10 per minute; other limits may now deny more',
     ]);
   });
 
-  test('do not tighten if the replaced rules cannot deny', () => {
+  test('tighten, whatever the replaced rules are', () => {
     const watched = other.replace('key: a,', 'key: a, shadow_mode: true,');
     expect(changesOf(file(`${watched}, { key: b, ${replacing} }`), file(watched))).toMatchObject([
-      { effect: 'vanishes', tightens: false },
+      { effect: 'vanishes', tightens: true },
     ]);
     expect(
       changesOf(
         file(`${watched}, { key: b, ${replacing} }`),
         file(`${watched}, { key: b, rate_limit: { unlimited: true } }`),
       ),
-    ).toMatchObject([{ setting: 'replaces', effect: 'changes' }]);
+    ).toMatchObject([{ setting: 'replaces', effect: 'tightens' }]);
   });
 
   test('quotas deny only together, so removing one tightens', () => {
     const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
-      'b: vanishes !: 10 per minute, quota mode; now no limit; other quotas can now deny without this quota',
+      'b: vanishes !: 10 per minute, quota mode; now no limit; other limits may now deny more',
     ]);
     expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
   });
@@ -329,7 +303,7 @@ describe('rules that replace others', () => {
 
   test('a renamed rule is no longer replaced', () => {
     expect(linesOf(replacing('base'), replacing('other'))).toEqual([
-      'k: tightens: name: "base" becomes "other"; no rule replaces this rule under the new name',
+      'k: tightens: name: "base" becomes "other"',
     ]);
   });
 
@@ -337,10 +311,8 @@ describe('rules that replace others', () => {
     const none = file(
       `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
     );
-    expect(linesOf(replacing('base'), none)).toEqual([
-      'l: tightens: replaces: "base" becomes none; now also applied: "base"',
-    ]);
-    expect(linesOf(none, replacing('base'))).toEqual(['l: loosens: replaces: none becomes "base"']);
+    expect(linesOf(replacing('base'), none)).toEqual(['l: tightens: replaces: "base" becomes none']);
+    expect(linesOf(none, replacing('base'))).toEqual(['l: tightens: replaces: none becomes "base"']);
   });
 });
 
@@ -371,7 +343,6 @@ describe('the node that matches a value', () => {
     const below = `{ key: k, rate_limit: { ${MINUTE} }, descriptors: [{ key: p, rate_limit: { ${MINUTE} } }] }`;
     expect(linesOf(file(below), file(`${below}, ${node('vip', MINUTE)}`))).toEqual([
       'k=vip: appears: 10 per minute; previously 10 per minute from rule k',
-      'k=vip/p: loosens: 10 per minute from rule k/p becomes no limit',
     ]);
   });
 
@@ -397,11 +368,8 @@ describe('the node that matches a value', () => {
   test('another order', () => {
     const [a, z] = [node('a*', MINUTE), node('*z', 'unit: minute, requests_per_unit: 1')];
     expect(linesOf(file(`${a}, ${z}`), file(`${z}, ${a}`))).toEqual([
-      'k=*z: tightens: now precedes k=a*; values that match both previously had 10 per minute from rule ' +
-        'k=a*, and now have 1 per minute from rule k=*z',
+      'k=*z: tightens: now precedes k=a*; other limits may apply to values that match several nodes',
     ]);
-    const b = node('b*', 'unit: minute, requests_per_unit: 1');
-    expect(linesOf(file(`${a}, ${b}`), file(`${b}, ${a}`))).toEqual([]);
   });
 
   test('blocks of addresses', () => {
@@ -409,15 +377,15 @@ describe('the node that matches a value', () => {
       `{ key: k, value_cidr: [${items}], rate_limit: { ${limit} } }`;
     const wide = block('10.0.0.0/8', 'unlimited: true');
     expect(linesOf(file(wide), file(`${wide}, ${block('10.1.0.0/16', MINUTE)}`))).toEqual([
-      'k in 10.1.0.0/16: appears !: 10 per minute; previously unlimited from rule k in 10.0.0.0/8',
+      'k in 10.1.0.0/16: appears !: 10 per minute; previously unlimited from rule k in 10.0.0.0/8, or ' +
+        'no limit',
     ]);
     const extended = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
     expect(linesOf(file(`${wide}, ${any}`), file(`${extended}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8,…: loosens: now also matches 192.168.0.0/16; these values previously had ' +
-        '10 per minute from rule k',
+      'k in 10.0.0.0/8,…: tightens: now also matches 192.168.0.0/16; other limits may apply to these values',
     ]);
     expect(linesOf(file(`${extended}, ${any}`), file(`${wide}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; these values now have 10 per minute from rule k',
+      'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; other limits may apply to these values',
     ]);
   });
 
@@ -480,18 +448,18 @@ describe('a domain', () => {
     [
       'derive: [{ entry: t, from: [api_key], sha256: {} }]',
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
-      'tightens: derive[0], t from api_key: 1 API key added; different limits may now apply to requests',
+      'tightens: derive[0] differs: t from api_key: table of 0 API keys becomes t from api_key: table of 1 API key; ' +
+        'different limits may now apply to requests',
     ],
     [
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: globex } }]`,
-      'tightens: derive[0], t from api_key: 1 API key assigned to another t; different limits may now ' +
-        'apply to requests',
+      'tightens: derive[0] differs: t from api_key: table of 1 API key; different limits may now apply to requests',
     ],
     [
       'derive: [{ entry: g, from: [p], rules: [{ p: /a, value: x }, { value: y }] }]',
       'derive: [{ entry: g, from: [p], rules: [{ p: /b, value: x }, { value: y }] }]',
-      'tightens: derive[0], g from p: added: p=/b -> x; removed: p=/a -> x; different limits may now apply to requests',
+      'tightens: derive[0] differs: g from p: 2 rules; different limits may now apply to requests',
     ],
   ])('%s', (before, after, line) => {
     expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);

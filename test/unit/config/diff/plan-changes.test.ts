@@ -60,7 +60,7 @@ test.each([
   ['a limit', LIMIT, '{ calls: 600 }', '{ calls: 5, phase: monitoring }', MORE],
   ['a limit', LIMIT, '{ calls: 5, phase: monitoring }', '{ calls: 600 }', LESS],
   ['a chain', CHAIN, '{ calls: 600 }', '{ calls: 5 }', LESS],
-  ['a chain', CHAIN, '{ calls: 600 }', '{ calls: 700 }', MORE],
+  ['a chain', CHAIN, '{ calls: 600 }', '{ calls: 700 }', LESS],
   ['a chain', CHAIN, '{ calls: 600 }', '{ unlimited: true }', MORE],
   ['a chain', CHAIN, '{ unlimited: true }', '{ blocked: true }', LESS],
   ['a monitored chain', MONITORED, '{ calls: 600 }', '{ calls: 5 }', OTHER],
