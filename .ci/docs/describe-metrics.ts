@@ -1,7 +1,6 @@
 import { NO_SECRETS } from '../../src/policy/redact.js';
 import { NO_SPAN_LOSSES } from '../../src/server/calls/tracing.js';
 import { exposeUsedRatio } from '../../src/server/metrics/bucket-used-ratio.js';
-import { exposeControls, exposeLostControls } from '../../src/server/metrics/controls.js';
 import { exposeLoad, exposeServing } from '../../src/server/metrics/load-gauges.js';
 import { exposeLosses } from '../../src/server/metrics/losses.js';
 import { exposePlans } from '../../src/server/metrics/plan-metrics.js';
@@ -39,8 +38,6 @@ export function describeMetrics(): readonly MetricDescription[] {
   });
   exposePlans(metrics.registry, { current: () => undefined });
   exposeServing(metrics.registry, () => true);
-  exposeControls(metrics.registry, { count: () => 0 });
-  exposeLostControls(metrics.registry, { block: 0, allow: 0 });
   exposeUsedRatio(metrics.registry, { top: undefined, secretKeys: () => NO_SECRETS }, 0);
   exposeLosses(
     metrics.registry,

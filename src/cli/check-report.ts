@@ -126,7 +126,7 @@ function statusText(status: DescriptorStatus, hits: number): string {
 /** Returns the label of `duration_until_reset`, whose meaning depends on the answer: see docs/policy/answers.md. */
 function resetLabel({ code, currentLimit }: DescriptorStatus, hits: number): string {
   if (code !== CODE.OVER_LIMIT) return 'reset in';
-  // An operator's block denies without a limit.
+  // A request that exceeds a processing bound is denied without a limit.
   if (currentLimit === undefined) return 'denied for';
   if (hits <= 1) return 'reset in';
   return hits > currentLimit.requestsPerUnit ? 'full in' : 'enough tokens in';

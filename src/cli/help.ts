@@ -29,8 +29,8 @@ const COMMANDS: readonly CommandHelp[] = [
     summary: 'check the health of a running server, for container probes',
   },
   {
-    usage: 'bucket show|grant|block|… key=value…',
-    summary: 'show or refill the buckets of one caller, or block or exempt the caller',
+    usage: 'bucket show|grant|reset|release key=value…',
+    summary: 'show or refill the buckets of one caller',
   },
   {
     usage: 'top [--all <addresses>]',

@@ -3,7 +3,6 @@ import { Client } from './ask/client.js';
 import { LiveFeed } from './ask/live-feed.js';
 import { byId } from './dom/element.js';
 import { refreshTimes, setServerNow } from './dom/texts.js';
-import { BlocksView } from './views/blocks-view.js';
 import { BucketView } from './views/bucket-view.js';
 import { ChangeDialog } from './views/change-dialog.js';
 import { OverviewView } from './views/overview-view.js';
@@ -16,18 +15,16 @@ import { TopView } from './views/top-view.js';
 
 /* The page at `/` of the debug port: the state of one server, and its views. */
 
-const VIEWS = ['overview', 'rules', 'top', 'bucket', 'blocks'] as const;
+const VIEWS = ['overview', 'rules', 'top', 'bucket'] as const;
 type ViewName = (typeof VIEWS)[number];
 
 const state = new PageState(new Client(location.pathname));
-const dialog = new ChangeDialog(state);
-const bucketView = new BucketView(state, dialog);
+const bucketView = new BucketView(state, new ChangeDialog(state));
 const views: Readonly<Record<ViewName, View>> = {
   overview: new OverviewView(state),
   rules: new RulesView(state),
   top: new TopView(state),
   bucket: bucketView,
-  blocks: new BlocksView(state, dialog),
 };
 let currentView: ViewName = 'overview';
 const policyReader = new PolicyReader(state, updateAll, () => currentView === 'rules');

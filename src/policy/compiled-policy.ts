@@ -208,22 +208,12 @@ export class CompiledPolicy implements DomainPolicy {
     node.renameRules(rules);
   }
 
-  derived(given: readonly Entry[], work = unboundedWork()): readonly Entry[] | typeof EXCEEDED {
-    let entries = given;
-    for (const step of this.steps) {
-      const derived = step.apply(entries, work);
-      if (derived === EXCEEDED) return EXCEEDED;
-      entries = derived;
-    }
-    return entries;
-  }
-
   match(given: readonly Entry[], work = unboundedWork()): Match {
     let entries = given;
     for (let i = 0; i < this.steps.length; i++) {
       const step = this.steps[i] as DeriveStep;
       const derived = step.apply(entries, work);
-      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial, false);
+      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial);
       entries = derived;
     }
     const count = entries.length;
@@ -271,14 +261,8 @@ export class CompiledPolicy implements DomainPolicy {
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }
 
-  private exceeded(
-    entries: readonly Entry[],
-    at: MatchPlace,
-    key: string,
-    denial: PossibleDenial,
-    isDerived = true,
-  ): Match {
-    const exceeded = { key, denial, isDerived };
+  private exceeded(entries: readonly Entry[], at: MatchPlace, key: string, denial: PossibleDenial): Match {
+    const exceeded = { key, denial };
     return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, exceeded, undefined);
   }
 }

@@ -1,6 +1,6 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
-import type { EXCEEDED, MatchWork } from './match-work.js';
+import type { MatchWork } from './match-work.js';
 import type { PlanTable } from './plans/plan-table.js';
 import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
@@ -31,8 +31,6 @@ export interface Exceeded {
   readonly key: string;
   /** The rules that might have applied. */
   readonly denial: PossibleDenial;
-  /** Whether `derive` has finished, so that {@link Match.entries} are the derived entries. */
-  readonly isDerived: boolean;
 }
 
 /** The result of matching one descriptor. */
@@ -107,8 +105,6 @@ export interface DomainPolicy extends DomainSettings {
    * the same entries and more work continues the search of regular expressions. Without `work` there is no limit.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
-  /** Returns the derived entries; `entries` need not be a complete descriptor. See {@link Match.entries}. */
-  derived(entries: readonly Entry[], work?: MatchWork): readonly Entry[] | typeof EXCEEDED;
 }
 
 /** State of a domain, as shown in `/rlconfig?format=json`, `/healthcheck?detail` and metrics. */

@@ -7,7 +7,7 @@ export function redacted(secret: string): string {
 }
 
 /** Returns the same string for the SHA-256 of a secret, in hexadecimal digits. */
-export function redactedDigest(digest: string): string {
+function redactedDigest(digest: string): string {
   return `[redacted sha256:${digest.slice(0, 8)}]`;
 }
 

@@ -16,6 +16,29 @@ export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
     'weir replay was removed, and a smaller one returns in a later version; until then, write a limit in "phase: ' +
       'monitoring", which denies nothing, and read from its metrics how many requests it would deny',
   ],
+  [
+    'bucket block',
+    'weir bucket block was removed; set "blocked: true" for the customer in the table of plans, see ' +
+      'docs/policy/plans.md',
+  ],
+  [
+    'bucket unblock',
+    'weir bucket unblock was removed; a block is "blocked: true" in the table of plans, see docs/policy/plans.md',
+  ],
+  [
+    'bucket allow',
+    'weir bucket allow was removed; set "unlimited: true" for the customer in the table of plans, see ' +
+      'docs/policy/plans.md',
+  ],
+  [
+    'bucket disallow',
+    'weir bucket disallow was removed; an exemption is "unlimited: true" in the table of plans, see ' +
+      'docs/policy/plans.md',
+  ],
+  [
+    'bucket blocks',
+    'weir bucket blocks was removed; the table of plans names the blocked customers, see docs/policy/plans.md',
+  ],
 ]);
 
 const MIGRATE_WRITES_NOTHING =

@@ -21,10 +21,9 @@ function shownLine(
   { unmatched, ...line }: DecisionLine,
   warnings: Pick<UnmatchedWarnings, 'why'>,
 ): ShownLine {
-  const { domain, rule, request, control } = line;
+  const { domain, rule, request } = line;
   const entries = line.entries.map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
   const all = { ...line, request: shown(request), domain: shown(domain), rule: shown(rule), entries };
-  if (control?.reason !== undefined) all.control = { ...control, reason: shown(control.reason) };
   if (unmatched === undefined) return all;
   if (unmatched === 'work') return { ...all, why: WORK_EXCEEDED };
   // A descriptor with more entries than the line contains is not close to any rule.

@@ -35,24 +35,13 @@ export function followServing(
     draining: false,
     storeUp: store.up(),
     storeReached: store.up(),
-    awaitsControls: store.controls.firstRead.awaited !== undefined,
     needsStore: storeNeed.update(policies.current()),
     followsStore: settings.redisHealthFollows,
     needsDomain: settings.healthyWithConfig,
     hasDomain: hasDomain(policies.current()),
   };
   const serving = new Serving(conditions, onChange);
-  const noteControls = (): void => {
-    const { awaited } = store.controls.firstRead;
-    serving.update({ awaitsControls: awaited !== undefined });
-    void awaited?.then(noteControls);
-  };
-  noteControls();
-  let isReached = store.up();
   store.onChange((up) => {
-    // The first connection reads the blocks and exemptions. A later read is part of an outage like any other.
-    if (up && !isReached) noteControls();
-    isReached ||= up;
     serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
     onChange();
   });

@@ -16,9 +16,8 @@ import type { PolicySet } from '../policy/policy-set.js';
 import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
 import { throttledLog } from '../runtime/throttled-log.js';
-import { ControlIndex } from '../service/controls/control-index.js';
-import { FirstReadGate } from '../service/controls/first-read-gate.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
+import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { TurnQueue } from '../service/turn-queue.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
 import type { LogOutput } from '../telemetry/log-output.js';
@@ -34,7 +33,6 @@ import { fileLimitWarning } from './file-limit.js';
 import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
-import { exposeControls } from './metrics/controls.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLosses } from './metrics/losses.js';
 import { exposeReference } from './metrics/prometheus.js';
@@ -162,14 +160,12 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
   const recorders = openRecorders(options, store, metrics, closers);
-  const controls = openControls(store, clock, metrics);
-  const service = new FirstReadGate(store.controls.firstRead, {
+  const service = new ShouldRateLimit({
     codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
     clock,
     store: store.buckets,
     local: store.local,
     policies: () => policies.current(),
-    controls,
     observer: {
       counts: metrics,
       warnings: new LoggedWarnings(log, openUnmatchedWarnings(log, policies, closers)),
@@ -214,7 +210,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
     decide: decideForHttp(service, clock, instrumentation),
-    administer: openBucketAdmin(options, store, controls, metrics),
+    administer: openBucketAdmin(options, store, metrics),
     top,
     drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),
   };
@@ -243,14 +239,6 @@ function openRecorders(
     decisionLog: decisions?.log,
     instrumentation: wantsCallers ? new CallInstrumentation(decisions !== undefined, tracing) : undefined,
   };
-}
-
-/** Returns an index of the blocks and exemptions in the store, for decisions. */
-function openControls({ controls }: Store, clock: Clock, { registry }: Metrics): ControlIndex {
-  const index = new ControlIndex(() => clock.monotonicMicros());
-  controls.onChange((change) => index.apply(change));
-  exposeControls(registry, index);
-  return index;
 }
 
 /** Creates the metrics of this process, which follow the policies and the store. */
@@ -324,7 +312,7 @@ async function listen(
 /** The parts of a {@link GrpcService} that drain. */
 interface Draining {
   readonly grpc: GrpcServer;
-  readonly service: FirstReadGate;
+  readonly service: ShouldRateLimit;
   readonly serving: Serving;
   readonly store: Pick<Store, 'timeoutMicros'>;
 }

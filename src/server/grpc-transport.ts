@@ -4,7 +4,7 @@ import type { GrpcJsServer } from '../grpc/grpc-js-server.js';
 import type { GrpcServerOptions } from '../grpc/grpc-server.js';
 import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
 import type { Clock } from '../limiter/clock.js';
-import type { FirstReadGate } from '../service/controls/first-read-gate.js';
+import type { ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { CallInstrumentation, MessageHandler } from './calls/call-instrumentation.js';
 import { unaryHandler } from './calls/unary-handler.js';
@@ -27,7 +27,7 @@ export function createGrpcServer(
 /** Adds ShouldRateLimit to `server`. The fast stack passes bytes to the service, the plain stack decoded messages. */
 export function addRateLimits(
   server: RateLimitServer,
-  service: FirstReadGate,
+  service: ShouldRateLimit,
   context: {
     readonly metrics: Metrics;
     readonly clock: Clock;

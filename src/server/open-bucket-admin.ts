@@ -3,7 +3,6 @@ import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
-import type { ControlIndex } from '../service/controls/control-index.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -24,13 +23,11 @@ export interface BucketAdminParts {
 export function openBucketAdmin(
   { settings, policies, clock, slices, log }: BucketAdminParts,
   store: Store,
-  index: Pick<ControlIndex, 'hasRoomFor'>,
   { adminCalls, holds }: Pick<Metrics, 'adminCalls' | 'holds'>,
 ): Administer {
   const admin = new BucketAdmin({
     policies: () => policies.current(),
     store,
-    index,
     clock,
     slices,
     answers: answerOptions(settings),

@@ -6,8 +6,6 @@ export interface ServingConditions {
   readonly storeUp: boolean;
   /** Whether the store was available at least once. */
   readonly storeReached: boolean;
-  /** Whether calls still wait until blocks and exemptions are read for the first time. */
-  readonly awaitsControls: boolean;
   /** Whether a rule that may deny answers `error` while the store is unavailable; see StoreNeed. */
   readonly needsStore: boolean;
   /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
@@ -24,8 +22,6 @@ function notServingReason(conditions: ServingConditions): string | undefined {
   if (conditions.followsStore && !conditions.storeUp)
     return 'Redis is unavailable (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
   if (conditions.needsStore && !conditions.storeReached) return 'Redis has not been reached yet';
-  if (conditions.needsStore && conditions.awaitsControls)
-    return 'blocks and exemptions have not been read from Redis yet';
   if (conditions.needsDomain && !conditions.hasDomain)
     return 'no policy with a domain is in effect (HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED is on)';
   return undefined;

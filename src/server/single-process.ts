@@ -2,7 +2,6 @@ import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
 import { topSteps } from '../admin/top/top-request.js';
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
-import { lostControlsReporter } from './metrics/controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
@@ -10,8 +9,6 @@ import type { ServerCore, ServerParts } from './server-core.js';
 export function openSingleProcess(parts: ServerParts): ServerCore {
   const service = openGrpcService(parts, parts.closers);
   const { metrics, turns, decide } = service;
-  const reportLost = lostControlsReporter(parts.log, metrics.registry, parts.clock);
-  service.redisWork.onControlsLost((lost) => reportLost(0, lost));
   return {
     metrics,
     turns,

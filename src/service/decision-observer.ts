@@ -1,5 +1,4 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
-import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
@@ -23,16 +22,14 @@ export type CountedSeries = number[];
 /** Counts decisions. The hot path calls it, so implementations do nothing but count. */
 export interface DecisionCounts {
   /**
-   * Counts a descriptor that `rule` decided (`Rule.path`, `override`, `block` or `allow`). `wouldBeThrottled`: the hits
-   * did not fit, but the phase or shadow mode allowed the descriptor. Soft limits are counted by {@link passedOver}.
+   * Counts a descriptor that `rule` decided (`Rule.path` or `override`). `wouldBeThrottled`: the hits did not fit, but
+   * the phase or shadow mode allowed the descriptor. Soft limits are counted by {@link passedOver}.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
   passedOver(domain: string, rule: string, marked: boolean): void;
   /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */
   spilled(domain: string, rule: string): void;
-  /** Counts a descriptor that a block or an exemption decided. {@link decided} is called as well. */
-  controlled(domain: string, kind: ControlKind): void;
   /** Counts `hits` of a charge that exceeded the `max_debt` of `rule`. */
   forgiven(domain: string, rule: string, hits: number): void;
   /** Counts a descriptor that matched no rule. */
@@ -132,6 +129,4 @@ export interface BucketCounter {
   allowed(policy: DomainPolicy, match: Match, take: CountedTake): void;
   /** Counts a request that was denied because of the bucket of a take. */
   denied(policy: DomainPolicy, match: Match, take: CountedTake): void;
-  /** Counts a request that was denied because an operator blocks one of its descriptors. */
-  blocked(policy: DomainPolicy, match: Match): void;
 }

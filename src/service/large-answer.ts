@@ -1,5 +1,6 @@
 import type { RateLimitResponse } from '../codec/messages.js';
 import { runToCompletion } from '../runtime/turns.js';
+import { answer } from './answer/answer.js';
 import type { Observation } from './observe.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
 import { MAX_LOGGED_DESCRIPTORS } from './record/decision-line.js';
@@ -29,17 +30,11 @@ export interface LargeAnswer {
   readonly observation: Observation;
   /** Takes that the store decided; several of them may use the same bucket. */
   readonly shared: readonly PlannedTake[];
-  build(): RateLimitResponse;
 }
 
-function* answerSlices({
-  context,
-  observation,
-  shared,
-  build,
-}: LargeAnswer): Generator<void, RateLimitResponse> {
+function* answerSlices({ context, observation, shared }: LargeAnswer): Generator<void, RateLimitResponse> {
   yield* markNeverPassingInSlices(shared);
-  const response = build();
+  const response = answer(context);
   yield;
   const { decisions } = context;
   let from = 0;
@@ -65,12 +60,12 @@ function* answerSlices({
  * Builds and counts a large answer in slices, in turns with other long work. Its hits are already taken, so the answer
  * is counted completely even if it is late or the caller has gone. If the queue is full, the answer is built at once.
  */
-export async function answerInSlices(turns: TurnQueue, answer: LargeAnswer): Promise<RateLimitResponse> {
-  const answered = await turns.run(answerSlices(answer), {
-    connection: answer.context.caller.connection,
+export async function answerInSlices(turns: TurnQueue, large: LargeAnswer): Promise<RateLimitResponse> {
+  const answered = await turns.run(answerSlices(large), {
+    connection: large.context.caller.connection,
     cancelled: () => false,
     deadlineMicros: Number.POSITIVE_INFINITY,
   });
   // The queue rejected the work before it started.
-  return typeof answered === 'string' ? runToCompletion(answerSlices(answer)) : answered;
+  return typeof answered === 'string' ? runToCompletion(answerSlices(large)) : answered;
 }

@@ -12,7 +12,6 @@ import { type Decision, isSoft, type PlannedTake, passedOver, type RequestContex
 import {
   decisionLine,
   LOGGED_UNKNOWN_DOMAIN,
-  loggedControl,
   loggedLimits,
   MAX_LOGGED_DESCRIPTORS,
   unlimitedRule,
@@ -52,19 +51,17 @@ export class Observation {
     from = 0,
     to = context.decisions.length,
   ): void {
-    const { decisions, blocked } = context;
+    const { decisions } = context;
     const logs = this.warnings.logsDecisions();
     const passes = response.overallCode !== CODE.OVER_LIMIT;
     for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
-      const isControlled = blocked || decision.control !== undefined;
       // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
       const overLimit = !passes && response.statuses[index]?.code === CODE.OVER_LIMIT;
-      if (isControlled) this.controlled(context.policy, decision);
-      else this.limited(context.policy, decision, overLimit, passes);
+      this.limited(context.policy, decision, overLimit, passes);
       if (!logs || index >= MAX_LOGGED_DESCRIPTORS) continue;
-      const logged = isControlled ? loggedControl(decision) : loggedLimits(decision, overLimit);
       const micros = this.clock.monotonicMicros() - context.startMicros;
+      const logged = loggedLimits(decision, overLimit);
       this.warnings.logDecision(decisionLine(context, decision.match.entries, logged, micros));
     }
     if (to === decisions.length) this.record(context, response);
@@ -125,7 +122,7 @@ export class Observation {
     }
   }
 
-  /** Reports a descriptor that limits decided. */
+  /** Reports a decided descriptor. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
     const { match, takes } = decision;
     if (decision.onlyEnds) return;
@@ -152,15 +149,6 @@ export class Observation {
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
     }
     if (takes.length === 0) this.unlimitedOrUnmatched(domain, decision);
-  }
-
-  /** Reports a descriptor that a control decided, or that was not evaluated because another descriptor was blocked. */
-  private controlled(policy: DomainPolicy, { match, control }: Decision): void {
-    if (control === undefined) return;
-    const isBlock = control.kind === 'block';
-    this.counts.decided(policy.domain, control.kind, isBlock, false);
-    this.counts.controlled(policy.domain, control.kind);
-    if (isBlock) this.observer.buckets?.blocked(policy, match);
   }
 
   private unlimitedOrUnmatched(domain: string, decision: Decision): void {

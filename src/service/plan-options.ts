@@ -1,6 +1,5 @@
 import type { Clock } from '../limiter/clock.js';
 import type { AnswerOptions } from './answer/answer-options.js';
-import type { ControlIndex } from './controls/control-index.js';
 
 /** Options that apply to all requests of a service. */
 export interface PlanOptions {
@@ -9,8 +8,6 @@ export interface PlanOptions {
   readonly answers: AnswerOptions;
   /** Maximum number of limits in a request: the store decides a request in one atomic step. */
   readonly maxLimits: number;
-  /** Blocks and exemptions; absent if the service has none. */
-  readonly controls?: ControlIndex;
   /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
   readonly random?: () => number;
 }

@@ -1,7 +1,6 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { TextParts } from '../codec/text-parts.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { LiveControl } from '../limiter/control.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
@@ -13,7 +12,6 @@ import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
-import type { DomainControls } from './controls/domain-controls.js';
 import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
 import { newHoldId } from './holds/hold-ids.js';
 import { separateEnds } from './holds/oldest-ends.js';
@@ -52,11 +50,9 @@ export interface PlannedTake extends TakeItem {
 /** The state of one descriptor from its match to its answer. */
 export class Decision {
   readonly match: Match;
-  /** Takes that can deny or are observed; none without a rule, or if unlimited, replaced or controlled. */
+  /** Takes that can deny or are observed; none without a rule, or if unlimited or replaced. */
   takes: readonly PlannedTake[];
   readonly unlimited: boolean;
-  /** The block or exemption that decides the descriptor instead of its limits. */
-  readonly control: LiveControl | undefined;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
   /**
@@ -71,21 +67,19 @@ export class Decision {
     match: Match,
     takes: readonly PlannedTake[],
     unlimited: boolean,
-    control?: LiveControl,
     overridden = false,
     ends?: readonly HoldRecord[],
   ) {
     this.match = match;
     this.takes = takes;
     this.unlimited = unlimited;
-    this.control = control;
     this.overridden = overridden;
     this.ends = ends;
   }
 
-  /** Whether the descriptor ends holds and meets no limits, blocks or exemptions. */
+  /** Whether the descriptor ends holds and meets no limits. */
   get onlyEnds(): boolean {
-    return this.ends !== undefined && this.takes.length === 0 && this.control === undefined;
+    return this.ends !== undefined && this.takes.length === 0;
   }
 }
 
@@ -118,16 +112,12 @@ export class RequestContext {
   readonly startMicros: number;
   /** Wall clock time of planning, and later of the answer. */
   wallMicros: number;
-  /** Controls of the domain; undefined if it has none. */
-  readonly controls: DomainControls | undefined;
   /** The decision of each planned descriptor, in order. */
   readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
   /** Number of limits that the descriptors have matched so far. */
   limits = 0;
-  /** Whether a descriptor is blocked, so that the others need not be planned. */
-  blocked = false;
   /** Whether an enforced bucket is over its limit. */
   limitDenies = false;
   /** Whether there are enforced quotas and all of them are over their limits. */
@@ -156,7 +146,6 @@ export class RequestContext {
     this.caller = caller;
     this.startMicros = startMicros;
     this.wallMicros = options.clock.wallMicros();
-    this.controls = options.controls?.of(policy.domain);
   }
 
   /**
@@ -206,7 +195,7 @@ export function passedOver(take: PlannedTake): readonly PlannedTake[] {
 }
 
 /** Returns the take of the rule at `index` of a match. */
-export function takeOfRule(
+function takeOfRule(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
@@ -306,7 +295,7 @@ export function planDescriptor(
   if (descriptor.limit !== undefined && entries.length > 0) {
     if (!work.spendExempt(overrideNamingSteps(entries))) return undefined;
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
-    return new Decision(match, [take], false, undefined, true);
+    return new Decision(match, [take], false, true);
   }
   const count = rules.length;
   const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;

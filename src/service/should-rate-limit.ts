@@ -12,8 +12,6 @@ import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
-import { blockedAnswer } from './controls/blocked-answer.js';
-import { ControlIndex } from './controls/control-index.js';
 import { Holds } from './holds/holds.js';
 import type { Settlements } from './holds/settlements.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
@@ -65,15 +63,13 @@ export class ShouldRateLimit {
   /** Whether buckets are in memory. Then calls cannot miss a deadline, so the clock is not read for it. */
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
-  readonly #controls: ControlIndex;
   readonly #holds: Holds;
   /** A field, so that requests share one function object. */
   readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
   constructor(options: ShouldRateLimitOptions) {
-    this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
-    this.#options = { ...options, controls: this.#controls };
+    this.#options = options;
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
@@ -267,9 +263,8 @@ export class ShouldRateLimit {
       return passingAnswer(request);
     }
     const context = new RequestContext(this.#options, request, policy, caller, startMicros);
-    if (this.#controls.blocks(domain)) return this.#undecided.unevaluated(context, why, 'block');
     const mayDeny = limitsMayDeny(policy, mayOverride, clock.wallMicros(), random);
-    return this.#undecided.unevaluated(context, why, mayDeny ? 'limits' : 'nothing');
+    return this.#undecided.unevaluated(context, why, mayDeny);
   }
 
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
@@ -282,7 +277,6 @@ export class ShouldRateLimit {
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
-    if (context.blocked) return this.#answerBlocked(context);
     const takes = takesOf(context.decisions);
     context.takes = takes;
     if (takes.length === 0) return this.#finish(context, NO_OUTCOMES);
@@ -350,7 +344,9 @@ export class ShouldRateLimit {
       counts.reference.globalShadow();
     }
     const shared = isFailed ? NO_TAKES : context.takes;
-    if (isLargeAnswer(context)) return this.#answerInSlices(context, shared);
+    if (isLargeAnswer(context)) {
+      return answerInSlices(this.#turns, { context, observation: this.#observation, shared });
+    }
     if (shared.length > 1) markNeverPassing(shared);
     const response = answer(context);
     this.#observation.answered(context, response);
@@ -365,34 +361,12 @@ export class ShouldRateLimit {
     if (error.reason === 'full') {
       // The matched rules are known, and therefore whether they can deny.
       const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
-      return this.#undecided.unevaluated(context, 'full', mayDeny ? 'limits' : 'nothing');
+      return this.#undecided.unevaluated(context, 'full', mayDeny);
     }
     counts.storeError(error.reason);
     if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
     counts.reference.failed('redis');
     for (const decision of decisions) this.#observation.counted(policy, decision);
     return STORE_UNAVAILABLE;
-  }
-
-  /** Answers a request that a block denies. */
-  #answerBlocked(context: RequestContext): Reply | Promise<Reply> {
-    const nowMicros = this.#options.clock.monotonicMicros();
-    if (isLargeAnswer(context)) return this.#answerInSlices(context, NO_TAKES, nowMicros);
-    const response = blockedAnswer(context, nowMicros);
-    this.#observation.answered(context, response);
-    return response;
-  }
-
-  /**
-   * Builds a large answer in slices. `blockedMicros` is the monotonic time of the answer if a block denies the request.
-   */
-  #answerInSlices(
-    context: RequestContext,
-    shared: readonly PlannedTake[],
-    blockedMicros?: number,
-  ): Promise<Reply> {
-    const build = () =>
-      blockedMicros === undefined ? answer(context) : blockedAnswer(context, blockedMicros);
-    return answerInSlices(this.#turns, { context, observation: this.#observation, shared, build });
   }
 }

@@ -1,12 +1,11 @@
 import { type Descriptor, tooManyLimits } from '../codec/messages.js';
-import type { LiveControl } from '../limiter/control.js';
-import { EXCEEDED, MatchWork } from '../policy/match-work.js';
+import { MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
 import { applyReplacesAndQuotas } from './enforcement/quotas-and-replaces.js';
-import { planEnds, settlementDecision } from './holds/settlement-decision.js';
+import { settlementDecision } from './holds/settlement-decision.js';
 import { Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
@@ -18,13 +17,10 @@ export class Throttled {
   readonly index: number;
   /** Key of the entry whose value exceeds the budget. */
   readonly key: string;
-  /** Whether the descriptor may be blocked; then shadow mode does not allow the request. */
-  readonly mayBeBlocked: boolean;
 
-  constructor(index: number, key: string, mayBeBlocked: boolean) {
+  constructor(index: number, key: string) {
     this.index = index;
     this.key = key;
-    this.mayBeBlocked = mayBeBlocked;
   }
 }
 
@@ -73,8 +69,7 @@ export class SlicedPlan {
       const { isUntouched } = budget;
       const before = budget.progress();
       const match = context.policy.match(descriptor.entries, budget.work);
-      const control = controlOf(context, match, budget.work);
-      let decision = decisionOf(context, descriptor, match, control, budget.work);
+      let decision = decisionOf(context, descriptor, match, budget.work);
       if (decision === undefined) {
         const hasProgressed = !isUntouched || budget.progress() > before;
         budget.refill();
@@ -83,9 +78,8 @@ export class SlicedPlan {
           continue;
         }
         const exceeded = match.exceeded ?? exceededByOverride(context.policy, descriptor);
-        const mayBeBlocked = control === EXCEEDED && (context.controls?.blocks ?? 0) > 0;
-        if (!context.blocked && (mayBeBlocked || mayDeny(context, descriptor, match, exceeded))) {
-          return new Throttled(decisions.length, exceeded.key, mayBeBlocked);
+        if (mayDeny(context, descriptor, match, exceeded)) {
+          return new Throttled(decisions.length, exceeded.key);
         }
         this.exceededKeyOfAllowed ??= exceeded.key;
         decision = new Decision(match, NO_TAKES, false);
@@ -154,7 +148,7 @@ class SliceBudget {
 
 /** Describes a limit override whose bucket name exceeds the work budget. */
 function exceededByOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
-  return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial, isDerived: true };
+  return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial };
 }
 
 /**
@@ -177,48 +171,25 @@ function mayDeny(
   return denial.mayDeny(wallMicros, () => context.percent());
 }
 
-/** Returns the control that decides a descriptor instead of its limits; EXCEEDED if `work` is exhausted. */
-function controlOf(
-  { controls }: RequestContext,
-  { exceeded, entries }: Match,
-  work: MatchWork,
-): LiveControl | undefined | typeof EXCEEDED {
-  if (controls === undefined) return undefined;
-  return exceeded?.isDerived === false ? EXCEEDED : controls.find(entries, work);
-}
-
 /** Returns undefined if the work budget is exhausted. */
 function decisionOf(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
-  control: LiveControl | undefined | typeof EXCEEDED,
   work: MatchWork,
 ): Decision | undefined {
-  if (control === EXCEEDED) return undefined;
-  context.blocked ||= control?.kind === 'block';
-  if (control !== undefined || context.blocked) return planEnds(context, descriptor, match, control);
   return match.exceeded === undefined ? planDescriptor(context, descriptor, match, work) : undefined;
 }
 
 function finishPlan(context: RequestContext): RequestContext {
   applyReplacesAndQuotas(context);
-  if (context.blocked) dropTakes(context.decisions);
   return context;
-}
-
-/** Removes all takes of a request that a block denies, but not the ends of earlier requests. */
-function dropTakes(decisions: readonly Decision[]): void {
-  for (const decision of decisions) decision.takes = NO_TAKES;
 }
 
 /** Returns false if the request matches too many limits. */
 function addDecision(context: RequestContext, decision: Decision): boolean {
   context.limits += decision.takes.length + decision.oldestEnds.length;
-  if (context.limits > context.options.maxLimits) {
-    if (!context.blocked) return false;
-    decision.oldestEnds = NO_TAKES;
-  }
+  if (context.limits > context.options.maxLimits) return false;
   context.decisions.push(decision);
   return true;
 }
@@ -246,7 +217,7 @@ export function plan(context: RequestContext, steps: number): RequestContext | B
       continue;
     }
     const match = policy.match(descriptor.entries, work);
-    const decision = decisionOf(context, descriptor, match, controlOf(context, match, work), work);
+    const decision = decisionOf(context, descriptor, match, work);
     if (decision === undefined) {
       work.searches.length = 0;
       return new SlicedPlan(context);

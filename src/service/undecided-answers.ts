@@ -1,19 +1,13 @@
 import type { RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
-import type { AnswerOptions } from './answer/answer-options.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
 import type { Observation } from './observe.js';
 import type { RequestContext } from './plan.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import type { Throttled } from './sliced-plan.js';
 
-/** Possible reasons for denying a request: none, limits, or a block, which denies even in SHADOW_MODE. */
-export type PossibleDenier = 'nothing' | 'limits' | 'block';
-
-/**
- * Answers requests without a decision: denies them if an enforced rule, an override or a block might have denied them.
- */
+/** Answers requests without a decision: denies them if an enforced rule or an override might have denied them. */
 export class UndecidedAnswers {
   readonly #options: Pick<ShouldRateLimitOptions, 'answers' | 'clock'>;
   readonly #observation: Observation;
@@ -24,33 +18,27 @@ export class UndecidedAnswers {
   }
 
   /** Answers a request that was not evaluated, or not completely. */
-  unevaluated(context: RequestContext, why: 'late' | 'full', denies: PossibleDenier): RateLimitResponse {
+  unevaluated(context: RequestContext, why: 'late' | 'full', mayDeny: boolean): RateLimitResponse {
     const { domain } = context.policy;
-    const answers = this.#optionsFor(denies);
-    const mayDeny = denies !== 'nothing';
+    const { answers, clock } = this.#options;
     this.#observation.givenUp(domain, why, mayDeny && !answers.shadowMode);
     if (mayDeny && answers.shadowMode) this.#observation.counts.reference.globalShadow();
-    context.wallMicros = this.#options.clock.wallMicros();
+    context.wallMicros = clock.wallMicros();
     const response = mayDeny ? throttledAnswer(context, -1, why, answers) : passingAnswer(context.request);
     this.#observation.undecided(context, response, why);
     return response;
   }
 
   /** Answers a request whose matching exceeded its work budget. */
-  throttled(context: RequestContext, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
-    const answers = this.#optionsFor(mayBeBlocked ? 'block' : 'limits');
+  throttled(context: RequestContext, { index, key }: Throttled): RateLimitResponse {
+    const { answers, clock } = this.#options;
     this.#observation.matchExceeded(context.policy.domain, key, !answers.shadowMode);
     if (answers.shadowMode) this.#observation.counts.reference.globalShadow();
     const why = 'match_budget_exceeded';
-    context.wallMicros = this.#options.clock.wallMicros();
+    context.wallMicros = clock.wallMicros();
     const response = throttledAnswer(context, index, why, answers);
     this.#observation.undecided(context, response, why);
     return response;
-  }
-
-  #optionsFor(denies: PossibleDenier): AnswerOptions {
-    const { answers } = this.#options;
-    return denies === 'block' ? { ...answers, shadowMode: false } : answers;
   }
 }
 

@@ -34,8 +34,8 @@ export const DOMAIN: LabelMeaning = {
 export const KNOWN_DOMAIN: LabelMeaning = { meaning: "The policy's domain." };
 export const RULE: LabelMeaning = {
   meaning:
-    "The rule's path, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: an " +
-    "operator's decision. `other`: METRICS_MAX_SERIES is reached.",
+    "The rule's path, as `weir explain` shows it. `override`: a limit in the request. `other`: METRICS_MAX_SERIES " +
+    'is reached.',
 };
 /** For any domain in a request, which callers choose. */
 export const REQUESTED_DOMAIN: LabelMeaning = {
@@ -77,10 +77,6 @@ export const WORKER_STATES = {
 export const WORKER_STATE: LabelMeaning = {
   meaning: "The worker's state.",
   values: WORKER_STATES,
-};
-export const CONTROL_KIND: LabelMeaning = {
-  meaning: "The operator's decision.",
-  values: { block: 'deny the descriptor', allow: 'allow the descriptor without taking tokens' },
 };
 export const SINK: LabelMeaning = {
   meaning: 'The setting that enables the sink.',

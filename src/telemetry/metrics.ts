@@ -1,4 +1,3 @@
-import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
@@ -13,7 +12,6 @@ import { type RateCounts, takeNewCounts } from './history/rate-counts.js';
 import { HoldCounts } from './hold-counts.js';
 import {
   CODES,
-  CONTROL_KIND,
   DOMAIN,
   DOMAIN_STATE,
   KEYS,
@@ -92,7 +90,6 @@ export class Metrics {
   readonly #decisions: BoundedCounters;
   readonly passedOver: ReturnType<typeof softLimitCounter>;
   readonly spilled: ReturnType<typeof spillCounter>;
-  readonly #controlled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds = new DurationHistogram(
@@ -115,7 +112,6 @@ export class Metrics {
     this.passedOver = softLimitCounter(this.#byRule, this.registry);
     this.spilled = spillCounter(this.#byRule, this.registry);
     this.holds = new HoldCounts(this.#byRule, this.registry);
-    this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
     // Two more budgets for the reference's names, which are several per rule.
@@ -156,11 +152,6 @@ export class Metrics {
   /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */
   takeNewFailures(): FailureCounts {
     return this.#failures.take();
-  }
-
-  /** Counts a descriptor that a block or an exemption decided. */
-  controlled(domain: string, kind: ControlKind): void {
-    this.#controlled.increment(domain, kind, 0);
   }
 
   /** Counts hits of a charge beyond the `max_debt` of a rule. */
@@ -352,14 +343,6 @@ export class Metrics {
       meanings: byRule,
       counts: decisions,
       numbers: (values) => ((values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : []),
-    });
-    add({
-      name: 'weir_controlled_total',
-      help: "Descriptors decided by an operator's block or exemption, by domain and kind.",
-      labels: ['domain', 'kind'],
-      meanings: { domain: DOMAIN, kind: CONTROL_KIND },
-      counts: this.#controlled,
-      numbers: (values) => [['', values[0] ?? 0]],
     });
     add({
       name: 'weir_unmatched_total',

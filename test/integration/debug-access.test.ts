@@ -16,7 +16,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 5 }
 `;
 const ENTRIES = [{ key: 'customer', value: 'acme' }];
-const BLOCK = { action: 'block', domain: 'shop', entries: ENTRIES, for: '1m' };
+const RESET = { action: 'reset', domain: 'shop', entries: ENTRIES };
 const SHOW = { action: 'show', domain: 'shop', entries: ENTRIES };
 
 const reader = newAdminToken('dashboard', 'read');
@@ -40,13 +40,13 @@ function ask(question: object, headers: OutgoingHttpHeaders = {}, options: HttpR
 
 test('on loopback, every local client can administer weir, but no page of another site', async () => {
   server = await startWeir({ policy: POLICY });
-  expect((await ask(BLOCK)).status).toBe(200);
-  const rebound = await ask(BLOCK, { host: `evil.example:${server.debugPort}` });
+  expect((await ask(RESET)).status).toBe(200);
+  const rebound = await ask(RESET, { host: `evil.example:${server.debugPort}` });
   expect([rebound.status, rebound.body]).toEqual([421, expect.stringContaining('use localhost')]);
-  expect((await ask(BLOCK, { origin: 'http://evil.example' })).status).toBe(403);
-  expect((await ask(BLOCK, { 'content-type': 'text/plain' })).status).toBe(415);
-  expect((await ask(BLOCK, {}, { method: 'PUT' })).status).toBe(405);
-  const preflight = await ask(BLOCK, { origin: 'http://evil.example' }, { method: 'OPTIONS' });
+  expect((await ask(RESET, { origin: 'http://evil.example' })).status).toBe(403);
+  expect((await ask(RESET, { 'content-type': 'text/plain' })).status).toBe(415);
+  expect((await ask(RESET, {}, { method: 'PUT' })).status).toBe(405);
+  const preflight = await ask(RESET, { origin: 'http://evil.example' }, { method: 'OPTIONS' });
   expect(preflight.headers.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
   const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
   expect(metrics).toContain('weir_admin_total{action="access",result="refused"} 3\n');
@@ -99,12 +99,12 @@ describe('with tokens and TLS', () => {
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
     expect((await ask(SHOW, {}, over)).status).toBe(401);
     expect((await ask(SHOW, bearer(reader.token), over)).status).toBe(200);
-    expect((await ask(BLOCK, bearer(reader.token), over)).status).toBe(403);
+    expect((await ask(RESET, bearer(reader.token), over)).status).toBe(403);
     // The views stay open, over TLS.
     expect((await httpRequest(server.debugPort, '/rlconfig', over)).status).toBe(200);
-    const blocked = await bucket(writer.token, 'block', 'shop', 'customer=acme', '--for', '1m');
-    expect(blocked).toMatchObject({ code: 0 });
-    const refused = await bucket(reader.token, 'block', 'shop', 'customer=acme', '--for', '1m');
+    const filled = await bucket(writer.token, 'reset', 'shop', 'customer=acme');
+    expect(filled).toMatchObject({ code: 0 });
+    const refused = await bucket(reader.token, 'reset', 'shop', 'customer=acme');
     expect(refused).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('dashboard has only read permission'),
@@ -127,8 +127,8 @@ describe('with tokens and TLS', () => {
     });
     expect((await ask(SHOW, bearer(reader.token), over)).status).toBe(200);
     const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
-    const printed = [metrics, ...server.process.lines(), blocked.stdout, refused.stderr].join('\n');
-    expect(printed).toMatch(/"action":"block","by":"on-call","peer":"127.0.0.1"/);
+    const printed = [metrics, ...server.process.lines(), filled.stdout, refused.stderr].join('\n');
+    expect(printed).toMatch(/"action":"reset","by":"on-call","peer":"127.0.0.1"/);
     for (const { token, line } of [reader, writer]) {
       expect(printed).not.toContain(token);
       expect(printed).not.toContain(line.slice(-64));

@@ -1,10 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import type { Store } from '../../src/server/store/store.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { takeFrom } from '../support/limiter/test-stores.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { openStoreOf } from '../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Redis and two servers can be slow to start on a busy machine.
@@ -125,4 +131,23 @@ test('DENY_CACHE_MAX_AGE=0s makes every request ask Redis', async () => {
     await server.stop();
     await redis.stop();
   }
+});
+
+test('a process forgets within a second the denials of a bucket that an operator filled in another one', async () => {
+  const slow = tokenBucketRate(10, 1, UNIT_MICROS.hour);
+  const redis = await startRedis();
+  const open = (): Store => openStoreOf({ REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '10m' });
+  const [one, other] = [open(), open()];
+  await waitFor('both to be up', () => one.up() && other.up());
+  const isLimited = async (store: Store): Promise<unknown> =>
+    (await takeFrom(store.buckets, takeItem('a', slow)))[0]?.limited;
+  await takeFrom(other.buckets, takeItem('a', slow, { hits: 10 }));
+  for (const store of [one, other, other]) expect(await isLimited(store)).toBe(true);
+  expect(other.denyCacheStats().answers).toBe(1);
+  await takeFrom(one.buckets, takeItem('a', slow, { hits: 5, refund: true }));
+  expect(await one.announceFilled([takeItem('a', slow).key])).toBeUndefined();
+  expect(await isLimited(one)).toBe(false);
+  await waitFor('the other to forget', async () => (await isLimited(other)) === false);
+  for (const store of [one, other]) await store.close();
+  await redis.stop();
 });

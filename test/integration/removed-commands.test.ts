@@ -28,6 +28,20 @@ test.each([
     ['diff', '--max-newly-denied=0', 'a.yaml', 'b.yaml'],
     /^weir diff: --max-newly-denied: weir diff no longer reads/,
   ],
+  [
+    ['bucket', 'block', 'shop', 'customer=acme', '--for', '10m'],
+    /^weir: weir bucket block was removed; set "blocked: true" for the customer in the table of plans/,
+  ],
+  [['bucket', 'unblock', '--id', 'k3'], /^weir: weir bucket unblock was removed; a block is "blocked: true"/],
+  [
+    ['bucket', 'allow', 'customer=acme'],
+    /^weir: weir bucket allow was removed; set "unlimited: true" for the customer in the table of plans/,
+  ],
+  [
+    ['bucket', 'disallow', 'customer=acme'],
+    /^weir: weir bucket disallow was removed; an exemption is "unlimited: true"/,
+  ],
+  [['bucket', 'blocks'], /^weir: weir bucket blocks was removed; the table of plans names/],
 ])('weir %j says what to use instead', async (args, message) => {
   const { code, stdout, stderr } = await host.run({ args, folder: tmpdir() });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -120,20 +120,6 @@ describe.each([
     expect(counted).toBe('tenant json 0 1 0.2');
   });
 
-  test('lists callers that an operator blocks under the rule block', async () => {
-    const { status } = await httpRequest(server.debugPort, '/buckets', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"action":"block","domain":"d","entries":[{"key":"tenant","value":"bad"}],"for":"10m"}',
-    });
-    expect(status).toBe(200);
-    const counted = await waitFor('a blocked request', async () => {
-      for (const client of clients) await client.ask('d', [descriptor(['tenant=bad'])]);
-      return lines(await top(server, {})).find((line) => line.startsWith('block '));
-    });
-    expect(counted).toMatch(/^block bad \d+ 0 0$/);
-  });
-
   test('answers an invalid and an empty query', async () => {
     const ask = (method: string, body?: string) =>
       httpRequest(server.debugPort, '/top', {

@@ -86,26 +86,29 @@ const row = {
 };
 const TOP = { of: 'minute', by: 'denied', covers: 60, error: { denied: 0, used: 0 }, sampled: 1, top: [row] };
 const BUCKETS = {
-  action: 'blocks',
+  action: 'show',
   dry_run: false,
   domain: HOSTILE,
   entries,
-  meets: 'none',
+  meets: 'descriptor',
   store: HOSTILE,
-  buckets: [],
-  more: 0,
-  controls: [
+  buckets: [
     {
-      id: HOSTILE,
-      kind: HOSTILE,
-      reason: HOSTILE,
-      by: HOSTILE,
-      ends_in: 1,
-      domain: HOSTILE,
-      identity: entries,
+      rule: HOSTILE,
+      name: HOSTILE,
+      algorithm: HOSTILE,
+      limit: 1,
+      about: HOSTILE,
+      enforcement: HOSTILE,
+      entries,
+      redis_key: HOSTILE,
+      redis_slot: 1,
+      now: { left: 1, debt: 0, next_token_in: 0, full_in: 0 },
+      holds: { list: [{ id: HOSTILE, amount: 1, age: 1, ends_in: 1 }], more: 0 },
+      note: HOSTILE,
     },
   ],
-  more_controls: 0,
+  more: 0,
   notes: [HOSTILE],
 };
 
@@ -127,15 +130,17 @@ describe.each([
     port.answer = ({ path }) => error ?? { body: path === '/top' ? TOP : BUCKETS };
   });
 
-  test.each([[['bucket', 'blocks']], [['bucket', 'blocks', '--json']], [['top']], [['top', '--json']]])(
-    '%j',
-    async (args) => {
-      expectText(await printed(...args, '--address', port.address));
-    },
-  );
+  test.each([
+    [['bucket', 'show', 'a=b']],
+    [['bucket', 'show', 'a=b', '--json']],
+    [['top']],
+    [['top', '--json']],
+  ])('%j', async (args) => {
+    expectText(await printed(...args, '--address', port.address));
+  });
 });
 
-test.each(['bucket blocks', 'top'])('%s shows the beginning of an endless error', async (command) => {
+test.each(['bucket show a=b', 'top'])('%s shows the beginning of an endless error', async (command) => {
   port.answer = () => ({ status: 503, body: { error: HOSTILE.repeat(20_000) } });
   const text = await printed(...command.split(' '), '--address', port.address);
   expectText(text);

@@ -2,13 +2,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import type { BucketQuestion } from '../../src/admin/buckets/messages.js';
-import { CODE } from '../../src/codec/messages.js';
-import { entriesOf } from '../support/buckets/admin-bench.js';
 import { PageScene, ShopServer } from '../support/page/scene.js';
 import { goTo, showBucket } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { askBuckets } from '../support/weir/buckets.js';
 
 jest.setTimeout(90_000);
 
@@ -27,8 +24,6 @@ afterAll(async () => {
 });
 
 const open = () => scene.open(shop.server.debugPort);
-const block = (entries: string) =>
-  askBuckets(shop.server, { action: 'block', domain: 'shop', entries: entriesOf(entries), for: '1h' });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const dialogTitle = (page: Page) => page.locator('#change-title').innerText();
 const untilClosed = (page: Page) =>
@@ -80,19 +75,18 @@ describePage('a late answer', () => {
     await showBucket(page, 'shop', { customer: 'late' });
     const delayed = await DelayedAnswers.of(
       page,
-      ({ action, dry_run: dry }) => action === 'block' && dry === true,
+      ({ action, dry_run: dry }) => action === 'grant' && dry === true,
     );
-    await button(page, 'Block…').click();
+    await button(page, 'Grant…').click();
     await delayed.until(1);
     await button(page, 'Cancel').click();
     await untilClosed(page);
-    await button(page, 'Exempt…').click();
-    await page.getByRole('heading', { name: /^Exempt.*\?$/ }).waitFor();
+    await button(page, 'Fill up…').click();
+    await page.getByRole('heading', { name: /^Fill up.*\?$/ }).waitFor();
     await delayed.release();
-    await expect(dialogTitle(page)).resolves.toMatch(/^Exempt.*\?$/);
+    await expect(dialogTitle(page)).resolves.toMatch(/^Fill up.*\?$/);
     await button(page, 'Confirm').click();
-    await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
-    expect((await askBuckets(shop.server, { action: 'blocks' })).controls).toMatchObject([{ kind: 'allow' }]);
+    await page.getByRole('heading', { name: /^Done: fill up/ }).waitFor();
   });
 
   test('to a change leaves another dialog alone, is reported, and refreshes the bucket', async () => {
@@ -121,27 +115,6 @@ describePage('a late answer', () => {
     await expect(dialogTitle(page)).resolves.toMatch(/^Grant.*\?$/);
     await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill up the buckets.');
   });
-
-  test('to a list of blocks does not bring back a block that has ended', async () => {
-    await block('customer=over');
-    const page = await open();
-    await goTo(page, 'blocks');
-    const end = button(page, 'End the block of customer=over');
-    await end.waitFor();
-    let holds = true;
-    const delayed = await DelayedAnswers.of(page, ({ action }) => action === 'blocks' && holds);
-    await goTo(page, 'overview');
-    await goTo(page, 'blocks');
-    await delayed.until(1);
-    holds = false;
-    await end.click();
-    await button(page, 'Confirm').click();
-    await page.getByRole('heading', { name: /^Done: end the block/ }).waitFor();
-    await button(page, 'Close').click();
-    await end.waitFor({ state: 'detached' });
-    await delayed.release();
-    await expect(end.count()).resolves.toBe(0);
-  });
 });
 
 describePage('the dialog of a change', () => {
@@ -163,13 +136,13 @@ describePage('the dialog of a change', () => {
     const page = await open();
     scene.expectLoss();
     await showBucket(page, 'shop', { customer: 'unsure' });
-    await button(page, 'Block…').click();
+    await button(page, 'Fill up…').click();
     await button(page, 'Confirm').waitFor();
     const made = (route: Route) =>
       answer === undefined ? route.abort() : route.fulfill({ contentType: 'application/json', ...answer });
     await page.route('**/buckets', made);
     await button(page, 'Confirm').click();
-    await page.getByRole('heading', { name: `Block for 10m: ${title}` }).waitFor();
+    await page.getByRole('heading', { name: `Fill up the buckets: ${title}` }).waitFor();
     await expect(page.locator('#change-body').innerText()).resolves.not.toContain('Nothing has changed yet');
     await page.unroute('**/buckets', made);
     const again = page.waitForRequest((request) => request.url().endsWith('/buckets'));
@@ -179,63 +152,25 @@ describePage('the dialog of a change', () => {
 });
 
 describePage('answers that the page does not understand', () => {
-  test.each(['{}', 'null', '{"buckets":[{}],"controls":[],"notes":[]}'])(
-    '%s is reported as such',
-    async (body) => {
-      const page = await open();
-      await showBucket(page, 'shop', { customer: 'mallory' });
-      const made = (route: Route) => route.fulfill({ contentType: 'application/json', body });
-      await page.route('**/buckets', made);
-      await button(page, 'Block…').click();
-      await page.getByRole('heading', { name: 'Block for 10m: not possible' }).waitFor();
-      await button(page, 'Close').click();
-      await button(page, 'Refresh').click();
-      const panel = page.locator('#bucket-panel');
-      await panel.getByText(/cannot read weir's answer/).waitFor();
-      await expect(panel.locator('table').count()).resolves.toBe(0);
-      await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
-      // The page requests the buckets again as soon as it shows the view.
-      await page.unroute('**/buckets', made);
-      await goTo(page, 'overview');
-      await goTo(page, 'bucket');
-      await panel.locator('table').waitFor();
-      await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(true);
-    },
-  );
-});
-
-describePage('the blocks and exemptions of a caller', () => {
-  test('can be ended next to its bucket, including those of fewer entries', async () => {
-    await block('customer=wide');
-    const asks = () => shop.take('customer=wide,endpoint=export');
-    expect(await asks()).toBe(CODE.OVER_LIMIT);
+  test.each(['{}', 'null', '{"buckets":[{}],"notes":[]}'])('%s is reported as such', async (body) => {
     const page = await open();
-    await showBucket(page, 'shop', { customer: 'wide', endpoint: 'export' });
-    const end = button(page, 'End the block of customer=wide');
-    await end.click();
-    const body = page.locator('#change-body');
-    await body.getByText('The block that would end').waitFor();
-    await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
-    await button(page, 'Confirm').click();
-    await body.getByText('The block that was ended').waitFor();
-    await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
+    await showBucket(page, 'shop', { customer: 'mallory' });
+    const made = (route: Route) => route.fulfill({ contentType: 'application/json', body });
+    await page.route('**/buckets', made);
+    await button(page, 'Fill up…').click();
+    await page.getByRole('heading', { name: 'Fill up the buckets: not possible' }).waitFor();
     await button(page, 'Close').click();
-    await end.waitFor({ state: 'detached' });
-    await page.locator('#title-bucket:focus').waitFor();
-    expect(await asks()).toBe(CODE.OK);
-  });
-
-  test('can be created for requests that match only an override', async () => {
-    const page = await open();
+    await button(page, 'Refresh').click();
+    const panel = page.locator('#bucket-panel');
+    await panel.getByText(/cannot read weir's answer/).waitFor();
+    await expect(panel.locator('table').count()).resolves.toBe(0);
+    await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
+    // The page requests the buckets again as soon as it shows the view.
+    await page.unroute('**/buckets', made);
+    await goTo(page, 'overview');
     await goTo(page, 'bucket');
-    await page.getByLabel('Limit override in the request, if any (rare)').fill('3/month');
-    await showBucket(page, 'shop', { unknown: 'big' });
-    await button(page, 'Exempt…').click();
-    await page.getByText('so the exemption affects only overrides in requests').waitFor();
-    await button(page, 'Confirm').click();
-    await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
-    await button(page, 'Close').click();
-    await button(page, 'End the exemption of unknown=big').waitFor();
+    await panel.locator('table').waitFor();
+    await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(true);
   });
 });
 
@@ -243,20 +178,12 @@ describePage('input for one caller', () => {
   test('is kept for the same caller, and cleared for the next one', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'one' });
-    const filled = async () => [
-      await page.locator('#block-for').inputValue(),
-      await page.locator('#block-reason').inputValue(),
-      await page.locator('#allow-reason').inputValue(),
-      await page.locator('#grant-tokens').inputValue(),
-    ];
-    await page.locator('#block-for').fill('100h');
-    await page.locator('#block-reason').fill('abuse');
-    await page.locator('#allow-reason').fill('sale');
+    const filled = async () => [await page.locator('#grant-tokens').inputValue()];
     await page.locator('#grant-tokens').fill('99');
     await showBucket(page, 'shop', { customer: 'one' });
-    expect(await filled()).toEqual(['100h', 'abuse', 'sale', '99']);
+    expect(await filled()).toEqual(['99']);
     await showBucket(page, 'shop', { customer: 'two' });
     await page.locator('#bucket-panel', { hasText: 'customer=two' }).waitFor();
-    expect(await filled()).toEqual(['10m', '', '', '10']);
+    expect(await filled()).toEqual(['10']);
   });
 });

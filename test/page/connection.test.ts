@@ -137,7 +137,7 @@ describePage('tokens', () => {
         .first()
         .isVisible(),
     ).resolves.toBe(true);
-    await expect(page.getByRole('button', { name: 'Block…' }).isDisabled()).resolves.toBe(true);
+    await expect(page.getByRole('button', { name: 'Fill up…' }).isDisabled()).resolves.toBe(true);
     expect(page.url()).not.toContain(reader.token);
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}');
     await page.reload();
@@ -178,36 +178,33 @@ describePage('tokens', () => {
       .waitFor();
   });
 
-  test.each(['top', 'blocks'])(
-    'can be typed slowly, and are not requested again after Cancel, on %s',
-    async (view) => {
-      const page = await open(guarded.debugPort, `/#${view}`);
-      opened?.expectLoss();
-      const input = page.getByLabel('Token', { exact: true });
-      await input.waitFor();
-      let asked = 0;
-      page.on('request', (request) => {
-        if (/\/(top|buckets)$/.test(request.url())) asked++;
-      });
-      // Longer than two polling intervals of the view.
-      for (let typed = 0; typed < 20; typed++) {
-        await input.pressSequentially('t');
-        await page.clock.runFor(600);
-      }
-      await expect(input.inputValue()).resolves.toBe('t'.repeat(20));
-      await page.getByRole('button', { name: 'Cancel' }).click();
-      await page.evaluate(`globalThis.opened = 0;
+  test('can be typed slowly, and are not requested again after Cancel', async () => {
+    const page = await open(guarded.debugPort, '/#top');
+    opened?.expectLoss();
+    const input = page.getByLabel('Token', { exact: true });
+    await input.waitFor();
+    let asked = 0;
+    page.on('request', (request) => {
+      if (/\/top$/.test(request.url())) asked++;
+    });
+    // Longer than two polling intervals of the view.
+    for (let typed = 0; typed < 20; typed++) {
+      await input.pressSequentially('t');
+      await page.clock.runFor(600);
+    }
+    await expect(input.inputValue()).resolves.toBe('t'.repeat(20));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.evaluate(`globalThis.opened = 0;
 new MutationObserver(() => globalThis.opened++).observe(document.getElementById('token'), { attributes: true });`);
-      // Two more polling intervals.
-      await page.clock.runFor(12_000);
-      expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
-      await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is required/);
-      await page.locator('#reload').click();
-      await enter(page, writer.token);
-      await untilLive(page);
-      await waitFor('an answer', async () => (await page.locator(`#${view}-failed`).innerText()) === '');
-    },
-  );
+    // Two more polling intervals.
+    await page.clock.runFor(12_000);
+    expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
+    await expect(page.locator('#top-failed').innerText()).resolves.toMatch(/a token is required/);
+    await page.locator('#reload').click();
+    await enter(page, writer.token);
+    await untilLive(page);
+    await waitFor('an answer', async () => (await page.locator('#top-failed').innerText()) === '');
+  });
 
   test('that are entered again bring back the remaining hits of a caller', async () => {
     const page = await open(guarded.debugPort);
@@ -233,7 +230,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
     await enter(page, writer.token);
     await untilLive(page);
     writeFileSync(path, `${reader.line}\n`);
-    await goTo(page, 'blocks');
+    await goTo(page, 'top');
     await waitFor('the refusal', async () => {
       await page
         .locator('#reload')

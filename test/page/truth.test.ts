@@ -77,7 +77,7 @@ descriptors:
 
 describePage('rules with names that weir also uses for other counts', () => {
   test('are named like any other rule', async () => {
-    const keys = ['constructor', '__proto__', 'block'];
+    const keys = ['constructor', '__proto__', 'override'];
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
     const server = await served.start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
     const client = new RlsClient(server.grpcPort);
@@ -89,10 +89,10 @@ describePage('rules with names that weir also uses for other counts', () => {
     const expectNames = (place: string) =>
       waitFor(`names in ${place}`, async () => {
         const text = await page.locator(place).innerText();
-        const block = 'block (also counts blocked callers)';
+        const override = 'override (also counts overrides (limits in requests))';
         return (
           !text.includes('native code') &&
-          ['constructor', '__proto__', block].every((one) => text.includes(one))
+          ['constructor', '__proto__', override].every((one) => text.includes(one))
         );
       });
     await expectNames('#worst');

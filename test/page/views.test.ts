@@ -7,7 +7,6 @@ import { PageScene, ShopServer, STORES } from '../support/page/scene.js';
 import { goTo, showBucket } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { askBuckets } from '../support/weir/buckets.js';
 
 // Processes can be slow to start on a busy machine.
 jest.setTimeout(90_000);
@@ -172,53 +171,14 @@ describePage.each(STORES)('%s', (store) => {
     );
   });
 
-  test('a caller is exempted and blocked, and both can be ended', async () => {
-    const who = 'customer=watched';
-    const until = (code: number) => waitFor(`the answer ${code}`, async () => (await take(who)) === code);
-    const controls = async () => (await askBuckets(shop.server, { action: 'blocks' })).controls.length;
-    await until(CODE.OVER_LIMIT);
-    const page = await open();
-    await showBucket(page, 'shop', { customer: 'watched' });
-    await page.locator('#allow-reason').fill('sale');
-    await page.getByRole('button', { name: 'Exempt…' }).click();
-    expect(await confirmChange(page, /^Done: exempt/)).toMatch(/exempt.*1 h.*sale/s);
-    await page.getByRole('button', { name: 'End the exemption of customer=watched' }).waitFor();
-    await until(CODE.OK);
-    await page.locator('#block-for').fill('10m');
-    await page.getByRole('button', { name: 'Block…' }).click();
-    await confirmChange(page, /^Done: block for 10m/);
-    await until(CODE.OVER_LIMIT);
-    const endExemption = page.getByRole('button', { name: 'End the exemption of customer=watched' });
-    await endExemption.click();
-    await confirmChange(page, /^Done: end the exemption/);
-    await endExemption.waitFor({ state: 'detached' });
-    await goTo(page, 'blocks');
-    await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
-    await confirmChange(page, /^Done: end the block/);
-    await page.getByText('No caller is blocked or exempt.').waitFor();
-    // The button is gone, so the focus moves to the heading.
-    await page.locator('#title-blocks:focus').waitFor();
-    await waitFor('no control', async () => (await controls()) === 0);
-    // The other control is ended from the view of the bucket.
-    await showBucket(page, 'shop', { customer: 'watched' });
-    await page.getByRole('button', { name: 'Block…' }).click();
-    await confirmChange(page, /^Done: block/);
-    const endBlock = page.locator('#bucket-controls').getByRole('button', { name: /^End the block/ });
-    await endBlock.click();
-    await confirmChange(page, /^Done: end the block/);
-    await endBlock.waitFor({ state: 'detached' });
-    await page.locator('#title-bucket:focus').waitFor();
-    expect(await controls()).toBe(0);
-  });
-
   test('an action that the server refuses is reported in full, and changes nothing', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'helped' });
     scene.expectLoss();
-    await page.locator('#block-for').fill('for ever');
-    await page.getByRole('button', { name: 'Block…' }).click();
+    await page.getByLabel('Tokens').fill(String(2 ** 53));
+    await page.getByRole('button', { name: 'Grant…' }).click();
     await page.getByRole('heading', { name: /not possible/ }).waitFor();
-    await expect(page.locator('#change-body').innerText()).resolves.toMatch(/duration/);
+    await expect(page.locator('#change-body').innerText()).resolves.toMatch(/whole number/);
     await expect(page.getByRole('button', { name: 'Confirm' }).count()).resolves.toBe(0);
     await page.keyboard.press('Escape');
     await showBucket(page, 'shop', { nobody: 'x' });

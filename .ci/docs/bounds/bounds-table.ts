@@ -1,6 +1,5 @@
 import type { BoundGroup } from './bound-texts.js';
 import { CONNECTION_BOUNDS } from './connection-bounds.js';
-import { CONTROL_BOUNDS } from './control-bounds.js';
 import { DEBUG_BOUNDS } from './debug-bounds.js';
 import { PROCESS_BOUNDS } from './process-bounds.js';
 import { REDIS_BOUNDS } from './redis-bounds.js';
@@ -16,5 +15,4 @@ export const BOUNDS: readonly BoundGroup[] = [
   ...PROCESS_BOUNDS,
   ...DEBUG_BOUNDS,
   ...REDIS_BOUNDS,
-  ...CONTROL_BOUNDS,
 ];

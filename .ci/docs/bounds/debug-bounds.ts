@@ -1,7 +1,6 @@
 import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../../src/admin/admin-endpoint.js';
 import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../../src/admin/admin-tokens.js';
 import { MAX_QUESTIONS } from '../../../src/admin/buckets/bucket-admin.js';
-import { MAX_CONTROLS_LISTED } from '../../../src/admin/buckets/control-actions.js';
 import { MAX_LIMITS_LISTED } from '../../../src/admin/buckets/found-limits.js';
 import { MAX_QUESTION_ENTRIES } from '../../../src/admin/buckets/read-question.js';
 import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../../src/admin/page/history-service.js';
@@ -43,10 +42,10 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
         beyond: '400; 503',
       },
       {
-        what: 'limits in an answer from `/buckets`; blocks and exemptions in an answer from `/buckets`',
-        bound: `${MAX_LIMITS_LISTED}; ${shownCount(MAX_CONTROLS_LISTED)}`,
+        what: 'limits in an answer from `/buckets`',
+        bound: String(MAX_LIMITS_LISTED),
         beyond:
-          'the answer shows the number of omitted items; `reset` and `grant` change only the listed limits',
+          'the answer shows the number of omitted limits; `reset` and `grant` change only the listed limits',
       },
       {
         what: 'nodes that weir searches if a request contains only some entries of a descriptor',

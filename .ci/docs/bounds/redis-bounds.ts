@@ -14,6 +14,7 @@ import {
   MAX_STORE_WAITING_BYTES,
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../../src/service/waiting-requests.js';
+import { MAX_BYTES, MAX_KEYS_BYTES } from '../../../src/storage/redis/announcements.js';
 import {
   MAX_CONCURRENT_QUERIES,
   MAX_FURTHER_NODES,
@@ -32,6 +33,7 @@ import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/large
 import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/large-take-sender.js';
 import { RESPONSIVE_MICROS } from '../../../src/storage/redis/load/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
+import { MAX_PENDING_REQUESTS } from '../../../src/storage/redis/script-requests/script-requests.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,
@@ -133,6 +135,16 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         what: 'cluster nodes that one call tries in succession',
         bound: `${MAX_REDIRECTIONS + 1}, within the call's deadline`,
         beyond: '`on_store_failure` applies',
+      },
+      {
+        what: 'unanswered calls to Redis that list holds or announce filled buckets',
+        bound: shownCount(MAX_PENDING_REQUESTS),
+        beyond: 'weir sends no further calls',
+      },
+      {
+        what: 'size of an announcement of filled buckets; size of all announcements',
+        bound: `${shownSize(MAX_KEYS_BYTES)}; ${shownSize(MAX_BYTES)}`,
+        beyond: 'all processes clear their deny caches; older announcements are dropped',
       },
       {
         what: 'resources in an xDS update; fields in an update',

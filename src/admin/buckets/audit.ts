@@ -5,7 +5,7 @@ import { shown } from '../../shown-text.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCaller } from '../admin-access.js';
-import { type BucketAnswer, type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
+import { type BucketAnswer, type BucketQuestion, READING_ACTIONS } from './messages.js';
 import { QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
 
@@ -23,7 +23,7 @@ export function auditChange(
   result: AdminResult,
   policies: PolicySet | undefined,
 ): void {
-  const { action, entries = [], dry_run: dryRun = false, ...asked } = question;
+  const { action, entries, dry_run: dryRun = false, ...asked } = question;
   const told =
     answered instanceof QuestionFailure
       ? { entries: shownEntries(redactedByAll(entries, policies)), error: answered.error }
@@ -32,7 +32,7 @@ export function auditChange(
 }
 
 function doneFields(answered: BucketAnswer): object {
-  const { domain, buckets, controls, notes } = answered;
+  const { domain, buckets, notes } = answered;
   const more = buckets.length - MAX_BUCKETS;
   return {
     domain,
@@ -41,7 +41,6 @@ function doneFields(answered: BucketAnswer): object {
       buckets: buckets.slice(0, MAX_BUCKETS).map(({ rule, before, now }) => ({ rule, before, after: now })),
     }),
     ...(more > 0 && { more_buckets: more }),
-    ...(controls.length > 0 && { controls: controls.map(shortControl) }),
     notes,
   };
 }
@@ -63,10 +62,6 @@ export function auditUnanswered(
 }
 
 const MESSAGE = 'an operator requested a change';
-
-function shortControl({ id, kind, identity, by, ends_in }: ShownControl): object {
-  return { id, kind, identity: shownEntries(identity), by, ends_in };
-}
 
 function shownEntries(entries: readonly Entry[]): readonly Entry[] {
   return entries.map(({ key, value }) => ({ key: shown(key, MAX_VALUE), value: shown(value, MAX_VALUE) }));

@@ -7,16 +7,8 @@ import type { AdminAnswer } from '../admin-endpoint.js';
 import { auditChange } from './audit.js';
 import { BucketCalls } from './bucket-calls.js';
 import { changeBuckets } from './bucket-changes.js';
-import { endControl, listControls, makeControl } from './control-actions.js';
-import { KnownControls } from './known-controls.js';
 import { domainNames, unknownDomain } from './known-domains.js';
-import {
-  type BucketAction,
-  type BucketFailure,
-  type BucketQuestion,
-  changesSomething,
-  READING_ACTIONS,
-} from './messages.js';
+import { type BucketFailure, type BucketQuestion, changesSomething, READING_ACTIONS } from './messages.js';
 import { type QuestionContext, QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
 import { releaseHolds } from './release-action.js';
@@ -25,13 +17,8 @@ import { answerShow } from './show-action.js';
 /** Maximum number of questions that are answered at the same time. Further ones are refused. */
 export const MAX_QUESTIONS = 32;
 
-/** Hint for a control whose domain the policy does not contain any more. */
-const BY_ID =
-  '; to end a block or exemption in a removed domain, specify the ID that weir bucket blocks shows';
-const ENDED_BY_ID: Readonly<Partial<Record<BucketAction, string>>> = { unblock: BY_ID, disallow: BY_ID };
-
 /** Dependencies of {@link BucketAdmin}. */
-export interface BucketAdminOptions extends Omit<QuestionContext, 'calls' | 'controls'> {
+export interface BucketAdminOptions extends Omit<QuestionContext, 'calls'> {
   policies(): PolicySet | undefined;
   readonly log: Logger;
   readonly count: AdminCounter;
@@ -49,7 +36,6 @@ export class BucketAdmin {
     this.#context = {
       ...options,
       calls: new BucketCalls(store.buckets, store.timeoutMicros, clock),
-      controls: new KnownControls(store.controls, () => clock.monotonicMicros()),
     };
   }
 
@@ -61,7 +47,7 @@ export class BucketAdmin {
       count('unknown', 'refused');
       return { status: 400, body: { error: read } };
     }
-    const answered = await this.#answer(read, caller);
+    const answered = await this.#answer(read);
     const result = resultOf(read, answered);
     count(read.action, result);
     if (!READING_ACTIONS.has(read.action)) auditChange(log, read, caller, answered, result, policies());
@@ -71,14 +57,14 @@ export class BucketAdmin {
     return { status, body };
   }
 
-  async #answer(question: BucketQuestion, caller: AdminCaller): Promise<QuestionResult> {
+  async #answer(question: BucketQuestion): Promise<QuestionResult> {
     if (this.#running >= MAX_QUESTIONS) {
       const undone = changesSomething(question) ? ', so nothing was changed' : '';
       return new QuestionFailure(503, `too many requests at once${undone}; try again`);
     }
     this.#running++;
     try {
-      return await this.#do(question, caller);
+      return await this.#do(question);
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
       const mayHaveChanged = changesSomething(question);
@@ -89,20 +75,14 @@ export class BucketAdmin {
     }
   }
 
-  async #do(question: BucketQuestion, caller: AdminCaller): Promise<QuestionResult> {
+  async #do(question: BucketQuestion): Promise<QuestionResult> {
     const context = this.#context;
-    const { action, id } = question;
-    if (action === 'blocks') {
-      const policy = this.#options.policies()?.domains.get(question.domain ?? '');
-      return listControls({ question, caller, policy }, context);
-    }
-    if (id !== undefined) return endControl({ question, caller, policy: undefined }, context);
     const policies = this.#options.policies();
     if (policies === undefined) return new QuestionFailure(503, 'no policy is in effect yet; try again');
     const policy = policyFor(policies, question.domain);
-    if (typeof policy === 'string') return new QuestionFailure(400, policy + (ENDED_BY_ID[action] ?? ''));
-    const asked = { question, caller, policy };
-    switch (action) {
+    if (typeof policy === 'string') return new QuestionFailure(400, policy);
+    const asked = { question, policy };
+    switch (question.action) {
       case 'show':
         return answerShow(asked, context);
       case 'reset':
@@ -110,12 +90,6 @@ export class BucketAdmin {
         return changeBuckets(asked, context);
       case 'release':
         return releaseHolds(asked, context);
-      case 'block':
-      case 'allow':
-        return makeControl(asked, context);
-      case 'unblock':
-      case 'disallow':
-        return endControl(asked, context);
     }
   }
 }

@@ -9,11 +9,10 @@ import { heldLimits } from './holds/shown-holds.js';
 import type { BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
 import {
   answerTo,
-  type CallerQuestion,
   changeFailed,
   failedChange,
-  LOOK_BUCKETS,
   mayHaveChanged,
+  type PolicyQuestion,
   planSource,
   type QuestionContext,
   QuestionFailure,
@@ -36,7 +35,7 @@ interface Change {
  * holds of the buckets, so that no end of an earlier request changes them again.
  */
 export async function changeBuckets(
-  asked: CallerQuestion,
+  asked: PolicyQuestion,
   context: QuestionContext,
 ): Promise<QuestionResult> {
   const { question, policy } = asked;
@@ -58,10 +57,9 @@ export async function changeBuckets(
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
     // A dry run only peeks.
-    return isDry ? new QuestionFailure(503, notAsked(failure)) : failedChange(failure, LOOK_BUCKETS);
+    return isDry ? new QuestionFailure(503, notAsked(failure)) : failedChange(failure);
   }
-  const failed = (error: StorageError): string =>
-    isDry ? notAsked(error) : sentence(changeFailed(error, LOOK_BUCKETS));
+  const failed = (error: StorageError): string => (isDry ? notAsked(error) : sentence(changeFailed(error)));
   const results = await releaseFrom(held, { hold: undefined, isDry }, context, policy.domain);
   if (releasedCount(results) > 0) notes.push(...releaseNotes(results, isDry));
   const steps = mapped(changes, (change, i): ShownBucket => {
@@ -77,7 +75,7 @@ export async function changeBuckets(
     ({ take, rate }) => take === undefined && rate.kind !== 'concurrency',
   );
   const more = found.more + unchanged.length;
-  return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes });
+  return answerTo(asked, store.name, entries, { meets, buckets, more, notes });
 }
 
 /** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
@@ -140,8 +138,7 @@ async function announceChanges(
     return answer instanceof StorageError && !mayHaveChanged(answer) ? [] : call.take.key;
   });
   if (keys.length === 0) return [];
-  const told = await store.controls.announceGrants(keys);
-  if (told === 'done') return [];
+  if ((await store.announceFilled(keys)) === undefined) return [];
   return [
     'Other processes could not be notified. If they cache denials (DENY_CACHE_MAX_AGE, ' +
       'LOCAL_CACHE_SIZE_IN_BYTES), they may deny requests until the cached denials expire.',

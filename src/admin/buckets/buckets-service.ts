@@ -9,7 +9,7 @@ export type Administer = (question: unknown, caller: AdminCaller) => Promise<Adm
 export function bucketsService(administer: Administer): AdminService {
   return {
     path: '/buckets',
-    help: 'shows and changes buckets, blocks and exemptions; see weir bucket --help',
+    help: 'shows and changes buckets; see weir bucket --help',
     rightFor(question) {
       const { action } = Object(question) as { action?: unknown };
       const known = BUCKET_ACTIONS.find((one) => one === action);

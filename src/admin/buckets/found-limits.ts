@@ -74,7 +74,7 @@ export function* findLimits(
   source: PlanSource,
   question: Pick<BucketQuestion, 'entries' | 'limit'>,
 ): QuestionSteps<FoundLimits | string> {
-  const { entries = [] } = question;
+  const { entries } = question;
   const override = readOverride(question.limit);
   const met = yield* matchingLimits(source, entries);
   if (typeof met === 'string') return met;
@@ -234,7 +234,7 @@ function* findPossible(
 }
 
 /** Counts the limits that could apply to descriptors with these entries and any others. */
-export function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
+function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
   const found = yield* findPossible(source, entries, 0);
   return typeof found === 'string' ? 0 : found.more;
 }

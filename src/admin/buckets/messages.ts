@@ -1,29 +1,19 @@
 import type { Entry } from '../../limiter/entry.js';
 
 /** Actions of `/buckets`. */
-export const BUCKET_ACTIONS = [
-  'show',
-  'reset',
-  'grant',
-  'release',
-  'block',
-  'unblock',
-  'allow',
-  'disallow',
-  'blocks',
-] as const;
+export const BUCKET_ACTIONS = ['show', 'reset', 'grant', 'release'] as const;
 export type BucketAction = (typeof BUCKET_ACTIONS)[number];
 
 /** Read-only actions, which require only the right `read`. */
-export const READING_ACTIONS: ReadonlySet<BucketAction> = new Set(['show', 'blocks']);
+export const READING_ACTIONS: ReadonlySet<BucketAction> = new Set(['show']);
 
 /** JSON body of a POST to `/buckets`. */
 export interface BucketQuestion {
   readonly action: BucketAction;
-  /** May be omitted if the policy has only one domain, and for `blocks`. */
+  /** May be omitted if the policy has only one domain. */
   readonly domain?: string;
-  /** A descriptor or some of its entries, before or after `derive`. None for `blocks`, or if `id` names a control. */
-  readonly entries?: readonly Entry[];
+  /** A descriptor or some of its entries, before or after `derive`. */
+  readonly entries: readonly Entry[];
   /** For `show`, `reset` and `grant`: also use the bucket of this override, such as `100/minute`. */
   readonly limit?: string;
   /** For `reset`, `grant` and `release`: only use limits of this rule (`Rule.path` or `Rule.name`). */
@@ -34,11 +24,6 @@ export interface BucketQuestion {
   readonly hold?: string;
   /** For `release`: all holds. */
   readonly all?: boolean;
-  /** For `block` and `allow`: duration in Go's syntax, such as `10m` or `1h30m`. */
-  readonly for?: string;
-  readonly reason?: string;
-  /** For `unblock` and `disallow`: ID of the control. */
-  readonly id?: string;
   /** Returns the effect of the action without changing anything. */
   readonly dry_run?: boolean;
 }
@@ -116,39 +101,23 @@ export interface ShownBucket {
   readonly note?: string;
 }
 
-/** A block or an exemption. */
-export interface ShownControl {
-  readonly id: string;
-  readonly kind: 'block' | 'allow';
-  readonly domain: string;
-  /** Entries of the control, with secrets redacted. */
-  readonly identity: readonly Entry[];
-  readonly reason: string;
-  readonly by: string;
-  /** Seconds until the control expires. */
-  readonly ends_in: number;
-}
-
 /** Answer to a {@link BucketQuestion} with status 200. */
 export interface BucketAnswer {
   readonly action: BucketAction;
   readonly dry_run: boolean;
-  readonly domain: string | null;
+  readonly domain: string;
   /** Entries after `derive`, with secrets redacted. */
   readonly entries: readonly Entry[];
   /**
    * `descriptor`: limits apply to the entries as a descriptor. `part`: limits could apply to descriptors with these
-   * entries. `nothing`: no limit could apply. `none`: the question has no entries.
+   * entries. `nothing`: no limit could apply.
    */
-  readonly meets: 'descriptor' | 'part' | 'nothing' | 'none';
+  readonly meets: 'descriptor' | 'part' | 'nothing';
   /** `memory`, or the addresses of Redis. */
   readonly store: string;
   readonly buckets: readonly ShownBucket[];
   /** Number of omitted buckets or rules. */
   readonly more: number;
-  /** Controls that name these entries, that the action made or ended, or that were requested. */
-  readonly controls: readonly ShownControl[];
-  readonly more_controls: number;
   /** Sentences about the action and further information. */
   readonly notes: readonly string[];
 }

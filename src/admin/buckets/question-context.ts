@@ -1,17 +1,13 @@
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { ControlBook } from '../../limiter/control.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
-import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { HoldCounts } from '../../service/decision-observer.js';
-import type { AdminCaller } from '../admin-access.js';
 import type { BucketCalls } from './bucket-calls.js';
-import type { KnownControls } from './known-controls.js';
 import type { PlanSource } from './matching-limits.js';
 import type { BucketAnswer, BucketQuestion } from './messages.js';
 
@@ -21,8 +17,9 @@ export interface QuestionContext {
     readonly name: string;
     readonly buckets: BucketStore;
     readonly holds: HoldBook;
-    readonly controls: ControlBook;
     readonly timeoutMicros: number;
+    /** Tells other processes about filled buckets, see {@link Store.announceFilled}. */
+    announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
   };
   readonly clock: Clock;
   /** Runs long work in slices. */
@@ -32,18 +29,14 @@ export interface QuestionContext {
   /** Prefix of Redis keys; undefined if buckets are in memory. */
   readonly keyPrefix: string | undefined;
   readonly calls: BucketCalls;
-  readonly controls: KnownControls;
   /** Counts holds that an operator releases. */
   readonly counts: Pick<HoldCounts, 'released'>;
-  /** Index in which decisions look up controls. */
-  readonly index: Pick<ControlIndex, 'hasRoomFor'>;
 }
 
-/** A validated question with its caller. */
-export interface CallerQuestion<Policy = CompiledPolicy> {
+/** A validated question with the policy of its domain. */
+export interface PolicyQuestion {
   readonly question: BucketQuestion;
-  readonly caller: AdminCaller;
-  readonly policy: Policy;
+  readonly policy: CompiledPolicy;
 }
 
 /** An error as the answer to a question, with its HTTP status. */
@@ -63,8 +56,7 @@ export class QuestionFailure {
 /** Result of a question. */
 export type QuestionResult = BucketAnswer | QuestionFailure;
 
-export const LOOK_BUCKETS = 'so the result is unknown; check the bucket with weir bucket show';
-export const LOOK_CONTROLS = 'so the result is unknown; check the list with weir bucket blocks';
+const RESULT_UNKNOWN = 'so the result is unknown; check the bucket with weir bucket show';
 const NOT_DONE = 'so nothing was changed; try again';
 /** Failures after which the store may have executed a call that was sent. */
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
@@ -74,14 +66,14 @@ export function mayHaveChanged({ reason, unsent }: StorageError): boolean {
   return !unsent && MAYBE_DONE.has(reason);
 }
 
-/** Returns a message about a failed change. If the change may have been made, `look` names the command to check it. */
-export function changeFailed(error: StorageError, look: string): string {
-  return `the store failed (${error.message}), ${mayHaveChanged(error) ? look : NOT_DONE}`;
+/** Returns a message about a failed change. If the change may have been made, it names the command to check it. */
+export function changeFailed(error: StorageError): string {
+  return `the store failed (${error.message}), ${mayHaveChanged(error) ? RESULT_UNKNOWN : NOT_DONE}`;
 }
 
 /** Returns the error of a change that the store did not make, or may have made. */
-export function failedChange(error: StorageError, look: string): QuestionFailure {
-  return new QuestionFailure(503, changeFailed(error, look), mayHaveChanged(error));
+export function failedChange(error: StorageError): QuestionFailure {
+  return new QuestionFailure(503, changeFailed(error), mayHaveChanged(error));
 }
 
 /** Returns the current context for planning descriptors. */
@@ -94,24 +86,17 @@ export function planSource(
 
 /** Returns an answer with the given fields. `entries` are redacted here. */
 export function answerTo(
-  { question }: Pick<CallerQuestion, 'question'>,
-  policy: CompiledPolicy | undefined,
+  { question, policy }: PolicyQuestion,
   store: string,
   entries: readonly Entry[],
-  said: Partial<BucketAnswer>,
+  said: Pick<BucketAnswer, 'meets' | 'buckets' | 'more' | 'notes'>,
 ): BucketAnswer {
   return {
     action: question.action,
     dry_run: question.dry_run === true,
-    domain: policy?.domain ?? question.domain ?? null,
-    entries: policy === undefined ? [] : redactEntries(entries, policy.secretKeys),
-    meets: 'none',
+    domain: policy.domain,
+    entries: redactEntries(entries, policy.secretKeys),
     store,
-    buckets: [],
-    more: 0,
-    controls: [],
-    more_controls: 0,
-    notes: [],
     ...said,
   };
 }

@@ -1,5 +1,3 @@
-import { parseGoDuration } from '../../config/yaml/go-duration.js';
-import { MAX_CONTROL_MICROS, MAX_REASON_BYTES } from '../../limiter/control.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
@@ -15,9 +13,7 @@ const MAX_NAME = 8192;
 const MAX_SHOWN = 60;
 const ALL = BUCKET_ACTIONS;
 const LEVELS: readonly BucketAction[] = ['show', 'reset', 'grant'];
-const MAKING: readonly BucketAction[] = ['block', 'allow'];
-const ENDING: readonly BucketAction[] = ['unblock', 'disallow'];
-const CHANGING = ALL.filter((action) => action !== 'show' && action !== 'blocks');
+const CHANGING: readonly BucketAction[] = ['reset', 'grant', 'release'];
 
 /** Returns the error of a field's value, as a sentence without the field's name, or '' for a valid value. */
 type Check = (value: unknown) => string;
@@ -35,15 +31,12 @@ const isName: Check = (value) => {
 const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAction[], Check]>> = {
   action: [ALL, () => ''],
   domain: [ALL, isName],
-  entries: [ALL.filter((action) => action !== 'blocks'), wrongEntries],
+  entries: [ALL, wrongEntries],
   limit: [LEVELS, (value) => (readOverride(value) === undefined ? NO_OVERRIDE : '')],
   rule: [['reset', 'grant', 'release'], isName],
   tokens: [['grant'], (value) => (isTokens(value) ? '' : `must be a whole number from 1 to ${2 ** 53 - 1}`)],
   hold: [['release'], (value) => (isHoldId(value) ? '' : 'must be an ID of a hold, as show lists it')],
   all: [['release'], (value) => (value === true ? '' : 'must be true')],
-  for: [MAKING, wrongSpan],
-  reason: [MAKING, wrongReason],
-  id: [ENDING, (value) => (isId(value) ? '' : 'must be the id of a block or an exemption')],
   dry_run: [CHANGING, isTruth],
 };
 
@@ -55,11 +48,6 @@ const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>
   reset: ['entries'],
   grant: ['entries', 'tokens'],
   release: ['entries'],
-  block: ['entries', 'for'],
-  unblock: [],
-  allow: ['entries', 'for'],
-  disallow: [],
-  blocks: [],
 };
 
 /** Override in the `limit` of a question. */
@@ -92,9 +80,6 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   const question = value as BucketQuestion;
   const missing = REQUIRED[action].find((name) => question[name] === undefined);
   if (missing !== undefined) return `${action} needs ${missing}`;
-  if (ENDING.includes(action) && (question.id === undefined) === (question.entries === undefined)) {
-    return `${action} requires either id or entries, but not both`;
-  }
   if (action === 'release' && (question.hold === undefined) === (question.all === undefined)) {
     return 'release requires either hold or all, but not both';
   }
@@ -109,21 +94,12 @@ export function readOverride(limit: unknown): OverrideLimit | undefined {
   return unit === undefined || !(requestsPerUnit <= MAX_UINT32) ? undefined : { requestsPerUnit, unit };
 }
 
-/** Returns the microseconds of a `for` of a question, rounded up. */
-export function parseDurationMicros(span: string): number {
-  return Number(((parseGoDuration(span) ?? 0n) + 999n) / 1000n);
-}
-
 function isAction(value: unknown): value is BucketAction {
   return BUCKET_ACTIONS.some((action) => action === value);
 }
 
 function isTokens(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 1;
-}
-
-function isId(value: unknown): boolean {
-  return typeof value === 'string' && /^[0-9A-Za-z_-]{1,64}$/.test(value);
 }
 
 function isHoldId(value: unknown): boolean {
@@ -156,24 +132,6 @@ function wrongEntry(entry: unknown): string {
   if (wrong !== '') return `.key ${wrong}`;
   const wrongValue = notText(value);
   return wrongValue === '' ? '' : `.value ${wrongValue}`;
-}
-
-function wrongSpan(value: unknown): string {
-  const nanos = typeof value === 'string' ? parseGoDuration(value) : undefined;
-  if (nanos === undefined) return 'must be a duration such as 10m or 1h30m';
-  if (nanos <= 0n) return 'must be more than 0';
-  return nanos <= BigInt(MAX_CONTROL_MICROS) * 1000n ? '' : 'must be at most a year (8760h)';
-}
-
-function wrongReason(value: unknown): string {
-  const bad = notText(value);
-  if (bad !== '') return bad;
-  if (Buffer.byteLength(value as string) > MAX_REASON_BYTES)
-    return `must have at most ${MAX_REASON_BYTES} bytes`;
-  // The text appears in terminals and logs.
-  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(value as string)
-    ? 'must not contain line breaks or control characters'
-    : '';
 }
 
 /** Quotes a string of the question in a message. */

@@ -16,9 +16,8 @@ import { heldLimits } from './holds/shown-holds.js';
 import type { ShownBucket } from './messages.js';
 import {
   answerTo,
-  type CallerQuestion,
   failedChange,
-  LOOK_BUCKETS,
+  type PolicyQuestion,
   planSource,
   type QuestionContext,
   QuestionFailure,
@@ -30,7 +29,7 @@ import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
  * Runs `release`: settles one hold or all holds of the buckets, with a use of 0. Their slots or hits are free again,
  * and the end of their requests has no effect.
  */
-export async function releaseHolds(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
+export async function releaseHolds(asked: PolicyQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
   const { slices, calls, keyPrefix, store } = context;
   const found = await slices.run(findLimits(planSource(context, policy), question));
@@ -49,7 +48,7 @@ export async function releaseHolds(asked: CallerQuestion, context: QuestionConte
   const results = await releaseFrom(held, { hold, isDry }, context, policy.domain);
   const count = releasedCount(results);
   const failure = results.find((released) => released.failure !== undefined)?.failure;
-  if (count === 0 && failure !== undefined) return failedChange(failure, LOOK_BUCKETS);
+  if (count === 0 && failure !== undefined) return failedChange(failure);
   if (count === 0 && hold !== undefined) return new QuestionFailure(404, NO_SUCH_HOLD);
 
   const after = isDry ? before : await peek();
@@ -61,7 +60,7 @@ export async function releaseHolds(asked: CallerQuestion, context: QuestionConte
     });
   });
   const { meets, entries, notes } = found;
-  return answerTo(asked, policy, store.name, entries, {
+  return answerTo(asked, store.name, entries, {
     meets,
     buckets: await slices.run(steps),
     more: found.more + limits.length - held.length,

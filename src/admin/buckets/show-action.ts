@@ -1,27 +1,16 @@
-import type { Control, IdentityPart } from '../../limiter/control.js';
-import type { Entry } from '../../limiter/entry.js';
-import { sha256Hex } from '../../policy/names/sha256.js';
 import { findLimits } from './found-limits.js';
-import type { BucketAnswer } from './messages.js';
 import {
   answerTo,
-  type CallerQuestion,
+  type PolicyQuestion,
   planSource,
   type QuestionContext,
   QuestionFailure,
   type QuestionResult,
 } from './question-context.js';
 import { notAsked, showBuckets } from './shown-buckets.js';
-import { listedControls, shownControl } from './shown-controls.js';
 
-/** Maximum number of controls in an answer about buckets. */
-const MAX_CONTROLS_SHOWN = 100;
-
-/**
- * Runs `show`: returns the limits that apply or could apply to a descriptor, the levels of their buckets, and its
- * controls.
- */
-export async function answerShow(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
+/** Runs `show`: returns the limits that apply or could apply to a descriptor, and the levels of their buckets. */
+export async function answerShow(asked: PolicyQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
   const { slices, store } = context;
   const found = await slices.run(findLimits(planSource(context, policy), question));
@@ -29,37 +18,5 @@ export async function answerShow(asked: CallerQuestion, context: QuestionContext
   const { meets, entries, limits, more, notes } = found;
   const { buckets, failure } = await showBuckets(limits, context);
   if (failure !== undefined) return new QuestionFailure(503, notAsked(failure));
-  const controls = await controlsFor(policy.domain, entries, context);
-  return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes, ...controls });
-}
-
-/** Returns the controls whose identity contains all of the entries, or is contained in them. */
-export async function controlsFor(
-  domain: string,
-  entries: readonly Entry[],
-  { slices, clock, controls }: QuestionContext,
-): Promise<Pick<BucketAnswer, 'controls' | 'more_controls'>> {
-  const isConcerned = concerns(entries);
-  const found = await slices.run(
-    controls.filter((control) => control.domain === domain && isConcerned(control)),
-  );
-  const now = clock.monotonicMicros();
-  const listed = listedControls(found, MAX_CONTROLS_SHOWN);
-  return {
-    controls: listed.map((control) => shownControl(control, now)),
-    more_controls: found.length - listed.length,
-  };
-}
-
-/** Returns a test whether a control's identity contains all entries or is contained in them. */
-function concerns(entries: readonly Entry[]): (control: Control) => boolean {
-  const there = entries.map(({ key, value }) => ({ key, value, digest: sha256Hex(value) }));
-  return ({ identity }) => {
-    const isThere = (part: IdentityPart): boolean =>
-      there.some(
-        ({ key, value, digest }) => part.key === key && part.value === (part.secret ? digest : value),
-      );
-    const named = identity.filter(isThere).length;
-    return named === identity.length || named === there.length;
-  };
+  return answerTo(asked, store.name, entries, { meets, buckets, more, notes });
 }

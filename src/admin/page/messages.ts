@@ -129,7 +129,7 @@ export type RateSeries = Readonly<Record<keyof Rates, readonly number[]>>;
 /** Rates of all rules together in each complete step, oldest first. */
 export type AllSeries = Readonly<Record<keyof Rates | keyof FailureRates, readonly number[]>>;
 
-/** A rule, by its domain and `Rule.path`, or `override`, `block`, `allow`, or `other`. */
+/** A rule, by its domain and `Rule.path`, `override`, or `other`. */
 export interface HistoryRule {
   readonly domain: string;
   readonly rule: string;

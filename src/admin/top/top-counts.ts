@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import { entriesKey, overrideOfKey } from '../../policy/names/bucket-key.js';
+import { overrideOfKey } from '../../policy/names/bucket-key.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import { planOfCustomer } from '../../policy/plans/customer-plan.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
@@ -15,8 +15,6 @@ const MAX_TOP_TEXT = 100;
 export const MAX_TOP_TEXTS = 300;
 /** Longer names of buckets are stored as digests. */
 const MAX_KEY = 200;
-/** Rule of requests that an operator's block denies. */
-export const BLOCK_LABEL = 'block';
 
 /** Copies a string, because a slice of a long string would keep the whole string in memory. */
 function copyText(text: string): string {
@@ -67,14 +65,6 @@ export class TopCounts implements BucketCounter {
     if (requests > 0) this.count('denied', policy, match, take, requests);
   }
 
-  blocked(policy: DomainPolicy, match: Match): void {
-    const requests = this.refused.take(1);
-    if (requests === 0) return;
-    const { key } = entriesKey(policy.domain, match.entries, policy.secretKeys);
-    // Names of buckets never start with a letter, so the key is unique.
-    this.top.count('denied', this.about(`${BLOCK_LABEL} ${key}`, policy, match, BLOCK_LABEL), requests);
-  }
-
   private count(
     measure: TopMeasure,
     policy: DomainPolicy,
@@ -82,28 +72,23 @@ export class TopCounts implements BucketCounter {
     take: CountedTake,
     hits: number,
   ): void {
-    const { key, label, outcome } = take;
-    const about = this.about(key, policy, match, label, take);
+    const { outcome } = take;
+    const about = this.about(policy, match, take);
     const { reportedLimit } = take.rate;
     if (outcome !== undefined && !outcome.bucketUnknown && reportedLimit > 0)
       about.usedRatio = outcome.used / reportedLimit;
     this.top.count(measure, about, hits);
   }
 
-  private about(
-    name: string,
-    policy: DomainPolicy,
-    match: Match,
-    rule: string,
-    take?: CountedTake,
-  ): BucketDescription {
+  private about(policy: DomainPolicy, match: Match, take: CountedTake): BucketDescription {
+    const { key: name, label, rule } = take;
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
     const entries = keptEntries(match.entries, policy.secretKeys);
-    const isOverride = take !== undefined && take.rule === undefined;
-    const limit = isOverride ? copyText(overrideOfKey(name)) : undefined;
-    const plan = take?.rule?.plan && planOfCustomer(policy.plans, match.entries)?.plan;
-    return { key: copyText(key), domain: policy.domain, rule, entries, limit, plan, usedRatio: undefined };
+    const limit = rule === undefined ? copyText(overrideOfKey(name)) : undefined;
+    const plan = rule?.plan && planOfCustomer(policy.plans, match.entries)?.plan;
+    const { domain } = policy;
+    return { key: copyText(key), domain, rule: label, entries, limit, plan, usedRatio: undefined };
   }
 }

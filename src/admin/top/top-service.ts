@@ -6,15 +6,12 @@ import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { unknownDomain } from '../buckets/known-domains.js';
 import { quotedText } from '../buckets/read-question.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
-import { BLOCK_LABEL } from './top-counts.js';
 import { type CheckedTopQuestion, readTopQuestion } from './top-question.js';
 
 /** Maximum number of questions that wait while weir answers another one. */
 export const MAX_TOP_WAITING = 16;
 /** Number of rules that are compared in one slice. */
 const STRETCH = 1000;
-/** Labels of buckets that belong to no rule of a policy. */
-const OTHER_LABELS: readonly string[] = [BLOCK_LABEL, OVERRIDE_LABEL];
 /** Domains of a server that started without a policy. */
 const NO_DOMAINS: PolicySet['domains'] = new Map();
 
@@ -74,7 +71,7 @@ function* unknownName(
   const domains = policies?.domains ?? NO_DOMAINS;
   const policy = domain === undefined ? undefined : domains.get(domain);
   if (domain !== undefined && policy === undefined) return unknownDomain(domains, domain);
-  if (rule === undefined || OTHER_LABELS.includes(rule)) return undefined;
+  if (rule === undefined || rule === OVERRIDE_LABEL) return undefined;
   let seen = 0;
   for (const { rules } of policy === undefined ? domains.values() : [policy]) {
     for (const { path } of rules) {

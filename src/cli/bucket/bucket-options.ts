@@ -1,5 +1,4 @@
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../admin/buckets/messages.js';
-import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { readStandardInput } from '../../regular-file.js';
 import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/settings/named-file.js';
 import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
@@ -25,9 +24,6 @@ const OPTIONS = {
   tokens: { type: 'string' },
   hold: { type: 'string' },
   all: { type: 'boolean' },
-  for: { type: 'string' },
-  reason: { type: 'string' },
-  id: { type: 'string' },
   'dry-run': { type: 'boolean' },
   json: { type: 'boolean' },
   watch: { type: 'string' },
@@ -41,11 +37,6 @@ const ACTION_OPTIONS: Readonly<Record<BucketAction, readonly Option[]>> = {
   reset: ['rule', 'dry-run'],
   grant: ['tokens', 'rule', 'dry-run'],
   release: ['hold', 'all', 'rule', 'dry-run'],
-  block: ['for', 'reason', 'dry-run'],
-  unblock: ['id', 'dry-run'],
-  allow: ['for', 'reason', 'dry-run'],
-  disallow: ['id', 'dry-run'],
-  blocks: ['watch'],
 };
 const COMMON_OPTIONS: readonly string[] = [...Object.keys(DEBUG_OPTIONS), 'domain', 'entries', 'json'];
 
@@ -94,19 +85,16 @@ function readParsed(action: BucketAction, values: Values, words: readonly string
   const watchMs =
     values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
   if (typeof watchMs === 'string') return watchMs;
-  const { limit, rule, hold, all, for: lasts, reason, id } = values;
+  const { limit, rule, hold, all } = values;
   const question: BucketQuestion = {
     action,
     ...(domain !== undefined && { domain }),
-    ...(entries.length > 0 && { entries }),
+    entries,
     ...(limit !== undefined && { limit }),
     ...(rule !== undefined && { rule }),
     ...(values.tokens !== undefined && { tokens: Number(values.tokens) }),
     ...(hold !== undefined && { hold }),
     ...(all === true && { all }),
-    ...(lasts !== undefined && { for: lasts }),
-    ...(reason !== undefined && { reason }),
-    ...(id !== undefined && { id }),
     ...(values['dry-run'] === true && { dry_run: true }),
   };
   const { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout } = values;
@@ -185,21 +173,8 @@ function entriesText(path: string): string {
 
 /** Returns an error message if an action lacks an option or has options that exclude each other, else undefined. */
 function combinationError(action: BucketAction, values: Values, entries: number): string | undefined {
-  const takesId = ACTION_OPTIONS[action].includes('id');
-  if (takesId && entries > 0 && values.id !== undefined)
-    return 'specify the block or exemption by --id or by its entries, not by both';
-  if (takesId && entries === 0 && values.id === undefined) {
-    return (
-      'specify the block or exemption to remove, by its entries (key=value) or by --id; weir bucket ' +
-      'blocks lists all of them'
-    );
-  }
-  if (!takesId && action !== 'blocks' && entries === 0) return 'specify at least one entry as key=value';
+  if (entries === 0) return 'specify at least one entry as key=value';
   switch (action) {
-    case 'blocks':
-      return entries === 0
-        ? undefined
-        : 'this action accepts no entries; it lists all blocks and exemptions, or those in one domain';
     case 'grant':
       if (values.tokens === undefined) return 'specify the number of tokens with --tokens <n>';
       return isWholeNumber(values.tokens) ? undefined : '--tokens must be a whole number of 1 or more';
@@ -207,14 +182,6 @@ function combinationError(action: BucketAction, values: Values, entries: number)
       return (values.hold === undefined) === (values.all === undefined)
         ? 'specify the hold with --hold <id>, as weir bucket show lists it, or all holds with --all'
         : undefined;
-    case 'block':
-    case 'allow': {
-      if (values.for === undefined) return 'specify the duration with --for <duration>, such as 10m or 1h30m';
-      const nanos = parseGoDuration(values.for);
-      return nanos !== undefined && nanos > 0n
-        ? undefined
-        : '--for must be a duration, such as 30s, 10m or 1h30m';
-    }
     default:
       return undefined;
   }

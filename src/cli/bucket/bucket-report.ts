@@ -1,10 +1,4 @@
-import type {
-  BucketAnswer,
-  BucketLevel,
-  ShownBucket,
-  ShownControl,
-  ShownHolds,
-} from '../../admin/buckets/messages.js';
+import type { BucketAnswer, BucketLevel, ShownBucket, ShownHolds } from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
 import { type Column, tableLines, wrapped } from '../table.js';
@@ -21,14 +15,6 @@ const BUCKET_COLUMNS: readonly Column[] = [
   { heading: 'ENFORCED', side: 'left' },
   { heading: 'RULE', side: 'left' },
 ];
-const CONTROL_COLUMNS: readonly Column[] = [
-  { heading: 'KIND', side: 'left' },
-  { heading: 'ENDS IN', side: 'right' },
-  { heading: 'ID', side: 'left' },
-  { heading: 'BY', side: 'left' },
-  { heading: 'WHOM', side: 'left' },
-];
-
 const HOLD_COLUMNS: readonly Column[] = [
   { heading: 'AGE', side: 'right' },
   { heading: 'EXPIRES IN', side: 'right' },
@@ -46,7 +32,7 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
 
 /** Formats an answer of the debug port at `server` as lines. */
 export function bucketLines(answer: BucketAnswer, server: string): readonly string[] {
-  const parts = [headLines(answer, server), bucketsPart(answer), controlsPart(answer), notesPart(answer)];
+  const parts = [headLines(answer, server), bucketsPart(answer), notesPart(answer)];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
 }
 
@@ -56,8 +42,7 @@ function headLines(
 ): readonly string[] {
   const lines: string[] = [];
   if (dry_run) lines.push(`dry run of ${action}: no changes were made`);
-  if (domain !== null) lines.push(`domain   ${shellText(domain)}`);
-  if (entries.length > 0) lines.push(`entries  ${entriesText(entries)}`);
+  lines.push(`domain   ${shellText(domain)}`, `entries  ${entriesText(entries)}`);
   lines.push(`server   ${printable(server)}`, `store    ${printable(store)}`);
   return lines;
 }
@@ -128,26 +113,6 @@ function holdLines(holds: ShownHolds | undefined): readonly string[] {
   ]);
   const lines = tableLines(HOLD_COLUMNS, rows);
   return holds.more > 0 ? [...lines, `and ${holds.more} more, not listed`] : lines;
-}
-
-function controlsPart(answer: BucketAnswer): readonly string[] {
-  const { action, controls, more_controls, dry_run } = answer;
-  if (controls.length === 0) return action === 'blocks' ? ['no callers are blocked or exempt'] : [];
-  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow));
-  const ends = action === 'unblock' || action === 'disallow';
-  const lines = ends ? [dry_run ? 'Would be removed:' : 'Removed:', '', head] : [head];
-  for (const [at, { reason }] of controls.entries()) {
-    lines.push(rows[at] ?? '');
-    if (reason !== '')
-      lines.push(...wrapped(`reason: ${printable(reason)}`, WIDTH - 6).map((one) => `      ${one}`));
-  }
-  if (more_controls > 0) lines.push(`and ${more_controls} more, not listed`);
-  return lines;
-}
-
-function controlRow({ kind, ends_in, id, by, domain, identity }: ShownControl): readonly string[] {
-  const whom = `${shellText(domain)} ${entriesText(identity)}`;
-  return [kind, secondsText(ends_in), id === '' ? '-' : shellText(id), shellText(by), whom];
 }
 
 function notesPart({ notes, meets }: BucketAnswer): readonly string[] {

@@ -4,7 +4,6 @@ import {
   type BucketLevel,
   changesSomething,
   type ShownBucket,
-  type ShownControl,
   type ShownHold,
   type ShownHolds,
 } from '../../admin/buckets/messages.js';
@@ -66,27 +65,15 @@ const isBucket = objectOf<ShownBucket>({
   note: optional(isText),
 });
 
-const isControl = objectOf<ShownControl>({
-  id: isText,
-  kind: isText,
-  domain: isText,
-  identity: areEntries,
-  reason: isText,
-  by: isText,
-  ends_in: isNumber,
-});
-
 const isBucketAnswer = objectOf<BucketAnswer>({
   action: isText,
   dry_run: isBoolean,
-  domain: nullable(isText),
+  domain: isText,
   entries: areEntries,
   meets: isText,
   store: isText,
   buckets: listOf(isBucket),
   more: isNumber,
-  controls: listOf(isControl),
-  more_controls: isNumber,
   notes: listOf(isText),
 });
 

@@ -80,19 +80,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   overview,
   point: object(numbers('ends', 'ok', 'denied', 'would', ...FAILURES)),
   buckets: object({
-    ...{ meets: text, store: text, domain: either(null, text), entries, notes: listOf(text) },
-    ...numbers('more', 'more_controls'),
+    ...{ meets: text, store: text, domain: text, entries, notes: listOf(text), more: number },
     buckets: listOf(
       object({
         ...{ rule: text, name: text, limit: number, about: text, enforcement: text, entries },
         ...{ redis_key: either(null, text), redis_slot: either(null, number) },
         ...{ now: level, before: level, note: optionalText, holds: either(undefined, holds) },
-      }),
-    ),
-    controls: listOf(
-      object({
-        ...{ id: text, kind: text, domain: text, identity: entries, reason: text, by: text },
-        ends_in: number,
       }),
     ),
   }),

@@ -1,8 +1,6 @@
 /** Names in the history that are not rules of a policy. A Map, because a rule may be named `constructor`. */
 const SPECIAL: ReadonlyMap<string, string> = new Map([
   ['override', 'overrides (limits in requests)'],
-  ['block', 'blocked callers'],
-  ['allow', 'exempt callers'],
   ['other', 'rules without recorded rates (HISTORY_RULES)'],
 ]);
 

@@ -1,4 +1,4 @@
-import type { BucketAnswer, BucketQuestion, ShownControl, ShownHold } from '../../admin/buckets/messages.js';
+import type { BucketAnswer, BucketQuestion, ShownHold } from '../../admin/buckets/messages.js';
 import { button, byId, type Child, el, spoken } from '../dom/element.js';
 import { countOf } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
@@ -11,7 +11,7 @@ export type ActionTarget = Pick<BucketQuestion, 'domain' | 'entries' | 'limit'>;
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 
-const FORMS = ['do-reset', 'do-grant', 'do-release', 'do-block', 'do-allow'] as const;
+const FORMS = ['do-reset', 'do-grant', 'do-release'] as const;
 
 /** The forms for actions on the caller whose bucket is shown. */
 export class BucketActions {
@@ -34,15 +34,7 @@ export class BucketActions {
     });
     this.#onSubmit('do-release', (about) => ({
       title: 'Release all holds',
-      question: { action: 'release', ...blockTarget(about), all: true, ...this.#rule('release-rule') },
-    }));
-    this.#onSubmit('do-block', (about) => ({
-      title: `Block for ${input('block-for').value}`,
-      question: { action: 'block', ...blockTarget(about), ...this.#durationAndReason('block') },
-    }));
-    this.#onSubmit('do-allow', (about) => ({
-      title: `Exempt from all limits for ${input('allow-for').value}`,
-      question: { action: 'allow', ...blockTarget(about), ...this.#durationAndReason('allow') },
+      question: { action: 'release', ...releaseTarget(about), all: true, ...this.#rule('release-rule') },
     }));
   }
 
@@ -82,11 +74,6 @@ export class BucketActions {
     const { value } = select(id);
     return value === '' ? {} : { rule: value };
   }
-
-  #durationAndReason(action: 'block' | 'allow'): Pick<BucketQuestion, 'for' | 'reason'> {
-    const reason = input(`${action}-reason`).value.trim();
-    return { for: input(`${action}-for`).value.trim(), ...(reason !== '' && { reason }) };
-  }
 }
 
 /** Creates the button that releases a hold of the caller. */
@@ -96,25 +83,13 @@ export function releaseButton(
   disabled: boolean,
   start: (change: Change) => void,
 ): Child {
-  const question = { action: 'release', ...blockTarget(about), hold: id } as const;
+  const question = { action: 'release', ...releaseTarget(about), hold: id } as const;
   const release = button('Release', () => start({ title: 'Release the hold', question }), { disabled });
   release.append(spoken(` the hold of ${spanText(age)}`));
   return release;
 }
 
-/** Creates the button that ends a block or an exemption. */
-export function endButton(control: ShownControl, disabled: boolean, start: (change: Change) => void): Child {
-  const { id, kind, domain, identity } = control;
-  const isBlock = kind === 'block';
-  const question = { action: isBlock ? 'unblock' : 'disallow', domain, id } as const;
-  const title = isBlock ? 'End the block' : 'End the exemption';
-  const end = button('End', () => start({ title, question }), { disabled });
-  const caller = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));
-  end.append(spoken(` the ${isBlock ? 'block' : 'exemption'} of ${caller}`));
-  return end;
-}
-
-/** Blocks, exemptions and releases apply to entries, regardless of overrides. */
-function blockTarget({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
-  return { ...(domain !== undefined && { domain }), ...(entries !== undefined && { entries }) };
+/** Releases apply to entries, regardless of overrides. */
+function releaseTarget({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
+  return { entries, ...(domain !== undefined && { domain }) };
 }

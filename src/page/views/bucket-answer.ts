@@ -2,7 +2,6 @@ import type {
   BucketAnswer,
   BucketLevel,
   ShownBucket,
-  ShownControl,
   ShownHold,
   ShownHolds,
 } from '../../admin/buckets/messages.js';
@@ -151,35 +150,6 @@ function holdsOf({ list, more }: ShownHolds, release: ReleaseCell | undefined): 
     el('summary', {}, shown),
     tableOf<ShownHold>({ caption: 'Holds, the first to expire at the top', columns }, list),
   );
-}
-
-/**
- * Returns blocks and exemptions as a table. `end` creates a cell with a button that ends one; without it, there is no
- * such column. `isLasting`: whether the blocks and exemptions last until they expire.
- */
-export function controlsTable(
-  controls: readonly ShownControl[],
-  caption: string,
-  {
-    end,
-    isLasting = true,
-  }: { readonly end?: (control: ShownControl) => Child; readonly isLasting?: boolean } = {},
-): HTMLElement {
-  const columns: TableColumn<ShownControl>[] = [
-    { heading: 'Caller', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesElement(identity)] },
-    {
-      heading: 'Kind',
-      cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempt')),
-    },
-  ];
-  if (isLasting)
-    columns.push({ heading: 'Expires in', figures: true, cell: ({ ends_in }) => spanText(ends_in) });
-  columns.push(
-    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : expandableName(reason)) },
-    { heading: 'By', cell: ({ by }) => nameOf(by) },
-  );
-  if (end !== undefined) columns.push({ heading: 'Action', cell: end });
-  return tableOf<ShownControl>({ caption, captionShown: true, columns }, controls);
 }
 
 /** Returns the notes of an answer. */

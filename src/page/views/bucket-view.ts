@@ -1,18 +1,13 @@
-import type { BucketAnswer, ShownControl, ShownHold } from '../../admin/buckets/messages.js';
-import { byId, type Child, el, RenderedPart } from '../dom/element.js';
+import type { BucketAnswer, ShownHold } from '../../admin/buckets/messages.js';
+import { byId, type Child, el } from '../dom/element.js';
 import { clockOf, entriesElement, nameOf, sentence, serverNow } from '../dom/texts.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { type ActionTarget, BucketActions, endButton, releaseButton } from './bucket-actions.js';
-import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
+import { type ActionTarget, BucketActions, releaseButton } from './bucket-actions.js';
+import { limitsTable, notesOf } from './bucket-answer.js';
 import type { Change, ChangeDialog } from './change-dialog.js';
 import { chooseDomain, fillDomains } from './domain-select.js';
 import { EntriesForm } from './entries-form.js';
 import type { PageState, View } from './page-state.js';
-
-interface ShownControls {
-  readonly controls: readonly ShownControl[];
-  readonly why: string | undefined;
-}
 
 /** The view of the limits of one caller, and the actions for the caller. */
 export class BucketView implements View {
@@ -25,7 +20,6 @@ export class BucketView implements View {
   readonly #panel = byId('bucket-panel');
   readonly #wrong = byId('bucket-wrong');
   readonly #actions: BucketActions;
-  readonly #controls: RenderedPart<ShownControls>;
   /** The caller of the shown result. Actions apply to this caller, even if the form has changed. */
   #shown: ActionTarget | undefined;
   #answer: BucketAnswer | undefined;
@@ -35,7 +29,6 @@ export class BucketView implements View {
   constructor(state: PageState, dialog: ChangeDialog) {
     this.#state = state;
     this.#dialog = dialog;
-    this.#controls = new RenderedPart(byId('bucket-controls'), (shown) => this.#controlsOf(shown));
     this.#actions = new BucketActions(
       () => this.#shown,
       (change) => this.#start(change),
@@ -62,16 +55,7 @@ export class BucketView implements View {
 
   /** Updates the actions that are available now. */
   #offer(): void {
-    const why = this.#state.noChangeReason();
-    this.#controls.show({ controls: this.#answer?.controls ?? [], why });
-    if (this.#answer !== undefined) this.#actions.show(this.#answer, why);
-  }
-
-  #controlsOf({ controls, why }: ShownControls): readonly Child[] {
-    if (controls.length === 0) return [];
-    const end = (control: ShownControl): Child =>
-      endButton(control, why !== undefined, (change) => this.#start(change));
-    return [controlsTable(controls, 'Blocks and exemptions for these entries', { end })];
+    if (this.#answer !== undefined) this.#actions.show(this.#answer, this.#state.noChangeReason());
   }
 
   #start(change: Change): void {
@@ -128,13 +112,14 @@ export class BucketView implements View {
     const isDisabled = this.#state.noChangeReason() !== undefined;
     const release = (hold: ShownHold): Child =>
       releaseButton(hold, about, isDisabled, (change) => this.#start(change));
-    const { domain, entries, store, controls, meets } = answer.body;
+    const { domain, entries, store, meets } = answer.body;
     this.#panel.replaceChildren(
       el(
         'p',
         { class: 'about' },
-        ...(domain === null ? [] : ['Domain ', nameOf(domain), ', ']),
-        'entries ',
+        'Domain ',
+        nameOf(domain),
+        ', entries ',
         entriesElement(entries),
         ', in ',
         nameOf(store),
@@ -146,6 +131,6 @@ export class BucketView implements View {
         (child) => child !== undefined,
       ),
     );
-    byId('bucket-actions').hidden = meets === 'nothing' && controls.length === 0;
+    byId('bucket-actions').hidden = meets === 'nothing';
   }
 }

@@ -2,10 +2,10 @@ import type { BucketAnswer, BucketQuestion } from '../../admin/buckets/messages.
 import type { AskFailure } from '../ask/client.js';
 import { button, byId, type Child, el } from '../dom/element.js';
 import { entriesElement, nameOf, sentence } from '../dom/texts.js';
-import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
+import { limitsTable, notesOf } from './bucket-answer.js';
 import type { PageState } from './page-state.js';
 
-/** An action that changes the bucket or the controls of a caller. */
+/** An action that changes the buckets of a caller. */
 export interface Change {
   readonly question: BucketQuestion;
   /** Title of the dialog: `Grant 5 tokens`. */
@@ -127,22 +127,10 @@ function failureParts({ error, isMaybeDone }: AskFailure): readonly Child[] {
 function answerParts(answer: BucketAnswer): readonly Child[] {
   const { domain, entries } = answer;
   return [
-    domain === null || entries.length === 0
-      ? undefined
-      : el('p', {}, 'Domain ', nameOf(domain), ', entries ', entriesElement(entries)),
+    el('p', {}, 'Domain ', nameOf(domain), ', entries ', entriesElement(entries)),
     ...limitsTable(answer),
-    controlsPart(answer),
     ...notesOf(answer),
   ];
-}
-
-function controlsPart({ action, controls, dry_run: isDry }: BucketAnswer): Child {
-  if (controls.length === 0) return undefined;
-  if (action !== 'unblock' && action !== 'disallow') return controlsTable(controls, 'Blocks and exemptions');
-  const kind = action === 'unblock' ? 'block' : 'exemption';
-  return controlsTable(controls, `The ${kind} that ${isDry ? 'would end' : 'was ended'}`, {
-    isLasting: false,
-  });
 }
 
 function lowerFirst(text: string): string {

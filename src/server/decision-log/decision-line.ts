@@ -50,7 +50,7 @@ export function decisionLine(record: DecisionRecord, wallMicros: number, worker?
 }
 
 function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string, unknown>> {
-  const { sent, moreEntries, override, rule, limit, remaining, control, holds } = descriptor;
+  const { sent, moreEntries, override, rule, limit, remaining, holds } = descriptor;
   const { overSoftLimits } = descriptor;
   return {
     entries: descriptor.entries.map(shownEntry),
@@ -67,9 +67,6 @@ function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string
     ...(remaining !== undefined && { remaining }),
     ...(descriptor.wouldBeThrottled && { would_be_throttled: true }),
     ...(overSoftLimits.length > 0 && { over_soft_limits: overSoftLimits.map((rule) => shown(rule)) }),
-    ...(control !== undefined && {
-      control: { ...control, ...(control.reason !== undefined && { reason: shown(control.reason) }) },
-    }),
     ...(holds.length > 0 && {
       holds: holds.map((hold) => ({ ...hold, ...(hold.rule !== undefined && { rule: shown(hold.rule) }) })),
     }),

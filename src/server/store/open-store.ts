@@ -1,5 +1,4 @@
 import type { Clock } from '../../limiter/clock.js';
-import { MemoryControlBook } from '../../storage/controls/memory-control-book.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type Store } from './store.js';
@@ -12,13 +11,12 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     return openRedisStores(settings, clock, log);
   }
   const memory = memoryStore(settings, clock, log);
-  const controls = new MemoryControlBook(() => clock.monotonicMicros());
   return {
     name: 'memory',
     buckets: memory,
     local: memory,
     holds: memory,
-    controls,
+    announceFilled: async () => undefined,
     timeoutMicros: settings.redisTimeout,
     up: () => true,
     memoryStats: () => memory,
@@ -32,12 +30,8 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     onAnswer: () => {},
     onFault: () => {},
     onGivenUp: () => {},
-    onControlsLost: () => {},
     onWork: () => {},
     othersWork: () => {},
-    close: async () => {
-      await controls.close();
-      await memory.close();
-    },
+    close: () => memory.close(),
   };
 }

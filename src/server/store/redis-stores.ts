@@ -2,11 +2,10 @@ import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { Signal } from '../../runtime/signal.js';
-import { RedisControlBook } from '../../storage/controls/redis-control-book.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
+import { Announcements } from '../../storage/redis/announcements.js';
 import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
-import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
@@ -52,11 +51,11 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   });
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
-  const controls = controlBook(main.store, mainOptions, clock, log, () => denials?.clear());
-  controls.onChange(({ granted }) => denials?.forget(granted));
+  const { keyPrefix } = mainOptions;
+  const announcements = new Announcements({ redis: main.store, keyPrefix, denials });
   const holds = new RedisHoldBook(
     (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
-    mainOptions.keyPrefix,
+    keyPrefix,
   );
   const local = new LocalBuckets({
     newStore: () => memoryStore(settings, clock, log),
@@ -71,7 +70,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     buckets: denials ?? store,
     local,
     holds,
-    controls,
+    announceFilled: (keys) => announcements.announce(keys),
     timeoutMicros: store.timeoutMicros,
     up,
     memoryStats: () => local.memory,
@@ -85,33 +84,15 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onAnswer: answered.add,
     onFault: faulty.add,
     onGivenUp: givenUp.add,
-    onControlsLost: controls.onLost,
     onWork: working.add,
     othersWork: (from, { pool, node, micros }) => pools[pool]?.store.addOtherWork(from, micros, node),
     close: async () => {
       stopWaiting();
-      await controls.close();
+      announcements.close();
       await local.close();
       await store.close();
     },
   };
-}
-
-/** Opens the blocks and exemptions, which `redis` stores next to the buckets. */
-function controlBook(
-  redis: RedisBuckets,
-  { keyPrefix }: RedisStoreOptions,
-  clock: Clock,
-  log: Logger,
-  onTouchedUnknown: () => void,
-): RedisControlBook {
-  return new RedisControlBook({
-    redis,
-    keyPrefix,
-    monotonicMicros: () => clock.monotonicMicros(),
-    log: (level, message) => log[level](message),
-    onTouchedUnknown,
-  });
 }
 
 function roleOf(pool: number): RedisRole {

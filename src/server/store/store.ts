@@ -1,7 +1,6 @@
 import type { StoreNode } from '../../admin/health-detail.js';
-import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
+import type { BucketStore, LocalStore, StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { ControlBook, LostControls } from '../../limiter/control.js';
 import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
@@ -20,8 +19,6 @@ export interface RedisWork {
   onWork(listener: (work: RedisWorkTold) => void): void;
   /** Applies the work that process `from` reported. */
   othersWork(from: number, work: RedisWorkTold): void;
-  /** Calls `listener` with the number of blocks and exemptions that Redis lost before they expired. */
-  onControlsLost(listener: (lost: LostControls) => void): void;
 }
 
 /** Work of one process for a Redis: the Redis will be busy for this many microseconds from now. */
@@ -42,12 +39,15 @@ export interface Store extends RedisWork {
   readonly local: LocalStore;
   /** The holds in {@link buckets}. */
   readonly holds: HoldBook;
-  /** Blocks and exemptions of operators. */
-  readonly controls: ControlBook;
   /** Maximum time that a decision may wait for the store, in microseconds. */
   readonly timeoutMicros: number;
   /** Whether the store can decide now; with a second Redis, whether both can. */
   up(): boolean;
+  /**
+   * Tells all processes that share the store that an operator filled the buckets with these keys. Resolves with the
+   * error if they could not be told. Never rejects.
+   */
+  announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
   memoryStats(): MemoryStats;
   /** All zero with a single Redis that is not a cluster. */
   giveBackStats(): GiveBackStats;

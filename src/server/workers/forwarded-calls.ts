@@ -126,5 +126,5 @@ export async function forwardAdminCall(
 function consequence(isReadOnly: boolean, wasSent: boolean): string {
   if (isReadOnly) return 'so the request failed; try again';
   if (!wasSent) return 'so nothing was changed; try again';
-  return 'so the result is unknown; to see whether the command took effect, run weir bucket show or weir bucket blocks';
+  return 'so the result is unknown; to see whether the command took effect, run weir bucket show';
 }

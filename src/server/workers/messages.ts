@@ -1,6 +1,5 @@
 import type { StoreNode } from '../../admin/health-detail.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
-import type { LostControls } from '../../limiter/control.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { RedisWorkTold } from '../store/store.js';
 import type { CallAnswer, CallMessage } from './calls.js';
@@ -67,5 +66,4 @@ export type FromWorker =
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
   | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
-  | { readonly kind: 'controls_lost'; readonly lost: LostControls }
   | CallAnswer;

@@ -8,7 +8,6 @@ import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { traceHeaders } from '../calls/trace-id.js';
-import { lostControlsReporter } from '../metrics/controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
@@ -104,7 +103,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
 
 /** Opens the workers, which get changed policies and certificates from now on. */
 function openWorkers(
-  { settings, version, terminal, entry, clock, log, policies, tls, slices, closers }: ServerParts,
+  { settings, version, terminal, entry, log, policies, tls, slices, closers }: ServerParts,
   onGivenUp: (error: StartError) => void,
   metrics: Metrics,
 ): WorkerPool {
@@ -124,7 +123,6 @@ function openWorkers(
     onUnanswered: (question, caller, error) => {
       auditUnanswered(log, question, caller, error, policies.current(), metrics.adminCalls);
     },
-    onControlsLost: lostControlsReporter(log, metrics.registry, clock),
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({ kind: 'start', settings, version, terminal, policies: feed.whole(), tls: tlsInForce }),
   });

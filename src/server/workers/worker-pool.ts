@@ -4,7 +4,6 @@ import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopReport, TopRequest } from '../../admin/top/top-request.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import { expectState } from '../../invariant.js';
-import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
@@ -41,8 +40,6 @@ export interface WorkerPoolOptions {
   /** Called if no worker reached Redis in time. */
   onGivenUp(error: StartError): void;
   readonly onUnanswered: OnUnanswered;
-  /** Called if a worker notices that Redis lost blocks or exemptions. */
-  onControlsLost(worker: number, lost: LostControls): void;
   /** Maximum milliseconds of a decision (REDIS_TIMEOUT). */
   readonly decisionTimeoutMs: number;
   /** Returns the `start` message of a worker. Called for each replacement, too. */
@@ -299,9 +296,6 @@ export class WorkerPool {
         return;
       case 'redis_work':
         this.#shareRedisWork(slot, message.told);
-        return;
-      case 'controls_lost':
-        this.#options.onControlsLost(worker.id, message.lost);
         return;
       case 'listening':
         this.#grpc = message.grpc;

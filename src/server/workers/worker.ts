@@ -92,7 +92,6 @@ class Worker {
     );
     this.#service.metrics.exposeLogOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
-    this.#service.redisWork.onControlsLost((lost) => send({ kind: 'controls_lost', lost }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
     const work = new LatestValueSender<RedisWorkTold>((told) => sendAndWait({ kind: 'redis_work', told }));
     this.#service.redisWork.onWork((told) => work.put(`${told.pool} ${told.node}`, told));

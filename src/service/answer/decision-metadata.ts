@@ -1,8 +1,6 @@
 import { CODE, type DescriptorStatus } from '../../codec/messages.js';
-import type { LiveControl } from '../../limiter/control.js';
 import { planOfCustomer } from '../../policy/plans/customer-plan.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
-import { controlMember } from '../controls/reported-control.js';
 import { type Decision, isSoft, type RequestContext } from '../plan.js';
 import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
@@ -10,23 +8,6 @@ import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 /** The `reason` of a denial that lasts forever. */
 const NEVER_PASSES = 'never_passes';
 const ACTIVE = fixedPhase('active');
-
-/** Returns the first exemption among the decisions. */
-function exemptionOf(decisions: readonly Decision[]): LiveControl | undefined {
-  return decisions.find(({ control }) => control !== undefined)?.control;
-}
-
-/**
- * Returns the member `decision` for a request without a limit to describe; undefined unless a descriptor is exempted.
- */
-function exemptionMetadata({
-  policy,
-  decisions,
-}: RequestContext): Readonly<Record<string, unknown>> | undefined {
-  const exemption = exemptionOf(decisions);
-  if (exemption === undefined) return undefined;
-  return { code: 'OK', domain: policy.domain, ...controlMember(exemption) };
-}
 
 /** Maximum number of members of `passed`, and maximum length of their names. */
 const MAX_PASSED = 32;
@@ -63,15 +44,15 @@ function passedLimits(
 
 /**
  * Returns the member `decision` of the dynamic metadata. It describes the same limit as the headers, with names and
- * numbers of the policy, and the exemption of another descriptor if there is one. It contains no value of the request.
- * `retry_after` is 0 unless the request is denied; a denial that lasts forever has a `reason` instead.
+ * numbers of the policy. It contains no value of the request. `retry_after` is 0 unless the request is denied; a denial
+ * that lasts forever has a `reason` instead. Undefined if the headers describe no limit.
  */
 export function decisionMetadata(
   context: RequestContext,
   described: DescribedLimit | undefined,
   statuses: readonly DescriptorStatus[],
 ): Readonly<Record<string, unknown>> | undefined {
-  if (described === undefined) return exemptionMetadata(context);
+  if (described === undefined) return undefined;
   const { policy, decisions, denied, wallMicros } = context;
   const { take, rank } = described;
   const { rule, label, name, shadow, outcome } = take;
@@ -92,7 +73,6 @@ export function decisionMetadata(
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
     ...passedLimits(decisions, statuses),
-    ...controlMember(exemptionOf(decisions)),
     ...(neverPasses && { reason: NEVER_PASSES }),
   };
 }

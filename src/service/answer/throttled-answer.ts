@@ -30,13 +30,9 @@ const STATUS_THROTTLED: DescriptorStatus = {
   durationUntilResetSeconds: WAIT_SECONDS,
 };
 
-/**
- * Returns the headers that need no limit: all except `x-ratelimit-limit` and the fields of the drafts. `waitSeconds` is
- * the time after which the caller should retry.
- */
-export function headersWithoutLimit(
+/** Returns the headers that need no limit: all except `x-ratelimit-limit` and the fields of the drafts. */
+function headersWithoutLimit(
   families: HeaderFamilies | undefined,
-  waitSeconds: number,
   { envoyAdds, shadowMode }: Pick<AnswerOptions, 'envoyAdds' | 'shadowMode'>,
   wallMicros: number,
 ): readonly HeaderValue[] {
@@ -44,7 +40,7 @@ export function headersWithoutLimit(
   const headers: HeaderValue[] = [];
   if (families.xRateLimit) {
     if (!envoyAdds.xRateLimit) {
-      const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + waitSeconds;
+      const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + WAIT_SECONDS;
       headers.push(
         { key: 'x-ratelimit-remaining', value: '0' },
         { key: 'x-ratelimit-reset', value: String(reset) },
@@ -53,29 +49,19 @@ export function headersWithoutLimit(
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: 'true' });
   }
   if (families.retryAfter && !shadowMode && !envoyAdds.retryAfter) {
-    headers.push({ key: 'retry-after', value: String(waitSeconds) });
+    headers.push({ key: 'retry-after', value: String(WAIT_SECONDS) });
   }
   return headers;
-}
-
-/** Returns the same headers for the upstream request, to which Envoy adds no headers itself. */
-export function requestHeadersWithoutLimit(
-  families: HeaderFamilies | undefined,
-  waitSeconds: number,
-  wallMicros: number,
-): readonly HeaderValue[] {
-  return headersWithoutLimit(families, waitSeconds, NO_ENVOY_HEADERS, wallMicros);
 }
 
 /**
  * Returns the member `decision` of the dynamic metadata for a decision without a limit. It has the same members as one
  * with a limit.
  */
-export function decisionWithoutLimit(
+function decisionWithoutLimit(
   policy: DomainPolicy,
-  reason: string,
+  reason: ThrottleReason,
   denied: boolean,
-  waitSeconds: number,
 ): Readonly<Record<string, unknown>> {
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',
@@ -84,7 +70,7 @@ export function decisionWithoutLimit(
     name: '',
     limit: 0,
     remaining: 0,
-    retry_after: denied ? waitSeconds : 0,
+    retry_after: denied ? WAIT_SECONDS : 0,
     phase: 'active',
     shadow_mode: false,
     would_be_throttled: true,
@@ -107,7 +93,7 @@ export function throttledAnswer(
   const statuses = request.descriptors.map((_, at) =>
     index < 0 || at === index ? STATUS_THROTTLED : STATUS_WITHOUT_LIMIT,
   );
-  const headers = headersWithoutLimit(policy.responseHeaders, WAIT_SECONDS, options, wallMicros);
+  const headers = headersWithoutLimit(policy.responseHeaders, options, wallMicros);
   const body = denied ? bodyWithoutLimit(policy.deniedResponse) : undefined;
   const metadata =
     options.dynamicMetadata && request !== UNDECODED_REQUEST
@@ -118,11 +104,12 @@ export function throttledAnswer(
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: requestHeadersWithoutLimit(policy.requestHeaders, WAIT_SECONDS, wallMicros),
+    // Envoy adds no headers to the upstream request itself.
+    requestHeadersToAdd: headersWithoutLimit(policy.requestHeaders, NO_ENVOY_HEADERS, wallMicros),
     rawBody: body?.body,
     dynamicMetadata: withDecision(
       metadata,
-      addsDecision ? decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) : undefined,
+      addsDecision ? decisionWithoutLimit(policy, reason, denied) : undefined,
       context,
     ),
   };

@@ -23,20 +23,14 @@ function applyReplaces(decisions: readonly Decision[]): void {
   }
 }
 
-/** Returns whether there are limits, and all of them are quotas. */
-function areQuotas(rules: readonly Rule[]): boolean {
-  return rules.length > 0 && rules.every(({ quotaMode }) => quotaMode);
-}
-
 /**
  * Returns whether a decision counts as a quota that always allows, so that no quota denies the request, as in the
- * reference. This applies to a quota in shadow mode, to an exempted quota and, with QUOTA_MODE, to a descriptor without
- * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
+ * reference. This applies to a quota in shadow mode and, with QUOTA_MODE, to a descriptor without a limit. It does not
+ * apply to a descriptor that exceeded its work budget, because its limits are unknown.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, control, overridden, onlyEnds } = decision;
+  const { match, takes, unlimited, onlyEnds } = decision;
   if (onlyEnds) return false;
-  if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
   if (takes.length === 0) return quotaMode && !unlimited && match.exceeded === undefined;
   // A node with only soft limits is like a node without a limit.
   let passes = quotaMode;

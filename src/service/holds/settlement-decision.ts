@@ -1,8 +1,6 @@
 import type { Descriptor } from '../../codec/messages.js';
-import type { LiveControl } from '../../limiter/control.js';
 import type { Match } from '../../policy/policy.js';
-import { Decision, NO_TAKES, type RequestContext, takeOfRule } from '../plan.js';
-import { separateEnds } from './oldest-ends.js';
+import { Decision, NO_TAKES, type RequestContext } from '../plan.js';
 
 const NONE: readonly never[] = [];
 
@@ -32,22 +30,5 @@ export function settlementDecision(
     onUnmatched: undefined,
     statNames: NONE,
   };
-  return new Decision(match, NO_TAKES, false, undefined, false, ends);
-}
-
-/** Plans a descriptor whose limits do not apply. It still ends the holds of rules with `pair: oldest`. */
-export function planEnds(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-  control: LiveControl | undefined,
-): Decision {
-  const overridden = descriptor.limit !== undefined && match.entries.length > 0;
-  const decision = new Decision(match, NO_TAKES, false, control, overridden);
-  if (!context.policy.hasHolds || overridden) return decision;
-  decision.takes = match.rules.flatMap(({ hold }, index) =>
-    hold?.pair === 'oldest' ? [takeOfRule(context, descriptor, match, index)] : [],
-  );
-  separateEnds(decision).takes = NO_TAKES;
-  return decision;
+  return new Decision(match, NO_TAKES, false, false, ends);
 }

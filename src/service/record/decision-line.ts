@@ -1,7 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { type ReportedControl, reportedControl } from '../controls/reported-control.js';
 import type { Decision } from '../plan.js';
 import { codeName } from './decision-record.js';
 import type { ReportedRequest } from './record-of.js';
@@ -20,24 +19,19 @@ export interface DecisionLine {
   readonly entries: readonly Entry[];
   /** Number of omitted entries; absent for none. */
   readonly moreEntries?: number;
-  /**
-   * The limit that {@link remaining} describes: `Rule.path`, `override`, or the kind of {@link control}. It is '' if
-   * nothing matched, or if another descriptor is blocked.
-   */
+  /** The limit that {@link remaining} describes: `Rule.path`, or `override`. It is '' if nothing matched. */
   readonly rule: string;
   /** Why nothing matched: the domain has no policy, no rule matches the entries, or the work budget was exceeded. */
   readonly unmatched: 'domain' | 'entries' | 'work' | undefined;
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Absent if no limit applied. */
   readonly remaining: number | undefined;
-  /** The block or exemption that decided the descriptor; absent if limits did. */
-  readonly control?: ReportedControl | undefined;
   /** Microseconds from the first decoded byte to the answer, including the store. */
   readonly micros: number;
 }
 
 /** The part of a line that describes the decision. */
-type LoggedDecision = Pick<DecisionLine, 'rule' | 'unmatched' | 'code' | 'remaining' | 'control'>;
+type LoggedDecision = Pick<DecisionLine, 'rule' | 'unmatched' | 'code' | 'remaining'>;
 
 /** Returns the log line of a descriptor with these entries. */
 export function decisionLine(
@@ -72,7 +66,7 @@ export function unlimitedRule({ takes, match }: Decision): string {
   return first?.path ?? '';
 }
 
-/** Returns the log fields of a descriptor that limits decided. */
+/** Returns the log fields of a decided descriptor. */
 export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
   const { takes, match } = decision;
   const shown = tightestOf(takes, undefined);
@@ -83,18 +77,5 @@ export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDeci
       rule !== '' || decision.onlyEnds ? undefined : match.exceeded === undefined ? 'entries' : 'work',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
-  };
-}
-
-/**
- * Returns the log fields of a descriptor that a control decided, or that is undecided because another one is blocked.
- */
-export function loggedControl({ control }: Decision): LoggedDecision {
-  return {
-    rule: control?.kind ?? '',
-    unmatched: undefined,
-    code: codeName(control?.kind === 'block'),
-    remaining: undefined,
-    control: control && reportedControl(control),
   };
 }

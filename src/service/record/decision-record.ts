@@ -1,6 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { HoldEffect } from '../../limiter/holds/hold.js';
-import type { ReportedControl } from '../controls/reported-control.js';
 
 /** A record of one request in the sampled decision log; docs/operate/decision-log.md describes the format. */
 export interface DecisionRecord {
@@ -72,7 +71,7 @@ export interface DescriptorRecord {
   readonly override: { readonly requestsPerUnit: number; readonly unit: number } | undefined;
   /**
    * `Rule.path`, `override`, or '' if nothing matched. If several limits matched, the rule of the limit that the
-   * answer shows. For a blocked or exempted descriptor, the rule that would have applied.
+   * answer shows.
    */
   readonly rule: string;
   readonly code: 'OK' | 'OVER_LIMIT';
@@ -84,8 +83,6 @@ export interface DescriptorRecord {
   readonly wouldBeThrottled: boolean;
   /** `Rule.path` of the soft limits (`on_over`) that the hits did not fit into. */
   readonly overSoftLimits: readonly string[];
-  /** The block or exemption that decided the descriptor. */
-  readonly control: ReportedControl | undefined;
   /** Holds that the descriptor placed, or that its hold token names. */
   readonly holds: readonly HoldRecord[];
 }

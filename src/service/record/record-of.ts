@@ -3,7 +3,6 @@ import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { reportedControl } from '../controls/reported-control.js';
 import { type Decision, hitsOf, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 import {
   codeName,
@@ -62,13 +61,12 @@ export function recordSpan(
 ): void {
   const overLimit = overallCode === CODE.OVER_LIMIT;
   const denying = overLimit ? statuses.findIndex(({ code }) => code === CODE.OVER_LIMIT) : -1;
-  const shownDecision =
-    decisions[denying] ?? decisions.find(({ takes, control }) => takes.length > 0 || control);
+  const shownDecision = decisions[denying] ?? decisions.find(({ takes }) => takes.length > 0);
   const shown = shownDecision === undefined ? undefined : tightestOf(shownDecision.takes, undefined);
   span.decided(
     policy.domain,
     codeName(overLimit),
-    shown?.label ?? shownDecision?.control?.kind ?? '',
+    shown?.label ?? '',
     reason,
     decisions.flatMap(holdsOf)[0]?.event,
   );
@@ -104,7 +102,6 @@ function descriptorRecord(
     remaining: shown?.outcome.remaining,
     wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.limited === true && !isSoft(take)),
     overSoftLimits: overSoftLimits(takes),
-    control: decision?.control === undefined ? undefined : reportedControl(decision.control),
     holds: decision === undefined ? [] : holdsOf(decision),
   };
 }

@@ -12,8 +12,8 @@ export interface RequestTrace {
 /** The span of one request. */
 export interface DecisionSpan {
   /**
-   * Records the answer. `rule` is the limit that decided, or one that applied, or `block` or `allow` for a control; ''
-   * for none. `hold` is what the request did to its first hold.
+   * Records the answer. `rule` is the limit that decided, or one that applied; '' for none. `hold` is what the request
+   * did to its first hold.
    */
   decided(
     domain: string,

@@ -3,7 +3,7 @@ import type { BoundedCounters } from '../bounded-counters.js';
 /** Number of descriptors of a rule by result, since the previous read. */
 export interface RateCounts {
   readonly domain: string;
-  /** `Rule.path`, or `override`, `block`, `allow`, or `other`. */
+  /** `Rule.path`, `override`, or `other`. */
   readonly rule: string;
   /** Allowed, including {@link would}. */
   readonly ok: number;

@@ -65,7 +65,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     for (let call = 0; call < 10; call++) {
       await client.ask('d', [descriptor(['tenant=acme']), descriptor(['tried=acme'])]);
     }
-    await client.ask('d', [descriptor(['tenant=blocked'])]);
     await client.ask('d', [descriptor(['soft=acme'])]);
     await client.ask('d', [descriptor(['spilling=acme'])]);
     await client.ask('d', [descriptor(['charged=acme'])], { hitsAddend: 20 });
@@ -109,16 +108,11 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     await rows.del('plans');
     rows.disconnect();
     await untilAllServe(weirs[0] as WeirServer);
-    await askBuckets(weirs[0] as WeirServer, {
-      action: 'block',
-      entries: entriesOf('tenant=blocked'),
-      for: '1h',
-    });
     prometheus = await startPrometheus({ targets: weirs.map(({ httpPort }) => httpPort), interval: '500ms' });
     loaded = (async () => {
       while (!isOver) {
         for (const client of clients) await round(client);
-        await askBuckets(weirs[0] as WeirServer, { action: 'blocks' });
+        await askBuckets(weirs[0] as WeirServer, { action: 'show', entries: entriesOf('tenant=acme') });
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     })();

@@ -159,30 +159,5 @@ describe.each(STORES)('%s', (store) => {
       status: 400,
       body: { error: expect.stringContaining('no policy in effect has the domain "x"') },
     });
-    expect(await bucketsAnswer(server, { action: 'unblock', id: 'nobody' })).toMatchObject({ status: 404 });
-  });
-
-  test('creates, lists and ends blocks and exemptions, which decide', async () => {
-    const { controls, notes } = await ask('block', 'tenant=b', { for: '1h', reason: 'abuse' });
-    expect(controls).toMatchObject([{ kind: 'block', reason: 'abuse', by: 'loopback' }]);
-    expect(notes.some((note) => note.includes('end when this process stops'))).toBe(store === 'memory');
-    const listed = async () => (await askBuckets(server, { action: 'blocks' })).controls;
-    expect(await listed()).toMatchObject([{ id: controls[0]?.id }]);
-    await ask('allow', 'tenant=b', { for: '1h' });
-    // Neither an exemption nor shadow mode overrides a block.
-    await until('tenant=b,shadow=1', CODE.OVER_LIMIT);
-    expect(await take('tenant=b')).toBe(CODE.OVER_LIMIT);
-    expect(await take('tenant=c')).toBe(CODE.OK);
-    expect((await ask('unblock', 'tenant=b')).controls).toHaveLength(1);
-    await until('tenant=b,shadow=1', CODE.OK);
-    // Far more than the limit, which loses no tokens.
-    for (let i = 0; i < 12; i++) expect(await take('tenant=b', 9)).toBe(CODE.OK);
-    expect((await ask('show', 'tenant=b')).buckets).toMatchObject([{ now: { left: 10 } }]);
-    await ask('disallow', 'tenant=b');
-    await ask('block', 'tenant=e', { for: '900ms' });
-    await until('tenant=e,shadow=1', CODE.OVER_LIMIT);
-    await until('tenant=e,shadow=1', CODE.OK);
-    // The other worker may read the end of the block a moment later.
-    await waitFor('the end of the block in the list', async () => (await listed()).length === 0);
   });
 });

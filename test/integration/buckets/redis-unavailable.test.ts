@@ -26,8 +26,6 @@ const QUESTIONS: readonly BucketQuestion[] = [
   { action: 'show', ...tenant },
   { action: 'reset', ...tenant },
   { action: 'grant', ...tenant, tokens: 5 },
-  { action: 'block', ...tenant, for: '1h' },
-  { action: 'allow', entries: entriesOf('tenant=other'), for: '1h' },
 ];
 
 let redis: RedisServer;
@@ -61,22 +59,6 @@ test.each(QUESTIONS)('a connection that ends during $action', async (question) =
   expect(body.error).toMatch(question.action === 'show' ? /could not be read/ : /the result is unknown/);
 });
 
-test('reports that the list of blocks can be incomplete', async () => {
-  proxy.pause('replies');
-  proxy.disconnect();
-  const notes = async () => (await askBuckets(server, { action: 'blocks' })).notes;
-  await waitFor('the loss to be told', async () =>
-    /cannot currently be read from Redis/.test((await notes()).join()),
-  );
-  const { status } = await bucketsAnswer(server, { action: 'unblock', entries: entriesOf('tenant=nobody') });
-  expect(status).toBe(503);
-  proxy.resume();
-  await waitFor(
-    'all to be known again',
-    async () => !/cannot currently be read/.test((await notes()).join()),
-  );
-});
-
 test('a reload during a change does not affect the change', async () => {
   proxy.pause('replies');
   const asked = bucketsAnswer(server, { action: 'grant', ...tenant, tokens: 5 });
@@ -93,24 +75,4 @@ test('a reload during a change does not affect the change', async () => {
   expect(await meets('tenant=acme')).toBe('nothing');
   writeFileSync(server.policyPath ?? '', POLICY);
   await waitFor('the old policy', async () => (await meets('tenant=acme')) === 'descriptor');
-});
-
-test('blocks outlive a server, and another server ends them', async () => {
-  const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
-  await askBuckets(server, {
-    action: 'block',
-    entries: entriesOf('tenant=kept'),
-    for: '1h',
-    reason: 'abuse',
-  });
-  const other = await startWeir({ policy: POLICY, env });
-  try {
-    const listed = async (of: WeirServer) =>
-      (await askBuckets(of, { action: 'blocks' })).controls.filter(({ reason }) => reason === 'abuse');
-    await waitFor('the other server to know it', async () => (await listed(other)).length === 1);
-    await askBuckets(other, { action: 'unblock', entries: entriesOf('tenant=kept') });
-    await waitFor('the first server to hear of its end', async () => (await listed(server)).length === 0);
-  } finally {
-    await other.stop();
-  }
 });

@@ -215,7 +215,6 @@ describe('nodes that announce other names', () => {
 describe('logins', () => {
   const RIGHTS = [
     ...['~weir:1:*', '+evalsha', '+eval', '+mget', '+set', '+del', '+time'],
-    ...['+zadd', '+zrem', '+zscore', '+zcard', '+zrangebyscore', '+pttl', '+pexpire'],
     ...['+cluster|slots', '+cluster|info', '+asking'],
   ];
   const onAll = async (...command: readonly [string, ...string[]]): Promise<void> => {

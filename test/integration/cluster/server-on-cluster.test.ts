@@ -115,15 +115,6 @@ describe('two workers', () => {
       expect(granted).toMatchObject({ before: { left: 30 }, now: { left: 40 } });
     }
     expect(await remainingOfEach(client)).toEqual(TENANTS.map(() => 39));
-    const { controls } = await askBuckets(server, {
-      action: 'block',
-      entries: entriesOf('strict=x'),
-      for: '1h',
-    });
-    expect((await askBuckets(server, { action: 'blocks' })).controls).toMatchObject([
-      { id: controls[0]?.id },
-    ]);
-    await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
   });
 
   test('tenants of a dead shard are decided locally, and others are not affected', async () => {

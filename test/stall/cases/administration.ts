@@ -50,11 +50,6 @@ const CASES: readonly StallCase[] = [
     name: 'administration: reset all buckets of a tenant',
     attack: post('/buckets', { action: 'reset', entries: [tenant] }),
   },
-  {
-    name: 'administration: block a tenant',
-    attack: post('/buckets', { action: 'block', entries: [tenant], for: '10m', reason: 'too much' }),
-  },
-  { name: 'administration: list blocks', attack: post('/buckets', { action: 'blocks' }) },
   { name: 'administration: top callers of the hour', attack: post('/top', { of: 'hour', limit: 1000 }) },
   { name: 'administration: history', attack: post('/history', {}, {}) },
   { name: 'administration: twenty open pages', background: openTwentyPages },

@@ -2,12 +2,9 @@ import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
 import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
-import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import { newHoldId } from '../../../src/service/holds/hold-ids.js';
-import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../clock/fake-clock.js';
@@ -31,7 +28,6 @@ export class AdminBench {
     maxBytes: 100_000_000,
     countDeniedHits: true,
   });
-  readonly book: ControlBook;
   readonly admin: BucketAdmin;
   /** Lines of the log: fields and message. */
   readonly logged: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
@@ -39,6 +35,10 @@ export class AdminBench {
   readonly counted: string[] = [];
   /** `domain rule hits` of each released hold. */
   readonly released: string[] = [];
+  /** Keys of the buckets that other processes were told about. */
+  readonly announced: string[] = [];
+  /** Error of announcements; undefined: other processes are told. */
+  unannounced: StorageError | undefined;
   /** Error that the store returns instead of deciding; undefined: the store decides. */
   broken: StorageError | undefined;
   /** Number of calls after which the store fails. */
@@ -48,9 +48,8 @@ export class AdminBench {
   policies: Map<string, CompiledPolicy>;
 
   /** `redis`: whether answers contain Redis keys. */
-  constructor(yaml: string, redis = false, book?: ControlBook) {
+  constructor(yaml: string, redis = false) {
     this.policies = policiesOf(yaml);
-    this.book = book ?? new MemoryControlBook(() => this.clock.monotonicMicros());
     const buckets: BucketStore = {
       take: (items) => {
         if (this.breaksAfter-- <= 0) return new StorageError('timeout', 'no answer');
@@ -61,8 +60,6 @@ export class AdminBench {
     };
     const log = (fields: Record<string, unknown>, message: string): unknown =>
       this.logged.push({ fields, message });
-    const index = new ControlIndex(() => this.clock.monotonicMicros());
-    this.book.onChange((change) => index.apply(change));
     this.admin = new BucketAdmin({
       policies: () => ({ domains: this.policies, version: '1' }),
       store: {
@@ -72,11 +69,13 @@ export class AdminBench {
           listHolds: async (bucket, most) => this.broken ?? this.memory.listHolds(bucket, most),
           hasHold: async (bucket, hold) => this.broken ?? this.memory.hasHold(bucket, hold),
         },
-        controls: this.book,
+        announceFilled: async (keys) => {
+          this.announced.push(...keys);
+          return this.unannounced;
+        },
         timeoutMicros: 1_000_000,
       },
       clock: this.clock,
-      index,
       slices: new ViewSlices(),
       answers: PLAIN_ANSWERS,
       maxLimits: 1000,

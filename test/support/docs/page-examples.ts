@@ -102,9 +102,8 @@ const HOLD_TOKEN = /("hold": ?")([\w:.~%@/#!&^*,-]{40,})(")/g;
 const MEASURED: readonly RegExp[] = [
   /("micros":)\d+()/g,
   /(\bonly )[\d.]+(s of data so far)/g,
-  // IDs of holds, and of blocks and exemptions, are random.
+  // IDs of holds are random.
   /^(.* {2})A[\w-]{27,38}()$/gm,
-  /^((?:block|allow)\b.* )[\da-f]{16}( )/gm,
 ];
 
 const masked = (text: string) =>

@@ -1,6 +1,5 @@
 /* The inputs of the golden files: requests, takes and command lines. golden.ts runs them. */
 import type { Descriptor } from '../../../src/codec/messages.js';
-import type { ControlKind } from '../../../src/limiter/control.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { descriptor } from '../policy/decider.js';
 
@@ -13,8 +12,6 @@ export type GoldenRequest =
 export interface WireCase {
   readonly name: string;
   readonly answers?: Partial<AnswerOptions>;
-  /** Control of the tenant `acme` of the domain `plain`. */
-  readonly control?: ControlKind;
   readonly requests: readonly GoldenRequest[];
 }
 
@@ -167,8 +164,6 @@ export const WIRE_CASES: readonly WireCase[] = [
       ask(KEYS, [descriptor(['quota=first']), descriptor(['quota=second'])]),
     ),
   },
-  { name: 'block', control: 'block', requests: TAKES },
-  { name: 'exemption', control: 'allow', requests: TAKES },
   { name: 'large message', requests: one(PLAIN, [`tenant=${'x'.repeat(20_000)}`], 2) },
   { name: 'bad requests', requests: BAD_REQUESTS },
 ];

@@ -10,10 +10,9 @@ import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import { Announcements } from '../../../src/storage/redis/announcements.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { textOf } from '../codec/text-of.js';
-import { ProcessBook } from '../controls/books.js';
-import { control } from '../controls/controls.js';
 import { RedisBench } from '../limiter/test-stores.js';
 import { Decider } from '../policy/decider.js';
 import { TempDir } from '../process/temp-dir.js';
@@ -48,17 +47,9 @@ class GoldenService {
   readonly #decider: Decider;
   readonly #service: ShouldRateLimit;
 
-  constructor({ answers = {}, control: kind }: Partial<WireCase>, store?: BucketStore) {
+  constructor({ answers = {} }: Partial<WireCase>, store?: BucketStore) {
     this.#decider = new Decider('domain: unused\n', { answers, ...(store !== undefined && { store }) });
-    const { options, controls, clock } = this.#decider;
-    if (kind !== undefined) {
-      const identity = [{ key: 'tenant', value: 'acme', secret: false }];
-      const live = {
-        ...control('acme', { kind, domain: 'plain', identity }),
-        expiresAtMicros: clock.monotonic + 6e8,
-      };
-      controls.apply({ isReset: false, set: [live], ended: [], granted: [] });
-    }
+    const { options } = this.#decider;
     const { policySet } = policies();
     this.#service = new ShouldRateLimit({
       ...options,
@@ -89,7 +80,7 @@ async function wire(): Promise<string> {
   return text;
 }
 
-/** Returns every key with its type and value. Random marks in the log of controls are replaced by numbers. */
+/** Returns every key with its type and value. The random identifiers of announcements are replaced. */
 async function contents(client: Redis): Promise<string> {
   let text = '';
   // The key of the probe expires after a few seconds.
@@ -98,16 +89,14 @@ async function contents(client: Redis): Promise<string> {
     const type = await client.type(key);
     text += `${key} ${type}`;
     if (type !== 'zset') {
-      text += ` ${await client.get(key)}\n`;
+      const value = (await client.get(key)) ?? '';
+      text += ` ${value.replaceAll(/^\S{16} (?=\[)/gm, '<id> ').replaceAll('\n', '\\n')}\n`;
       continue;
     }
     const parts = await client.zrange(key, 0, '-1', 'WITHSCORES');
     const members = parts.flatMap((part, i) => (i % 2 === 0 ? [`${parts[i + 1]} ${part}`] : []));
-    const marks = parts.filter((part, i) => i % 2 === 0 && part.startsWith('m'));
-    const shown = (member: string): string =>
-      marks.reduce((shorter, mark, i) => shorter.replace(mark.slice(1), `<mark ${i}>`), member);
     text += `\n${members
-      .map((member) => `  ${shown(member)}\n`)
+      .map((member) => `  ${member}\n`)
       .sort()
       .join('')}`;
   }
@@ -128,13 +117,7 @@ async function redis(): Promise<string> {
       },
     );
     for (const request of REDIS_REQUESTS) await service.ask(request);
-    const { book } = new ProcessBook(store, bench.clock);
-    const block = { ...control('acme'), id: 'c1' };
-    await book.put(block);
-    await book.put({ ...control('globex', { kind: 'allow' }), id: 'c2' });
-    await book.end(['c1']);
-    await book.announceGrants(['granted']);
-    await book.close();
+    await new Announcements({ redis: store, denials: undefined }).announce(['granted']);
     return await contents(bench.redis);
   } finally {
     await bench.stop();

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket', 'blocks'] as const;
+export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket'] as const;
 
 /** Selectors of the elements that a view shows once it has data. */
 const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
@@ -8,7 +8,6 @@ const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
   rules: '#rules-place .card, #rules-place .empty',
   top: '#top-rows > *, #top-failed > *',
   bucket: '#bucket-domain',
-  blocks: '#blocks-list > *, #blocks-failed > *',
 };
 
 /** Resolves when the page shows the connection state `state`: `live`, `polling every 5 s`, or `no answer`. */

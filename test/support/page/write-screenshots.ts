@@ -13,7 +13,6 @@ import { preloading } from '../process/preload.js';
 import { stopAllProcesses } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
-import { askBuckets } from '../weir/buckets.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
 import { launchBrowser, openPage, type PageOptions } from './browser.js';
 import { shopPolicies, shopTraffic } from './shop.js';
@@ -60,10 +59,6 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await VIEWS['bucket']?.(page);
     await page.getByRole('button', { name: 'Grant…' }).click();
     await page.getByRole('button', { name: 'Confirm' }).waitFor();
-  },
-  blocks: async (page) => {
-    await page.locator('nav a[href="#blocks"]').click();
-    await page.locator('#blocks-list table').waitFor();
   },
 };
 
@@ -131,13 +126,6 @@ async function main(folder: string): Promise<void> {
     const asked = traffic(server, from, () => isOver);
     // The history also needs some steps at normal speed.
     await new Promise((resolve) => setTimeout(resolve, from + HOUR_MS + 35_000 - Date.now()));
-    await askBuckets(server, {
-      action: 'block',
-      domain: 'logins',
-      entries: [{ key: 'remote_address', value: '203.0.113.7' }],
-      for: '1h',
-      reason: 'tries passwords',
-    });
     for (const width of ['desk', 'phone'] as const) {
       for (const scheme of ['light', 'dark'] as const) await take(browser, server, { width, scheme }, folder);
     }

@@ -4,7 +4,6 @@ import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
-import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import type {
   BucketCounter,
   CountedSeries,
@@ -75,9 +74,6 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
   }
   spilled(domain: string, rule: string): void {
     this.told.push(`${domain} ${rule} spilled`);
-  }
-  controlled(domain: string, kind: string): void {
-    this.told.push(`${domain} controlled ${kind}`);
   }
   readonly charges = {
     asked: (domain: string, rule: string, hits: number, refund: boolean) =>
@@ -153,7 +149,6 @@ export class Decider {
   readonly clock = new FakeClock();
   readonly observer = new RecordingObserver();
   readonly codec = CODEC;
-  readonly controls = new ControlIndex(() => this.clock.monotonicMicros());
   readonly options: ShouldRateLimitOptions;
   readonly service: ShouldRateLimit;
   #policySet: PolicySet;
@@ -180,7 +175,6 @@ export class Decider {
       store: store ?? memory,
       local: memory,
       policies: () => (loaded ? this.#policySet : undefined),
-      controls: this.controls,
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,

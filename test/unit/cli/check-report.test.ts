@@ -86,7 +86,7 @@ latency  p50 100.00 ms, p99 198.00 ms
     expect(words(3, CODE.OVER_LIMIT, limit)).toBe('enough tokens in 59m49s');
     // More hits than the limit are always denied.
     expect(words(6, CODE.OVER_LIMIT, limit)).toBe('full in 59m49s');
-    // A block has no limit.
+    // A request that exceeds a processing bound has no limit.
     expect(words(1, CODE.OVER_LIMIT)).toBe('denied for 59m49s');
   });
 

@@ -30,7 +30,6 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
   const acme = { domain: 'd', entries: entriesOf('tenant=acme') };
   let shown: unknown;
   beforeAll(async () => {
-    await bench.ask({ action: 'block', ...acme, for: '1h' });
     shown = JSON.parse(JSON.stringify(await bench.ask({ action: 'show', ...acme })));
   });
 
@@ -41,9 +40,6 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
       { action: 'show', ...acme, limit: '100/minute' },
       { action: 'grant', ...acme, tokens: 5, dry_run: true },
       { action: 'reset', ...acme },
-      { action: 'allow', ...acme, for: '1h', dry_run: true },
-      { action: 'unblock', ...acme, dry_run: true },
-      { action: 'blocks' },
     ] as const;
     for (const question of questions) {
       const answer: unknown = JSON.parse(JSON.stringify(await bench.ask(question)));
@@ -62,12 +58,10 @@ describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
     [['buckets', 0, 'now'], { left: 1, debt: 0, next_token_in: 0, full_in: 0, in_flight: 'one' }],
     [['buckets', 0, 'limit'], '10'],
     [['buckets', 0, 'redis_slot'], 'one'],
-    [['controls', 0], {}],
-    [['controls', 0, 'identity'], [{ key: 'tenant' }]],
     [['notes'], [1]],
     [['entries'], undefined],
     [['meets'], undefined],
-    [['more_controls'], null],
+    [['more'], null],
   ])('are not with another value at %j', (path, value) => {
     expect(isUsable('buckets', shown)).toBe(true);
     expect(isUsable('buckets', withOther(shown, path, value))).toBe(false);

@@ -117,15 +117,11 @@ describe('withShown', () => {
     '  "value": "1795233601"',
     '"key": "ratelimit",',
     '  "value": "\\"default\\";r=5;t=10"',
+    '  "time":"2026-11-21T10:00:00Z"}',
     '  "micros":212}',
-    'block  3f2a9c0d1e4b5a67  tenant=acme  until 2026-11-21T10:00:00Z',
     'exact; only 1.2s of data so far',
   ];
-  const again = shown
-    .join('\n')
-    .replace('212', '97')
-    .replace('3f2a9c0d1e4b5a67', '00112233445566ff')
-    .replace('for 1.2s', 'for 0s');
+  const again = shown.join('\n').replace('212', '97').replace('for 1.2s', 'for 0s');
 
   test('ignores measured values and ids', () => {
     expect(withShown(shown, again)).toEqual(shown);

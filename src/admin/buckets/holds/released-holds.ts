@@ -6,7 +6,7 @@ import { turn } from '../../../runtime/turns.js';
 import { heldRule } from '../../../service/holds/held-rules.js';
 import { type HoldEnd, holdEnd } from '../../../service/holds/settle.js';
 import type { ShownBucket } from '../messages.js';
-import { changeFailed, LOOK_BUCKETS, type QuestionContext } from '../question-context.js';
+import { changeFailed, type QuestionContext } from '../question-context.js';
 import { type HeldLimit, settlementOfStored } from './shown-holds.js';
 
 /** Maximum number of holds, and maximum {@link heldCount}, of a request to the store. It takes about a millisecond. */
@@ -47,7 +47,7 @@ export function releasedCount(results: readonly Released[]): number {
 
 /** Returns the fields of an answer for a release in one bucket. */
 export function shownRelease({ count, failure }: Released): Pick<ShownBucket, 'released' | 'note'> {
-  const note = failure && `The release failed: ${changeFailed(failure, LOOK_BUCKETS)}.`;
+  const note = failure && `The release failed: ${changeFailed(failure)}.`;
   return { released: count, ...(note !== undefined && { note }) };
 }
 

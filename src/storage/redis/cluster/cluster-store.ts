@@ -159,7 +159,6 @@ export class ClusterStore implements RedisBuckets {
   }
 
   async runScript(request: ScriptRequest): Promise<ScriptReply> {
-    if (request.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
     if (this.#state.at !== 'unknown') return this.#nodes.runScript(request);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
   }

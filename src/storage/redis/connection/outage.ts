@@ -22,11 +22,10 @@ const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
 /**
- * The permissions that weir's user needs, for any CACHE_KEY_PREFIX. docs/operate/redis.md lists further useful
- * permissions.
+ * The permissions that weir's user needs, for any CACHE_KEY_PREFIX. docs/operate/redis.md lists those that only limits
+ * with holds need, and further useful permissions.
  */
-const REQUIRED_ACL_RULES =
-  '~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire';
+const REQUIRED_ACL_RULES = '~*weir:1:* +evalsha +eval +mget +set +del +time';
 const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
 
 const LOGIN_PLACES = {

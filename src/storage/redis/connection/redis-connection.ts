@@ -121,11 +121,6 @@ export class RedisConnection {
     return this.reconnectGrace.isActive && this.state !== 'up';
   }
 
-  /** Resolves when it is up, or when the reconnect grace has ended. */
-  whenGraceEnded(): Promise<void> {
-    return this.reconnectGrace.whenEnded();
-  }
-
   /** The reason why calls cannot be sent now. */
   get downReason(): 'breaker_open' | 'disconnected' {
     return this.breaker.open ? 'breaker_open' : 'disconnected';

@@ -9,8 +9,6 @@ export interface ScriptRequest {
   readonly args: readonly string[];
   /** Maximum bytes of the reply, which is one text. */
   readonly textBytes: number;
-  /** Whether it waits during the reconnect grace, as takes do. */
-  readonly mayWait?: boolean;
 }
 
 /**

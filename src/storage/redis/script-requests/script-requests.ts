@@ -38,7 +38,6 @@ export class ScriptRequests {
    * Redis's error, if Redis sent one. `asking`: sends ASKING first, for a slot that is migrating to this node.
    */
   async run(request: ScriptRequest, asking = false): Promise<ScriptReply> {
-    if (request.mayWait === true) await this.#connection().whenGraceEnded();
     const { up, downReason } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is unavailable`, { unsent: true });
     if (this.#pending >= MAX_PENDING_REQUESTS)

@@ -1,12 +1,10 @@
 /* One weir with a real Redis that fails in several ways. */
-import { entriesOf } from '../../../support/buckets/admin-bench.js';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
-import type { Snapshot, SnapshotPair } from '../../../support/prometheus/rule-tests.js';
+import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { redisCommand } from '../../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
-import { askBuckets } from '../../../support/weir/buckets.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { beside, renamed, type Scene, Started, Watched } from './scene.js';
 
@@ -77,20 +75,6 @@ export function redisScene(): Scene {
             return grown(pair, 'weir_requests_given_up_total') > 0 ? pair : undefined;
           }),
         }),
-      },
-      {
-        name: 'a Redis that is flushed while a caller is blocked',
-        fires: ['WeirControlsLost'],
-        async observe() {
-          const controls = (shot: Snapshot) => sumOf(shot['weir-0'] as Scrape, 'weir_controls');
-          await askBuckets(weir.server, { action: 'block', entries: entriesOf('calm=blocked'), for: '1h' });
-          const bad = await weir.around(async () => {
-            await weir.usual();
-            await redisCommand(redis, 'FLUSHALL');
-            await waitFor('the loss', async () => controls(await weir.shot()) === 0 || undefined);
-          });
-          return { good, bad };
-        },
       },
       {
         name: 'a user of Redis that may not read buckets',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS, TopCounts } from '../../../../src/admin/top/top-counts.js';
+import type { Rate } from '../../../../src/limiter/rate.js';
 import { exposeUsedRatio } from '../../../../src/server/metrics/bucket-used-ratio.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { TopBuckets, type TopMeasure, type TopRow } from '../../../../src/telemetry/top/top-buckets.js';
@@ -142,24 +143,13 @@ test('secrets are never stored, including secrets that only the policy declares'
   expect(JSON.stringify(row)).not.toContain('very');
 });
 
-test('blocked requests count as denied for each descriptor', () => {
-  const bench = new Bench();
-  const policy = policyOf(POLICY);
-  const block = (text: string): void => {
-    bench.decider.observer.buckets?.blocked(policy, policy.match(entries(text)));
-  };
-  block('tenant=acme');
-  block('tenant=acme');
-  block('api_key=sk-very-secret');
-  expect(bench.shown('denied')).toEqual(['block 2 0', 'block 1 0']);
-  expect(JSON.stringify(bench.rows('denied'))).not.toContain('very');
-});
-
 test('long strings and long lists are truncated', () => {
   const bench = new Bench();
   const policy = policyOf(POLICY);
   const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);
-  bench.decider.observer.buckets?.blocked(policy, policy.match(entries(...all)));
+  const [rule] = policy.rules;
+  const take = { key: 'k', rate: rule?.rate as Rate, hits: 1, label: 'k', rule, outcome: undefined };
+  bench.decider.observer.buckets?.denied(policy, policy.match(entries(...all)), take);
   const [row] = bench.rows('denied');
   const kept = row?.about?.entries ?? [];
   expect(kept).toHaveLength(MAX_TOP_ENTRIES + 1);

@@ -209,7 +209,6 @@ describe('reports an error:', () => {
     { domain: 'shop' },
     { domain: 'shop', rule: 'tenant' },
     { rule: 'tenant' },
-    { rule: 'block' },
     { rule: 'override' },
     // This domain was in the policies an hour ago.
     { domain: 'd' },

@@ -47,8 +47,6 @@ const answer: BucketAnswer = {
   store: 'memory',
   buckets: [bucket],
   more: 0,
-  controls: [],
-  more_controls: 0,
   notes: [],
 };
 
@@ -77,10 +75,6 @@ describe('the request', () => {
     ],
     ['grant a=b --tokens 50', { action: 'grant', entries: [{ key: 'a', value: 'b' }], tokens: 50 }],
     [
-      'block a=b --for 1h30m --reason why',
-      { action: 'block', entries: [{ key: 'a', value: 'b' }], for: '1h30m', reason: 'why' },
-    ],
-    [
       'release a=b --hold A-_1 --rule r',
       { action: 'release', entries: [{ key: 'a', value: 'b' }], hold: 'A-_1', rule: 'r' },
     ],
@@ -88,9 +82,6 @@ describe('the request', () => {
       'release a=b --all --dry-run',
       { action: 'release', entries: [{ key: 'a', value: 'b' }], all: true, dry_run: true },
     ],
-    ['unblock --id k3', { action: 'unblock', id: 'k3' }],
-    ['disallow shop a=b', { action: 'disallow', domain: 'shop', entries: [{ key: 'a', value: 'b' }] }],
-    ['blocks shop', { action: 'blocks', domain: 'shop' }],
   ])('%s', async (line, question) => {
     port.answer = () => ({ body: answer });
     expect(await bucketCommand(...line.split(' '))).toMatchObject({ code: 0, err: '' });
@@ -114,12 +105,6 @@ describe('the request', () => {
     ['release a=b', 'specify the hold with --hold <id>'],
     ['release a=b --hold x --all', 'specify the hold with --hold <id>'],
     ['show a=b --all', '--all has no effect on show; use it with weir bucket release'],
-    ['block a=b', 'specify the duration with --for'],
-    ['block a=b --for 10', '--for must be a duration'],
-    ['allow a=b --for 0s', '--for must be a duration'],
-    ['unblock', 'specify the block or exemption to remove'],
-    ['unblock a=b --id k3', 'by --id or by its entries, not by both'],
-    ['blocks a=b', 'accepts no entries'],
     ['show a=b --adress h:1', 'unknown option --adress (did you mean --address?)'],
     ['show a=b --address localhost', 'is not of the form host:port'],
     ['show a=b --timeout 5', '--timeout "5" is not a duration'],
@@ -231,17 +216,6 @@ LEFT  LIMIT  DEBT  RESET IN  FULL IN  ENFORCED  RULE
         },
       ],
       more: 3,
-      controls: [
-        {
-          id: 'k3',
-          kind: 'block',
-          domain: 'open-api',
-          identity: [{ key: 'tenant', value: 'ac me\u001b[31m' }],
-          reason: 'too many\nretries',
-          by: 'ann',
-          ends_in: 598.2,
-        },
-      ],
       notes: ['The bucket is in memory.'],
     };
     port.answer = () => ({ body: changed });
@@ -266,10 +240,6 @@ Limits that could apply to descriptors with these entries:
       No value.
 Limits not listed: 3. To see these limits, enter more entries.
 
-KIND   ENDS IN  ID  BY   WHOM
-block    9m59s  k3  ann  open-api tenant=$'ac me\\U0000001b[31m'
-      reason: too many�retries
-
 The bucket is in memory.
 `,
     });
@@ -279,7 +249,6 @@ The bucket is in memory.
     ['show of what no limit meets', { meets: 'nothing', buckets: [] }, 1],
     ['release of an unknown bucket', { action: 'release', buckets: [] }, 1],
     ['reset of nothing', { action: 'reset', meets: 'nothing', buckets: [] }, 1],
-    ['blocks that are not there', { action: 'blocks', meets: 'none', buckets: [] }, 0],
   ])('the exit code for %s', async (_what, body, code) => {
     port.answer = () => ({ body: { ...answer, ...body } });
     expect((await bucketCommand('show', 'a=b')).code).toBe(code);
@@ -315,7 +284,7 @@ describe('errors', () => {
       'not found; the available paths are:\n/: this list\n',
       /\/buckets does not exist: the server is an older version of weir, or this address is not its debug/,
     ],
-    [404, { error: 'no such block' }, /: no such block\n$/],
+    [404, { error: 'no such hold' }, /: no such hold\n$/],
     [500, '', /\/buckets returned HTTP status 500; check the server/],
     [200, { ok: true }, /the answer to \/buckets does not come from weir/],
     [200, 'null', /the answer to \/buckets does not come from weir/],
@@ -342,7 +311,6 @@ describe('errors', () => {
     });
   }
 
-  const control = { id: 'k', kind: 'block', domain: 'd', identity: [], reason: '', by: 'ann', ends_in: 1 };
   const full = {
     ...answer,
     buckets: [
@@ -354,7 +322,6 @@ describe('errors', () => {
         note: 'n',
       },
     ],
-    controls: [control],
     notes: ['n'],
   };
 

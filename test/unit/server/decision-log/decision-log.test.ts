@@ -8,7 +8,6 @@ import { MAX_LINE_CHARACTERS } from '../../../../src/server/decision-log/decisio
 import { openDecisionLog } from '../../../../src/server/decision-log/open-decision-log.js';
 import { LogOutput } from '../../../../src/telemetry/log-output.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
-import { control } from '../../../support/policy/controls.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 
@@ -221,27 +220,6 @@ test('a line contains the whole request and its answer in the format of the sche
     },
   ]);
   expect(texts.join()).not.toContain('hidden');
-});
-
-test('a line contains the block or exemption that decided, and the matching rule', () => {
-  const { decider, lines } = logging({ denied: 1, ok: 1 });
-  const allow = control('allow', ['free=1'], { id: 'a1' });
-  decider.controls.apply({ isReset: true, set: [allow], ended: [], granted: [] });
-  decider.answer([descriptor(['free=1'])]);
-  const block = control('block', ['tenant=t'], { id: 'b1', reason: `why ${'!'.repeat(1000)}` });
-  decider.controls.apply({ isReset: true, set: [block], ended: [], granted: [] });
-  decider.answer([descriptor(['tenant=t']), descriptor(['free=1'])]);
-  const reason = expect.stringMatching(/^why !{200,}… /);
-  expect(lines()).toMatchObject([
-    { code: 'OK', descriptors: [{ rule: 'free', code: 'OK', control: { kind: 'allow', id: 'a1' } }] },
-    {
-      code: 'OVER_LIMIT',
-      descriptors: [
-        { rule: 'tenant', code: 'OVER_LIMIT', control: { kind: 'block', id: 'b1', reason } },
-        { rule: 'free', code: 'OK' },
-      ],
-    },
-  ]);
 });
 
 test('denied and other requests are sampled separately, and a share of 0 draws no random number', () => {

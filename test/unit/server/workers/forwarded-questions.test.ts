@@ -22,7 +22,7 @@ class Worker {
 const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'write' } as const;
 const QUESTION = { action: 'reset' };
 /** Read-only questions. */
-const READING = [{ action: 'show' }, { action: 'blocks' }, { action: 'reset', dry_run: true }];
+const READING = [{ action: 'show' }, { action: 'reset', dry_run: true }];
 const DONE = { status: 200, body: {} };
 
 let unanswered: string[];

@@ -11,7 +11,6 @@ import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
-import { control } from '../../../support/policy/controls.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
@@ -125,23 +124,6 @@ describe('a call with an end of a rule with pair: oldest', () => {
     expect(holds(decider)).toBe(1);
     return decider;
   };
-
-  test.each([
-    ['blocked', 'block', 'oldest=acme'],
-    ['blocked because of another descriptor', 'block', 'other=x'],
-    ['exempt', 'allow', 'oldest=acme'],
-  ] as const)('settles the hold if it is %s', (_case, kind, entry) => {
-    for (const order of [0, 1]) {
-      const decider = started();
-      const set = [control(kind, [entry])];
-      decider.controls.apply({ isReset: false, set, ended: [], granted: [] });
-      const descriptors = [oldest(10), descriptor(['other=x'])];
-      const answer = decider.answer(order === 0 ? descriptors : descriptors.reverse());
-      expect(answer.overallCode).toBe(kind === 'block' ? CODE.OVER_LIMIT : CODE.OK);
-      expect(decider.observer.told).toContain(`d controlled ${kind}`);
-      expect(holds(decider)).toBe(0);
-    }
-  });
 
   test('settles the hold if it has too many limits', () => {
     const decider = started({ maxLimits: 1 });
