@@ -35,6 +35,8 @@ export type { InEffect, LoadMemory, LoadOptions } from '../read/resolve-domains.
 /** The result of a load without the policies. */
 export interface LoadReport {
   readonly errors: readonly ConfigProblem[];
+  /** Whether a server must not start with these errors, even if other domains are valid. */
+  readonly refusesStart: boolean;
   /** Every domain that a file names, or named when it was last valid, sorted by name. */
   readonly domains: readonly DomainStatus[];
   readonly warnings: readonly ConfigProblem[];
@@ -97,19 +99,11 @@ export function isWithoutValidDomain({ errors, policySet }: LoadedPolicies): boo
 }
 
 /**
- * Tells whether an error must prevent the start of a server even if other domains are valid, because the domain with
- * the error would be unlimited.
- */
-export function refusesEveryStart({ errors }: LoadedPolicies): boolean {
-  return errors.some(({ refusesStart }) => refusesStart);
-}
-
-/**
- * Tells whether the server must not start: no domain is valid, or an error refuses every start. An empty directory does
- * not prevent the start. Neither does a domain with other errors next to a valid one.
+ * Tells whether the server must not start: no domain is valid, or a domain with a removed key would be unlimited. An
+ * empty directory does not prevent the start. Neither does a domain with other errors next to a valid one.
  */
 export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
-  return isWithoutValidDomain(loaded) || refusesEveryStart(loaded);
+  return isWithoutValidDomain(loaded) || loaded.refusesStart;
 }
 
 /**
@@ -268,6 +262,7 @@ function withReport(
   const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
     ...joined,
+    refusesStart: lists.some(({ refusesStart }) => refusesStart),
     errors: boundProblems(
       [...first.errors, ...lists.flatMap(({ errors }) => errors)],
       lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),

@@ -25,7 +25,7 @@ export type LoadItem =
   | PolicyItem
   | ({ readonly kind: 'version'; readonly version: string } & Pick<
       LoadReport,
-      'contents' | 'fingerprint' | 'addresses'
+      'contents' | 'fingerprint' | 'addresses' | 'refusesStart'
     >)
   | { readonly kind: 'status'; readonly status: DomainStatus }
   | { readonly kind: 'error' | 'warning'; readonly problem: ConfigProblem }
@@ -47,8 +47,8 @@ export function loadRequest(
  * its policy. Tables of plans are appended to `tables`, and the items contain their index.
  */
 export function* loadItems(read: ReadPolicies, tables: PlanTable[]): Generator<LoadItem> {
-  const { specs, version, secretKeys, contents, fingerprint, addresses, memory } = read;
-  yield { kind: 'version', version, contents, fingerprint, addresses };
+  const { specs, version, secretKeys, contents, fingerprint, addresses, refusesStart, memory } = read;
+  yield { kind: 'version', version, contents, fingerprint, addresses, refusesStart };
   for (const problem of read.errors) yield { kind: 'error', problem };
   for (const problem of read.warnings) yield { kind: 'warning', problem };
   for (const file of read.files) yield { kind: 'file', file };
@@ -74,6 +74,7 @@ export class LoadReceiver {
   private contents = '';
   private fingerprint = '';
   private addresses: readonly string[] = [];
+  private refusesStart = false;
 
   /** `inEffect` is the set that the request named. `tables` are those of {@link loadItems}. */
   constructor(inEffect: PolicySet | undefined, tables: readonly PlanTable[]) {
@@ -88,6 +89,7 @@ export class LoadReceiver {
         this.contents = item.contents;
         this.fingerprint = item.fingerprint;
         this.addresses = item.addresses;
+        this.refusesStart = item.refusesStart;
         break;
       case 'status':
         this.domains.push(item.status);
@@ -121,6 +123,7 @@ export class LoadReceiver {
       contents: this.contents,
       fingerprint: this.fingerprint,
       addresses: this.addresses,
+      refusesStart: this.refusesStart,
       domains: this.domains,
       memory: { domainOf: this.domainOf, digests: this.digests },
     };

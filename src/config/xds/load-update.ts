@@ -72,6 +72,7 @@ function rejectedUpdate(message: string, contents: string, { inEffect, memory }:
     domains: [],
     files: [],
     contents,
+    refusesStart: false,
     fingerprint: '',
     addresses: [],
     memory,

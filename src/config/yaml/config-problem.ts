@@ -18,8 +18,6 @@ export interface ConfigProblem {
   readonly message: string;
   /** Number of problems that this entry summarizes; 1 if absent. */
   readonly count?: number;
-  /** Whether a server must not start with this error, even if other domains are valid. */
-  readonly refusesStart?: true;
 }
 
 /** Returns the number of problems in a list, including those that are only counted. */
@@ -67,6 +65,8 @@ export class ProblemList {
   /** Number of errors, including those that are not kept. */
   errorCount = 0;
   warningCount = 0;
+  /** Whether an error was added with {@link refuse}. */
+  refusesStart = false;
   private readonly ignoredPositions = new Set<string>();
   private readonly within: string;
   /** Directory of other files that the text names; undefined for the directory of the file. */
@@ -87,19 +87,15 @@ export class ProblemList {
     this.ignoredPositions.add(placeOf(at));
   }
 
-  /**
-   * Adds an error. With 'refuses the start', a server must not start even if other domains are valid. The first such
-   * error is always kept.
-   */
-  error(at: Position, path: string, message: string, effect?: 'refuses the start'): void {
+  error(at: Position, path: string, message: string): void {
     if (this.ignoredPositions.has(placeOf(at))) return;
-    const isKept = this.errorCount++ < MAX_PROBLEMS;
-    const problem = this.problem(at, path, message);
-    if (effect === undefined) {
-      if (isKept) this.errors.push(problem);
-    } else if (isKept || !this.errors.some(({ refusesStart }) => refusesStart)) {
-      this.errors.push({ ...problem, refusesStart: true });
-    }
+    if (this.errorCount++ < MAX_PROBLEMS) this.errors.push(this.problem(at, path, message));
+  }
+
+  /** Adds an error with which a server must not start, even if other domains are valid. */
+  refuse(at: Position, path: string, message: string): void {
+    this.refusesStart = true;
+    this.error(at, path, message);
   }
 
   /** Sorts the problems by their position in the file, so that an editor can step through them. */
@@ -118,8 +114,7 @@ export class ProblemList {
   addMissing({ errors, warnings }: Pick<ProblemList, 'errors' | 'warnings'>): void {
     const known = new Set([...this.errors, ...this.warnings].map(formatProblem));
     const isNew = (problem: ConfigProblem): boolean => !known.has(formatProblem(problem));
-    for (const { path, message, refusesStart, ...at } of errors.filter(isNew))
-      this.error(at, path, message, refusesStart && 'refuses the start');
+    for (const { path, message, ...at } of errors.filter(isNew)) this.error(at, path, message);
     for (const { path, message, ...at } of warnings.filter(isNew)) this.warn(at, path, message);
   }
 
@@ -130,15 +125,15 @@ export class ProblemList {
 }
 
 /**
- * Returns the first of `problems` and those that refuse a start, with an entry that counts the rest. `total` is their
- * number, including those not kept.
+ * Returns the first of `problems`, with an entry that counts the rest. `total` is their number, including those not
+ * kept.
  */
 export function boundProblems(
   problems: readonly ConfigProblem[],
   total: number,
   what: 'error' | 'warning',
 ): readonly ConfigProblem[] {
-  const kept = problems.filter(({ refusesStart }, at) => at < MAX_PROBLEMS || refusesStart === true);
+  const kept = problems.length <= MAX_PROBLEMS ? problems : problems.slice(0, MAX_PROBLEMS);
   const last = kept.at(-1);
   if (last === undefined || total <= kept.length) return kept;
   const count = total - kept.length;

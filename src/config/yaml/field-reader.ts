@@ -88,7 +88,7 @@ export class FieldReader {
         continue;
       }
       if (removed !== undefined) {
-        this.problems.error(field.keyAt, path, removed.sentence, 'refuses the start');
+        this.problems.refuse(field.keyAt, path, removed.sentence);
         continue;
       }
       const refusal = refused.get(field.key);

@@ -4,7 +4,6 @@ import {
   type LoadedPolicies,
   type LoadOptions,
   loadPolicies,
-  refusesEveryStart,
 } from '../../config/files/load-policies.js';
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
@@ -29,9 +28,9 @@ const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;
 const MIN_POLL_MS = 100;
 
 /**
- * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if an error
- * refuses every start. Also rejects if no domain is valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG is on. Rejects
- * with {@link StartStopped} if `stopping` aborts the wait for a management server.
+ * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if a policy has
+ * a removed key and would be unlimited. Also rejects if no domain is valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG
+ * is on. Rejects with {@link StartStopped} if `stopping` aborts the wait for a management server.
  */
 export async function openPolicies(
   settings: Settings,
@@ -53,7 +52,7 @@ export async function openPolicies(
       : loadInThread(loader, stopping);
   const initial = await loadAtStart(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
-  if (refused && (!settings.forceStart || refusesEveryStart(initial)))
+  if (refused && (!settings.forceStart || initial.refusesStart))
     throw startError(initial, policyOrigin(settings));
   const warnings = new ConfigWarnings(log);
   logProblems(log, warnings, initial);

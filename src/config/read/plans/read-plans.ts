@@ -73,12 +73,7 @@ export class PlansReader {
   private checkAddress(): void {
     const { reader, from } = this;
     if (REMOVED_PLAN_ADDRESS.pattern.test(from)) {
-      reader.problems.error(
-        reader.at('from'),
-        reader.pathOf('from'),
-        REMOVED_PLAN_ADDRESS.sentence,
-        'refuses the start',
-      );
+      reader.problems.refuse(reader.at('from'), reader.pathOf('from'), REMOVED_PLAN_ADDRESS.sentence);
       return;
     }
     const url = URL.canParse(from) ? new URL(from) : undefined;

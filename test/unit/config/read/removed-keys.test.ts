@@ -49,12 +49,12 @@ describe('learned', () => {
         const removed = problems.errors.filter(
           ({ path }) => path === 'descriptors[0].rate_limit.hold.learned',
         );
+        expect(problems.refusesStart).toBe(true);
         expect(removed).toMatchObject([
           {
             message:
               '"learned" was removed; write the estimate as "amount", a number or a value of the plan, or as ' +
               'from: first_call',
-            refusesStart: true,
           },
         ]);
       }

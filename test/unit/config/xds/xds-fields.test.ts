@@ -414,11 +414,11 @@ describe('a resource', () => {
 
   test('with the removed field learned is refused, even next to amount', () => {
     for (const hold of [{ amount: 2, learned: Buffer.from([16, 5]) }, { learned: Buffer.alloc(0) }]) {
-      const { errors } = load(rule({ ...day, hold }));
+      const { errors, refusesStart } = load(rule({ ...day, hold }));
+      expect(refusesStart).toBe(true);
       expect(errors[0]).toMatchObject({
         path: 'descriptors[0].rate_limit.hold.learned',
         message: expect.stringMatching(/^"learned" was removed; /),
-        refusesStart: true,
       });
     }
   });
