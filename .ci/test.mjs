@@ -20,13 +20,17 @@ const TIERS = [...TOGETHER, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
-  'not in this run: the chaos, memory, page and stall tiers, the tests of deploy/, releases, alerts and ' +
-  'dashboard, and short benchmarks; npm run test:matrix and .ci/run include these tests';
-/** Slow tests from outside: the files of deploy/, the image, a release, alerts and dashboard, and short benchmarks. */
+  'not in this run: the chaos, memory, page and stall tiers, the tests of deploy/, releases, alerts, the ' +
+  'dashboard and the first edition, and short benchmarks; npm run test:matrix and .ci/run include these tests';
+/**
+ * Slow tests from outside: the files of deploy/, the image, a release, alerts and dashboard, the first edition, and
+ * short benchmarks.
+ */
 const NOT_IN_NPM_TEST = [
   'integration/deploy/',
   'integration/release',
   'integration/alerts',
+  'integration/two-editions',
   'integration/bench',
 ];
 /** Tests that also run on Node.js 22: contracts, HTTP/2, the codec, and the life cycle of a server. */
