@@ -17,7 +17,7 @@ const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/r
 const { describeMetrics, describeReference } = compiled(join(root, 'build/.ci/docs/describe-metrics.js'));
 const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
 const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));
-const { BOUNDS } = compiled(join(root, 'build/.ci/docs/bounds/bounds-table.js'));
+const { BOUNDS } = compiled(join(root, 'build/.ci/docs/bounds.js'));
 
 const cell = (text) => text.replaceAll('|', '\\|');
 const code = (text) => (text === '' ? '–' : `\`${text}\``);
@@ -59,15 +59,7 @@ const reference = [
   ),
 ].join('\n');
 
-/** Returns a table. Each group has its own title row. */
-const bounds = [
-  '| what | bound | when the bound is reached |',
-  '|---|---|---|',
-  ...BOUNDS.flatMap(({ title, bounds }) => [
-    `| **${title}** | | |`,
-    ...bounds.map(({ what, bound, beyond }) => `| ${cell(what)} | ${cell(bound)} | ${cell(beyond)} |`),
-  ]),
-].join('\n');
+const bounds = `| what | bound | when the bound is reached |\n|---|---|---|\n${BOUNDS}`;
 
 /** Returns the names of a metric's labels. */
 const labelsOf = ({ labels }) => names(Object.keys(labels));

@@ -1,0 +1,236 @@
+// The table of docs/reference/bounds.md, which `npm run docs` writes: the work and memory that callers, clients of
+// views, Redis and management servers can cause. The numbers are the constants of the source.
+import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../src/admin/admin-endpoint.js';
+import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../src/admin/admin-tokens.js';
+import { MAX_QUESTIONS } from '../../src/admin/buckets/bucket-admin.js';
+import { MAX_LIMITS_LISTED } from '../../src/admin/buckets/found-limits.js';
+import { MAX_QUESTION_ENTRIES } from '../../src/admin/buckets/read-question.js';
+import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../src/admin/page/history-service.js';
+import { MAX_OVERVIEW_DOMAINS } from '../../src/admin/page/overview.js';
+import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
+import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../src/admin/top/top-counts.js';
+import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
+import { MAX_TOP_WAITING } from '../../src/admin/top/top-service.js';
+import { MAX_EMPTY_BYTES } from '../../src/bounded-grpc-calls.js';
+import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
+import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../../src/codec/json/json-request.js';
+import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../src/codec/messages.js';
+import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
+import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
+import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
+import { MAX_PLAN_ROWS } from '../../src/config/read/plans/read-plan-table.js';
+import { MAX_MESSAGES_PER_SECOND } from '../../src/config/xds/ads-stream.js';
+import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
+import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
+import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
+import { MAX_FILE_BYTES, MAX_MARKS } from '../../src/config/yaml/yaml-bounds.js';
+import { MAX_INFLATION } from '../../src/grpc/grpc-server.js';
+import { MAX_ANSWERED_CALLS } from '../../src/grpc/h2-transport/answered-calls.js';
+import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_AUXILIARY_CALLS } from '../../src/grpc/h2-transport/call-context.js';
+import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js';
+import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
+import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../src/h2/serving/read-scheduler.js';
+import { STALLED_READER_MS } from '../../src/http/event-feed.js';
+import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../src/http/handshakes.js';
+import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../src/http/http.js';
+import { UNREAD_MS } from '../../src/http/http-connections.js';
+import { READING_MS } from '../../src/http/http-read-scheduler.js';
+import { BODY_LIMITS } from '../../src/http/request-bodies.js';
+import { MAX_HELD_BYTES } from '../../src/http/views/outgoing-texts.js';
+import { RETENTION_MS } from '../../src/http/views/page-buffer-pool.js';
+import { SLICE_MS as VIEW_SLICE_MS } from '../../src/http/views/view-slices.js';
+import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
+import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
+import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
+import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-line.js';
+import { MAX_LOGIN_FILE_BYTES } from '../../src/server/login-file.js';
+import { MAX_NAMED_FILE_BYTES } from '../../src/server/settings/named-file.js';
+import { defaultOf, SETTINGS } from '../../src/server/settings/settings-table.js';
+import { MAX_TLS_FILE_BYTES } from '../../src/server/tls-files.js';
+import {
+  FLUSH_TIMEOUT_MS,
+  MAX_PENDING_EXPORTS,
+  MAX_QUEUED_SPANS,
+  SPANS_PER_BATCH,
+} from '../../src/server/tracing/tracing-bounds.js';
+import { CALL_BOUNDS } from '../../src/server/workers/calls.js';
+import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
+import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
+import { MAX_ECHOED_UNITS } from '../../src/service/answer/merged-metadata.js';
+import {
+  MAX_WORK_MICROS,
+  MIN_WAIT_MICROS,
+  STEPS_PER_MICRO,
+  WAIT_WITHOUT_DEADLINE_MICROS,
+  WORK_SHARE,
+} from '../../src/service/caller.js';
+import { MAX_TOKEN_CHARACTERS } from '../../src/service/holds/hold-token.js';
+import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
+import { MAX_LOGGED_ENTRIES } from '../../src/service/record/decision-line.js';
+import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../src/service/record/record-of.js';
+import { SLICE_STEPS } from '../../src/service/sliced-plan.js';
+import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../src/service/turn-queue.js';
+import {
+  MAX_SMALL_REQUEST_BYTES,
+  MAX_STORE_WAITING_BYTES,
+  SMALL_REQUEST_RESERVE_BYTES,
+} from '../../src/service/waiting-requests.js';
+import { MAX_CHARACTERS } from '../../src/shown-text.js';
+import { MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements.js';
+import {
+  MAX_CONCURRENT_QUERIES,
+  MAX_FURTHER_NODES,
+  QUERIED_NODES,
+} from '../../src/storage/redis/cluster/cluster-finder.js';
+import { MAX_CLUSTER_NODES } from '../../src/storage/redis/cluster/cluster-nodes.js';
+import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
+import { MAX_RECEIVED_BYTES } from '../../src/storage/redis/connection/client/own-connector.js';
+import { TOTAL_TIMEOUT_MS } from '../../src/storage/redis/connection/client/query-client.js';
+import {
+  ATTEMPTS_AT_ONCE,
+  PAUSE_PER_SERVER_MS,
+} from '../../src/storage/redis/connection/connection-attempts.js';
+import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
+import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../src/storage/redis/large-take-queue.js';
+import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../src/storage/redis/large-take-sender.js';
+import { RESPONSIVE_MICROS } from '../../src/storage/redis/load/redis-load.js';
+import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
+import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests/script-requests.js';
+import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
+import { MAX_WAITING_BYTES } from '../../src/telemetry/log-output.js';
+import { MAX_RECEIVED_BYTES as MAX_STATSD_BYTES, STALLED_MS } from '../../src/telemetry/statsd/statsd-tcp.js';
+import { SAMPLES_PER_SECOND } from '../../src/telemetry/top/hit-sampler.js';
+import { SLICES } from '../../src/telemetry/top/sliding-heavy-hitters.js';
+
+/** Returns a number with thousands separators: `10,000`. */
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** Returns a size with its unit: `32 MiB`, `256 KiB` or `512 bytes`. */
+function size(bytes: number): string {
+  if (bytes % 2 ** 20 === 0) return `${count(bytes / 2 ** 20)} MiB`;
+  if (bytes % 2 ** 10 === 0) return `${count(bytes / 2 ** 10)} KiB`;
+  return `${count(bytes)} bytes`;
+}
+
+/** Returns a duration in milliseconds, or in seconds if it is a whole number of seconds. */
+function time(ms: number): string {
+  return ms >= 1000 && ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`;
+}
+
+/** Returns a setting with its default, formatted by `show`. */
+function setting(name: string, show: (value: number) => string = count): string {
+  const found = SETTINGS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`the setting ${name} does not exist`);
+  const value = Number(found.default);
+  return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
+}
+
+const IS_REFUSED = 'INVALID_ARGUMENT; weir stops decoding the request';
+const IS_THROTTLED =
+  'OVER_LIMIT if an active rule could have matched, regardless of `on_store_failure`; otherwise OK';
+const CONNECTION_ENDS = 'weir closes the connection';
+const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
+const FILE_REJECTED =
+  'weir logs an error; weir then does not start, but keeps the previous content on a reload';
+const SHARED_FAIRLY = '[shared fairly](#bounds)';
+
+/** The rows of the table: what is bounded, the bound, and what happens beyond it. */
+export const BOUNDS = `
+| **One request** | | |
+| size of a gRPC message or \`/json\` body | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED; 413 |
+| size of a compressed message after decompression | ${setting('GRPC_MAX_INFLATED_BYTES', size)}, and at most ${MAX_INFLATION} times the compressed size | RESOURCE_EXHAUSTED; decompression stops |
+| descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_REFUSED} |
+| total number of entries in all descriptors | ${count(MAX_ENTRIES)} | ${IS_REFUSED} |
+| protobuf fields, including unknown, nested and repeated fields | 4 for each allowed entry plus 10 for each allowed descriptor: ${count(maxFields(Number(defaultOf('maxDescriptors'))))} | ${IS_REFUSED} |
+| nesting depth of a \`/json\` body; members of a JSON object | ${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS} | 400 |
+| limits that match a request | ${setting('MAX_LIMITS')} | INVALID_ARGUMENT; weir takes no tokens |
+| slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKEN_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
+| matching work | ${WORK_SHARE * 100}% of the caller's remaining time, at most ${time(MAX_WORK_MICROS / 1000)} of CPU time; weir estimates the CPU time from the number of matching steps | ${IS_THROTTLED}. \`weir_match_budget_exceeded_total\` counts these requests. |
+| long-running work on a request: a message over ${size(LARGE_MESSAGE_BYTES)}, many descriptors, or expensive matching | slices of about ${time(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; in each event-loop turn, one slice for all requests together | connections take turns |
+| time for which a request waits for its turns | ${WORK_SHARE * 100}% of the caller's remaining time, at least ${time(MIN_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
+| size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
+| parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)} each (1 byte per UTF-16 code unit) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
+| content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |
+| **One gRPC connection (GRPC_TRANSPORT=h2)** | | |
+| reads in one event-loop turn: from one connection; from all connections | ${time(SLICE_MS)} or ${size(SLICE_BYTES)}; ${time(TURN_MS)} | unread data stays in the socket until a later turn; weir reads connections with little recent traffic first |
+| concurrent calls | ${setting('GRPC_MAX_CONCURRENT_STREAMS')} | weir refuses the call, and the client may retry it |
+| size of a call's header list | ${setting('GRPC_MAX_HEADER_BYTES', size)} | 431 |
+| size of a call's encoded header list; number of CONTINUATION frames for this list | ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both bounds increase with \`GRPC_MAX_HEADER_BYTES\`) | ${CONNECTION_ENDS} |
+| total size of incomplete messages | twice \`GRPC_MAX_MESSAGE_BYTES\`, at least 8 MiB | RESOURCE_EXHAUSTED |
+| time to receive a complete request | the call's \`grpc-timeout\`, or ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} for a call without a timeout | DEADLINE_EXCEEDED |
+| open health and reflection calls; messages of these calls that weir handles in one event-loop turn | ${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections | RESOURCE_EXHAUSTED; further messages wait for the next turn |
+| size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
+| fields in a health or reflection request; bytes in a service or symbol name | ${MAX_SERVICE_FIELDS}; ${count(MAX_SYMBOL_BYTES)} | INTERNAL |
+| calls that are canceled or reset before their answer (rapid reset) | a burst of ${count(DEFAULT_LIMITS.resetBurst)}, then ${count(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy cancels many calls while Redis does not answer. | ${CONNECTION_ENDS} |
+| answered calls with holds that weir remembers, to release the holds if the client resets the call | ${count(MAX_ANSWERED_CALLS)} | weir forgets the oldest call, and its holds end when they are settled or expire |
+| SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames | a burst of ${count(DEFAULT_LIMITS.controlBurst)}, then ${count(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows additional frames | ${CONNECTION_ENDS} |
+| unread answers | ${size(DEFAULT_LIMITS.maxOutputBytes)}, or the size of two maximum-size messages if that is more; until the client reads the answers, weir reads no requests from the connection | ${CONNECTION_ENDS} |
+| duration of the TLS handshake; time until the client sends the HTTP/2 preface | 10 s each | ${CONNECTION_ENDS}; an HTTP/1 client gets a plain-text explanation |
+| **All callers together, in each process** | | |
+| gRPC connections | ${setting('GRPC_MAX_CONNECTIONS')} | weir closes further connections immediately; the log counts them |
+| memory of gRPC connections: incomplete requests, open calls, unread answers | ${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only) | weir closes the connection that uses the most memory |
+| requests that wait for their turn | ${count(MAX_QUEUED_JOBS)} requests, with ${size(MAX_QUEUED_BYTES)} of messages | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
+| connections of an HTTP port | ${count(MAX_CONNECTIONS)} | weir closes the connection that has been idle longest |
+| concurrent requests on an HTTP connection | 1 | further requests wait |
+| time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(REQUEST_TIMEOUT_MS)}; ${time(UNREAD_MS)} | 408; ${CONNECTION_ENDS} |
+| work for all connections of an HTTP port: reading requests and answering short requests | ${time(READING_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
+| total size of \`/json\` bodies; number of \`/json\` calls | ${size(BODY_LIMITS.maxHeldBytes)}, or one larger body; ${count(BODY_LIMITS.maxCalls)} | 503 |
+| time for which a \`/json\` body over 4 KiB waits for its turn | the \`grpc-timeout\` header; without this header, no limit as long as the queue is not full | 503 instead of a decision, because weir has not decoded the domain yet |
+| rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\`, statsd and dogstatsd | ${time(VIEW_SLICE_MS)} in each event-loop turn | the next turn renders the rest; requests that arrive during a rendering share the result of the next rendering |
+| rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text; weir keeps the memory of one text per endpoint for up to ${time(RETENTION_MS)} | weir closes the connections that read the oldest text |
+| unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
+| trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
+| duration of a trace export | \`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries | ${CONNECTION_ENDS} |
+| answer from a trace collector or management server: informational responses (1xx); chunks of an HTTP/1.1 body | ${MAX_INFORMATIONAL}; ${count(MAX_BODY_PIECES)} | ${CONNECTION_ENDS} |
+| size of gRPC frames that a trace collector or management server sends and that contain no message; messages from a management server | ${size(MAX_EMPTY_BYTES)} per second; ${MAX_MESSAGES_PER_SECOND} per second | ${CONNECTION_ENDS} |
+| data that a statsd collector sends to weir on a connection; time in which the collector must accept 128 KiB of lines | ${size(MAX_STATSD_BYTES)}; ${time(STALLED_MS)} | weir closes the connection and reconnects |
+| content of a line in the sampled decision log; size of all unread lines | ${count(MAX_RECORDED_DESCRIPTORS)} descriptors with ${count(MAX_RECORDED_ENTRIES)} entries each, ${size(MAX_LINE_CHARACTERS)}; ${size(MAX_WAITING_BYTES)} | weir shortens and marks the line; weir drops lines, and counts them in \`weir_decision_log_lines_dropped_total\` |
+| metric series | ${setting('METRICS_MAX_SERIES')} | weir counts further rules and domains as \`other\` |
+| buckets that \`weir top\` tracks for the last minute and hour | ${setting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket | weir omits the buckets with the fewest requests, and shows the maximum error of each estimate |
+| decisions that \`weir top\` counts | about ${count(SAMPLES_PER_SECOND)} denials and as many other decisions per second | weir counts only one of every 2, 4, 8, … decisions, and multiplies the count by that number |
+| concurrent requests to \`/top\`; buckets in an answer | 1 running and ${MAX_TOP_WAITING} waiting; ${count(MAX_TOP_LIMIT)} | 503; 400 |
+| series of \`weir_bucket_used_ratio\` | ${setting('BUCKET_USED_RATIO_TOP')} | buckets with fewer requests have no series |
+| buckets in memory | ${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, plus up to 6 MB of unused memory | weir evicts the bucket that will be full soonest |
+| **Workers (WORKERS)** | | |
+| time for which a new connection waits for a worker that does not answer | ${time(LATE_AFTER_MS)} | another worker gets the connection |
+| time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)}, or ${time(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers | the worker gets no new connections; weir replaces workers one at a time |
+| \`/json\` calls that wait for workers | ${count(CALL_BOUNDS.decide.maxPending)} | 503 |
+| **The debug port** | | |
+| concurrent TLS handshakes; duration of a handshake | ${count(MAX_HANDSHAKES)}; ${time(HTTP_HANDSHAKE_MS)} | weir closes the connection with the oldest handshake; weir closes the connection after this time |
+| size of a request to \`/buckets\` or \`/top\`; nesting depth of the request's JSON | ${size(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH} | 413; 400 |
+| entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${CALL_BOUNDS.administer.maxPending} that wait for workers | 400; 503 |
+| limits in an answer from \`/buckets\` | ${String(MAX_LIMITS_LISTED)} | the answer shows the number of omitted limits; \`reset\` and \`grant\` change only the listed limits |
+| nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)}, in slices | the answer says that more limits may exist |
+| open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(STALLED_READER_MS)} | 503; weir closes the connection |
+| domains in an answer from \`/overview\` | ${count(MAX_OVERVIEW_DOMAINS)} | the answer shows the number of omitted domains |
+| rules with a separate history of the last hour; memory for the combined history of all rules | ${setting('HISTORY_RULES')}, each with ${STEPS} steps of ${STEP_SECONDS} s in ${size(RING_BYTES)}; ${size(ALL_RING_BYTES)} | weir counts further rules only in the total, and the answer from \`/history\` reports that rules are missing |
+| rules in a request to \`/history\`; waiting requests to \`/history\` | ${MAX_HISTORY_RULES}; ${MAX_HISTORY_WAITING} | 400; 503 |
+| tokens in \`ADMIN_TOKENS_FILE\`; size of the file | ${count(MAX_TOKENS)}; ${size(MAX_TOKENS_BYTES)} | the file is invalid: weir does not start, or keeps the previous tokens |
+| **Redis and management servers** | | |
+| limits in one call to Redis | ${count(MAX_TAKES_PER_CALL)}, or the limits of one request | the next call contains the rest |
+| total number of limits in waiting requests, for each Redis server or cluster node | ${setting('REDIS_MAX_IN_FLIGHT')}, ${SHARED_FAIRLY} | OVER_LIMIT if a rule could deny the request; \`on_store_failure\` if Redis has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
+| total number of limits in waiting large requests (requests with more than ${MAX_SMALL_ITEMS} limits) | \`REDIS_MAX_IN_FLIGHT\` for all connections. The waiting requests of one connection may not exceed the remaining capacity. In addition, connections without waiting requests may together use the same number again, in requests with at most ${QUANTUM_ITEMS} limits. | OVER_LIMIT if a rule could deny the request, otherwise OK; weir gives the same answer if the deadline passes while Redis serves other requests |
+| limits in unanswered calls to Redis for large requests | ${count(MAX_LARGE_ITEMS_IN_FLIGHT)}, or the limits of one request | connections take turns |
+| memory of decoded requests that wait for Redis, including canceled calls | ${size(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), ${SHARED_FAIRLY}. ${size(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ${size(MAX_SMALL_REQUEST_BYTES)}. | OVER_LIMIT if a rule could deny the request, otherwise OK; \`on_store_failure\` if Redis is unavailable or has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
+| a reply from Redis | only the expected number of integers, each from −2^53 to 2^53−1 | ${CONNECTION_ENDS}, and \`on_store_failure\` applies to the calls on this connection |
+| a number stored in Redis | 2^53−1 | weir treats the bucket as empty, or the window as used up |
+| Sentinels in an address; cluster nodes in an address | ${MAX_SERVERS}; ${MAX_SERVERS} | weir does not start |
+| masters in a cluster, including former masters | ${count(MAX_CLUSTER_NODES)} | \`on_store_failure\` applies to slots of further masters |
+| cluster nodes that weir asks for the slot assignment | all configured nodes at startup; later ${QUERIED_NODES} nodes, and if none of them answers, up to ${MAX_FURTHER_NODES} further nodes, ${MAX_CONCURRENT_QUERIES} at a time | weir runs one update of the slot assignment at a time; until the update ends, calls use the known assignment |
+| size of a reply about Sentinels or cluster nodes; duration of the query | ${size(MAX_RECEIVED_BYTES)}; ${time(TOTAL_TIMEOUT_MS)} | ${CONNECTION_ENDS}, and asks another server |
+| concurrent connection attempts to cluster nodes; connection attempts to unavailable nodes | ${ATTEMPTS_AT_ONCE}; every ${time(PAUSE_PER_SERVER_MS)}, one attempt to a node that was in use, and one attempt to any other node | further attempts wait; three of every four attempts go to nodes that were in use |
+| cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |
+| unanswered calls to Redis that list holds or announce filled buckets | ${count(MAX_PENDING_REQUESTS)} | weir sends no further calls |
+| size of an announcement of filled buckets; size of all announcements | ${size(MAX_KEYS_BYTES)}; ${size(MAX_BYTES)} | all processes clear their deny caches; older announcements are dropped |
+| resources in an xDS update; fields in an update | ${count(MAX_RESOURCES)}; ${count(MAX_FIELDS)} | ${UPDATE_REJECTED} |
+| size of an xDS update | \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)} | ${UPDATE_REJECTED} |
+| files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |
+| size of a policy file; number of errors that weir lists for one load | ${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)} | the file is invalid; weir shows the number of further errors |
+| size of a table of [plans](../policy/plans.md); number of rows | ${size(MAX_PLAN_BYTES)}; ${count(MAX_PLAN_ROWS)} | the file is invalid |
+| characters of a customer in a table of plans | ${String(MAX_KEY_UNITS)} | the row is invalid |
+| size of a certificate or key that weir reloads; size of a login file | ${size(MAX_TLS_FILE_BYTES)}; ${size(MAX_LOGIN_FILE_BYTES)} | ${FILE_REJECTED} |
+| size of any other file that a setting or option specifies (a regular file, not a pipe or device) | ${size(MAX_NAMED_FILE_BYTES)} | ${FILE_REJECTED} |
+| brackets, commas, colons, dashes and line breaks in a policy file that has anchors, tags, escapes or multi-line strings | ${count(MAX_MARKS)} | the file is invalid |
+`.trim();
