@@ -2,6 +2,7 @@
 // and `npm run test:matrix`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { change } from './features.mjs';
 import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
@@ -27,6 +28,7 @@ const CHECKS = [
   ['the lock file contains no registry URLs', checkLockFile],
   ['the bundled policies are valid', () => weir('check-config', 'deploy/policies')],
   ['generated files are current', () => npm('run', '--silent', 'docs', '--', '--check')],
+  ['the lines of each feature can be counted', () => say(change())],
 ];
 
 async function check(total, name, body) {

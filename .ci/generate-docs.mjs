@@ -1,14 +1,16 @@
 // Writes generated parts of the manual: the bundled policy, the tables of settings, bounds and metrics (from compiled
 // src/server/settings/settings-table.ts and .ci/docs/), the keys of policy files, and the help of commands (src/cli/).
-// It also writes the settings to the schema of the Helm chart. With --check, it only compares, and fails if a file is
-// out of date.
+// It also writes the settings to the schema of the Helm chart, and the lines of each feature. With --check, it only
+// compares, and fails if a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as chart from './chart.mjs';
+import * as features from './features.mjs';
 import { policyKeys } from './policy-keys-page.mjs';
 
+const isCheck = process.argv.includes('--check');
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
 const { INERT_VARIABLES, SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
@@ -134,6 +136,8 @@ const parts = [
   ['docs/reference/metrics.md', 'statistics', statistics],
   ['docs/reference/policy-keys.md', 'keys', policyKeys()],
   ['docs/reference/commands.md', 'commands', commands],
+  // Numbers that change with every commit are not checked.
+  ...(isCheck ? [] : [[features.PAGE, 'features', features.table()]]),
 ];
 
 const texts = new Map();
@@ -146,7 +150,7 @@ for (const [page, after] of texts) write(page, after);
 /** Writes a file if it has changed. With --check, only reports that it is out of date. */
 function write(path, after) {
   if (after === readFileSync(join(root, path), 'utf8')) return;
-  if (process.argv.includes('--check')) {
+  if (isCheck) {
     console.error(`${path} is out of date; run npm run docs, and commit the file`);
     process.exitCode = 1;
   } else writeFileSync(join(root, path), after);
