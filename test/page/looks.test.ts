@@ -33,7 +33,7 @@ describePage('with buckets in memory', () => {
   const ground = getComputedStyle(document.querySelector('nav')).backgroundColor;
   return getComputedStyle(link).borderBottomColor !== ground ? link.hash : '';
 })`)) as readonly string[];
-    expect(lines).toEqual(['', '#rules', '', '', '']);
+    expect(lines).toEqual(['', '#rules', '', '']);
   });
 
   test('a title has no focus ring if the address selected the view, and has one for keyboard users', async () => {
