@@ -47,7 +47,7 @@ import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
-import type { RedisWork, Store } from './store/store.js';
+import type { Store } from './store/store.js';
 import { timedBy } from './timed-service.js';
 import { openTracing } from './tracing/open-tracing.js';
 import { openUnmatchedWarnings } from './unmatched-warnings.js';
@@ -78,8 +78,6 @@ export interface GrpcService {
   storeUp(): boolean;
   /** See {@link Store.nodes}. */
   storeNodes(): readonly StoreNode[];
-  /** Shares the load of Redis with other processes. */
-  readonly redisWork: RedisWork;
   /** Calls `listener` whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
   /** Calls `listener` if weir must exit because Redis could not be reached in time after the start. */
@@ -205,7 +203,6 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeName: store.name,
     storeUp: () => store.up(),
     storeNodes: () => store.nodes(),
-    redisWork: store,
     onHealth: changed.add,
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),

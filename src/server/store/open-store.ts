@@ -30,8 +30,6 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     onAnswer: () => {},
     onFault: () => {},
     onGivenUp: () => {},
-    onWork: () => {},
-    othersWork: () => {},
     close: () => memory.close(),
   };
 }

@@ -14,7 +14,7 @@ import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
-import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
 
 /**
  * Opens the Redis stores that the settings specify: one, or two with REDIS_PERSECOND. They connect in the background.
@@ -25,14 +25,12 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const changed = new Signal<boolean>();
   const givenUp = new Signal<StartError>();
   const faulty = new Signal<RedisRole, StoreFault>();
-  const working = new Signal<RedisWorkTold>();
   const withObservers = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => answered.emit(micros),
     observeFault: (fault) => faulty.emit(roleOf(pool), fault),
     onProxy: (sentence) => givenUp.emit(new StartError([sentence])),
-    reportWork: (micros, node = '') => working.emit({ pool, node, micros }),
     takeAgain: (...asked) => store.take(...asked),
   });
   const mainOptions = mainRedis(settings);
@@ -84,8 +82,6 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onAnswer: answered.add,
     onFault: faulty.add,
     onGivenUp: givenUp.add,
-    onWork: working.add,
-    othersWork: (from, { pool, node, micros }) => pools[pool]?.store.addOtherWork(from, micros, node),
     close: async () => {
       stopWaiting();
       announcements.close();

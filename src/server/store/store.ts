@@ -13,25 +13,8 @@ import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 
-/** Lets the processes of one server tell each other how busy they keep a shared Redis. */
-export interface RedisWork {
-  /** Calls `listener` when this process sends work to a Redis server. */
-  onWork(listener: (work: RedisWorkTold) => void): void;
-  /** Applies the work that process `from` reported. */
-  othersWork(from: number, work: RedisWorkTold): void;
-}
-
-/** Work of one process for a Redis: the Redis will be busy for this many microseconds from now. */
-export interface RedisWorkTold {
-  /** Index in {@link Store.pools}. */
-  readonly pool: number;
-  /** Node of a cluster; empty without a cluster. */
-  readonly node: string;
-  readonly micros: number;
-}
-
 /** The store of this process, with its state and statistics. */
-export interface Store extends RedisWork {
+export interface Store {
   /** `memory`, or the addresses of Redis without credentials, for messages. */
   readonly name: string;
   readonly buckets: BucketStore;

@@ -8,8 +8,8 @@ import {
   type Calls,
   type WorkerRows,
 } from './calls.js';
-import { machineMicros } from './channel.js';
 import type { Heartbeat } from './heartbeat.js';
+import { machineMicros } from './machine-time.js';
 import type { ToWorker } from './messages.js';
 
 /** The part of a worker that calls need. */

@@ -1,6 +1,6 @@
 import type { TopRequest } from '../../admin/top/top-request.js';
 import { CALL_BOUNDS, type CallAnswer, type CallMessage, type CallName, type Calls } from './calls.js';
-import { machineMicros } from './channel.js';
+import { machineMicros } from './machine-time.js';
 
 /** Sends a part of an answer. Resolves once the part is sent. */
 export type SendPart<Name extends CallName> = (part: Calls[Name]['part']) => Promise<void>;

@@ -1,18 +1,12 @@
 import type { StoreNode } from '../../admin/health-detail.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { RedisWorkTold } from '../store/store.js';
 import type { CallAnswer, CallMessage } from './calls.js';
 
 /** All policies in effect; see {@link policyItems}. */
 export interface SlicedPolicies {
   readonly version: string;
   readonly slices: readonly Uint8Array[];
-}
-
-/** {@link RedisWorkTold} of the worker with this number. */
-export interface OthersRedisWork extends RedisWorkTold {
-  readonly from: number;
 }
 
 /** Messages from the primary process to a worker. */
@@ -34,7 +28,6 @@ export type ToWorker =
   /** Checks whether the worker answers, with `pong`. */
   | { readonly kind: 'ping' }
   | CallMessage
-  | { readonly kind: 'others_redis_work'; readonly told: readonly OthersRedisWork[] }
   /** Sent during a drain: no further `decide` follows. */
   | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
@@ -65,5 +58,4 @@ export type FromWorker =
    */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
-  | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
   | CallAnswer;

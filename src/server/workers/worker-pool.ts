@@ -9,11 +9,9 @@ import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
-import type { RedisWorkTold } from '../store/store.js';
 import { AggregatedMetrics } from './aggregated-metrics.js';
 import { type CallableWorker, CallClient } from './call-client.js';
 import type { WorkerRows } from './calls.js';
-import { sendOver } from './channel.js';
 import { ConnectionDispatcher } from './connection-dispatcher.js';
 import {
   type DecideArguments,
@@ -22,7 +20,6 @@ import {
   type OnUnanswered,
 } from './forwarded-calls.js';
 import { Heartbeat } from './heartbeat.js';
-import { LatestValueSender } from './latest-value-sender.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
 import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
@@ -236,9 +233,6 @@ export class WorkerPool {
     expectState(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
     const worker = cluster.fork();
     slot.worker = worker;
-    slot.othersWork = new LatestValueSender((told) =>
-      sendOver(worker.process, { kind: 'others_redis_work', told }),
-    );
     slot.startedMs = performance.now();
     const send = (message: ToWorker): void => {
       if (worker.isConnected()) worker.send(message);
@@ -294,9 +288,6 @@ export class WorkerPool {
       case 'late':
         this.#calls.received(message);
         return;
-      case 'redis_work':
-        this.#shareRedisWork(slot, message.told);
-        return;
       case 'listening':
         this.#grpc = message.grpc;
         expectState(
@@ -312,15 +303,6 @@ export class WorkerPool {
     }
     this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
-  }
-
-  /** Reports the work of a worker for Redis to all other workers; see {@link Store.onWork}. */
-  #shareRedisWork(slot: WorkerSlot, told: readonly RedisWorkTold[]): void {
-    const from = this.#slots.indexOf(slot);
-    for (const other of this.#slots) {
-      if (other === slot || !other.started) continue;
-      for (const work of told) other.othersWork?.put(`${from} ${work.pool} ${work.node}`, { from, ...work });
-    }
   }
 
   #noteMessage(slot: WorkerSlot, answer: boolean): void {

@@ -2,8 +2,7 @@ import type { Worker } from 'node:cluster';
 import { BackOff } from '../../runtime/back-off.js';
 import type { CallableWorker } from './call-client.js';
 import { Heartbeat } from './heartbeat.js';
-import type { LatestValueSender } from './latest-value-sender.js';
-import type { OthersRedisWork, WorkerHealth } from './messages.js';
+import type { WorkerHealth } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
 /** State of one worker. */
@@ -34,8 +33,6 @@ export interface WorkerSlot {
   callTarget: CallableWorker | undefined;
   /** Policy slices that were sent and not processed yet. */
   unacknowledgedSlices: number;
-  /** Sends the work of other workers to this one. */
-  othersWork: LatestValueSender<OthersRedisWork> | undefined;
   /** Last known metrics. */
   metrics: WorkerMetrics;
   startedMs: number;
@@ -57,7 +54,6 @@ export function emptySlot(): WorkerSlot {
     killedAfterMs: undefined,
     callTarget: undefined,
     unacknowledgedSlices: 0,
-    othersWork: undefined,
     metrics: new WorkerMetrics(),
     startedMs: 0,
     backOff: new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS }),

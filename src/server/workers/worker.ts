@@ -16,12 +16,9 @@ import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
-import type { RedisWorkTold } from '../store/store.js';
 import { answerCall, type CallHandlers, type SendPart, sendRows } from './call-handlers.js';
 import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
-import { sendOver } from './channel.js';
-import { LatestValueSender } from './latest-value-sender.js';
-import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
 import { ReceivedPolicyProvider } from './received-policy-provider.js';
 import { sendFamilies } from './worker-metrics.js';
 
@@ -93,8 +90,6 @@ class Worker {
     this.#service.metrics.exposeLogOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
-    const work = new LatestValueSender<RedisWorkTold>((told) => sendAndWait({ kind: 'redis_work', told }));
-    this.#service.redisWork.onWork((told) => work.put(`${told.pool} ${told.node}`, told));
   }
 
   async listen(): Promise<void> {
@@ -108,10 +103,6 @@ class Worker {
 
   replaceTls(material: TlsMaterial): void {
     this.#tls?.replace(material);
-  }
-
-  othersWork(told: readonly OthersRedisWork[]): void {
-    for (const { from, ...work } of told) this.#service.redisWork.othersWork(from, work);
   }
 
   /** Answers a call of the primary process. */
@@ -193,9 +184,12 @@ function send(message: FromWorker): void {
   if (process.connected) process.send?.(message);
 }
 
-/** Sends a message. Resolves once it is sent, so that this process may exit. */
+/** Sends a message. Resolves once it is sent, so that this process may exit, or if the primary process has exited. */
 function sendAndWait(message: FromWorker): Promise<void> {
-  return sendOver(process, message);
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
 }
 
 /**
@@ -227,7 +221,6 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'ping') send({ kind: 'pong' });
       else if (message.kind === 'call') worker?.answer(message).catch(reject);
-      else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
       else if (message.kind === 'last-decided') worker?.lastDecided();
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);

@@ -8,11 +8,10 @@ import type { SendCommand } from './connection/connection-options.js';
 import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
-import { RedisLoad } from './load/redis-load.js';
-import { SilenceWatch } from './load/silence-watch.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
+import { SilenceWatch } from './silence-watch.js';
 import type { TakeBatch } from './take-batch.js';
 
 const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
@@ -33,7 +32,6 @@ export interface InFlightCallsOptions {
   readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
-  readonly reportWork: RedisStoreOptions['reportWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
   /** Called when a call ends in this object, whether or not it was sent. */
   readonly onEnded: (batch: TakeBatch) => void;
@@ -49,7 +47,6 @@ const LATENCY_WEIGHT = 0.05;
  * to a call, the call may be sent once more on the next connection.
  */
 export class InFlightCalls {
-  readonly load: RedisLoad;
   /** Number of calls sent since start. */
   calls = 0;
   /** Average duration of recent calls; undefined before the first reply. */
@@ -69,14 +66,12 @@ export class InFlightCalls {
   };
 
   constructor(options: InFlightCallsOptions) {
-    const { monotonicMicros, timeoutMicros, connection, reportWork } = options;
+    const { monotonicMicros, timeoutMicros, connection } = options;
     this.#options = options;
-    this.load = new RedisLoad(reportWork);
     this.#silenceWatch = new SilenceWatch({
       maxSilenceMicros: timeoutMicros,
       monotonicMicros,
       oldest: () => (connection().up ? this.#sent.first : undefined),
-      otherWorkSince: (batch, nowMicros) => this.load.otherWorkSince(batch, nowMicros),
       onSilence: (micros) => connection().noteSilence(micros),
     });
   }
@@ -159,16 +154,20 @@ export class InFlightCalls {
     this.#end(batch);
   }
 
-  /** Returns the error at `nowMicros` for requests that time out before they are part of a call. */
-  queuedTimeoutError(nowMicros: number): StorageError {
-    if (!this.#options.connection().up) return UNREACHABLE;
-    return this.load.isResponsive(nowMicros) ? REDIS_BUSY : TIMED_OUT;
+  /** Whether Redis replies at the moment, as far as is known. */
+  get isResponsive(): boolean {
+    return this.#silenceWatch.isResponsive();
   }
 
-  /** Returns the error at `nowMicros` for a request of a call that timed out at `deadlineMicros`. */
-  timeoutError(batch: TakeBatch, deadlineMicros: number, nowMicros: number): StorageError {
-    if (batch.sentMicros === 0 && !this.#options.connection().up) return UNREACHABLE;
-    return this.load.isDueToWork(batch, deadlineMicros, nowMicros) ? REDIS_BUSY : TIMED_OUT;
+  /** Returns the error for requests that time out before they are sent. */
+  queuedTimeoutError(): StorageError {
+    if (!this.#options.connection().up) return UNREACHABLE;
+    return this.isResponsive ? REDIS_BUSY : TIMED_OUT;
+  }
+
+  /** Returns the error for requests of a call that time out. */
+  timeoutError(batch: TakeBatch): StorageError {
+    return batch.sentMicros === 0 ? this.queuedTimeoutError() : TIMED_OUT;
   }
 
   /** Stops all timers. */
@@ -179,7 +178,7 @@ export class InFlightCalls {
   #send(batch: TakeBatch): void {
     const { scripts, monotonicMicros } = this.#options;
     this.calls++;
-    this.load.sent(batch, monotonicMicros());
+    batch.sentMicros = monotonicMicros();
     this.#sent.add(batch);
     this.#silenceWatch.begin();
     const send = ++batch.sendCount;
@@ -201,8 +200,7 @@ export class InFlightCalls {
   }
 
   #onReply(batch: TakeBatch, reply: unknown): void {
-    this.#answered();
-    this.load.replied(batch, this.load.lastReplyMicros);
+    this.#silenceWatch.answered();
     try {
       batch.succeed(reply);
       this.#options.time.note(batch.nowMicros);
@@ -219,7 +217,7 @@ export class InFlightCalls {
     const isBroken = error instanceof BrokenInvariant;
     const isLost = !isBroken && !isAnswer(error);
     const reason = isBroken ? 'broken' : isLost ? 'disconnected' : 'rejected';
-    if (isBroken || isAnswer(error)) this.#answered();
+    if (isBroken || isAnswer(error)) this.#silenceWatch.answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
     if (!isBroken) this.#options.connection().noteFailure(error);
     // Redis refused the call without executing it, so another server may execute it.
@@ -244,11 +242,6 @@ export class InFlightCalls {
     return true;
   }
 
-  #answered(): void {
-    this.#silenceWatch.answered();
-    this.load.answered(this.#silenceWatch.answeredMicros);
-  }
-
   /** Holds a sent call until the next connection, during the reconnect grace. Returns false without a grace. */
   #holdForRetry(batch: TakeBatch): boolean {
     if (!this.#options.connection().inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
@@ -260,14 +253,13 @@ export class InFlightCalls {
   /** Moves a sent call back to the held calls. */
   #hold(batch: TakeBatch): void {
     this.#sent.delete(batch);
-    this.load.ended(batch);
     batch.sentMicros = 0;
     this.#held.add(batch);
   }
 
   #end(batch: TakeBatch): void {
     this.#held.delete(batch);
-    if (this.#sent.delete(batch)) this.load.ended(batch);
+    this.#sent.delete(batch);
     batch.owner?.retire(batch);
     this.#options.onEnded(batch);
   }

@@ -25,8 +25,6 @@ export interface LargeTake extends Due {
   readonly partition: Partition;
   /** See {@link BatchOptions}. */
   readonly takenEpoch: unknown;
-  /** Start of the wait on the clock of deadlines, in microseconds. */
-  readonly sinceMicros: number;
   resolve(result: TakeResult): void;
 }
 
@@ -109,7 +107,6 @@ export class LargeTakeQueue {
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection: unknown,
-    sinceMicros: number,
     partition: Partition = ONLY_PARTITION,
     takenEpoch?: unknown,
   ): Promise<TakeResult> {
@@ -121,7 +118,6 @@ export class LargeTakeQueue {
         items,
         partition,
         takenEpoch,
-        sinceMicros,
         resolve,
         flow,
         dueAt: deadlineMicros,

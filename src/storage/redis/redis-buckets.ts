@@ -33,6 +33,4 @@ export interface RedisBuckets extends ShardMap {
    * unavailable. Never rejects. Ends within the larger of REDIS_TIMEOUT and 0.5 s after it was sent.
    */
   runScript(request: ScriptRequest): Promise<ScriptReply>;
-  /** Records work of the process `from`, which that process reported through `reportWork` for the server `node`. */
-  addOtherWork(from: number, micros: number, node: string): void;
 }

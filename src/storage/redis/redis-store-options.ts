@@ -19,11 +19,6 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly keyPrefix?: string;
   /** Called for each call with the microseconds until its reply or failure, the number of items, and the failure. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
-  /**
-   * Called with work that other processes of this server may have to wait for: Redis is expected to be busy for
-   * `micros`. `node` is the name of the server if there are several.
-   */
-  readonly reportWork?: (micros: number, node?: string) => void;
   /** If there are several servers: handles calls that this server redirects. */
   readonly redirect?: Redirect;
   /**

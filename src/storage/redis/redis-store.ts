@@ -11,10 +11,10 @@ import type { ConnectionCounts, SendCommand } from './connection/connection-opti
 import { expectSingleServer } from './connection/expect-server.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
+import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
 import { LARGE_QUEUE_FULL } from './large-take-queue.js';
 import { LargeTakeSender } from './large-take-sender.js';
-import { DeadlineTimer } from './load/deadline-timer.js';
 import { OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
@@ -75,13 +75,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.smallCapacity = new FairCapacity(this.maxInFlight);
     this.openBatches = new OpenBatches(options.keysPerCall);
     this.largeTakes = new LargeTakeSender(this.maxInFlight, {
-      newBatch: ({ partition, takenEpoch }) =>
-        this.newBatch({
-          sinceMicros: this.monotonicMicros(),
-          partition,
-          takenEpoch,
-          owner: this,
-        }),
+      newBatch: ({ partition, takenEpoch }) => this.newBatch({ partition, takenEpoch, owner: this }),
       hasRoomFor: (batch, items) => this.openBatches.hasRoomFor(batch, items),
       send: (batch) => this.inFlightCalls.submit(batch),
     });
@@ -94,7 +88,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       connectionEpoch: () => this.connectionEpoch,
       timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
-      reportWork: options.reportWork,
       observeCall: options.observeCall,
       onEnded: () => this.idle.check(),
       redirect: options.redirect,
@@ -145,11 +138,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.connections;
   }
 
-  /** Records work of the process `from`, which that process reported through `reportWork`. */
-  addOtherWork(from: number, micros: number): void {
-    this.inFlightCalls.load.addOtherWork(from, micros, this.monotonicMicros());
-  }
-
   partitionOf(_item: TakeItem): Partition {
     return ONLY_PARTITION;
   }
@@ -180,27 +168,23 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const now = this.monotonicMicros();
     // Not a Redis failure: the caller's deadline has passed.
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
-    if (!mayWait) return this.refuseBusy(now, 'requests that wait for Redis use too much memory');
+    if (!mayWait) return this.refuseBusy('requests that wait for Redis use too much memory');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
-    // Redis would execute the call only after its deadline.
-    if (now + this.inFlightCalls.load.queueMicros(now) > deadline) {
-      return this.refuseBusy(now, 'Redis has too much queued work');
-    }
     let result: Promise<TakeResult>;
     if (isLarge) {
       const { queue } = this.largeTakes;
       if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', LARGE_QUEUE_FULL);
-      result = queue.add(items, deadline, connection, now, partition, takenEpoch);
+      result = queue.add(items, deadline, connection, partition, takenEpoch);
     } else {
       if (!this.smallCapacity.canAcquire(items.length, connection)) {
         const bound =
           `the maximum of ${quantity(this.maxInFlight, 'limit')} that may wait for Redis ` +
           '(REDIS_MAX_IN_FLIGHT)';
-        return this.refuseBusy(now, `the request exceeds ${bound}`);
+        return this.refuseBusy(`the request exceeds ${bound}`);
       }
       let batch = this.openBatches.find(items, partition, takenEpoch);
       if (batch === undefined) {
-        batch = this.newBatch({ sinceMicros: now, partition, takenEpoch, owner: this });
+        batch = this.newBatch({ partition, takenEpoch, owner: this });
         this.openBatches.add(batch);
       }
       if (this.smallCapacity.acquire(items.length, connection)) {
@@ -279,8 +263,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
    * Returns `full` if Redis replies, because it is only busy. A store failure would let callers get around a limit by
    * keeping Redis busy. Otherwise returns `overloaded`.
    */
-  private refuseBusy(nowMicros: number, message: string): StorageError {
-    return this.refuse(this.inFlightCalls.load.isResponsive(nowMicros) ? 'full' : 'overloaded', message);
+  private refuseBusy(message: string): StorageError {
+    return this.refuse(this.inFlightCalls.isResponsive ? 'full' : 'overloaded', message);
   }
 
   private newBatch(options: BatchOptions, keys: BatchKeys = this.keys): TakeBatch {
@@ -309,10 +293,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
     if (isNew) this.scripts.load(send);
     if (key === undefined) return;
-    const batch = this.newBatch(
-      { sinceMicros: this.monotonicMicros(), owner: this },
-      { of: () => key, ofHolds: () => key },
-    );
+    const batch = this.newBatch({ owner: this }, { of: () => key, ofHolds: () => key });
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.scripts.runProbe(batch, send));
     this.time.note(batch.nowMicros);
@@ -346,7 +327,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const due = DeadlineTimer.dueMicros(now);
     // Requests that are queued or not sent wait for other requests.
     const { queue, building } = this.largeTakes;
-    queue.expire(due, this.inFlightCalls.queuedTimeoutError(now));
+    queue.expire(due, this.inFlightCalls.queuedTimeoutError());
     let soonest = queue.soonestDeadline;
     for (const batch of [
       ...this.inFlightCalls,
@@ -354,9 +335,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       ...(building === undefined ? [] : [building]),
     ]) {
       if (!batch.hasPending) continue;
-      if (batch.soonestDeadline <= due) {
-        batch.expire(due, (deadline) => this.inFlightCalls.timeoutError(batch, deadline, now));
-      }
+      if (batch.soonestDeadline <= due) batch.expire(due, this.inFlightCalls.timeoutError(batch));
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
     if (soonest < Infinity) this.timer.arm(soonest, now);

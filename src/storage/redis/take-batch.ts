@@ -45,8 +45,6 @@ export interface BatchOwner {
 
 /** The properties of a call before its first request is added. */
 export interface BatchOptions {
-  /** Creation time, on the clock of deadlines. */
-  readonly sinceMicros: number;
   /** Partition of all its buckets; default {@link ONLY_PARTITION}. */
   readonly partition?: Partition;
   /**
@@ -65,8 +63,6 @@ export class TakeBatch implements Linked<TakeBatch> {
   itemCount = 0;
   /** Approximate work for Redis, as a number of bucket reads. Many hits on one bucket may count as one. */
   load = 0;
-  /** When the first request was added, on the clock of deadlines. */
-  readonly sinceMicros: number;
   readonly partition: Partition;
   readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
@@ -74,12 +70,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   redirections = 0;
   /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
   asking = false;
-  /** When it was sent, on the same clock; 0 before. */
+  /** When it was sent, on the clock of deadlines; 0 before. */
   sentMicros = 0;
-  /** When Redis is expected to have executed it; 0 before it was sent. See {@link RedisLoad}. */
-  dueMicros = 0;
-  /** Work that Redis had done for other processes when it was sent, in microseconds; see {@link RedisLoad}. */
-  otherWorkMicros = 0;
   /** Number of items that occupy scarce capacity, by connection; undefined without any. */
   scarceItems: Map<unknown, number> | undefined;
   /** Redis's time in the reply. */
@@ -111,9 +103,8 @@ export class TakeBatch implements Linked<TakeBatch> {
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { sinceMicros, partition = ONLY_PARTITION, takenEpoch, owner }: BatchOptions,
+    { partition = ONLY_PARTITION, takenEpoch, owner }: BatchOptions = {},
   ) {
-    this.sinceMicros = sinceMicros;
     this.partition = partition;
     this.takenEpoch = takenEpoch;
     this.owner = owner;
@@ -219,16 +210,16 @@ export class TakeBatch implements Linked<TakeBatch> {
 
   /** Settles all waiting requests with `error`. */
   fail(error: StorageError): void {
-    this.expire(Infinity, () => error);
+    this.expire(Infinity, error);
   }
 
-  /** Settles the requests whose deadline is at `nowMicros` or before. `errorOf` returns the error for a deadline. */
-  expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): void {
+  /** Settles the requests whose deadline is at `nowMicros` or before with `error`. */
+  expire(nowMicros: number, error: StorageError): void {
     this.soonestDeadline = Infinity;
     for (const take of this.takes) {
       if (take.resolve === undefined) continue;
       if (take.deadlineMicros <= nowMicros) {
-        this.settle(take, errorOf(take.deadlineMicros));
+        this.settle(take, error);
       } else {
         this.soonestDeadline = Math.min(this.soonestDeadline, take.deadlineMicros);
       }

@@ -3,7 +3,7 @@ import { LinkedList } from '../../../src/runtime/linked-list.js';
 import { RedisKeys } from '../../../src/storage/redis/redis-key.js';
 import { TakeBatch } from '../../../src/storage/redis/take-batch.js';
 
-const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros: 0 });
+const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0);
 
 test('keeps items in the order in which they were added, whichever are removed', () => {
   const list = new LinkedList<TakeBatch>();

@@ -43,7 +43,6 @@ const SERVING: NodeState = { at: 'serving' };
 
 /** Options of a node that depend on the cluster. */
 export interface ClusterNodeOptions {
-  readonly name: string;
   readonly redirect: Redirect;
   readonly probeTag: () => string | undefined;
 }
@@ -108,11 +107,6 @@ export class ClusterNodes {
       counts.closed += connections.closed;
     }
     return counts;
-  }
-
-  /** Returns the node with a name. */
-  find(name: string): RedisStore | undefined {
-    return this.#nodes.get(name)?.store;
   }
 
   partitionOf(item: TakeItem): Partition {
@@ -192,7 +186,6 @@ export class ClusterNodes {
     if (known !== undefined) return known;
     if (this.#nodes.size >= MAX_CLUSTER_NODES) return undefined;
     const store = this.#options.open(endpoint, {
-      name,
       redirect: (batch, error) => this.#redirect(name, batch, error),
       probeTag: () => this.#probeTagOf(name),
     });

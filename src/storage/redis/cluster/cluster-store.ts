@@ -9,10 +9,10 @@ import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
 import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
+import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
 import { SharedLogin } from '../connection/shared-login.js';
-import { ReconnectGrace } from '../load/reconnect-grace.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
@@ -146,10 +146,6 @@ export class ClusterStore implements RedisBuckets {
     }));
   }
 
-  addOtherWork(from: number, micros: number, node: string): void {
-    this.#nodes.find(node)?.addOtherWork(from, micros);
-  }
-
   partitionOf(item: TakeItem): Partition {
     return this.#state.at === 'unknown' ? UNKNOWN_PARTITION : this.#nodes.partitionOf(item);
   }
@@ -171,8 +167,8 @@ export class ClusterStore implements RedisBuckets {
     this.#login.close();
   }
 
-  #open({ host, port }: HostPort, { name, redirect, probeTag }: ClusterNodeOptions): RedisStore {
-    const { address, observeFault, reportWork, finder: _, ...options } = this.#options;
+  #open({ host, port }: HostPort, { redirect, probeTag }: ClusterNodeOptions): RedisStore {
+    const { address, observeFault, finder: _, ...options } = this.#options;
     const { tls, username, password } = address;
     const store = new RedisStore({
       ...options,
@@ -192,7 +188,6 @@ export class ClusterStore implements RedisBuckets {
         observeFault?.(fault);
         if (MAY_HAVE_MOVED.has(fault)) this.#finder.refresh();
       },
-      reportWork: (micros) => reportWork?.(micros, name),
     });
     store.onUp(this.#upSignal.emit);
     store.onDown(this.#downSignal.emit);

@@ -3,7 +3,7 @@ import { type BucketStore, StorageError, type TakeResult } from '../../../limite
 import { timerMs } from '../../../limiter/clock.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
-import type { ReconnectGrace } from '../load/reconnect-grace.js';
+import type { ReconnectGrace } from '../connection/reconnect-grace.js';
 
 /** The partition of all buckets until the nodes are known; not a slot. */
 export const UNKNOWN_PARTITION: Partition = '';

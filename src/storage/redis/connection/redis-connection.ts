@@ -4,7 +4,6 @@ import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
-import { ReconnectGrace } from '../load/reconnect-grace.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,
@@ -16,6 +15,7 @@ import {
 } from './connection-options.js';
 import { expectMaster } from './expect-server.js';
 import { Outage } from './outage.js';
+import { ReconnectGrace } from './reconnect-grace.js';
 import { redisFaultOf } from './redis-fault.js';
 import type { FoundRedis } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';

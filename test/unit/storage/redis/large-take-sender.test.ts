@@ -14,7 +14,7 @@ test('a request that expires while its call is built is not sent in part', async
   const sent: TakeBatch[] = [];
   const keys = new RedisKeys('');
   const sender = new LargeTakeSender(20_000, {
-    newBatch: () => new TakeBatch(keys, true, () => 0, { sinceMicros: 0 }),
+    newBatch: () => new TakeBatch(keys, true, () => 0),
     hasRoomFor: () => true,
     send: (batch) => sent.push(batch),
   });
@@ -23,7 +23,7 @@ test('a request that expires while its call is built is not sent in part', async
   void sender.queue.add(itemsOf('long', 600), 10, 'one', 0).then((result) => results.push(result));
   void sender.queue.add(itemsOf('next', 9), 1000, 'one', 0);
   sender.send();
-  sender.building?.expire(10, () => late);
+  sender.building?.expire(10, late);
   for (let turns = 0; turns < 10; turns++) await turn();
   expect(results).toEqual([late]);
   expect(sent.map(({ itemCount, takeCount }) => [itemCount, takeCount])).toEqual([[9, 1]]);

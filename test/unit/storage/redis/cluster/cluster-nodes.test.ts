@@ -9,7 +9,7 @@ import {
   MAX_CLUSTER_NODES,
 } from '../../../../../src/storage/redis/cluster/cluster-nodes.js';
 import { BucketSlots } from '../../../../../src/storage/redis/cluster/slot-keys.js';
-import { parseRedisUrl } from '../../../../../src/storage/redis/connection/redis-address.js';
+import { endpointName, parseRedisUrl } from '../../../../../src/storage/redis/connection/redis-address.js';
 import { RedisReplyError } from '../../../../../src/storage/redis/connection/redis-error.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../../../../../src/storage/redis/redis-key.js';
 import { RedisStore } from '../../../../../src/storage/redis/redis-store.js';
@@ -24,15 +24,15 @@ const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
  * is slow.
  */
 async function setUp(onOpen = (): void => {}) {
-  const places: ClusterNodeOptions[] = [];
+  const places: (ClusterNodeOptions & { readonly name: string })[] = [];
   // Nothing listens on port 1.
   const store = new RedisStore({ ...REDIS, address: parseRedisUrl('127.0.0.1:1') });
   let staleReports = 0;
   const nodes = new ClusterNodes({
     slots: new BucketSlots(keys),
     monotonicMicros: () => 0,
-    open: (_, place) => {
-      places.push(place);
+    open: (endpoint, place) => {
+      places.push({ ...place, name: endpointName(endpoint) });
       onOpen();
       return store;
     },
@@ -43,7 +43,7 @@ async function setUp(onOpen = (): void => {}) {
   const view = { from: '', epoch: 1, slots: 16_384, ids: new Set(['a']) };
   await nodes.apply({ ...view, ranges: [{ first: 0, last: 16_383, master }] });
   const batch = (): TakeBatch => {
-    const one = new TakeBatch(keys, true, () => 0, { sinceMicros: 0 });
+    const one = new TakeBatch(keys, true, () => 0);
     void one.add([takeItem('a', HUNDRED)], Infinity);
     return one;
   };

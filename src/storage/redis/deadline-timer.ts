@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../../limiter/clock.js';
+import { MAX_TIMER_MS } from '../../limiter/clock.js';
 
 /** Timers have a resolution of 1 ms. Waits are shortened by this much, so that no result is later than its deadline. */
 const SLACK_MICROS = 1000;

@@ -1,7 +1,8 @@
-import { timerMs } from '../../../limiter/clock.js';
-import type { TakeBatch } from '../take-batch.js';
-import { RESPONSIVE_MICROS } from './redis-load.js';
+import { timerMs } from '../../limiter/clock.js';
+import type { TakeBatch } from './take-batch.js';
 
+/** Time since the latest reply within which Redis counts as busy but responsive, in microseconds. */
+export const RESPONSIVE_MICROS = 250_000;
 /**
  * Additional silence allowed for each item, in microseconds. A request with thousands of descriptors is one call, and
  * its duration does not mean that Redis hangs.
@@ -19,8 +20,6 @@ export interface SilenceWatchOptions {
    * connection is known to be down.
    */
   readonly oldest: () => TakeBatch | undefined;
-  /** Returns the time that Redis has spent on other processes since a call was sent, in microseconds. */
-  readonly otherWorkSince: (batch: TakeBatch, nowMicros: number) => number;
   /** Called after `micros` without any reply. */
   readonly onSilence: (micros: number) => void;
 }
@@ -31,9 +30,9 @@ export interface SilenceWatchOptions {
  * shorter than the round-trip time.
  */
 export class SilenceWatch {
-  /** When Redis last replied to a call, on the clock of deadlines. */
-  answeredMicros = 0;
   readonly #options: SilenceWatchOptions;
+  /** When Redis last replied to a call, on the clock of deadlines. */
+  #answeredMicros = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SilenceWatchOptions) {
@@ -42,7 +41,7 @@ export class SilenceWatch {
 
   /** Records any reply of Redis. */
   answered(): void {
-    this.answeredMicros = this.#options.monotonicMicros();
+    this.#answeredMicros = this.#options.monotonicMicros();
   }
 
   /** Records that a call is in flight. */
@@ -50,8 +49,18 @@ export class SilenceWatch {
     this.#scheduleCheck(this.#options.maxSilenceMicros);
   }
 
+  /** Returns whether Redis has replied recently. A Redis without a waiting call counts as responsive. */
+  isResponsive(): boolean {
+    const oldest = this.#options.oldest();
+    return oldest === undefined || this.#silentMicros(oldest) < RESPONSIVE_MICROS;
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
+  }
+
+  #silentMicros(oldest: TakeBatch): number {
+    return this.#options.monotonicMicros() - Math.max(oldest.sentMicros, this.#answeredMicros);
   }
 
   #scheduleCheck(micros: number): void {
@@ -64,20 +73,11 @@ export class SilenceWatch {
 
   #check(): void {
     this.#timer = undefined;
-    const {
-      oldest: findOldest,
-      monotonicMicros,
-      maxSilenceMicros,
-      otherWorkSince: othersSince,
-      onSilence,
-    } = this.#options;
+    const { oldest: findOldest, maxSilenceMicros, onSilence } = this.#options;
     const oldest = findOldest();
     if (oldest === undefined) return;
-    const now = monotonicMicros();
-    const silentMicros = now - Math.max(oldest.sentMicros, this.answeredMicros);
-    // Other processes report work that they expect, even if Redis hangs.
-    const others = Math.min(RESPONSIVE_MICROS, othersSince(oldest, now));
-    const allowedMicros = maxSilenceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
+    const silentMicros = this.#silentMicros(oldest);
+    const allowedMicros = maxSilenceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
     if (silentMicros >= allowedMicros) onSilence(silentMicros);
     else this.#scheduleCheck(allowedMicros - silentMicros);
   }
