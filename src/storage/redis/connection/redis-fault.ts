@@ -30,7 +30,7 @@ export interface RedisFault {
   readonly pattern: RegExp;
   readonly reaction: FaultReaction;
   /** Returns the problem and what an operator should do, for the log. Absent if the message itself is sufficient. */
-  readonly remedy?: (place: FaultPlace, text: string) => string;
+  readonly remedy?: (place: FaultPlace) => string;
 }
 
 /** Matches an error code of Redis. Redis 6.2 puts text before the error code of a command in a script. */
@@ -267,5 +267,5 @@ function withoutSlot(text: string): string {
 export function faultSentence(place: FaultPlace, text: string): string {
   const { remedy, reason } = redisFaultOf(text);
   if (remedy === undefined) return text;
-  return `${remedy(place, text)} (${reason === 'tls' ? certificateFault(text) : withoutSlot(text)})`;
+  return `${remedy(place)} (${reason === 'tls' ? certificateFault(text) : withoutSlot(text)})`;
 }
