@@ -35,10 +35,7 @@ export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'acti
 
 /** Level of a bucket. */
 export interface BucketLevel {
-  /**
-   * Remaining whole tokens, remaining hits of a window, or free slots of a concurrency limit. Above the limit after a
-   * grant with `over`.
-   */
+  /** Remaining whole tokens, remaining hits of a window, or free slots of a concurrency limit. */
   readonly left: number;
   /** Tokens or hits that charges took below zero; 0 without debt. */
   readonly debt: number;

@@ -31,7 +31,6 @@ optional if the server has only one domain. API keys are never shown.
   --watch[=<duration>]   show: repeat at this interval (default 2s) until Ctrl-C
   --json                 print the JSON answer of the server; with --watch, one line per answer
 ${DEBUG_OPTIONS_HELP}
-
 To block a customer, or to exempt a customer from limits, set blocked or unlimited in the table of plans.
 
 Exit code: 0 if the command succeeded, 1 if it failed or no limit could match, 2 for invalid arguments.
