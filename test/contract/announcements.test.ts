@@ -17,6 +17,7 @@ class Process {
   cleared = 0;
   /** Whether Redis is available. */
   isUp = true;
+  nowMs = 0;
   readonly announcements: Announcements;
 
   constructor(redis: Pick<RedisBuckets, 'runScript' | 'connected'>) {
@@ -30,6 +31,7 @@ class Process {
       },
       denials: { forget: (keys) => this.forgotten.push(...keys), clear: () => this.cleared++ },
       pollMs: 10,
+      nowMs: () => this.nowMs,
     });
   }
 
@@ -114,6 +116,34 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
     await one.announcements.announce(['fourth']);
     await other.forgets('fourth');
     expect(other.cleared).toBe(1);
+  });
+
+  test('that a process may have missed in a pause clear all its denials', async () => {
+    const [one, other] = [await open(), await open()];
+    await one.announcements.announce(['first']);
+    await other.forgets('first');
+    other.isUp = false;
+    await one.announcements.announce(['second']);
+    await run("return tostring(redis.call('DEL', KEYS[1]))");
+    other.nowMs += 30_000;
+    other.isUp = true;
+    await waitFor('all buckets', () => other.cleared === 1);
+    await one.announcements.announce(['third']);
+    await other.forgets('third');
+    expect(other.cleared).toBe(1);
+  });
+
+  test('that were dropped before a process read any of them clear all its denials', async () => {
+    const one = await open();
+    await one.announcements.announce(['read']);
+    await run("return tostring(redis.call('DEL', KEYS[1]))");
+    const other = await open();
+    other.isUp = false;
+    for (let at = 0; at < 10; at++) {
+      await one.announcements.announce([`${at} ${'x'.repeat(MAX_KEYS_BYTES - 100)}`]);
+    }
+    other.isUp = true;
+    await waitFor('all buckets', () => other.cleared > 0);
   });
 
   test('of a program with another format stand for all buckets', async () => {

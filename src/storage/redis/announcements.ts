@@ -12,6 +12,10 @@ const KEPT_MS = 30_000;
 export const MAX_BYTES = 16_384;
 /** Maximum bytes of the keys in one announcement. A longer list of keys stands for all buckets. */
 export const MAX_KEYS_BYTES = 4096;
+/** Bytes of an identifier. */
+const ID_BYTES = 12;
+/** Maximum bytes of an announcement: the identifier in base64, a space, the keys and a line end. */
+const MAX_LINE_BYTES = (ID_BYTES * 4) / 3 + 1 + MAX_KEYS_BYTES + 1;
 const ALL_BUCKETS = 'null';
 const NOTHING_TO_ADD = '';
 
@@ -33,13 +37,15 @@ export interface AnnouncementsOptions {
   readonly denials: CachedDenials | undefined;
   /** For tests: time between two polls, in milliseconds. */
   readonly pollMs?: number;
+  /** For tests: a monotonic clock in milliseconds. */
+  readonly nowMs?: () => number;
 }
 
 /**
  * Tells all processes that share a Redis which buckets an operator filled, so that they drop cached denials of these
- * buckets. One key in Redis contains the latest announcements, and each process that caches denials polls it. If an
- * announcement is missed, because Redis is unavailable for longer than it keeps the key, cached denials expire by
- * themselves.
+ * buckets. One key in Redis contains the latest announcements, and each process that caches denials polls it. A process
+ * that may have missed an announcement, for example because it did not reach Redis for longer than Redis keeps the key,
+ * removes all cached denials.
  */
 export class Announcements {
   readonly #options: AnnouncementsOptions;
@@ -47,6 +53,8 @@ export class Announcements {
   readonly #script = scriptText(['src/storage/redis/script/announcements.lua']);
   /** Random identifier of the last announcement that this process has read; '' if Redis had none. */
   #lastRead = '';
+  /** Start of the last poll with a reply, in milliseconds. */
+  #lastPollMs = Infinity;
   /** Keys that the next call announces, and the result of that call. */
   #waiting: string[] = [];
   #next: Promise<StorageError | undefined> | undefined;
@@ -80,7 +88,7 @@ export class Announcements {
     this.#waiting = [];
     this.#next = undefined;
     const keys = Buffer.byteLength(text) > MAX_KEYS_BYTES ? ALL_BUCKETS : text;
-    const sent = this.#run(`${randomBytes(12).toString('base64url')} ${keys}`).then((reply) =>
+    const sent = this.#run(`${randomBytes(ID_BYTES).toString('base64url')} ${keys}`).then((reply) =>
       reply instanceof StorageError ? reply : undefined,
     );
     this.#sending = sent;
@@ -99,8 +107,14 @@ export class Announcements {
   #pollLater(denials: CachedDenials): void {
     const timer = setTimeout(async () => {
       if (this.#options.redis.connected) {
+        const { nowMs = () => performance.now() } = this.#options;
+        const startMs = nowMs();
         const reply = await this.#run(NOTHING_TO_ADD);
-        if (typeof reply === 'string') this.#apply(reply, denials);
+        if (typeof reply === 'string') {
+          if (nowMs() - this.#lastPollMs >= KEPT_MS) denials.clear();
+          this.#lastPollMs = startMs;
+          this.#apply(reply, denials);
+        }
       }
       // close() may have been called in the meantime.
       if (this.#timer === timer) this.#pollLater(denials);
@@ -111,7 +125,9 @@ export class Announcements {
   #apply(text: string, denials: CachedDenials): void {
     const lines = text.split('\n').slice(0, -1);
     const lastRead = lines.findIndex((line) => line.startsWith(`${this.#lastRead} `));
-    const hasMissed = this.#lastRead !== '' && lastRead === -1 && lines.length > 0;
+    // Older announcements may have been dropped, because another one would exceed the maximum.
+    const isFull = Buffer.byteLength(text) > MAX_BYTES - MAX_LINE_BYTES;
+    const hasMissed = lastRead === -1 && lines.length > 0 && (this.#lastRead !== '' || isFull);
     for (const keys of lines.slice(lastRead + 1).map(keysOf)) {
       if (hasMissed || keys === undefined) denials.clear();
       else denials.forget(keys);
