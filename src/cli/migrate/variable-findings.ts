@@ -53,6 +53,10 @@ export function findInVariables(
       if (name === STOP_INCREMENT && settings[setting.key] === true)
         advice.push({ about: name, text: STOP_INCREMENT_TEXT });
     } else if (!hasReferenceDefault(setting) && hasEffect(name, settings, given)) {
+      if (PROXY_ADDRESS.test(reference.default)) {
+        decide.push({ about: name, text: `${defaultsOf(setting)} ${PROXY_TEXT}` });
+        continue;
+      }
       keep[name] = reference.default;
       decide.push(defaultFinding(setting));
     }
@@ -145,19 +149,24 @@ function hasEffect(name: string, settings: Settings, given: GivenSettings): bool
   }
 }
 
-function defaultFinding({ name, default: ours, reference }: Setting): Finding {
+/** Describes both defaults of a variable that is not set. */
+function defaultsOf({ default: ours, reference }: Setting): string {
+  const theirs = reference?.default ?? '';
+  return ours === ''
+    ? `this variable is not set. Its default in envoyproxy/ratelimit is ${theirs}.`
+    : `this variable is not set. Its default is ${theirs} in envoyproxy/ratelimit, and ${ours} in weir.`;
+}
+
+function defaultFinding(setting: Setting): Finding {
+  const { name, reference } = setting;
   const theirs = reference?.default ?? '';
   const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
-  const defaults =
-    ours === ''
-      ? `Its default in envoyproxy/ratelimit is ${theirs}.`
-      : `Its default is ${theirs} in envoyproxy/ratelimit, and ${ours} in weir.`;
   const effect = EFFECTS_OF_OLD_DEFAULTS[name];
   const advice =
     effect === undefined
       ? `Set ${name}=${theirs} to keep the current behavior.`
       : `Set ${name}=${theirs} to keep the old default. ${effect}`;
-  return { about: name, text: `this variable is not set. ${defaults}${differs} ${advice}` };
+  return { about: name, text: `${defaultsOf(setting)}${differs} ${advice}` };
 }
 
 /** Effects of old defaults that differ in weir and envoyproxy/ratelimit, by variable. */
@@ -180,6 +189,9 @@ const TRACING_TEXT = 'weir reads OTEL_ variables only if TRACING_ENABLED=true.';
 
 /** Addresses of sharding proxies, such as the default of envoyproxy/ratelimit. */
 const PROXY_ADDRESS = /nutcracker|twemproxy/i;
+const PROXY_TEXT =
+  'This is the socket of twemproxy (nutcracker), which weir does not support. Set this variable to a single Redis ' +
+  'server, Sentinel or Redis Cluster. Without it, weir keeps its buckets in memory.';
 const CA_TEXT =
   'envoyproxy/ratelimit trusts the CAs that this variable specifies, but weir does not read this ' +
   'variable. Set REDIS_TLS_CACERT for Redis, and CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management ' +
