@@ -94,13 +94,15 @@ function isSamePart(before: Rule | undefined, after: Rule): boolean {
   return before?.spillsTo === after.spillsTo && isSameLimit(before, after);
 }
 
-function covers(before: Rule, after: Rule, { nowMicros }: DiffContext): boolean {
+function covers(before: Rule, after: Rule, { nowMicros, replaced }: DiffContext): boolean {
   const [was, is] = [asItsChain(before), asItsChain(after)];
   return (
     // The limits of customers depend on their rows, too.
     before.plan === undefined &&
     after.plan === undefined &&
     after.replaces.length === 0 &&
+    // A rule that others replace does not always deny.
+    (before.name === after.name || !replaced.has(before.name)) &&
     enforcedFrom(was, nowMicros) <= enforcedFrom(is, nowMicros) &&
     was.enforcePercent >= is.enforcePercent &&
     (is.quotaMode || !was.quotaMode) &&

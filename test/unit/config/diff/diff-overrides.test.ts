@@ -49,3 +49,13 @@ test("an effect on a node's limits, or on the node above, is reported only once"
   const text = 'loosens: phase: active becomes monitoring';
   expect(linesOf(of('active'), of('monitoring'))).toEqual([`a: ${text}`, `a/b/c: ${text}`]);
 });
+
+test("an effect is reported if the node's limit never denies", () => {
+  const of = (settings: string): string => `{ key: a, ${settings}, ${LIMIT} }`;
+  expect(
+    linesOf(of('phase: monitoring, enforce_percent: 0'), of('phase: active, enforce_percent: 0')),
+  ).toEqual([
+    'a: changes: phase: monitoring becomes active',
+    'a: tightens !: phase: monitoring becomes active; applies only to limits in requests',
+  ]);
+});

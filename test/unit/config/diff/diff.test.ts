@@ -264,6 +264,14 @@ describe('rules that suppressed other rules', () => {
     ]);
   });
 
+  test('do not make sure that the rules they replaced denied as much', () => {
+    const rest = `{ key: k, rate_limit: { name: b, ${MINUTE} } }, { key: r, ${replacing} }`;
+    const replaced = `{ key: k, value: x, rate_limit: { name: a, ${MINUTE} } }`;
+    expect(linesOf(file(`${replaced}, ${rest}`), file(rest))).toEqual([
+      'k=x: vanishes !: 10 per minute; now 10 per minute from rule k',
+    ]);
+  });
+
   test('as one limit of a list', () => {
     const list = (items: string) => file(`${other}, { key: b, rate_limits: [${items}] }`);
     const plain = `{ name: plain, ${MINUTE} }`;
