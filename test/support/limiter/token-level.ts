@@ -47,11 +47,6 @@ export class TokenLevel {
     this.level = level > this.full ? this.full : level;
   }
 
-  /** Returns the debt in tokens. */
-  debt(): bigint {
-    return this.level < 0n ? (this.token - 1n - this.level) / this.token : 0n;
-  }
-
   private remaining(): bigint {
     return this.level < 0n ? 0n : this.level / this.token;
   }

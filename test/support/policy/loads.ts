@@ -23,9 +23,8 @@ export function loadUpdate(
   resources: readonly Resource[],
   codec: DiscoveryCodec,
   options: LoadOptions,
-  previous?: PreviousPolicies,
 ): LoadedPolicies {
-  return buildPolicies(readUpdate(resources, codec, options, inEffectOf(previous)), previous?.policySet);
+  return buildPolicies(readUpdate(resources, codec, options, inEffectOf(undefined)), undefined);
 }
 
 /** Reads a DiscoveryResponse and builds its policies, in this thread. */
@@ -34,10 +33,6 @@ export function loadResponse(
   codec: DiscoveryCodec,
   options: LoadOptions,
   rejected: string | undefined,
-  previous?: PreviousPolicies,
 ): LoadedPolicies {
-  return buildPolicies(
-    readResponse(bytes, codec, options, rejected, inEffectOf(previous)),
-    previous?.policySet,
-  );
+  return buildPolicies(readResponse(bytes, codec, options, rejected, inEffectOf(undefined)), undefined);
 }

@@ -23,8 +23,6 @@ export interface StartClusterOptions {
   readonly binary?: string;
   /** Time after which the other nodes consider a silent node failed, in milliseconds; default 1000. */
   readonly nodeTimeoutMs?: number;
-  /** Whether all nodes answer CLUSTERDOWN if a slot is not served; default false. */
-  readonly requireFullCoverage?: boolean;
   /** Password for clients and other nodes; default none. */
   readonly password?: string;
   /**
@@ -178,13 +176,6 @@ export class RedisCluster {
     return moved;
   }
 
-  /** Kills the master of a slot, and returns it. */
-  async killMaster(slot: number): Promise<ClusterNode> {
-    const node = await this.masterOf(slot);
-    await node.kill();
-    return node;
-  }
-
   /** Resolves with the node that took over a slot from `old`. */
   async successorOf(old: ClusterNode, slot: number): Promise<ClusterNode> {
     return waitFor(
@@ -252,7 +243,7 @@ export class RedisCluster {
   }
 
   private async start(port: number): Promise<ClusterNode> {
-    const { args = [], binary, nodeTimeoutMs = 1000, requireFullCoverage = false, password } = this.options;
+    const { args = [], binary, nodeTimeoutMs = 1000, password } = this.options;
     const bus = await this.options.busBefore?.(port + BUS_OFFSET);
     this.buses.set(port, bus?.port ?? port + BUS_OFFSET);
     const announced =
@@ -268,7 +259,8 @@ export class RedisCluster {
       ...(binary !== undefined && { binary }),
       args: [
         ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
-        ...['--cluster-require-full-coverage', requireFullCoverage ? 'yes' : 'no'],
+        // The other slots stay available if one is not served.
+        ...['--cluster-require-full-coverage', 'no'],
         // Replicas stay with their masters, can be promoted however old their data is, and sync at once.
         ...['--cluster-migration-barrier', '100', '--cluster-replica-validity-factor', '0'],
         ...['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'],

@@ -8,8 +8,6 @@ export interface StartSentinelOptions {
   /** Port of the watched master, on 127.0.0.1. */
   readonly masterPort: number;
   readonly quorum: number;
-  /** Time after which a silent master is considered down, in milliseconds; default 500. */
-  readonly downAfterMs?: number;
   /** Password of the master and its replicas. */
   readonly masterPassword?: string;
   /** Further lines of sentinel.conf, such as `requirepass x`. */
@@ -18,13 +16,13 @@ export interface StartSentinelOptions {
 
 /** Starts a real Redis Sentinel on 127.0.0.1. */
 export async function startSentinel(options: StartSentinelOptions): Promise<RedisServer> {
-  const { masterName, masterPort, quorum, downAfterMs = 500, masterPassword, lines = [] } = options;
+  const { masterName, masterPort, quorum, masterPassword, lines = [] } = options;
   const [port] = (await freePorts(1)) as [number];
   return startRedis({
     port,
     sentinelConf: [
       `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} ${quorum}`,
-      `sentinel down-after-milliseconds ${masterName} ${downAfterMs}`,
+      `sentinel down-after-milliseconds ${masterName} 500`,
       `sentinel failover-timeout ${masterName} 5000`,
       ...(masterPassword === undefined ? [] : [`sentinel auth-pass ${masterName} ${masterPassword}`]),
       ...lines,
@@ -32,9 +30,9 @@ export async function startSentinel(options: StartSentinelOptions): Promise<Redi
   });
 }
 
-/** A master, its replicas, and the Sentinels that watch them. */
+/** A master, its replica, and the Sentinels that watch them. */
 export interface SentinelSetup {
-  /** Redis servers; the initial master is first. */
+  /** The initial master, and its replica. */
   readonly nodes: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
   /** Address in the form of REDIS_URL. */
@@ -44,34 +42,23 @@ export interface SentinelSetup {
   stop(): Promise<void>;
 }
 
-/** Starts a master called `mymaster` with replicas and Sentinels; resolves when all of them know each other. */
+/** Starts a master called `mymaster` with a replica and Sentinels; resolves when all of them know each other. */
 export async function startSentinelSetup({
-  replicas = 1,
   sentinels: sentinelCount = 3,
   password,
   sentinelPassword,
-  nodeArgs = [],
 }: {
-  readonly replicas?: number;
   readonly sentinels?: number;
   readonly password?: string;
   readonly sentinelPassword?: string;
-  readonly nodeArgs?: readonly string[];
 } = {}): Promise<SentinelSetup> {
   const auth = password === undefined ? [] : ['--requirepass', password, '--masterauth', password];
-  const master = await startRedis({ args: [...auth, ...nodeArgs] });
-  const nodes = [master];
-  for (let i = 0; i < replicas; i++) {
-    nodes.push(
-      await startRedis({ args: [...auth, ...nodeArgs, '--replicaof', '127.0.0.1', String(master.port)] }),
-    );
-  }
+  const master = await startRedis({ args: auth });
+  const replica = await startRedis({ args: [...auth, '--replicaof', '127.0.0.1', String(master.port)] });
+  const nodes = [master, replica];
   const login = password === undefined ? {} : { password };
-  await waitFor('the replicas to be in step', async () => {
-    return (
-      (await fieldOf(master.port, login, ['INFO', 'replication'], /connected_slaves:(\d+)/)) ===
-      String(replicas)
-    );
+  await waitFor('the replica to be in step', async () => {
+    return (await fieldOf(master.port, login, ['INFO', 'replication'], /connected_slaves:(\d+)/)) === '1';
   });
   const sentinels: RedisServer[] = [];
   for (let i = 0; i < sentinelCount; i++) {
@@ -92,7 +79,7 @@ export async function startSentinelSetup({
   for (const { port } of sentinels) {
     await waitFor('the Sentinels to know all', async () => {
       const info = String(await commandOf(port, sentinelLogin, ['INFO', 'sentinel']));
-      return info.includes(`status=ok`) && info.includes(`slaves=${replicas},sentinels=${sentinelCount}`);
+      return info.includes(`status=ok`) && info.includes(`slaves=1,sentinels=${sentinelCount}`);
     });
   }
   return {
