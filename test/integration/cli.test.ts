@@ -77,7 +77,6 @@ describe('weir', () => {
       '"+" begins another descriptor, but weir explain accepts only one; run the command once for each',
     ],
     [['init', ''], 'the folder name is empty; specify a folder, or omit it to use the current folder'],
-    [['migrate', BUNDLED, '--write', 'moved'], 'weir migrate: --write'],
     [['check', 'a\n\u001b[31m'], 'weir check: "a\\u000a\\u001b[31m" is not an entry; write key=value'],
     [['check'], 'key=value'],
     [['health', '--cert', 'a'], '--cert and --key must be set together'],
