@@ -14,8 +14,8 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
 
 /**
- * Distribution of keys over partitions: several keys on each partition, as tenants on slots, or one key each, as behind
- * some proxies.
+ * Distribution of keys over partitions: several keys on each partition, as tenants on slots, or one key each, as while
+ * slots are migrating.
  */
 const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partition])[] = [
   ['three partitions', (key) => key.charCodeAt(0) % 3],
