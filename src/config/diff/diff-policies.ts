@@ -21,6 +21,7 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 import { quantity } from '../../quantity.js';
 import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
+import { isPlanAddress } from '../sources/plan-address.js';
 import { effectOf, isSame, type LocalChange, type PolicyChange, plain, shift } from './change.js';
 import {
   bodyOf,
@@ -153,7 +154,10 @@ function planChanges(
   };
   const definition = { setting: 'plans', text: 'the definition of plans differs' };
   const changes: LocalChange[] = [];
-  if (was.by !== is.by) changes.push({ ...definition, effect: 'tightens', tightens: true });
+  // Rows in Redis are unknown here, so any customer may have a plan that changed.
+  const hasUnknownRows = [was, is].some(({ file, digest }) => isPlanAddress(file) && digest === '');
+  const tightens = was.by !== is.by || (hasUnknownRows && !isSame(settingsOf(was), settingsOf(is)));
+  if (tightens) changes.push({ ...definition, effect: 'tightens', tightens });
   else if (!isSame(settingsOf(was), settingsOf(is)))
     changes.push({ ...definition, effect: 'changes', tightens: false });
   const rows = rowsChange(was, is, plannedLimits(before, after), context);

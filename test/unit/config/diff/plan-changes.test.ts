@@ -1,7 +1,9 @@
 /** Changes of the plan of customers without a row, which may be nearly all customers. */
 import { expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { policyOf } from '../../../support/policy/policies.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
 
 const LIMIT = 'rate_limit: { unit: minute, requests_per_unit: { plan: calls } }';
 
@@ -71,4 +73,25 @@ test.each([
   const rows = changes.filter(({ text }) => text.startsWith('rows'));
   const text = `rows of plans: customers without a row ${effect}`;
   expect(rows).toMatchObject([{ text, tightens: effect === LESS }]);
+});
+
+test.each([
+  ['a plan that a customer may have', (text: string) => text.replace('c: 50', 'c: 1')],
+  ['a plan that is no longer unlimited', (text: string) => text.replace('unlimited: true', 'c: 100')],
+  ['the address', (text: string) => text.replace('/customers', '/others')],
+])('with rows in Redis, which are unknown, tightens: %s', (_name, change) => {
+  const before =
+    'domain: d\nplans: { by: tenant, from: "redis://h/customers", default: free, ' +
+    'define: { free: { c: 5 }, gold: { c: 50 }, vip: { unlimited: true } } }\n' +
+    'descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: c } } }]\n';
+  const folder = new TempDir();
+  const load = (text: string) => loadPolicies([folder.write('policy.yaml', text)]).policySet;
+  const [was, is] = [load(before), load(change(before))];
+  folder.remove();
+  expect([was.domains.size, is.domains.size]).toEqual([1, 1]);
+  const nowMicros = Date.UTC(2026, 0, 1) * 1000;
+  expect(diffPolicies(was, is, nowMicros)).toMatchObject([
+    { text: 'the definition of plans differs', tightens: true },
+  ]);
+  expect(diffPolicies(was, was, nowMicros)).toEqual([]);
 });
