@@ -156,10 +156,9 @@ function planChanges(
   const changes: LocalChange[] = [];
   // Rows in Redis are unknown here, so any customer may have a plan that changed.
   const hasUnknownRows = [was, is].some(({ file, digest }) => isPlanAddress(file) && digest === '');
-  const tightens = was.by !== is.by || (hasUnknownRows && !isSame(settingsOf(was), settingsOf(is)));
-  if (tightens) changes.push({ ...definition, effect: 'tightens', tightens });
-  else if (!isSame(settingsOf(was), settingsOf(is)))
-    changes.push({ ...definition, effect: 'changes', tightens: false });
+  const tightens = was.by !== is.by || hasUnknownRows;
+  if (was.by !== is.by || !isSame(settingsOf(was), settingsOf(is)))
+    changes.push({ ...definition, effect: tightens ? 'tightens' : 'changes', tightens });
   const rows = rowsChange(was, is, plannedLimits(before, after), context);
   return rows === undefined ? changes : [...changes, rows];
 }
