@@ -116,7 +116,7 @@ export class WindowRate implements RateAlgorithm {
    * A window in debt is stored as the next window with minus the excess hits, so that the debt lasts until the next
    * window ends. If that state is read before the next window starts, the current window is used up. A rule without
    * debt leaves such a state unchanged: otherwise, replicas that briefly disagree about `allow_debt` would in turn
-   * forget the hits of a window. More hits than the maximum debt allows are no debt: the count stays as it is for
+   * forget the hits of a window. A count above the maximum debt is not a debt: it stays as it is for
    * servers that still use the limit that has raised it.
    */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void {

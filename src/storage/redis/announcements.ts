@@ -111,9 +111,9 @@ export class Announcements {
         const startMs = nowMs();
         const reply = await this.#run(NOTHING_TO_ADD);
         if (typeof reply === 'string') {
-          if (nowMs() - this.#lastPollMs >= KEPT_MS) denials.clear();
+          const wasAway = nowMs() - this.#lastPollMs >= KEPT_MS;
           this.#lastPollMs = startMs;
-          this.#apply(reply, denials);
+          this.#apply(reply, wasAway, denials);
         }
       }
       // close() may have been called in the meantime.
@@ -122,16 +122,16 @@ export class Announcements {
     this.#timer = timer;
   }
 
-  #apply(text: string, denials: CachedDenials): void {
+  /** `wasAway`: whether announcements may have expired since the last poll. */
+  #apply(text: string, wasAway: boolean, denials: CachedDenials): void {
     const lines = text.split('\n').slice(0, -1);
     const lastRead = lines.findIndex((line) => line.startsWith(`${this.#lastRead} `));
     // Older announcements may have been dropped, because another one would exceed the maximum.
-    const isFull = Buffer.byteLength(text) > MAX_BYTES - MAX_LINE_BYTES;
-    const hasMissed = lastRead === -1 && lines.length > 0 && (this.#lastRead !== '' || isFull);
-    for (const keys of lines.slice(lastRead + 1).map(keysOf)) {
-      if (hasMissed || keys === undefined) denials.clear();
-      else denials.forget(keys);
-    }
+    const mayBeDropped = this.#lastRead !== '' || Buffer.byteLength(text) > MAX_BYTES - MAX_LINE_BYTES;
+    const hasMissed = wasAway || (lastRead === -1 && lines.length > 0 && mayBeDropped);
+    const unread = lines.slice(lastRead + 1).map(keysOf);
+    if (hasMissed || unread.includes(undefined)) denials.clear();
+    else denials.forget(unread.flatMap((keys) => keys ?? []));
     this.#lastRead = /^\S*/.exec(lines.at(-1) ?? '')?.[0] ?? '';
   }
 }

@@ -115,8 +115,8 @@ local function apply(k, ask, i, before)
   return takeSlots(k, ask, i)
 end
 
--- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends. More hits than the
--- maximum debt allows are no debt.
+-- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends. A count above the
+-- maximum debt is not a debt.
 local function foldDebt(k, ask)
   if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start then return end
   if nowPart[k] <= ask.fill or nowPart[k] > ask.debt then return end
