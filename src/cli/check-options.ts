@@ -10,7 +10,8 @@ import type { Io } from './io.js';
 /** Options of `weir check`. */
 export interface CheckOptions {
   readonly target: ServerTarget;
-  readonly domain: string;
+  /** Undefined without `--domain`. */
+  readonly domain: string | undefined;
   readonly descriptors: readonly Descriptor[];
   readonly count: number;
   readonly concurrency: number;
@@ -18,9 +19,9 @@ export interface CheckOptions {
   readonly hits: number;
   readonly timeoutMs: number;
   readonly json: boolean;
-  /** Policy file or directory used to explain why no rule matched. */
+  /** Policy file or directory of the server, to find the domain and to explain why no rule matched. */
   readonly policy: string | undefined;
-  /** `host:port` of the debug port used to explain why no rule matched. */
+  /** `host:port` of the debug port, to find the domain and to explain why no rule matched. */
   readonly debug: string | undefined;
 }
 
@@ -60,7 +61,7 @@ export function parseCheckArguments(args: readonly string[], environment: Io['en
 }
 
 const OPTIONS = {
-  domain: { type: 'string', default: 'open-api' },
+  domain: { type: 'string' },
   count: { type: 'string', default: '1' },
   concurrency: { type: 'string', default: '1' },
   hits: { type: 'string', default: '0' },

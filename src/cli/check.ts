@@ -9,6 +9,8 @@ import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { whyUnmatchedIn } from './check-unmatched.js';
 import { CHECK_HELP } from './help.js';
 import { EXIT, type Io, PROGRESS_MS } from './io.js';
+import { domainNames, readServerPolicies, type ServerPolicies } from './server-policies.js';
+import { severalDomains } from './several-domains.js';
 
 /** Output streams of the command, and the environment that names the server. */
 export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
@@ -34,8 +36,16 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
   }
 }
 
-/** Makes the calls and prints the result. Resolves with exit code 0 if every call got an answer, else with 1. */
+/**
+ * Makes the calls and prints the result. Resolves with exit code 0 if every call got an answer, with 2 if the domain is
+ * unclear, else with 1.
+ */
 async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
+  const chosen = await chooseDomain(options);
+  if (typeof chosen === 'string') {
+    io.err(`weir check: ${chosen}\n`);
+    return EXIT.USAGE;
+  }
   let client: Client;
   try {
     client = openClient(options.target, { 'grpc.max_receive_message_length': -1 });
@@ -43,17 +53,22 @@ async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
     io.err(`weir check: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
+  const { domain, policies, note } = chosen;
   const tally = new Tally(options.count, options.hits);
   const progress = setInterval(() => {
     io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
   }, PROGRESS_MS);
   try {
-    await makeCalls(client, options, tally);
+    await makeCalls(client, options, domain, tally);
   } finally {
     clearInterval(progress);
     client.close();
   }
-  const result = await withUnmatchedReasons(tally.result(), options);
+  const counted = tally.result();
+  const { last } = counted;
+  const unmatched = last === undefined ? [] : await whyUnmatchedIn(last, options, domain, policies);
+  const result = { ...counted, unmatched };
+  if (last !== undefined && note !== undefined) io.err(`weir check: ${note}\n`);
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
   if (tally.failure === undefined) return EXIT.OK;
   const why = await failureAdvice(tally.failure, options.target, {
@@ -65,10 +80,35 @@ async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
   return EXIT.FAILED;
 }
 
-/** Adds the reasons why no rule matched descriptors of the last answer. */
-async function withUnmatchedReasons(result: CheckResult, options: CheckOptions): Promise<CheckResult> {
-  const { last } = result;
-  return last === undefined ? result : { ...result, unmatched: await whyUnmatchedIn(last, options) };
+/** The domain of the requests. */
+interface ChosenDomain {
+  readonly domain: string;
+  /** The policies that {@link domain} was chosen from; undefined with `--domain`. */
+  readonly policies?: ServerPolicies;
+  /** Sentence for the user if the domains of the server are unknown. */
+  readonly note?: string;
+}
+
+/** Domain of the bundled policy. */
+const BUNDLED_DOMAIN = 'open-api';
+
+/**
+ * Returns the domain in `--domain`, or the only domain of the server. Returns an error message if the server has
+ * several domains.
+ */
+async function chooseDomain(options: CheckOptions): Promise<ChosenDomain | string> {
+  if (options.domain !== undefined) return { domain: options.domain };
+  const policies = await readServerPolicies(options);
+  const names = domainNames(policies);
+  if (names === undefined) {
+    const note =
+      `the request is for the domain ${BUNDLED_DOMAIN}, because the domains of the server are unknown; specify ` +
+      'the domain with --domain, or the debug port of the server with --debug <host:port>';
+    return { domain: BUNDLED_DOMAIN, policies, note };
+  }
+  const [only = BUNDLED_DOMAIN, ...others] = names;
+  if (others.length === 0) return { domain: only, policies };
+  return severalDomains('server', names);
 }
 
 /** Counts answers and errors. */
@@ -107,7 +147,7 @@ class Tally {
     this.#errors.set(name, (this.#errors.get(name) ?? 0) + 1);
   }
 
-  result(): CheckResult {
+  result(): Omit<CheckResult, 'unmatched'> {
     return {
       ok: this.#ok,
       overLimit: this.#overLimit,
@@ -115,17 +155,16 @@ class Tally {
       errors: this.#errors,
       hits: this.#hits,
       last: this.#last,
-      unmatched: [],
       latencies: this.#latencies.subarray(0, this.#answers).sort(),
     };
   }
 }
 
-async function makeCalls(client: Client, options: CheckOptions, tally: Tally): Promise<void> {
+async function makeCalls(client: Client, options: CheckOptions, domain: string, tally: Tally): Promise<void> {
   const codec = createClientCodec();
   const request = Buffer.from(
     codec.encodeRequest({
-      domain: options.domain,
+      domain,
       descriptors: options.descriptors,
       hitsAddend: options.hits,
     }),

@@ -1,13 +1,13 @@
 import { loadPolicies } from '../config/files/load-policies.js';
 import { type ExplainedRule, explain, renderExplanation } from '../config/show/explain.js';
 import { explanationJson } from '../config/show/explain-json.js';
-import { shellText } from '../config/show/shell-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { readArguments, readEntries } from './arguments.js';
 import { bucketPlaceOf } from './bucket-place.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
+import { severalDomains } from './several-domains.js';
 
 const OPTIONS = {
   domain: { type: 'string' },
@@ -22,12 +22,12 @@ const OPTIONS = {
  */
 function chooseDomain(policies: PolicySet, asked: string | undefined): { domain: string } | string {
   if (asked !== undefined) return { domain: asked };
-  const [only, ...others] = policies.domains.keys();
-  if (only !== undefined && others.length === 0) return { domain: only };
   const domains = [...policies.domains.keys()];
-  return domains.length === 0
-    ? 'weir explain: the policy has no domain; specify a policy with at least one domain\n'
-    : `weir explain: the policy has several domains; specify one with --domain: ${domains.map(shellText).join(', ')}\n`;
+  const [only] = domains;
+  if (only === undefined) {
+    return 'weir explain: the policy has no domain; specify a policy with at least one domain\n';
+  }
+  return domains.length === 1 ? { domain: only } : `weir explain: ${severalDomains('policy', domains)}\n`;
 }
 
 /** Runs `weir explain`. Resolves with exit code 0 if a rule matches and, with `--redis`, every lookup succeeded. */

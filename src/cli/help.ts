@@ -197,7 +197,8 @@ Without --address, the command uses the server's variables: GRPC_UDS, or GRPC_HO
 ${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, the command uses TLS and accepts any certificate.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
-  --domain <name>        domain of the policy (default open-api)
+  --domain <name>        domain of the policy (default: the only domain of the server, or open-api if the command
+                         cannot find the domains of the server)
   --count <n>            number of calls (default 1); with 10 or more calls, latency percentiles are shown
   --concurrency <n>      number of concurrent calls (default 1)
   --hits <n>             hits of each call (default 1)
@@ -205,8 +206,8 @@ ${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is se
   --tls                  use TLS, and trust the CAs that Node.js trusts
   --ca <file>            use TLS, and trust these CAs (PEM)
   --cert, --key <file>   use TLS with this client certificate (PEM)
-  --policy <path>        policy file or directory, to explain why no rule matched
-  --debug <host:port>    debug port of the server, to explain why no rule matched (default: DEBUG_HOST and DEBUG_PORT,
+  --policy <path>        policy file or directory of the server, to find the domain and to explain why no rule matched
+  --debug <host:port>    debug port of the server, for the same purposes (default: DEBUG_HOST and DEBUG_PORT,
                          or port ${defaultOf('debugPort')} if the server is on port ${defaultOf('grpcPort')} of this machine)
   --json                 print a JSON object instead of a table
   --help                 show this help

@@ -93,6 +93,76 @@ describe('weir check', () => {
     expect(out).not.toContain('latency');
   });
 
+  /** Opens a debug port that returns these answers in turn, and then repeats the last one; returns its address. */
+  const debugPort = async (...bodies: string[]): Promise<string> => {
+    const debug = createServer((_request, response) => {
+      response.end(bodies.length > 1 ? bodies.shift() : bodies[0]);
+    });
+    http = debug;
+    await new Promise<void>((resolve) => debug.listen(0, '127.0.0.1', resolve));
+    return `127.0.0.1:${(debug.address() as AddressInfo).port}`;
+  };
+
+  describe('without --domain', () => {
+    const policies = (...domains: string[]): string => {
+      const texts = domains.map((domain): [string, string] => [
+        domain,
+        `{ domain: ${domain}, descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }] }`,
+      ]);
+      const set = { domains: new Map(texts.map(([domain, text]) => [domain, policyOf(text)])), version: 'v' };
+      const status = domains.map((domain) => ({ domain, state: 'ok' as const, files: [`${domain}.yaml`] }));
+      return [
+        ...dumpJson(set, [...status, { domain: 'bad', state: 'absent', files: ['bad.yaml'] }], [], 0),
+      ].join('');
+    };
+
+    test('asks for the only domain of the server', async () => {
+      const address = await start(() => ok);
+      const debug = await debugPort(policies('shop'));
+      expect(await check('--address', address, '--debug', debug, 'tenant=acme')).toMatchObject({
+        code: 0,
+        err: '',
+      });
+      expect(server?.requests.map(({ domain }) => domain)).toEqual(['shop']);
+    });
+
+    test('makes no call if the server has several domains, and lists them', async () => {
+      const address = await start(() => ok);
+      const debug = await debugPort(policies('shop', 'open-api', ...Array.from('abcdefghij')));
+      expect(await check('--address', address, '--debug', debug, 'tenant=acme')).toEqual({
+        code: 2,
+        out: '',
+        err:
+          'weir check: the server has several domains; specify one with --domain: shop, open-api, a, b, c, d, e, f, ' +
+          'g, h, and 2 more\n',
+      });
+      expect(server?.requests).toEqual([]);
+    });
+
+    test('asks for the only domain of the policy in --policy', async () => {
+      const address = await start(() => ok);
+      const dir = new TempDir();
+      dir.write('shop.yaml', 'domain: shop');
+      expect(await check('--address', address, '--policy', dir.path, 'tenant=acme')).toMatchObject({
+        err: '',
+      });
+      dir.remove();
+      expect(server?.requests.map(({ domain }) => domain)).toEqual(['shop']);
+    });
+
+    test('asks for open-api and says so if the domains of the server are unknown', async () => {
+      const address = await start(() => ok);
+      const { code, err } = await check('--address', address, 'tenant=acme');
+      expect({ code, err }).toEqual({
+        code: 0,
+        err:
+          'weir check: the request is for the domain open-api, because the domains of the server are unknown; ' +
+          'specify the domain with --domain, or the debug port of the server with --debug <host:port>\n',
+      });
+      expect(server?.requests.map(({ domain }) => domain)).toEqual(['open-api']);
+    });
+  });
+
   describe('an unlimited request', () => {
     const passed: RateLimitResponse = {
       ...ok,
@@ -113,16 +183,6 @@ descriptors:
 `;
     const set: PolicySet = { domains: new Map([['d', policyOf(policy)]]), version: 'v' };
     const status = [{ domain: 'd', state: 'ok', files: ['d.yaml'] }] as const;
-
-    /** Opens a debug port that returns these answers in turn, and then repeats the last one; returns its address. */
-    const debugPort = async (...bodies: string[]): Promise<string> => {
-      const debug = createServer((_request, response) => {
-        response.end(bodies.length > 1 ? bodies.shift() : bodies[0]);
-      });
-      http = debug;
-      await new Promise<void>((resolve) => debug.listen(0, '127.0.0.1', resolve));
-      return `127.0.0.1:${(debug.address() as AddressInfo).port}`;
-    };
 
     test.each([
       ['d', 'tenant=a', ['the nearest rule is at tenant/']],
@@ -223,7 +283,7 @@ descriptors:
       if (i > 0) throw new GrpcError(STATUS.INVALID_ARGUMENT, 'descriptor 1 has an entry\nwithout key');
       return ok;
     });
-    const { code, out, err } = await check('--address', address, '--count', '3', 'a=b');
+    const { code, out, err } = await check('--address', address, '--domain', 'd', '--count', '3', 'a=b');
     expect(code).toBe(1);
     expect(out).toMatch(/^OK {18}1\nOVER_LIMIT {10}0\nINVALID_ARGUMENT {4}2\n/);
     expect(err).toBe(
@@ -257,7 +317,7 @@ descriptors:
       return ok;
     });
     let err = '';
-    const code = await checkCommand(['--address', address, '--timeout', '1m', 'a=b'], {
+    const code = await checkCommand(['--address', address, '--domain', 'd', '--timeout', '1m', 'a=b'], {
       out: () => {},
       err: (text) => {
         err += text;

@@ -20,10 +20,9 @@ function descriptor(...entries: [string, string][]) {
 }
 
 describe('parseCheckArguments', () => {
-  test('sends one call for the bundled policy to a local server by default', () => {
+  test('sends one call to a local server by default', () => {
     expect(options('tenant=acme')).toEqual({
       target: { address: '127.0.0.1:8081', channel: CLEAR, own: true, debug: '127.0.0.1:6070' },
-      domain: 'open-api',
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
       concurrency: 1,
