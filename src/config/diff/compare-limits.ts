@@ -58,6 +58,19 @@ export function narrowings(before: Limit, after: Limit): readonly Narrowing[] {
 
 const one = (code: Narrowing): readonly Narrowing[] => [code];
 
+/**
+ * Returns a warning if buckets need less time to fill than before. A reload keeps the time until a bucket is full, so
+ * an empty bucket stays empty until its old time is as near as the new one. Otherwise, returns ''.
+ */
+export function oldTimeWarning({ rate: was }: Limit, { rate: is }: Limit): string {
+  if (was?.kind !== 'token_bucket' || is?.kind !== 'token_bucket') return '';
+  const fillTime = (one: typeof was, other: typeof was): bigint =>
+    BigInt(one.maxTokens) * BigInt(one.p) * BigInt(other.q);
+  return fillTime(is, was) < fillTime(was, is)
+    ? '; buckets in use keep their old time until full, unless "weir bucket reset" fills them'
+    : '';
+}
+
 /** Tells whether two limits are equal, even if they are written differently: 60 minutes and 1 hour, for example. */
 export function isSameLimit(a: Limit | undefined, b: Limit | undefined): boolean {
   return isSameRate(a?.rate, b?.rate) && isSame(a?.hold, b?.hold);

@@ -154,14 +154,20 @@ function planChanges(
   };
   const definition = { setting: 'plans', text: 'the definition of plans differs' };
   const changes: LocalChange[] = [];
-  // Rows in Redis are unknown here, so any customer may have a plan that changed.
+  const limits = plannedLimits(before, after);
+  // Rows in Redis are unknown here, so any customer may have a plan or a value that changed.
   const hasUnknownRows = [was, is].some(({ file, digest }) => isPlanAddress(file) && digest === '');
   const tightens = was.by !== is.by || hasUnknownRows;
   if (was.by !== is.by || !isSame(settingsOf(was), settingsOf(is)))
     changes.push({ ...definition, effect: tightens ? 'tightens' : 'changes', tightens });
-  const rows = rowsChange(was, is, plannedLimits(before, after), context);
+  else if (hasUnknownRows && limits.some(([old, now]) => !isSame(old.map(planOf), now.map(planOf))))
+    changes.push({ ...definition, text: FOR_UNKNOWN_ROWS, effect: 'tightens', tightens });
+  const rows = rowsChange(was, is, limits, context);
   return rows === undefined ? changes : [...changes, rows];
 }
+
+const FOR_UNKNOWN_ROWS = 'limits with values from plans differ, and the rows in Redis are unknown';
+const planOf = ({ plan }: Rule): Rule['plan'] => plan;
 
 /** The limits of a node before and after, which take values from plans. */
 type PlannedLimits = readonly [before: readonly Rule[], after: readonly Rule[]];

@@ -10,7 +10,7 @@ import { plannedFields } from '../../policy/plans/plan-rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { canDeny, type PhaseSchedule, type Rule } from '../../policy/rule.js';
 import { effectOf, isSame, type LocalChange, plain, shift } from './change.js';
-import { isSameLimit, narrowings, reasonsOf, shortLimit } from './compare-limits.js';
+import { isSameLimit, narrowings, oldTimeWarning, reasonsOf, shortLimit } from './compare-limits.js';
 
 /** What the comparison of single rules needs to know about both policies. */
 export interface DiffContext {
@@ -308,7 +308,7 @@ function rateChange(before: Rule, after: Rule, { nowMicros }: DiffContext): Loca
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
   // An unlimited rule never denies, so only the old rule has to be enforced.
   if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined))
-    return shift('limit', 'loosens', was, is, reasonsOf(looser, 'loosens'));
+    return shift('limit', 'loosens', was, is, reasonsOf(looser, 'loosens') + oldTimeWarning(before, after));
   const idle = denied && denies ? '' : 'the rule never denies';
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }

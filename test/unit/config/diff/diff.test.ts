@@ -65,6 +65,18 @@ describe('a limit', () => {
         'at once, slower refill',
     ],
     [
+      'token_bucket: { max_tokens: 10, fill_interval: 2s }',
+      'token_bucket: { max_tokens: 20, fill_interval: 1s }',
+      'loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (20 tokens, 1 every 1s); more hits at ' +
+        'once, faster refill',
+    ],
+    [
+      'token_bucket: { max_tokens: 10, fill_interval: 2s }',
+      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
+      'loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (10 tokens, 1 every 1s); faster refill; ' +
+        'buckets in use keep their old time until full, unless "weir bucket reset" fills them',
+    ],
+    [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
       'tightens: 10 per day becomes 10 per day of Europe/Berlin; the two limits cannot be compared',
