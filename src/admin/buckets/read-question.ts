@@ -1,6 +1,7 @@
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
+import { REMOVED_COMMANDS, removedOption } from '../../runtime/removed-names.js';
 import { shown } from '../../shown-text.js';
 import { decodeHoldId } from './holds/hold-id.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
@@ -63,14 +64,18 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   }
   const { action } = value as { action?: unknown };
   if (!isAction(action)) {
+    const removed = REMOVED_COMMANDS.get(`bucket ${action}`);
+    if (removed !== undefined) return removed;
     const named =
       typeof action === 'string' ? `, not ${quotedText(action)}${suggestion(action, BUCKET_ACTIONS)}` : '';
     return `action must be one of ${BUCKET_ACTIONS.join(', ')}${named}`;
   }
   for (const [name, given] of Object.entries(value)) {
     const known = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof BucketQuestion] : undefined;
-    if (known === undefined)
-      return `${quotedText(name)} is not a valid field${suggestion(name, Object.keys(FIELDS))}`;
+    if (known === undefined) {
+      const text = `${quotedText(name)} is not a valid field`;
+      return removedOption('bucket', name) ?? text + suggestion(name, Object.keys(FIELDS));
+    }
     const [actions, check] = known;
     if (!actions.includes(action))
       return `${name} is valid only for ${actions.join(' and ')}, not for ${action}`;

@@ -96,6 +96,13 @@ export class PlansReader {
 
   private check(standard: string | undefined): void {
     const { reader, defined } = this;
+    if (this.file !== undefined && this.standardHas(UNLIMITED)) {
+      reader.warn(
+        'default',
+        `"${standard?.slice(0, 60)}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
+          'start; name a plan with limits, and give this plan to customers in the rows',
+      );
+    }
     if (this.by === '') {
       reader.error(
         'by',
@@ -133,16 +140,19 @@ export class PlansReader {
     const standard = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
     const value = standard?.get(name);
     if (value !== undefined) return value;
-    const hasNoLimit = ([UNLIMITED, BLOCKED] as const).some((flag) => {
-      const plain = readPlain(standard?.get(PLAN_FLAGS[flag])?.text ?? '');
-      return plain.kind === 'boolean' && plain.value;
-    });
-    if (!hasNoLimit) return undefined;
+    if (!this.standardHas(UNLIMITED) && !this.standardHas(BLOCKED)) return undefined;
     for (const { values } of this.defined.values()) {
       const other = values.get(name);
       if (other !== undefined) return other;
     }
     return undefined;
+  }
+
+  /** Returns whether the plan of customers without a row is unlimited, or blocked. */
+  private standardHas(flag: typeof UNLIMITED | typeof BLOCKED): boolean {
+    const values = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
+    const plain = readPlain(values?.get(PLAN_FLAGS[flag])?.text ?? '');
+    return plain.kind === 'boolean' && plain.value;
   }
 
   /** Reports values in `define` that no limit uses, once all limits are read. */

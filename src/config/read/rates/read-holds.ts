@@ -92,14 +92,17 @@ export function readConcurrency(
 export function readHold(reader: FieldReader, rate: RateSpec | undefined): HoldSpec | undefined {
   const hold = reader.mapping('hold');
   if (hold === undefined) return undefined;
+  const errorsBefore = hold.problems.errorCount;
   hold.expectKeys(keysOf('hold'));
+  // Another key may be meant as the estimate, such as a misspelled "amount".
+  const hasOtherKeys = hold.problems.errorCount > errorsBefore;
   const amount = hold.integer('amount', 1, MAX_UINT32);
   const from = hold.choice('from', HOLD_SOURCES);
   const hasAmount = hold.field('amount') !== undefined;
   const hasSource = hold.field('from') !== undefined;
   if (hasAmount && hasSource) {
     hold.error('from', '"from" cannot be combined with "amount"; keep one of the two');
-  } else if (!hasAmount && !hasSource) {
+  } else if (!hasAmount && !hasSource && !hasOtherKeys) {
     hold.problems.error(
       hold.map.at,
       hold.path,

@@ -289,8 +289,11 @@ export class RedisConnection {
 
   private onFailedProbe(reason: string): void {
     const { reason: label, reaction } = redisFaultOf(reason);
-    if (label === 'proxy' && !this.everUp)
-      this.options.onProxy?.(this.outage.lastSentence(reason, this.name));
+    if (label === 'proxy' && !this.everUp && this.options.onProxy !== undefined) {
+      // The start ends, so the log must not say that weir keeps retrying.
+      this.options.onProxy(this.outage.lastSentence(reason, this.name));
+      return;
+    }
     this.goDown(reason);
     if (reaction !== 'soon') this.endGrace();
     this.options.observeFault?.(label);

@@ -244,6 +244,10 @@ test('refuses an invalid request with the name of the field', async () => {
   expect(await refused({ action: 'shw', entries })).toMatch(
     /^action must be one of show, .*did you mean "show"\?$/,
   );
+  expect(await refused({ action: 'block', entries })).toMatch(
+    /^weir bucket block was removed; set "blocked: true"/,
+  );
+  expect(await refused({ action: 'grant', entries, tokens: 1, over: true })).toMatch(/fills up to the limit/);
   expect(await refused({ action: 'show' })).toBe('show needs entries');
   expect(await refused({ action: 'show', entries: [] })).toBe('entries must have at least one entry');
   expect(await refused({ action: 'show', entries, tokens: 1 })).toBe(

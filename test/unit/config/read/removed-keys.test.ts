@@ -49,6 +49,7 @@ describe('learned', () => {
         const removed = problems.errors.filter(
           ({ path }) => path === 'descriptors[0].rate_limit.hold.learned',
         );
+        expect(problems.errors).toEqual(removed);
         expect(problems.refusesStart).toBe(true);
         expect(removed).toMatchObject([
           {

@@ -127,6 +127,18 @@ describe('a table', () => {
   });
 });
 
+test('an unlimited plan of customers without a row causes a warning if rows can be missing', () => {
+  const warningsOf = (policy: string): readonly string[] =>
+    parse(policy, { 'rows.csv': 'tenant,plan\nacme,gold\n' }).problems.warnings.map(formatProblem);
+  const unlimited = POLICY.replace('default: free', 'default: staff');
+  expect(warningsOf(unlimited)).toEqual([
+    'policy.yaml:2:47: plans.default: "staff" is unlimited, so nobody has a limit while the rows cannot be read ' +
+      'after a start; name a plan with limits, and give this plan to customers in the rows',
+  ]);
+  expect(warningsOf(unlimited.replace('from: rows.csv, ', ''))).toEqual([]);
+  expect(warningsOf(POLICY)).toEqual([]);
+});
+
 describe('a table that two domains share', () => {
   test('has the problems that each of them finds', () => {
     const directory = new PolicyDir();
