@@ -13,10 +13,10 @@ import { Impossible, isProgram, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
-/** All tiers except those that measure, which need an idle machine. */
-const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
+/** The tiers that need tools, except those that measure, which need an idle machine. */
+const AFTER_UNIT = ['property', 'contract', 'integration', 'conformance', 'e2e'];
 const MEASURING = ['chaos', 'memory', 'stall'];
-const TIERS = [...TOGETHER, ...MEASURING, 'page'];
+const TIERS = ['unit', ...AFTER_UNIT, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
@@ -122,7 +122,13 @@ export function planOf(args) {
 export async function runTests(args = []) {
   const total = nothingYet();
   const plan = planOf(args);
-  const { env, skipped } = await provideTools(plan.tools);
+  const fetching = provideTools(plan.tools);
+  if (args.length === 0) {
+    // The unit tests need no tools, so they run in the meantime.
+    fetching.catch(() => {});
+    add(total, await jest(process.execPath, ['--maxWorkers', WORKERS, '--selectProjects', 'unit']));
+  }
+  const { env, skipped } = await fetching;
   if (args.length > 0) {
     const saysWorkers = plan.args.some((arg) => /^(--maxWorkers|--runInBand|-w|-i)\b/.test(arg));
     const words = saysWorkers ? plan.args : ['--maxWorkers', WORKERS, ...plan.args];
@@ -130,7 +136,7 @@ export async function runTests(args = []) {
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
   } else {
-    const together = ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER];
+    const together = ['--maxWorkers', WORKERS, '--selectProjects', ...AFTER_UNIT];
     const words = [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST];
     add(total, await jest(process.execPath, words, env));
     total.notes.push(NOT_HERE);

@@ -49,7 +49,8 @@ export async function renderAll(name: string): Promise<string> {
   const { code, stdout, stderr } = await template(['--values', valuesFile(name)]);
   if (code !== 0) throw new Error(`helm template with ${name}.yaml: ${stderr}`);
   const { version } = objectsOf(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))[0];
-  return stdout.replaceAll(version, 'VERSION');
+  // Versions of Helm differ in the empty lines between objects.
+  return stdout.replace(/\n+---\n/g, '\n---\n').replaceAll(version, 'VERSION');
 }
 
 /**

@@ -197,23 +197,19 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
 
   describe('refuses', () => {
     const redis = { settings: { REDIS_URL: 'redis:6379' } };
-    test.each<[what: string, values: object, said: string]>([
+    test.each<[what: string, values: object, said: string | RegExp]>([
+      ['a misspelt variable', { settings: { REDIS_ULR: 'redis:6379' } }, /settings.*REDIS_ULR.* not allowed/],
+      ['a misspelt value', { replicas: 2 }, /dditional propert.*replicas.* not allowed/],
+      ['a misspelt value further down', { policies: { file: {} } }, /policies.*file.* not allowed/],
       [
-        'a misspelt variable',
-        { settings: { REDIS_ULR: 'redis:6379' } },
-        "at '/settings': additional properties 'REDIS_ULR' not allowed",
+        'a value that weir would refuse',
+        { settings: { WORKERS: 0 } },
+        /settings.WORKERS.*: (minimum:|Must be greater than or equal to 1)/,
       ],
-      ['a misspelt value', { replicas: 2 }, "at '': additional properties 'replicas' not allowed"],
-      [
-        'a misspelt value further down',
-        { policies: { file: {} } },
-        "at '/policies': additional properties 'file' not allowed",
-      ],
-      ['a value that weir would refuse', { settings: { WORKERS: 0 } }, "at '/settings/WORKERS': minimum:"],
       [
         'a policy that is no YAML file',
         { policies: { files: { shop: 'x' } } },
-        "invalid propertyName 'shop'",
+        /invalid propertyName 'shop'|Property name of "shop" does not match/,
       ],
       [
         'QuotaPolicies next to policies in files',
@@ -349,7 +345,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     ])('%s', async (_what, values, said) => {
       const { code, stdout, stderr } = await templateWith(values);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain(said);
+      expect(stderr).toMatch(said);
       expect(stderr).not.toContain('swordfish');
     });
 
@@ -562,19 +558,14 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     ['redis', ['Only pods that networkPolicy.clients selects', 'in Redis', 'ConfigMap weir-policies']],
     ['xds', ['weir-decisions-pods.limits.svc:8081', 'management server policies.control-plane.svc:18001.']],
   ])('notes after an installation with values/%s.yaml', async (name, said) => {
-    const { stdout } = await helm(
-      ...[
-        'install',
-        'weir',
-        CHART,
-        '--namespace',
-        'limits',
-        '--dry-run=client',
-        '--values',
-        valuesFile(name),
-      ],
-    );
-    const notes = stdout.slice(stdout.indexOf('NOTES:'));
-    for (const text of said) expect(notes).toContain(text);
+    // Only an installation prints the notes, and needs a cluster.
+    const chart = folder.join(`notes-${name}`);
+    cpSync(CHART, chart, { recursive: true });
+    const notes = read('deploy/helm/weir/templates/NOTES.txt');
+    folder.write(`notes-${name}/templates/_notes.tpl`, `{{ define "notes" }}${notes}{{ end }}`);
+    folder.write(`notes-${name}/templates/notes.yaml`, 'notes: {{ include "notes" . | quote }}\n');
+    const { stdout } = await template(['--values', valuesFile(name)], chart);
+    const shown = objectsOf(stdout).find((object) => 'notes' in object).notes;
+    for (const text of said) expect(shown).toContain(text);
   });
 });
