@@ -2,6 +2,7 @@
 // for tests and their child processes. jest.config.mjs loads this file in jest itself, so that workers inherit the
 // environment. jest also loads the file in each worker, because it passes variables such as FORCE_COLOR to workers on a
 // colour terminal.
+const { createServer } = require('node:net');
 const { homedir } = require('node:os');
 const { TestEnvironment } = require('jest-environment-node');
 
@@ -29,4 +30,38 @@ for (const name of Object.keys(process.env)) {
 Object.assign(process.env, FIXED);
 process.umask(0o022);
 
-module.exports = TestEnvironment;
+/** Number of lanes of ports; also in test/support/process/free-port.ts. Lane 0 is for programs outside of jest. */
+const LANES = 50;
+
+/** Listens on an abstract socket, which the system removes with the process. Resolves with an error code, or ''. */
+const listen = (name) =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', ({ code }) => resolve(code));
+    server.listen(`\0${name}`, () => {
+      server.unref();
+      resolve('');
+    });
+  });
+
+/** Reserves a lane of ports for this process, among all test processes of the machine, also those of other runs. */
+async function reserveLane() {
+  const first = Number(process.env.JEST_WORKER_ID ?? 1);
+  for (let i = 0; i < LANES - 1; i++) {
+    const lane = 1 + ((first - 1 + i) % (LANES - 1));
+    const code = await listen(`weir-test-ports-${lane}`);
+    // A system without abstract sockets reserves nothing.
+    if (code !== 'EADDRINUSE') return lane;
+  }
+  throw new Error(`${LANES - 1} test processes already use the ports for tests; wait until some of them end`);
+}
+
+let reserved;
+
+module.exports = class extends TestEnvironment {
+  async setup() {
+    await super.setup();
+    reserved ??= reserveLane();
+    this.global.weirTestLane = await reserved;
+  }
+};

@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** First port to try: it needs no privileges, and other software rarely uses fixed ports from here on. */
-const FIRST_PORT = 10_240;
+/**
+ * First port to try, a multiple of {@link LANES}: it needs no privileges, and other software rarely uses fixed ports
+ * from here on.
+ */
+const FIRST_PORT = 10_250;
 /** Default first port of Linux for outgoing connections. */
 const FIRST_EPHEMERAL_PORT = 32_768;
 
 /**
- * Number of lanes of ports. Each test process of a run has its own lane (JEST_WORKER_ID), because another process may
- * have chosen a port that it has not opened yet. The distance of the ports of a Redis Cluster, 10,000, is a multiple.
+ * Number of lanes of ports. Each test process of the machine has its own lane (.ci/test-environment.cjs), because
+ * another process may have chosen a port that its server has not opened yet. The distance of the ports of a Redis
+ * Cluster, 10,000, is a multiple.
  */
-const LANES = 16;
-const LANE = Number(process.env['JEST_WORKER_ID'] ?? 0) % LANES;
+export const LANES = 50;
+/** Lane of this process. Programs outside of jest, such as benchmarks, share lane 0. */
+export const LANE = (globalThis as { readonly weirTestLane?: number }).weirTestLane ?? 0;
 
 /** Ports that this process already handed out, because a server may not have opened its port yet. */
 const handedOut = new Set<number>();
@@ -39,9 +44,9 @@ function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * Returns ports of 127.0.0.1 that were free a moment ago. They are all different, and never the same twice in one
- * process. `partner` is added to each for a second port that is free and reserved with it, such as the bus of a Redis
- * Cluster.
+ * Returns ports of 127.0.0.1 that were free a moment ago, and that no other test process chooses. They are all
+ * different, and never the same twice in one process. `partner` is added to each for a second port that is free and
+ * reserved with it, such as the bus of a Redis Cluster.
  */
 export async function freePorts(count: number, partner = 0): Promise<number[]> {
   const end = firstEphemeralPort() - partner;

@@ -1,12 +1,19 @@
+import { createServer } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { freePorts } from '../../support/process/free-port.js';
+import { freePorts, LANE, LANES } from '../../support/process/free-port.js';
 
-test('a test process chooses ports that no other process of the run chooses, and each only once', async () => {
+test('a test process chooses ports that no other process of the machine chooses, and each only once', async () => {
   const ports = await freePorts(50);
   expect(new Set(ports).size).toBe(50);
-  const lane = Number(process.env['JEST_WORKER_ID']) % 16;
-  expect(new Set(ports.map((port) => port % 16))).toEqual(new Set([lane]));
+  expect(LANE).toBeGreaterThan(0);
+  expect(new Set(ports.map((port) => port % LANES))).toEqual(new Set([LANE]));
   // The second port of a node of a Redis Cluster is in the same lane.
   const [port = 0] = await freePorts(1, 10_000);
-  expect([port % 16, (port + 10_000) % 16]).toEqual([lane, lane]);
+  expect([port % LANES, (port + 10_000) % LANES]).toEqual([LANE, LANE]);
+  const code = await new Promise((resolve) => {
+    createServer()
+      .once('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+      .listen(`\0weir-test-ports-${LANE}`, () => resolve('not reserved'));
+  });
+  expect(code).toBe('EADDRINUSE');
 });
