@@ -1,6 +1,13 @@
 import { invariant } from '../invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
-import { type BucketOperation, MAX_UINT32, minChargeHitsOf, type RateAlgorithm } from './rate-algorithm.js';
+import {
+  type BucketOperation,
+  expectCount,
+  expectDebt,
+  MAX_UINT32,
+  minChargeHitsOf,
+  type RateAlgorithm,
+} from './rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
@@ -59,11 +66,15 @@ export class WindowRate implements RateAlgorithm {
     this.multiplier = multiplier;
     this.requestsPerUnit = requestsPerUnit;
     this.lengthMicros = UNIT_MICROS[unit] * multiplier;
+    expectCount(requestsPerUnit, 0, 'the number of requests per unit');
+    expectCount(multiplier, 1, 'the number of units in a window');
+    expectCount(this.lengthMicros, 1, 'the length of a window');
     this.calendar =
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.allOrNothing = allOrNothing;
     this.maxDebt = maxDebt;
     this.minChargeHits = options.minChargeHits ?? minChargeHitsOf(maxDebt);
+    expectDebt(maxDebt, this.minChargeHits);
   }
 
   nowOf(_tokenMicros: number, windowMicros: number): number {

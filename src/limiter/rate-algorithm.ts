@@ -1,3 +1,4 @@
+import { invariant } from '../invariant.js';
 import type { Enforcement } from './enforcement.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
@@ -92,6 +93,21 @@ export interface RateAlgorithm {
   resetSecond(seconds: number): number;
   /** Returns the used hits to report if the limit denies `hits` and the state of its bucket is unknown. */
   assumedUsed(hits: number): number;
+}
+
+/**
+ * Checks the numbers of a rate: `count` is an integer >= `least`. Decisions would otherwise compare with NaN, which
+ * allows every request, or loop forever.
+ */
+export function expectCount(count: number, least: number, what: string): void {
+  invariant(Number.isSafeInteger(count) && count >= least, `${what} is an integer of at least ${least}`);
+}
+
+/** Checks the numbers of a debt; see {@link expectCount}. */
+export function expectDebt(maxDebt: number, minChargeHits: number): void {
+  expectCount(maxDebt, 0, 'the maximum debt of a rate');
+  if (minChargeHits !== Number.POSITIVE_INFINITY)
+    expectCount(minChargeHits, 1, 'the smallest charge of a rate');
 }
 
 /** Returns the smallest number of hits that is a charge for a rate with this maximum debt; see isCharge. */

@@ -1,5 +1,7 @@
 import {
   type BucketOperation,
+  expectCount,
+  expectDebt,
   MAX_FILL_MICROS,
   MAX_UINT32,
   minChargeHitsOf,
@@ -18,7 +20,7 @@ interface Refill {
 
 /** Returns the greatest common divisor of two positive integers. */
 function gcd(a: number, b: number): number {
-  while (b !== 0) [a, b] = [b, a % b];
+  while (b > 0) [a, b] = [b, a % b];
   return a;
 }
 
@@ -88,6 +90,10 @@ export class TokenBucketRate implements RateAlgorithm {
     maxDebt: number,
     minChargeHits = minChargeHitsOf(maxDebt),
   ) {
+    expectCount(maxTokens, 1, 'the capacity of a token bucket');
+    expectCount(tokensPerFill, 1, 'the number of tokens per fill');
+    expectCount(fillIntervalMicros, 1, 'the fill interval of a token bucket');
+    expectDebt(maxDebt, minChargeHits);
     const divisor = gcd(fillIntervalMicros, tokensPerFill);
     this.maxTokens = maxTokens;
     this.tokensPerFill = tokensPerFill;

@@ -6,8 +6,11 @@ export type PlainValue =
   | { readonly kind: 'float'; readonly value: number }
   | { readonly kind: 'text' };
 
+/** Unquoted strings that mean null (YAML 1.1, https://yaml.org/type/null.html). */
+const NULL_TEXTS = ['', '~', 'null', 'Null', 'NULL'];
+
 const WORDS: ReadonlyMap<string, PlainValue> = new Map([
-  ...wordsOf({ kind: 'null' }, ['', '~', 'null', 'Null', 'NULL']),
+  ...wordsOf({ kind: 'null' }, NULL_TEXTS),
   ...wordsOf({ kind: 'boolean', value: true }, ['y', 'Y', 'yes', 'Yes', 'YES']),
   ...wordsOf({ kind: 'boolean', value: true }, ['true', 'True', 'TRUE', 'on', 'On', 'ON']),
   ...wordsOf({ kind: 'boolean', value: false }, ['n', 'N', 'no', 'No', 'NO']),
@@ -27,6 +30,11 @@ export const MAX_INT64 = (1n << 63n) - 1n;
 
 function wordsOf(value: PlainValue, words: readonly string[]): readonly (readonly [string, PlainValue])[] {
   return words.map((word) => [word, value]);
+}
+
+/** Tells whether a string means null if it is unquoted. */
+export function isNullText(text: string): boolean {
+  return NULL_TEXTS.includes(text);
 }
 
 /** Reads an unquoted string. */

@@ -1,4 +1,5 @@
 import type { Position } from './config-problem.js';
+import { isNullText } from './yaml-scalar.js';
 
 /**
  * A YAML document for the policy reader. Every value has its position, and scalars keep their source text, as in
@@ -41,12 +42,9 @@ export interface YamlList {
   readonly at: Position;
 }
 
-/** Plain scalars that mean null (YAML 1.1, https://yaml.org/type/null.html). */
-const NULL_TEXTS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
-
 /** Tells whether the value is an unquoted null, which makes the field count as absent. */
 export function isNull(value: YamlValue): boolean {
-  return value.kind === 'scalar' && value.plain && NULL_TEXTS.has(value.text);
+  return value.kind === 'scalar' && value.plain && isNullText(value.text);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { BucketOperation, RateAlgorithm } from '../rate-algorithm.js';
+import { type BucketOperation, expectCount, type RateAlgorithm } from '../rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from '../running-bucket.js';
 import type { TakeOutcome } from '../take-outcome.js';
 import { hasTooManySlots } from './hold.js';
@@ -21,6 +21,7 @@ export class ConcurrencyRate implements RateAlgorithm {
   readonly maxDebt = 0;
 
   constructor(max: number) {
+    expectCount(max, 1, 'the number of slots');
     this.max = max;
   }
 

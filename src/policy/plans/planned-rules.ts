@@ -1,6 +1,7 @@
 import { windowRate } from '../../limiter/fixed-window.js';
 import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
+import { expectCount } from '../../limiter/rate-algorithm.js';
 import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
 import { fixedPhase, type HoldSpec, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
@@ -82,7 +83,10 @@ function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | un
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {
   if (hold === undefined || plan === undefined || plan.kind === 'concurrency') return hold;
   const { holdAmount } = plan;
-  return typeof holdAmount === 'object' ? { ...hold, amount: planNumber(holdAmount, values) } : hold;
+  if (typeof holdAmount !== 'object') return hold;
+  const amount = planNumber(holdAmount, values);
+  expectCount(amount, 1, 'the amount of a hold');
+  return { ...hold, amount };
 }
 
 /**

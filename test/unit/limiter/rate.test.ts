@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { BrokenInvariant } from '../../../src/invariant.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import { costCarry, costWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
@@ -24,6 +26,33 @@ describe('tokenBucketRate', () => {
     const exact = BigInt(0xffff_ffff) * BigInt(rate.p);
     expect(costWhole(rate, 0xffff_ffff)).toBe(Number(exact / BigInt(rate.q)));
     expect(costCarry(rate, 0xffff_ffff)).toBe(Number(exact % BigInt(rate.q)));
+  });
+});
+
+describe('a rate is built only from integers in range', () => {
+  const wrong = [Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, 2 ** 53, null as unknown as number];
+
+  test.each(wrong)('%d', (number) => {
+    const built = [
+      () => tokenBucketRate(number, 1, 1_000_000),
+      () => tokenBucketRate(1, number, 1_000_000),
+      () => tokenBucketRate(1, 1, number),
+      () => tokenBucketRate(1, 1, 1_000_000, number),
+      () => windowRate('second', number),
+      () => windowRate('second', 1, { multiplier: number }),
+      () => windowRate('second', 1, { maxDebt: number }),
+      () => windowRate(number as unknown as 'second', 1),
+      () => concurrencyRate(number),
+    ];
+    for (const build of built) expect(build).toThrow(BrokenInvariant);
+  });
+
+  test('0, which only a window and a debt can be', () => {
+    expect(() => tokenBucketRate(0, 1, 1_000_000)).toThrow(BrokenInvariant);
+    expect(() => tokenBucketRate(1, 0, 1_000_000)).toThrow(BrokenInvariant);
+    expect(() => tokenBucketRate(1, 1, 0)).toThrow(BrokenInvariant);
+    expect(() => concurrencyRate(0)).toThrow(BrokenInvariant);
+    expect(windowRate('second', 0, { maxDebt: 0 }).requestsPerUnit).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 import { quantity } from '../../../quantity.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
-import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
+import { parseYaml } from '../../yaml/yaml-document.js';
 import { nearColumn } from './plan-columns.js';
 
 /** Maximum size of a file with rows, in bytes. */
@@ -14,7 +14,8 @@ export interface RowSink {
   /** Names of the other columns that a file may have. */
   readonly cells: readonly string[];
   /**
-   * Adds a row. `cells` has one text for each name in {@link cells}, and undefined for those without a value.
+   * Adds a row. `cells` has one text for each name in {@link cells}, as written, and undefined for those that the row
+   * does not have.
    *
    * @param placeOf returns the position of a cell, or of the row for -1
    */
@@ -121,8 +122,7 @@ function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
     const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
     row.forEach((text, i) => {
       const cell = cellOf[i] as number;
-      const value = text.trim();
-      if (cell >= 0 && value !== '') cells[cell] = value;
+      if (cell >= 0) cells[cell] = text.trim();
     });
     sink.add((row[keyColumn] as string).trim(), cells, line, (cell) => ({
       line,
@@ -272,16 +272,13 @@ function readYamlRows(bytes: Uint8Array, sink: RowSink, problems: ProblemList): 
       addFields(key, [['plan', value.text]], sink, { line, placeOf: () => value.at });
     } else {
       const places = new Map([...value.fields.values()].map((field) => [field.key, field.value.at]));
-      const fields = [...value.fields.values()].map((field) => [field.key, plainOf(field.value)] as const);
+      const fields = [...value.fields.values()].map(({ key: name, value: cell }) => {
+        return [name, cell.kind === 'scalar' ? cell.text : cell] as const;
+      });
       const placeOf = (cell: number): Position => places.get(sink.cells[cell] ?? '') ?? keyAt;
       addFields(key, fields, sink, { line, placeOf });
     }
   }
-}
-
-function plainOf(value: YamlValue): unknown {
-  if (value.kind !== 'scalar') return value;
-  return isNull(value) ? null : value.text;
 }
 
 /** Adds a row of named values. */

@@ -19,6 +19,7 @@ import { PHASES } from '../../../policy/rule.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
+import { isNullText } from '../../yaml/yaml-scalar.js';
 import type { ReadFile } from '../read-derive.js';
 import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
 import { MAX_PLAN_BYTES, type RowSink, readPlanRows } from './plan-rows.js';
@@ -234,7 +235,7 @@ class RowReader implements RowSink {
     );
   }
 
-  add(key: string, cells: Cells, line: number, placeOf: (cell: number) => Position): void {
+  add(key: string, written: Cells, line: number, placeOf: (cell: number) => Position): void {
     if (this.#builder.rows + this.#refused > MAX_PLAN_ROWS) {
       this.#refused++;
       return;
@@ -256,6 +257,8 @@ class RowReader implements RowSink {
       );
       return;
     }
+    // Exports of databases have NULL in the place of an empty cell, with or without quotes.
+    const cells = written.map((text) => (text === undefined || isNullText(text) ? undefined : text));
     const checked = this.#plans.columns.notDecimal(cells) ?? this.#checkRow(cells);
     if (typeof checked === 'number') {
       this.#builder.addRow(key, checked, line);

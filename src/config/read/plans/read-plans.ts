@@ -5,8 +5,8 @@ import { isSecretKey } from '../../../policy/redact.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
-import { isNull, type YamlScalar } from '../../yaml/yaml-document.js';
-import { readPlain } from '../../yaml/yaml-scalar.js';
+import type { YamlScalar } from '../../yaml/yaml-document.js';
+import { isNullText, readPlain } from '../../yaml/yaml-scalar.js';
 import { keysOf } from '../policy-fields.js';
 import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
 
@@ -109,6 +109,11 @@ export class PlansReader {
         '"by" is missing; write the key of the entry that names the customer, such as tenant',
       );
     }
+    for (const [name, plan] of defined) {
+      if (this.file === undefined || !isNullText(name)) continue;
+      const message = `rows cannot name the plan "${name}", because this text means no plan; change the name`;
+      plan.reader.problems.error(plan.reader.map.at, plan.reader.path, message);
+    }
     if (this.file === undefined && defined.size === 0) {
       reader.error(
         'from',
@@ -205,9 +210,8 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
     }
     const values = new Map<string, YamlScalar>();
     for (const [key, { value }] of plan.map.fields) {
-      if (isNull(value)) continue;
-      if (value.kind === 'scalar') values.set(key, value);
-      else plan.error(key, `"${key.slice(0, 60)}" must be a single value`);
+      if (value.kind !== 'scalar') plan.error(key, `"${key.slice(0, 60)}" must be a single value`);
+      else if (!isNullText(value.text)) values.set(key, value);
     }
     defined.set(name, { reader: plan, values });
   }

@@ -139,6 +139,89 @@ test('an unlimited plan of customers without a row causes a warning if rows can 
   expect(warningsOf(POLICY)).toEqual([]);
 });
 
+describe('a cell without a value', () => {
+  const limits = [
+    ['requests_per_unit: { plan: n }, unit: minute', 'window: 3 per minute', 'window: 1 per minute'],
+    [
+      'requests_per_unit: { plan: n }, unit: minute, algorithm: token_bucket',
+      'token bucket: 3 tokens, 3 every 1m',
+      'token bucket: 1 token, 1 every 1m',
+    ],
+    [
+      'token_bucket: { max_tokens: 5, tokens_per_fill: { plan: n }, fill_interval: 1s }',
+      'token bucket: 5 tokens, 3 every 1s',
+      'token bucket: 5 tokens, 1 every 1s',
+    ],
+    [
+      'token_bucket: { max_tokens: { plan: n }, fill_interval: 1s }',
+      'token bucket: 3 tokens, 1 every 1s',
+      'token bucket: 1 token, 1 every 1s',
+    ],
+    [
+      'requests_per_unit: 2, unit: minute, algorithm: token_bucket, burst: { plan: n }',
+      'token bucket: 3 tokens, 2 every 1m',
+      'token bucket: 1 token, 2 every 1m',
+    ],
+    ['concurrency: { max: { plan: n } }', 'concurrency: 3 requests', 'concurrency: 1 request'],
+  ] as const;
+  const policyWith = (limit: string): string =>
+    'domain: d\nplans: { by: tenant, from: rows.csv, default: free, define: { free: { n: 1 }, gold: { n: 3 } } }\n' +
+    `descriptors: [{ key: tenant, rate_limit: { ${limit} } }]\n`;
+  const nulls = ['', '~', 'null', 'Null', 'NULL'];
+  const files = nulls.flatMap((text): readonly (readonly [string, string])[] => [
+    ['rows.csv', `tenant,plan,n\nacme,gold,${text}\nother,${text},\n`],
+    ['rows.csv', `tenant,plan,n\nacme,gold,"${text}"\nother,"${text}",\n`],
+    ['rows.jsonl', `{"tenant":"acme","plan":"gold","n":"${text}"}\n{"tenant":"other","plan":"${text}"}\n`],
+    ['rows.yaml', `acme: { plan: gold, n: ${text} }\nother: ${text}\n`],
+    ['rows.yaml', `acme: { plan: gold, n: "${text}" }\nother: { plan: '${text}' }\n`],
+    ['rows.json', `{ "acme": { "plan": "gold", "n": "${text}" }, "other": "${text}" }`],
+  ]);
+
+  test.each([
+    ...files,
+    ['rows.jsonl', '{"tenant":"acme","plan":"gold","n":null}\n{"tenant":"other","plan":null}\n'],
+    ['rows.json', '{ "acme": { "plan": "gold", "n": null }, "other": null }'],
+  ] as const)('in %s is one that is empty or null: %j', (file, rows) => {
+    for (const [limit, ofGold, ofDefault] of limits) {
+      const policy = withRows(rows, policyWith(limit), file);
+      expect(policy.plans).toMatchObject({ rowCount: 2, refused: 0 });
+      expect(limitOf(policy, 'tenant=acme')).toBe(ofGold);
+      expect(limitOf(policy, 'tenant=other')).toBe(ofDefault);
+    }
+  });
+
+  test.each([
+    ['rows.csv', 'tenant,plan\nnull,gold\nNULL,gold\n~,gold\n'],
+    ['rows.jsonl', ['null', 'NULL', '~'].map((name) => `{"tenant":"${name}","plan":"gold"}\n`).join('')],
+    ['rows.yaml', 'null: gold\nNULL: gold\n~: gold\n'],
+    ['rows.json', '{ "null": "gold", "NULL": "gold", "~": "gold" }'],
+  ])('does not concern the customers in %s, who can be called null', (file, rows) => {
+    const policy = withRows(rows, policyWith('requests_per_unit: { plan: n }, unit: minute'), file);
+    for (const name of ['null', 'NULL', '~']) {
+      expect(limitOf(policy, `tenant=${name}`)).toBe('window: 3 per minute');
+    }
+  });
+
+  test('can be a flag, or a value of a plan', () => {
+    const policy = POLICY.replace('gold: { burst: 9 }', 'gold: { burst: 9, unlimited: "NULL", phase: ~ }');
+    const rows = withRows('tenant,plan,unlimited,blocked,phase\nacme,gold,NULL,~,null\n', policy);
+    expect(limitOf(rows, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
+    expect(rows.match(entries('tenant=acme')).rules[0]?.phase).toEqual(
+      rows.match(entries('tenant=x')).rules[0]?.phase,
+    );
+  });
+
+  test('needs a plan with another name, unless the plans are the rows', () => {
+    const policy = POLICY.replace('gold: {', '"null": {');
+    expect(problemsOf(policy, 'tenant,plan\nacme,free\n').join('\n')).toContain(
+      'plans.define.null: rows cannot name the plan "null", because this text means no plan; change the name',
+    );
+    expect(limitOf(policyOf(policy.replace(' from: rows.csv,', '')), 'tenant=null')).toBe(
+      'token bucket: 9 tokens, 1 every 1s',
+    );
+  });
+});
+
 describe('a table that two domains share', () => {
   test('has the problems that each of them finds', () => {
     const directory = new PolicyDir();
