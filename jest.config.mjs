@@ -24,6 +24,8 @@ const tier = (name) => ({
   transform: {},
   testEnvironment: '<rootDir>/.ci/test-environment.cjs',
   modulePathIgnorePatterns: ['<rootDir>/build/package.json'],
+  // A mock of a test that failed must not change the next test.
+  restoreMocks: true,
 });
 
 export default {
@@ -31,5 +33,6 @@ export default {
   ...(counts !== undefined && { reporters: ['default', ['<rootDir>/.ci/jest-reporter.cjs', { counts }]] }),
   testSequencer: '<rootDir>/.ci/jest-sequencer.cjs',
   coverageProvider: 'v8',
-  testTimeout: 30_000,
+  // A failure of a wait names its condition, so this limit is only for tests that hang. Waits end at 60 s.
+  testTimeout: 150_000,
 };

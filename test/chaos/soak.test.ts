@@ -11,4 +11,4 @@ test('memory, open files and event loop delay remain stable under load and fault
   expect({ failures, again: `npm run soak -- --minutes 0.05 --rate 1000 --seed ${seed}` }).toMatchObject({
     failures: [],
   });
-}, 120_000);
+});

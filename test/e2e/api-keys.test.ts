@@ -21,7 +21,7 @@ describe.each(SECURITIES)('in %s', (security) => {
       policy: POLICY,
       envoyFile: 'deploy/envoy/envoy-api-key.yaml',
     });
-  }, 60_000);
+  });
   afterAll(() => stack?.stop());
 
   async function remaining(key: string, path = '/open/v5/user-chats'): Promise<number> {

@@ -29,8 +29,8 @@ beforeAll(async () => {
     if (cost !== undefined) answer.setHeader('x-tokens-used', String(cost));
     answer.end('words\n');
   });
-}, 60_000);
-afterAll(() => servers?.stop(), 60_000);
+});
+afterAll(() => servers?.stop());
 
 /** Starts an Envoy that calls weir, with the page's limits at `place`, unless `parts` replaces them. */
 async function startEnvoy(place?: 'route' | 'virtual_host', parts?: ManagerParts) {
@@ -96,7 +96,7 @@ describe('the Envoy configuration of the page', () => {
     expect(await call({ 'x-cost': '1' })).toBe(429);
     expect(await servers.leftOf('ignored')).toBe(1000);
     await envoy.stop();
-  }, 60_000);
+  });
 });
 
 type Parts = ReturnType<typeof pageParts>;

@@ -87,14 +87,14 @@ beforeAll(async () => {
       },
     ],
   });
-}, 60_000);
+});
 afterAll(async () => {
   rls?.close();
   await envoy?.stop();
   await weir?.stop();
   upstream?.closeAllConnections();
   upstream?.close();
-}, 60_000);
+});
 
 /** Returns the status of a call with the given cost. */
 const call = async (path: string, key: string, value: string, cost = 0) =>

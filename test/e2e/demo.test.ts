@@ -31,7 +31,7 @@ test('the demo prints what the policy promises, and stops', async () => {
   const other = rows[find('1 × GET /open/v5/groups')] ?? [];
   expect(other.slice(1, 5)).toEqual(['200', '1', '1000', '999']);
   expect(stdout).toContain('Stopped.');
-}, 60_000);
+});
 
 (optionalToolPath('prometheus') === undefined ? test.skip : test)(
   'with --watch, the demo prints an address that shows denials, and stops all processes at its end',

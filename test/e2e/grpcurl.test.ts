@@ -14,7 +14,7 @@ const grpcurl = optionalToolPath('grpcurl');
   let weir: WeirServer;
   beforeAll(async () => {
     weir = await startWeir();
-  }, 60_000);
+  });
   afterAll(() => weir?.stop());
 
   async function ask(...entries: { key: string; value: string }[]) {

@@ -121,7 +121,7 @@ describe('behind Envoy', () => {
     await waitFor('Envoy to ask weir', async () =>
       headerOf(await httpRequest(port, '/'), 'x-ratelimit-limit') === undefined ? undefined : true,
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     await envoy?.stop();
     await server?.stop();
@@ -181,7 +181,7 @@ test('--concurrency limits the requests in flight, and frees their slots at the 
   } finally {
     await stop();
   }
-}, 60_000);
+});
 
 test('--llm replaces the estimate with the use that the body of the response reports', async () => {
   const slow = withChanges(written('policies/llm.yaml', 'llm'), [
@@ -197,4 +197,4 @@ test('--llm replaces the estimate with the use that the body of the response rep
   } finally {
     await stop();
   }
-}, 60_000);
+});

@@ -47,7 +47,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
 
   beforeAll(async () => {
     stack = await startStack({ store, security });
-  }, 60_000);
+  });
   afterAll(() => stack?.stop());
 
   test('sends exactly three headers with an allowed response', async () => {
@@ -95,7 +95,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(admitted).toBeLessThanOrEqual(100 + tokensIn(second.lastAnsweredAt - first.firstSentAt));
     // weir made every decision.
     await expect(stack.envoy.stat('cluster.upstream.ratelimit.failure_mode_allowed')).resolves.toBe(0);
-  }, 30_000);
+  });
 
   /** Empties the bucket of user chats, and retries while tokens refill, until `probe` sees an empty bucket. */
   async function emptyChats(tenant: Record<string, string>): Promise<Burst> {

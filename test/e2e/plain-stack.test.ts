@@ -36,7 +36,7 @@ test('decides for Envoy over mTLS, with buckets in Redis', async () => {
   } finally {
     await stack.stop();
   }
-}, 60_000);
+});
 
 describe('compared with the fast stack', () => {
   const policy = `
@@ -58,7 +58,7 @@ descriptors:
       servers.push(await startWeir({ policy, env: { ...env, ...more } }));
     }
     clients = servers.map(({ grpcPort }) => new RlsClient(grpcPort));
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const client of clients) client.close();
     for (const server of servers) await server.stop();

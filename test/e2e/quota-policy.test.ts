@@ -188,14 +188,14 @@ describeXds('QuotaPolicies of Envoy AI Gateway', () => {
         route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: ROUTES }] },
       },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     rls?.close();
     await envoy?.stop();
     await bench.close();
     upstream?.closeAllConnections();
     upstream?.close();
-  }, 60_000);
+  });
 
   /** Sends a request, and returns its status, its route and what passed. */
   async function call(path: string, model: string, headers: Record<string, string> = {}) {

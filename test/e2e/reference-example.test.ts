@@ -70,7 +70,7 @@ beforeAll(async () => {
       ...LONG_TIMEOUTS,
     ],
   });
-}, 60_000);
+});
 afterAll(async () => {
   rls?.close();
   await envoy?.stop();
@@ -82,7 +82,7 @@ afterAll(async () => {
   await statsd?.close();
   await redis?.stop();
   folder.remove();
-}, 60_000);
+});
 
 /** Each test begins with empty windows. */
 beforeEach(async () => {

@@ -35,8 +35,8 @@ beforeAll(async () => {
     if (url === '/stream') answer.write('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n');
     answer.end(url === '/stream' ? `data: ${usage}\n\ndata: [DONE]\n\n` : usage);
   });
-}, 60_000);
-afterAll(() => servers?.stop(), 60_000);
+});
+afterAll(() => servers?.stop());
 
 interface Parts extends ManagerParts {
   readonly http_filters: { typed_config: { timeout?: string } }[];
@@ -73,7 +73,7 @@ test('settles a header, and keeps the estimate without one', async () => {
   expect(await call('/none', 'bob', 1500)).toBe(200);
   await untilUsed('bob', ESTIMATE);
   await envoy.stop();
-}, 60_000);
+});
 
 test.each([
   ['filters to metadata', filters],

@@ -67,13 +67,13 @@ beforeAll(async () => {
       },
     ],
   });
-}, 60_000);
+});
 afterAll(async () => {
   await envoy?.stop();
   await weir?.stop();
   upstream?.server.closeAllConnections();
   upstream?.server.close();
-}, 60_000);
+});
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   httpRequest(envoy.port, path, { headers });

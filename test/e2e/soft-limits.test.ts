@@ -69,8 +69,8 @@ beforeAll(async () => {
     },
     lua: 'function envoy_on_request(handle) handle:clearRouteCache() end',
   });
-}, 60_000);
-afterAll(() => stack?.stop(), 60_000);
+});
+afterAll(() => stack?.stop());
 
 /** Returns the route of a request with these headers. */
 async function routeOf(headers: Record<string, string>): Promise<unknown> {

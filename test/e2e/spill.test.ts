@@ -29,8 +29,8 @@ beforeAll(async () => {
       },
     ],
   });
-}, 60_000);
-afterAll(() => stack?.stop(), 60_000);
+});
+afterAll(() => stack?.stop());
 
 test('the response names the limit that paid', async () => {
   const found: unknown[] = [];

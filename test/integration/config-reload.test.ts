@@ -367,4 +367,4 @@ test('a provider that runs does not keep the process alive', async () => {
   const ended = await runToEnd(process.execPath, ['-e', script]);
   expect(ended).toMatchObject({ code: 0, stdout: 'a\nleft by itself\n' });
   await follow([dir.path], {});
-}, 90_000);
+});

@@ -216,7 +216,7 @@ test('sends nothing to unauthorised readers, and stops when a token is revoked',
   expect(follower.events[0]).toEqual({ name: 'caller', data: { by: 'dashboard', right: 'read' } });
   writeFileSync(tokens, `${newAdminToken('other', 'read').line}\n`);
   await waitFor('the end', () => follower.ended, STEPS_MS);
-}, 40_000);
+});
 
 test('serves a bounded number of readers, is not delayed by a stalled one, and waits for none at the end', async () => {
   server = await startWeir({ policy: POLICY, env: { SHUTDOWN_DRAIN_DELAY: '0s', SHUTDOWN_GRACE: '10m' } });
@@ -228,4 +228,4 @@ test('serves a bounded number of readers, is not delayed by a stalled one, and w
   await waitFor('a step', () => last.events.some(({ name }) => name === 'point'), STEPS_MS);
   expect(await server.stop('SIGTERM')).toMatchObject({ code: 0 });
   await waitFor('the end', () => last.ended);
-}, 60_000);
+});

@@ -84,7 +84,7 @@ beforeAll(async () => {
   await git('config', 'user.email', 'somebody@example.com');
   await git('add', '--all');
   await git('commit', '--quiet', '--message', 'Everything');
-}, 60_000);
+});
 
 beforeEach(async () => {
   await git('switch', '--quiet', 'main');
@@ -193,7 +193,7 @@ test('leaves no release behind if the build fails', async () => {
     await git('switch', '--quiet', 'kept');
     await git('branch', '--move', 'main');
   }
-}, 60_000);
+});
 
 test('leaves no release behind if the tag cannot be signed', async () => {
   await git('config', 'tag.gpgSign', 'true');
@@ -208,7 +208,7 @@ test('leaves no release behind if the tag cannot be signed', async () => {
   } finally {
     await git('config', '--unset', 'tag.gpgSign');
   }
-}, 60_000);
+});
 
 test('commits, tags, fills dist/ and prints what would be pushed', async () => {
   const before = await git('rev-parse', 'HEAD');
@@ -279,4 +279,4 @@ test('commits, tags, fills dist/ and prints what would be pushed', async () => {
     ...(hasChart ? [`helm push dist/helm/weir-${next}.tgz "$CHARTS"`] : []),
   ])
     expect(ended.stdout).toContain(command);
-}, 60_000);
+});

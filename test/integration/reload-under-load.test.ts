@@ -103,7 +103,7 @@ describe.each([
     expect(seen.size).toBe(FLIPS + 1);
     const other = await client.ask('same', [descriptor(['k=x'])]);
     expect(other.response?.statuses[0]?.code).toBe(CODE.OK);
-  }, 120_000);
+  });
 
   if (workers === 1) return;
   test('a worker that starts while policies change has the complete latest policy', async () => {
@@ -119,5 +119,5 @@ describe.each([
       },
       90_000,
     );
-  }, 120_000);
+  });
 });

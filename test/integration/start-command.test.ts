@@ -116,7 +116,7 @@ test('under npm, one Ctrl-C drains even if it arrives twice, and a second Ctrl-C
     return twice.process.isRunning() ? undefined : true;
   });
   await expect(twice.process.exited).resolves.toEqual({ code: 130, signal: null });
-}, 60_000);
+});
 
 test('Ctrl-C during the installation of packages ends npm, so that the next start is not disturbed', async () => {
   const clone = new TempDir();
@@ -142,7 +142,7 @@ test('Ctrl-C during the installation of packages ends npm, so that the next star
   } finally {
     clone.remove();
   }
-}, 60_000);
+});
 
 test('of two concurrent first starts, the second waits for the first, unless that has ended', async () => {
   const clone = new TempDir();
@@ -170,4 +170,4 @@ test('of two concurrent first starts, the second waits for the first, unless tha
   } finally {
     clone.remove();
   }
-}, 60_000);
+});

@@ -17,7 +17,7 @@ test('npx jest gives tests the same environment with odd variables and a umask o
     const ended = await run(`umask 077; env -u HOME ${odd} ${ofWeir} ${jest} ${how}`);
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('2 passed') });
   }
-}, 90_000);
+});
 
 test('the run that .ci/run adds leaves nothing odd, in a checkout whose path contains a space', async () => {
   const url = pathToFileURL(join(repositoryRoot, '.ci/hostile.mjs'));
@@ -29,4 +29,4 @@ test('the run that .ci/run adds leaves nothing odd, in a checkout whose path con
   const env = { WEIR_TEST_RUN: `among-odd-things-${process.pid}` };
   const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask'], { env });
   expect(ended.stdout).toMatch(/\{"passed":3,"failed":0,"notes":\[\]\}$/);
-}, 90_000);
+});

@@ -27,7 +27,7 @@ let redis: RedisServer;
 let cluster: RedisCluster;
 beforeAll(async () => {
   [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
-}, 60_000);
+});
 afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
 async function top(server: WeirServer, question: TopQuestion): Promise<TopAnswer> {

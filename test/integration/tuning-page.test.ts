@@ -30,7 +30,7 @@ test('a bucket uses as much memory of Redis as the page says', async () => {
     return isNear(found?.usageBytes, usage) && isNear(found?.grownBytes, growth) ? [] : [{ kind, found }];
   });
   expect(beyond).toEqual([]);
-}, 60_000);
+});
 
 test('a request is one call, and requests that wait together share one', async () => {
   const server = await startRedis();
@@ -59,4 +59,4 @@ descriptors:
     redis.disconnect();
     await server.stop();
   }
-}, 60_000);
+});

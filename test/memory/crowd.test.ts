@@ -116,7 +116,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
       server = await MemoryServer.start({ MEMORY_MAX_BYTES: memoryMaxBytes });
       expect(await server.askInnocently()).toBe(0);
       await server.settle();
-    }, 60_000);
+    });
     afterAll(() => server.stop());
 
     /** Runs each attack on `connections` connections for `ms`, and sends innocent calls at the same time. */

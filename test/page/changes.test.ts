@@ -1,13 +1,11 @@
 /* Tests that the dialog of a change reports the result of the right change, also for late and malformed answers. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import type { BucketQuestion } from '../../src/admin/buckets/messages.js';
 import { PageScene, ShopServer } from '../support/page/scene.js';
 import { goTo, showBucket } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;

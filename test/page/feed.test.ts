@@ -1,6 +1,6 @@
 /* Tests how the page follows a server: not while its tab is hidden, and despite answers that it does not understand. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
@@ -10,8 +10,6 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-jest.setTimeout(90_000);
 
 const POLICY = `domain: shop
 descriptors:

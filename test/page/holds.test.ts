@@ -1,5 +1,5 @@
 /* Tests the list of holds on the page, and their release. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { entriesOf } from '../support/buckets/admin-bench.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { PageScene } from '../support/page/scene.js';
@@ -8,8 +8,6 @@ import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { askBuckets } from '../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-jest.setTimeout(90_000);
 
 const POLICY = `
 domain: exports

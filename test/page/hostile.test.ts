@@ -1,6 +1,6 @@
 /* Tests what the page shows without data, with too much data, and with malicious text. */
 import { writeFileSync } from 'node:fs';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { servedPages } from '../support/page/served-pages.js';
@@ -10,8 +10,6 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { untilHealthy } from '../support/process/until-healthy.js';
 import { waitFor } from '../support/process/wait-for.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 const served = servedPages();

@@ -2,13 +2,11 @@
  * Tests each view in light and dark, on a desktop and a phone: axe-core finds no fault, and nothing is wider than the
  * screen.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { PageScene, ShopServer, type StoreName } from '../support/page/scene.js';
 import { goTo, showBucket, VIEW_NAMES } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;

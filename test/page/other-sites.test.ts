@@ -1,7 +1,7 @@
 /* Tests that a page of another site cannot make a real browser change anything in weir. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -9,8 +9,6 @@ import { launchBrowser } from '../support/page/browser.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 

@@ -1,13 +1,11 @@
 /* Tests what the page shows about limits that do not simply deny: soft limits, chains, and limits with plans. */
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { servedPages } from '../support/page/served-pages.js';
 import { goTo, showBucket } from '../support/page/views.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 const served = servedPages();

@@ -1,6 +1,6 @@
 /* Tests that the page stays correct as time passes, while the store is unavailable, and if rates are not recorded. */
 import { writeFileSync } from 'node:fs';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { axeViolations } from '../support/page/browser.js';
 import { servedPages } from '../support/page/served-pages.js';
@@ -9,8 +9,6 @@ import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 const served = servedPages();

@@ -2,7 +2,7 @@
  * Tests callers whose names no form field can hold: actions apply to exactly these callers, and not to callers with
  * similar names.
  */
-import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -11,8 +11,6 @@ import { goTo, untilConnected } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { startWeir } from '../support/weir/weir.js';
-
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let browser: Browser | undefined;

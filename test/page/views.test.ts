@@ -1,5 +1,5 @@
 /* Tests every view and every action of the page in a real Chromium: in memory, on Redis, and with two workers. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import type { PageOptions } from '../support/page/browser.js';
@@ -9,7 +9,6 @@ import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 
 // Processes can be slow to start on a busy machine.
-jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;

@@ -74,7 +74,7 @@ beforeAll(async () => {
     routes: [{ path: '/', rateLimits: descriptors.map((action) => ({ actions: [action] })) }],
   });
   attacker = new Attacker();
-}, 60_000);
+});
 
 afterAll(async () => {
   await attacker?.close();

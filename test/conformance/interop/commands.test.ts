@@ -33,7 +33,7 @@ describe.each(STACKS)('on %s', (transport) => {
   beforeAll(async () => {
     weir = await startWeir({ policy: INTEROP_POLICY, env: { GRPC_TRANSPORT: transport } });
     address = `127.0.0.1:${weir.grpcPort}`;
-  }, 60_000);
+  });
   const folder = new TempDir();
   afterAll(async () => {
     await weir?.stop();

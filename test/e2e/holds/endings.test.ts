@@ -36,14 +36,14 @@ beforeAll(async () => {
     startHoldEnvoy({ ...options, weirPort: toWeir.port }),
     startHoldEnvoy({ ...options, weirPort: weir.grpcPort }),
   ]);
-}, 60_000);
+});
 afterAll(async () => {
   peeks?.close();
   await Promise.all(envoys?.map((envoy) => envoy.stop()) ?? []);
   await toWeir?.close();
   await weir?.stop();
   await upstream?.stop();
-}, 60_000);
+});
 
 let callers = 0;
 /** Returns the name of a caller that no other test uses. */

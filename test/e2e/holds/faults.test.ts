@@ -47,7 +47,7 @@ beforeAll(async () => {
     timeout: '1s',
   });
   caller = http1Caller(envoy.port);
-}, 60_000);
+});
 afterAll(async () => {
   caller?.close();
   peeks?.close();
@@ -57,7 +57,7 @@ afterAll(async () => {
   await toRedis?.close();
   await redis?.stop();
   await upstream?.stop();
-}, 60_000);
+});
 
 let callers = 0;
 const freshName = () => `caller-${callers++}`;

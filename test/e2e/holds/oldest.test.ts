@@ -78,14 +78,14 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
       routes: [{ path: '/', rateLimits, action: { timeout: '0s' } }],
     });
     caller = http2Caller(envoy.port);
-  }, 60_000);
+  });
   afterAll(async () => {
     caller?.close();
     rls?.close();
     await envoy?.stop();
     await weir?.stop();
     await redis?.stop();
-  }, 60_000);
+  });
 
   /** Returns the tokens of a tenant. A refund of 0 hits has no effect. */
   async function left(tenant: string): Promise<number | undefined> {

@@ -59,14 +59,14 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
       readsStreams: true,
     });
     caller = http2Caller(envoy.port);
-  }, 60_000);
+  });
   afterAll(async () => {
     caller?.close();
     peeks?.close();
     await envoy?.stop();
     await weir?.stop();
     await redis?.stop();
-  }, 60_000);
+  });
 
   /** Returns how many holds were settled so far, with a `known` or an `unknown` use. */
   async function settledWith(use: string): Promise<number> {

@@ -125,7 +125,7 @@ describe('the query for slots', () => {
     await used.take(itemOf(await tenantOn(one), 'a', SLOW));
     await used.store.close();
     // The sockets of the hanging node belong to this process, too.
-    await waitFor('all to be gone', () => count('TCPSocketWrap') === 0 && count('Timeout') <= timers, 1000);
+    await waitFor('all to be gone', () => count('TCPSocketWrap') === 0 && count('Timeout') <= timers);
   });
 });
 

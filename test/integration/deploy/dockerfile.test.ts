@@ -220,5 +220,5 @@ describe('the image', () => {
       expect(await weir.stop()).toEqual({ code: 0, signal: null });
     }
     await expect(isHealthy()).resolves.toMatchObject({ code: 1 });
-  }, 60_000);
+  });
 });

@@ -149,7 +149,7 @@ describeXds('the service as Envoy Gateway runs it', () => {
     );
     expect(await probe(server.httpPort)).toMatchObject({ status: 200 });
     expect(await server.process.stop()).toEqual({ code: 0, signal: null });
-  }, 60_000);
+  });
 
   test('starts without Prometheus, and without the optional mapping', async () => {
     const [xdsPort = 0, metricsPort = 0] = await freePorts(2);
@@ -170,5 +170,5 @@ describeXds('the service as Envoy Gateway runs it', () => {
     expect(server.process.lines().join('\n')).toContain('conf.yaml does not exist');
     const { body } = await httpRequest(metricsPort, '/metrics');
     expect(body).toContain('ratelimit_service_rate_limit_total_hits{domain="eg/http"');
-  }, 60_000);
+  });
 });

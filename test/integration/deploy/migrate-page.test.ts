@@ -182,5 +182,5 @@ describe('dashboards', () => {
       await server.process.stop();
       root.remove();
     }
-  }, 60_000);
+  });
 });

@@ -45,7 +45,7 @@ describe('Redis', () => {
       http: (http.address() as AddressInfo).port,
       nobody,
     };
-  }, 60_000);
+  });
   afterEach(async () => store?.close());
   afterAll(async () => {
     await Promise.all(Object.values(servers).map((server) => server.stop()));

@@ -77,7 +77,7 @@ export function testMistakes(
         };
       }),
     );
-  }, 60_000);
+  });
   afterAll(() => {
     for (const folder of folders) folder.remove();
   });

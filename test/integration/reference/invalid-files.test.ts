@@ -80,7 +80,7 @@ describe('rejected files', () => {
     folder.write('ratelimit/config/good.yaml', GOOD);
     write(folder, FILES);
     target = await startTarget(environment());
-  }, 60_000);
+  });
   afterAll(async () => {
     await target?.stop();
     folder.remove();

@@ -128,7 +128,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
       } else if (REFERENCE_PROGRAM === undefined) await storeToBeUp(target);
       await options.before?.(surroundings);
       client = options.client?.(target, surroundings) ?? new RawClient(`127.0.0.1:${target.grpcPort}`);
-    }, 60_000);
+    });
 
     afterAll(async () => {
       client?.close();
@@ -137,7 +137,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
       await surroundings?.redis.stop();
       await surroundings?.perSecond?.stop();
       if (surroundings !== undefined) rmSync(surroundings.root, { recursive: true, force: true });
-    }, 60_000);
+    });
 
     test.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
       await runCase(one, { target, client, surroundings });
@@ -281,7 +281,7 @@ async function checkStatistics(
   });
   const wanted = { ...wantedStats(one), ...one.counters };
   if (Object.keys(wanted).length === 0) return;
-  await waitFor('the statistics', () => isEqual(read(), wanted) || undefined, 5000).catch(() => undefined);
+  await waitFor('the statistics', () => isEqual(read(), wanted) || undefined).catch(() => undefined);
   expect(read()).toEqual(wanted);
 }
 

@@ -109,7 +109,7 @@ export function startProcess(
     stdout: () => stdout,
     stderr: () => stderr,
     lines,
-    waitForLine: async (pattern, timeoutMs = 20_000) => {
+    waitForLine: async (pattern, timeoutMs = 60_000) => {
       let found: string | undefined;
       try {
         await waitFor(

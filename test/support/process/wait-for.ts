@@ -5,7 +5,7 @@
 export async function waitFor<T>(
   what: string,
   attempt: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const end = performance.now() + timeoutMs;
   let last: unknown;

@@ -107,7 +107,7 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     expect(json.out.split('\n')).toEqual([expect.stringMatching(/^\{.*\}$/), '']);
     port.answer = () => ({ status: 403, body: { error: 'not from here' } });
     expect(await topCommand(...words)).toMatchObject({ code: 1, out: '' });
-  }, 20_000);
+  });
 
   test('shows the errors of the numbers', async () => {
     const [port] = ports as [FakeDebugPort];
