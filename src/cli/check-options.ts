@@ -15,8 +15,8 @@ export interface CheckOptions {
   readonly descriptors: readonly Descriptor[];
   readonly count: number;
   readonly concurrency: number;
-  /** `hits_addend` of the request. 0 omits the field, and the server then counts 1 hit. */
-  readonly hits: number;
+  /** Hits of each call; 0 reads the limits without taking tokens. Undefined omits the field, which counts as 1. */
+  readonly hits: number | undefined;
   readonly timeoutMs: number;
   readonly json: boolean;
   /** Policy file or directory of the server, to find the domain and to explain why no rule matched. */
@@ -64,7 +64,7 @@ const OPTIONS = {
   domain: { type: 'string' },
   count: { type: 'string', default: '1' },
   concurrency: { type: 'string', default: '1' },
-  hits: { type: 'string', default: '0' },
+  hits: { type: 'string' },
   timeout: { type: 'string', default: '1s' },
   ...TARGET_OPTIONS,
   policy: { type: 'string' },
@@ -86,7 +86,7 @@ function parse(args: readonly string[], environment: Io['environment']): CheckAr
     descriptors: descriptors(positionals),
     count,
     concurrency: Math.min(wholeNumber('--concurrency', values.concurrency, 1, MAX_CONCURRENCY), count),
-    hits: wholeNumber('--hits', values.hits, 0, MAX_HITS),
+    hits: values.hits === undefined ? undefined : wholeNumber('--hits', values.hits, 0, MAX_HITS),
     timeoutMs: duration('--timeout', values.timeout),
     json: values.json,
     policy: values.policy,

@@ -11,7 +11,7 @@ export interface CheckResult {
   readonly otherAnswers: number;
   /** Number of failed calls by the name of their gRPC status code. */
   readonly errors: ReadonlyMap<string, number>;
-  /** `--hits` of each call; 0 if unset. */
+  /** `--hits` of each call; 1 if unset. */
   readonly hits: number;
   /** Last answer received; undefined if every call failed. */
   readonly last: RateLimitResponse | undefined;

@@ -54,7 +54,7 @@ async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
     return EXIT.FAILED;
   }
   const { domain, policies, note } = chosen;
-  const tally = new Tally(options.count, options.hits);
+  const tally = new Tally(options.count, options.hits ?? 1);
   const progress = setInterval(() => {
     io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
   }, PROGRESS_MS);
@@ -162,11 +162,13 @@ class Tally {
 
 async function makeCalls(client: Client, options: CheckOptions, domain: string, tally: Tally): Promise<void> {
   const codec = createClientCodec();
+  const { descriptors, hits } = options;
+  // 0 hits of a request count as one hit. 0 hits of a descriptor only read.
   const request = Buffer.from(
     codec.encodeRequest({
       domain,
-      descriptors: options.descriptors,
-      hitsAddend: options.hits,
+      descriptors: hits === 0 ? descriptors.map((one) => ({ ...one, hitsAddend: 0 })) : descriptors,
+      hitsAddend: hits ?? 0,
     }),
   );
   let started = 0;

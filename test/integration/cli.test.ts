@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { INERT_VARIABLES, SETTINGS } from '../../src/server/settings/settings-table.js';
 import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
@@ -325,6 +326,40 @@ descriptors:
 });
 
 describe('weir check and weir health', () => {
+  test('--hits 0 takes no tokens and counts no hits, and exceeds a limit only if nothing is left', async () => {
+    const dir = new TempDir();
+    const limit = 'unit: year, requests_per_unit: 2';
+    dir.write(
+      'd.yaml',
+      `domain: d
+descriptors:
+- { key: window, rate_limit: { ${limit} } }
+- { key: bucket, rate_limit: { token_bucket: { max_tokens: 2, fill_interval: 24h } } }
+`,
+    );
+    const server = await startWeir({ env: { CONFIG_PATH: dir.path } });
+    const check = async (...words: string[]): Promise<string> => {
+      const address = [
+        '--address',
+        `127.0.0.1:${server.grpcPort}`,
+        '--debug',
+        `127.0.0.1:${server.debugPort}`,
+      ];
+      const { stdout } = await weir('check', ...address, '--json', ...words);
+      const { statuses } = JSON.parse(stdout).last;
+      return statuses
+        .map((one: { code: string; remaining: number }) => `${one.code} ${one.remaining}`)
+        .join();
+    };
+    const both = ['window=a', '+', 'bucket=a'];
+    expect(await check('--hits', '0', '--count', '5', ...both)).toBe('OK 2,OK 2');
+    expect(await check('--hits', '2', ...both)).toBe('OK 0,OK 0');
+    // A window at its limit has not been exceeded yet, as in envoyproxy/ratelimit.
+    expect(await check('--hits', '0', '--count', '5', ...both)).toBe('OK 0,OVER_LIMIT 0');
+    await server.stop();
+    dir.remove();
+  });
+
   test('call a running server', async () => {
     const server = await startWeir();
     const address = `127.0.0.1:${server.grpcPort}`;

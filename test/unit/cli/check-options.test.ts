@@ -26,7 +26,6 @@ describe('parseCheckArguments', () => {
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
       concurrency: 1,
-      hits: 0,
       timeoutMs: 1000,
       json: false,
     });

@@ -7,7 +7,7 @@ const result: CheckResult = {
   overLimit: 99,
   otherAnswers: 0,
   errors: new Map([['UNAVAILABLE', 1]]),
-  hits: 0,
+  hits: 1,
   last: {
     overallCode: CODE.OVER_LIMIT,
     statuses: [
@@ -38,7 +38,7 @@ const nothing: CheckResult = {
   overLimit: 0,
   otherAnswers: 0,
   errors: new Map([['UNAVAILABLE', 1]]),
-  hits: 0,
+  hits: 1,
   last: undefined,
   unmatched: [],
   latencies: new Float64Array(0),
