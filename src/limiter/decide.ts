@@ -1,6 +1,6 @@
 import type { TakeItem } from './bucket-store.js';
 import { placeableHold, type SettledHold } from './holds/hold.js';
-import { correctionOf, settlementOf } from './holds/settlement.js';
+import { correctionOf, holdCostMicros, settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
 import type { BucketOperation } from './rate-algorithm.js';
 import { RunningBucket, type TakeSnapshot } from './running-bucket.js';
@@ -153,10 +153,11 @@ export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: num
   // A store need not count the slots in use to give some back.
   if (settles !== undefined && rate.kind === 'concurrency')
     return { limited, remaining: 0, waitMicros: 0, used: 0, forgiven, cached, hold, fullMicros: 0 };
-  const fullMicros =
-    hold === 'placed' && rate.kind === 'token_bucket' ? Math.max(nowMicros, previousFullAtMicros) : 0;
+  const isReservation = hold === 'placed' && rate.kind === 'token_bucket';
+  const fullMicros = isReservation ? Math.max(nowMicros, previousFullAtMicros) : 0;
+  const costMicros = isReservation ? holdCostMicros(rate, hits) : 0;
   if (hold === 'settled' && settles === 'oldest')
     return { ...outcome, hold, fullMicros, heldHits: snapshot.held.amount };
   const { remaining, waitMicros, used, undoMark } = outcome;
-  return { limited, remaining, waitMicros, used, forgiven, cached, undoMark, hold, fullMicros };
+  return { limited, remaining, waitMicros, used, forgiven, cached, undoMark, hold, fullMicros, costMicros };
 }

@@ -24,6 +24,8 @@ export interface BucketOperation {
    * use had been taken. By default, `undoMark` is that time.
    */
   readonly fullMicros?: number;
+  /** For such a refund: the time that the bucket gets back. By default, the time in which `hits` refill. */
+  readonly refundMicros?: number;
   /** See TakeItem. */
   readonly enforcement?: Enforcement;
 }

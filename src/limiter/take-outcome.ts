@@ -37,6 +37,11 @@ export interface TakeOutcome {
    * microseconds on the store's clock. 0 for other rates.
    */
   readonly fullMicros?: number;
+  /**
+   * For a take from a token bucket that placed a hold: the time in which its hits refill, in whole microseconds, at
+   * least 1. 0 for other rates.
+   */
+  readonly costMicros?: number;
   /** For an item that settled the oldest hold of its bucket: the hits of that hold. */
   readonly heldHits?: number;
   /** Whether a cached denial was used and the store was not asked. */

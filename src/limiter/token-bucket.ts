@@ -284,18 +284,19 @@ export class TokenBucketRate implements RateAlgorithm {
   /** Applies a refund; see TakeItem. */
   private refund(
     bucket: RunningBucket,
-    { hits, undoMark, fullMicros }: BucketOperation,
+    { hits, undoMark, fullMicros, refundMicros }: BucketOperation,
     nowMicros: number,
   ): void {
     if (hits === 0 || !exceeds(bucket, nowMicros, 0)) return;
-    let whole = this.refundWhole(hits);
+    let whole = refundMicros ?? this.refundWhole(hits);
+    const part = refundMicros === undefined ? this.refundCarry(hits) : 0;
     if (undoMark !== undefined) {
       if (!this.mayUndo(bucket, undoMark)) return;
       // The tokens that would have overflowed without the take are not given back.
       whole -= Math.max(0, nowMicros - (fullMicros ?? undoMark));
     }
-    if (whole < 0) return;
-    subtractFrom(bucket, whole, this.refundCarry(hits), this.q);
+    if (whole < 0 || (whole === 0 && part === 0)) return;
+    subtractFrom(bucket, whole, part, this.q);
     if (bucket.fullAtMicros < nowMicros) {
       bucket.whole = nowMicros;
       bucket.part = 0;

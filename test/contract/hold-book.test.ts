@@ -59,13 +59,14 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
             amount: 7,
             lifetimeMillis: hasLifetime ? lifetimeMillis : undefined,
             fullMicros: outcome?.fullMicros ?? 0,
+            costMicros: outcome?.costMicros ?? 0,
             freesUnknown: false,
             remainingMicros: 20_000_000,
           },
         ]);
-        const { amount, fullMicros } = holds[0] as (typeof holds)[number];
+        const { amount, fullMicros, costMicros } = holds[0] as (typeof holds)[number];
         expect(amount).toBe(take.hits);
-        const settlement = settlementItem(take, { fullMicros });
+        const settlement = settlementItem(take, { fullMicros, costMicros });
         const settles = settlement.settles as Settlement;
         const has = (changed: Partial<Settlement> = {}) =>
           bookOf(store).hasHold(take, { ...settles, ...changed });

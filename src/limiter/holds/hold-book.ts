@@ -13,6 +13,8 @@ export interface StoredHold {
   readonly lifetimeMillis: number | undefined;
   /** See `Settlement`. */
   readonly fullMicros: number;
+  /** 0 if it is unknown; see `Settlement`. */
+  readonly costMicros: number;
   /** See `HoldOrder`. */
   readonly freesUnknown: boolean;
   /** Time until the hold expires. */

@@ -36,6 +36,8 @@ export interface Settlement extends HoldOrder {
   readonly amount: number;
   /** `TakeOutcome.fullMicros` of the hold; 0 for windows and limits on concurrent requests. */
   readonly fullMicros: number;
+  /** `TakeOutcome.costMicros` of the hold; 0 or absent for other rates, and for holds of earlier versions. */
+  readonly costMicros?: number | undefined;
 }
 
 /**
@@ -46,7 +48,7 @@ export interface Settlement extends HoldOrder {
 export type SettledHold = Settlement | 'oldest';
 
 /** The values of a hold that a settlement needs. */
-export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros'>;
+export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros' | 'costMicros'>;
 
 /**
  * Effect of an item on its hold:

@@ -1,6 +1,6 @@
 import type { TakeItem } from '../bucket-store.js';
 import type { BucketOperation } from '../rate-algorithm.js';
-import { costWhole } from '../token-bucket.js';
+import { costCarry, costWhole, type TokenBucketRate } from '../token-bucket.js';
 import type { HeldHits } from './hold.js';
 
 /**
@@ -9,15 +9,27 @@ import type { HeldHits } from './hold.js';
  * A token bucket gets back the part of the unused hits that has not refilled yet. The hold has refilled at `fullMicros`
  * plus the time that its hits take to refill; what was used refills first. The bucket is then never fuller than if only
  * the use had been taken at the start.
+ *
+ * The rate may have changed since then. A hold never gives back more time than it took. At a slower rate, it gives back
+ * that time minus the time in which the use refills now.
  */
 export function settlementOf(
   { rate, hits, refund }: Pick<TakeItem, 'rate' | 'hits' | 'refund'>,
-  { amount, fullMicros }: HeldHits,
+  { amount, fullMicros, costMicros = 0 }: HeldHits,
   takenMicros: number,
 ): BucketOperation {
   const undoMark = rate.undoMarkAt(takenMicros);
   if (rate.kind !== 'token_bucket' || !refund) return { hits, refund, undoMark };
-  return { hits, refund, undoMark, fullMicros: fullMicros + costWhole(rate, amount - hits) };
+  const used = amount - hits;
+  const operation = { hits, refund, undoMark, fullMicros: fullMicros + costWhole(rate, used) };
+  if (costMicros === 0 || costMicros >= holdCostMicros(rate, amount)) return operation;
+  const roundedUp = costCarry(rate, used) > 0 ? 1 : 0;
+  return { ...operation, refundMicros: costMicros - costWhole(rate, used) - roundedUp };
+}
+
+/** Returns `TakeOutcome.costMicros` of a hold. */
+export function holdCostMicros(rate: TokenBucketRate, hits: number): number {
+  return Math.max(1, costWhole(rate, hits));
 }
 
 /** Returns the refund or the charge of a settlement with `used` hits, for a hold of `amount` hits. */

@@ -42,7 +42,8 @@ const LONG_TOKEN = 1024;
 
 /**
  * Encodes the holds of one request, separated by commas. A hold is a digit with its flags, its id, the digest of its
- * rule, and separated by dots its hits, its lifetime, `fullMicros` and the name of its bucket.
+ * rule, and separated by dots its hits, its lifetime, `fullMicros` and the name of its bucket. In a token bucket,
+ * `fullMicros` is followed by a hyphen and `costMicros`.
  */
 export function encodeToken(holds: readonly TokenHold[]): TextParts {
   return new TextParts(holds.length === 1 ? partsOf(holds[0] as TokenHold) : holds.flatMap(partsAfterComma));
@@ -57,7 +58,9 @@ function partsOf(hold: TokenHold): string[] {
   const isPlain = !ENCODED_CHARACTER.test(key);
   const flags = (isLocal ? LOCAL_FLAG : 0) + (freesUnknown ? FREE_FLAG : 0) + (isPlain ? 0 : ENCODED_FLAG);
   const name = isPlain ? key : Buffer.from(key).toString('base64url');
-  const values = `${hold.amount}.${hold.lifetimeMillis}.${hold.fullMicros}.`;
+  const { amount, lifetimeMillis, fullMicros, costMicros = 0 } = hold;
+  const times = costMicros > 0 ? `${fullMicros}-${costMicros}` : `${fullMicros}`;
+  const values = `${amount}.${lifetimeMillis}.${times}.`;
   return [String(flags), id, rule, values, name];
 }
 
@@ -101,8 +104,13 @@ function decodeHold(text: string): TokenHold | undefined {
   const flags = numberIn(text.slice(0, ID_AT), ALL_FLAGS);
   const amount = numberIn(text.slice(AMOUNT_AT, lifetimeAt - 1), MAX_UINT32);
   const lifetimeMillis = numberIn(text.slice(lifetimeAt, markAt - 1), MAX_UINT32);
-  const fullMicros = numberIn(text.slice(markAt, nameAt - 1), Number.MAX_SAFE_INTEGER);
+  const times = text.slice(markAt, nameAt - 1);
+  const hyphenAt = times.indexOf('-');
+  const hasCost = hyphenAt >= 0;
+  const fullMicros = numberIn(hasCost ? times.slice(0, hyphenAt) : times, Number.MAX_SAFE_INTEGER);
+  const costMicros = hasCost ? numberIn(times.slice(hyphenAt + 1), Number.MAX_SAFE_INTEGER) : undefined;
   if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullMicros < 0 || !hasId(text)) return undefined;
+  if (costMicros !== undefined && costMicros <= 0) return undefined;
   const name = text.slice(nameAt);
   const key = (flags & ENCODED_FLAG) === 0 ? name : Buffer.from(name, 'base64url').toString();
   const parts = divideKey(key);
@@ -116,6 +124,7 @@ function decodeHold(text: string): TokenHold | undefined {
     amount,
     lifetimeMillis,
     fullMicros,
+    ...(costMicros !== undefined && { costMicros }),
     isLocal: (flags & LOCAL_FLAG) !== 0,
     freesUnknown: (flags & FREE_FLAG) !== 0,
   };

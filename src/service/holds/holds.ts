@@ -372,7 +372,7 @@ function tokenHold(
 ): TokenHold | undefined {
   if (holds === undefined || rule === undefined) return undefined;
   const { id, lifetimeMillis, freesUnknown = false } = holds;
-  const fullMicros = outcome?.fullMicros ?? 0;
+  const { fullMicros = 0, costMicros = 0 } = outcome ?? {};
   return {
     key,
     tagLength,
@@ -381,6 +381,7 @@ function tokenHold(
     lifetimeMillis,
     amount: hits,
     fullMicros,
+    costMicros,
     rule: heldRule(rule).digest,
     isLocal,
     freesUnknown,

@@ -1,18 +1,19 @@
-import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
+import { type HeldHits, HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
 import type { ChainedRecords } from './key-index.js';
 import { chunkOf, placeOf, RecordArena, type Slot } from './record-arena.js';
 
 /*
  * A record, in words of 8 bytes:
  *
- *   0     1                    2                3                4                5
- *   mark  id 1st | id 2nd      id 3rd | set     hits | lifetime  next | position  before | after
+ *   0     1                  2             3                4                5               6
+ *   mark  id 1st | id 2nd    id 3rd | set  hits | lifetime  next | position  before | after  cost
  *
  * The mark is `fullMicros`, or -1 - `takenMicros` if `fullMicros` is 0. In the first case, the table computes
  * `takenMicros` from the time at which the hold expires.
  */
-const WORDS = 6;
+const WORDS = 7;
 const MARK = 0;
+const COST = 6;
 /** Indexes in the view of 32-bit integers. */
 const ID = 2;
 const SET = 5;
@@ -61,11 +62,17 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     return this.#arena.free(slot);
   }
 
-  store(slot: Slot, amount: number, lifetimeMillis: number, fullMicros: number, takenMicros: number): void {
+  store(
+    slot: Slot,
+    { amount, fullMicros, costMicros = 0 }: HeldHits,
+    lifetimeMillis: number,
+    takenMicros: number,
+  ): void {
     const doubles = this.#doublesOf(slot);
     const ints = this.#intsOf(slot);
     const at = placeOf(slot);
     doubles[at + MARK] = fullMicros > 0 ? fullMicros : -1 - takenMicros;
+    doubles[at + COST] = costMicros;
     ints[2 * at + AMOUNT] = amount;
     ints[2 * at + LIFETIME] = lifetimeMillis;
   }
@@ -78,6 +85,10 @@ export class HoldRecords implements ChainedRecords<HoldId> {
 
   fullMicrosOf(slot: Slot): number {
     return Math.max(0, this.#doublesOf(slot)[placeOf(slot) + MARK] as number);
+  }
+
+  costMicrosOf(slot: Slot): number {
+    return this.#doublesOf(slot)[placeOf(slot) + COST] as number;
   }
 
   idOf(slot: Slot): string {
@@ -95,11 +106,12 @@ export class HoldRecords implements ChainedRecords<HoldId> {
   }
 
   /** Returns whether the hold has these values. */
-  isHoldOf(slot: Slot, { amount, lifetimeMillis, fullMicros }: Settlement): boolean {
+  isHoldOf(slot: Slot, { amount, lifetimeMillis, fullMicros, costMicros = 0 }: Settlement): boolean {
     return (
       this.amountOf(slot) === amount &&
       this.lifetimeOf(slot) === lifetimeMillis &&
-      this.fullMicrosOf(slot) === fullMicros
+      this.fullMicrosOf(slot) === fullMicros &&
+      this.costMicrosOf(slot) === costMicros
     );
   }
 

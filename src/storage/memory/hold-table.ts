@@ -18,8 +18,8 @@ import { HoldId, HoldRecords } from './hold-records.js';
 import { KeyIndex } from './key-index.js';
 import type { Slot } from './record-arena.js';
 
-/** Bytes of a hold: its record (48), its hash chain (4), and its heap entry (12). */
-const HOLD_BYTES = 64;
+/** Bytes of a hold: its record (56), its hash chain (4), and its heap entry (12). */
+const HOLD_BYTES = 72;
 /** Bytes of a set, in addition to its key. */
 const SET_BYTES = 288;
 /** Maximum number of expired holds that one turn removes, which takes about 1 ms. */
@@ -147,15 +147,14 @@ export class HoldTable {
   }
 
   /**
-   * Adds a hold of `hits` to a bucket. `takenMicros` is the time of the take on the clock of the rate, and `fullMicros`
-   * that of {@link Settlement}. With several `slots`, each of them is stored separately.
+   * Adds a hold to a bucket. `takenMicros` is the time of the take on the clock of the rate. With several `slots`, each
+   * of them is stored separately.
    */
   add(
     key: string,
     hold: HoldOrder,
-    hits: number,
+    held: HeldHits,
     takenMicros: number,
-    fullMicros: number,
     slots = 1,
     nowMicros = this.#monotonicMicros(),
   ): void {
@@ -165,7 +164,7 @@ export class HoldTable {
     const endMicros = nowMicros + lifetimeMillis * 1000;
     for (let slot = 0; slot < slots; slot++) {
       const record = this.#records.create(this.#id.load(id, slot), set.number);
-      this.#records.store(record, slot === 0 ? hits : 0, lifetimeMillis, fullMicros, takenMicros);
+      this.#records.store(record, slot === 0 ? held : { ...held, amount: 0 }, lifetimeMillis, takenMicros);
       this.#index.insert(record);
       this.#heap.push(record, endMicros);
       queue.push(record);
@@ -250,6 +249,7 @@ export class HoldTable {
           amount,
           lifetimeMillis,
           fullMicros: this.#records.fullMicrosOf(slot),
+          costMicros: this.#records.costMicrosOf(slot),
           freesUnknown,
           remainingMicros: this.#heap.keyOf(slot) - nowMicros,
         });
@@ -294,8 +294,12 @@ export class HoldTable {
   }
 
   #holdAt(slot: Slot): OldestHold {
-    const amount = this.#records.amountOf(slot);
-    return { takenMicros: this.#takenMicrosAt(slot), amount, fullMicros: this.#records.fullMicrosOf(slot) };
+    return {
+      takenMicros: this.#takenMicrosAt(slot),
+      amount: this.#records.amountOf(slot),
+      fullMicros: this.#records.fullMicrosOf(slot),
+      costMicros: this.#records.costMicrosOf(slot),
+    };
   }
 
   #takenMicrosAt(slot: Slot): number {

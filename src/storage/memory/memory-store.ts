@@ -157,7 +157,8 @@ export class MemoryStore implements BucketStore, HoldBook {
     if (outcome.hold === 'placed' && holds !== undefined) {
       const set = holdsKey(item);
       const slots = slotsOf(rate, hits);
-      this.holds.add(set, holds, hits, nowMicros, outcome.fullMicros ?? 0, slots, tokenMicros);
+      const { fullMicros = 0, costMicros } = outcome;
+      this.holds.add(set, holds, { amount: hits, fullMicros, costMicros }, nowMicros, slots, tokenMicros);
       if (set !== key) this.holds.refundTo(set, item);
     }
     if (outcome.hold !== 'settled' || settles === undefined) return;
@@ -174,7 +175,7 @@ export class MemoryStore implements BucketStore, HoldBook {
     const windowMicros = rate.byWallClock ? this.clock.wallMicros() : 0;
     const { amount, fullMicros, takenMicros } = hold;
     // The bucket keeps all tokens that have refilled since then.
-    const held = { amount, fullMicros: fullMicros + sinceMicros };
+    const held = { ...hold, fullMicros: fullMicros + sinceMicros };
     const refund = settlementOf({ rate, hits: amount, refund: true }, held, takenMicros);
     rate.take(bucket, refund, rate.nowOf(tokenMicros, windowMicros), this.countDeniedHits);
     if (!bucket.dirty) return;

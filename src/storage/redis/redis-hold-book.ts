@@ -16,9 +16,9 @@ import { encodeId } from './take-script.js';
 
 const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);
 /** Line of the reply for a hold; see hold-list.lua. */
-const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+)$/;
+const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+) (\d+)$/;
 /** Maximum bytes of such a line. */
-const LINE_BYTES = 100;
+const LINE_BYTES = 120;
 
 /** Finds the holds in Redis. Each call runs a script that reads a bounded number of holds. */
 export class RedisHoldBook implements HoldBook {
@@ -44,7 +44,8 @@ export class RedisHoldBook implements HoldBook {
 
   async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError> {
     const unit = bucket.rate.kind === 'concurrency' ? 0 : 1;
-    const values = [unit, hold.amount, hold.lifetimeMillis, hold.fullMicros].map(String);
+    const { amount, lifetimeMillis, fullMicros, costMicros = 0 } = hold;
+    const values = [unit, amount, lifetimeMillis, fullMicros, costMicros].map(String);
     for (const frees of setsOf(bucket)) {
       const answer = await this.#run(bucket, frees, ['0', encodeId(hold.id), ...values], LINE_BYTES);
       if (answer instanceof StorageError) return answer;
@@ -90,13 +91,14 @@ function unknownAnswer(): StorageError {
 }
 
 function readHold(line: string, freesUnknown: boolean): StoredHold | undefined {
-  const [, id, amount, lifetime, fullMicros, remainingMicros] = HOLD.exec(line) ?? [];
+  const [, id, amount, lifetime, fullMicros, costMicros, remainingMicros] = HOLD.exec(line) ?? [];
   if (id === undefined) return undefined;
   return {
     id,
     amount: Number(amount),
     lifetimeMillis: lifetime === '-' ? undefined : Number(lifetime),
     fullMicros: Number(fullMicros),
+    costMicros: Number(costMicros),
     freesUnknown,
     remainingMicros: Number(remainingMicros),
   };

@@ -8,8 +8,11 @@ import { encodeHold, encodeNumber, haveEqualHolds } from './take-script.js';
 const ZERO = encodeNumber(0);
 /** Integers in the reply for the state of a token bucket or a window. A limit on concurrent requests has one. */
 const INTEGERS_PER_STATE = 3;
-/** Further integers for an item that settles the oldest hold: when it was taken, its hits, and its `fullMicros`. */
-const INTEGERS_OF_OLDEST = 3;
+/**
+ * Further integers for an item that settles the oldest hold: when it was taken, its hits, its `fullMicros` and its
+ * `costMicros`.
+ */
+const INTEGERS_OF_OLDEST = 4;
 /** Cost of each further slot of a hold, relative to one bucket. Redis adds or removes each slot separately. */
 const SLOT_LOAD = 1 / 2;
 /** Reused, because groups are evaluated one after the other. */
@@ -130,7 +133,12 @@ export class TakeGroup {
       if (settles === undefined) continue;
       const finding = findings[i] as TakeSnapshot;
       finding.takenMicros = this.nextNumber();
-      if (settles === 'oldest') finding.held = { amount: this.nextNumber(), fullMicros: this.nextNumber() };
+      if (settles !== 'oldest') continue;
+      finding.held = {
+        amount: this.nextNumber(),
+        fullMicros: this.nextNumber(),
+        costMicros: this.nextNumber(),
+      };
     }
     decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);

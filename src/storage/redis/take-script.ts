@@ -11,6 +11,7 @@ import {
 } from '../../limiter/holds/hold.js';
 import { settlementOf } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
+import type { BucketOperation } from '../../limiter/rate-algorithm.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 import { append } from '../../runtime/append.js';
 
@@ -138,6 +139,7 @@ export class TakeArgumentTable {
     const holds = placeableHold(item);
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
+    const { fullMicros: useMicros = 0, refundMicros } = operationOf(item) ?? {};
     const following =
       (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) +
       (calendar === undefined ? 0 : CALENDAR_FOLLOWS) +
@@ -159,6 +161,8 @@ export class TakeArgumentTable {
       if (what === OLDEST) {
         // The script multiplies the cost of one hit.
         args.push(String(costWhole(rate, 1)), String(costCarry(rate, 1)));
+      } else if (refundMicros !== undefined) {
+        args.push(String(refundMicros), '0');
       } else if (refund) {
         args.push(String(rate.refundWhole(hits)), String(rate.refundCarry(hits)));
       } else if (charge) {
@@ -174,9 +178,8 @@ export class TakeArgumentTable {
     if (holds !== undefined) args.push(String(holds.lifetimeMillis), String(hits));
     if (settles === 'oldest') args.push(String(hits), String(maxChargedHits(rate)));
     else if (settles !== undefined) {
-      const { lifetimeMillis, amount } = settles;
-      const useLasts = settlementOf(item, { amount, fullMicros: 0 }, 0).fullMicros ?? 0;
-      args.push(String(lifetimeMillis), String(amount), String(useLasts));
+      const { lifetimeMillis, amount, costMicros = 0 } = settles;
+      args.push(String(lifetimeMillis), String(amount), String(useMicros), String(costMicros));
     }
     if (freesExpired(item)) {
       const isBucket = rate.kind === 'token_bucket';
@@ -187,6 +190,13 @@ export class TakeArgumentTable {
     if (calendar === undefined) return;
     for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
   }
+}
+
+/** Returns the operation of an item that settles a hold as if the bucket would have been full at the time 0. */
+function operationOf(item: TakeItem): BucketOperation | undefined {
+  const { settles } = item;
+  if (settles === undefined || settles === 'oldest') return undefined;
+  return settlementOf(item, { ...settles, fullMicros: 0 }, 0);
 }
 
 /** Returns the kind of an item. */
@@ -227,7 +237,11 @@ export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
 function settlesSame(one: SettledHold | undefined, other: SettledHold | undefined): boolean {
   if (one === other) return true;
   if (one === undefined || other === undefined || one === 'oldest' || other === 'oldest') return false;
-  return one.lifetimeMillis === other.lifetimeMillis && one.amount === other.amount;
+  return (
+    one.lifetimeMillis === other.lifetimeMillis &&
+    one.amount === other.amount &&
+    one.costMicros === other.costMicros
+  );
 }
 
 /** Stands for the id of a hold that the script finds. */

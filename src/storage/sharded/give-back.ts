@@ -18,12 +18,12 @@ export function refundsOf(
     const item = items[i] as TakeItem;
     const { key, tagLength, rate, holds } = item;
     const outcome = outcomes[i] as TakeOutcome;
-    const { undoMark, hold, fullMicros = 0 } = outcome;
+    const { undoMark, hold, fullMicros = 0, costMicros } = outcome;
     const hits = isSkipped(items, outcomes, i) ? 0 : takenBy(item, outcome, countDeniedHits);
     if (hits === 0) continue;
     const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
     if (hold === 'placed' && holds !== undefined) {
-      refunds.push({ ...refund, settles: { ...holds, amount: hits, fullMicros } });
+      refunds.push({ ...refund, settles: { ...holds, amount: hits, fullMicros, costMicros } });
     } else if (undoMark !== undefined) refunds.push({ ...refund, undoMark });
   }
   return refunds;
@@ -66,7 +66,7 @@ export function outcomesBeforeTake(
 /** Returns an outcome without the hold that the item placed. */
 function withoutHold(outcome: TakeOutcome): TakeOutcome {
   if (outcome.hold !== 'placed') return outcome;
-  const { hold: _, fullMicros: __, ...rest } = outcome;
+  const { hold: _, fullMicros: __, costMicros: ___, ...rest } = outcome;
   return rest;
 }
 

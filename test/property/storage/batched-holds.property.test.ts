@@ -92,6 +92,7 @@ const turnOfRequests = fc.record({
 interface Placed {
   readonly item: TakeItem;
   readonly fullMicros: number;
+  readonly costMicros: number;
 }
 
 let run = 0;
@@ -170,8 +171,8 @@ describe.each(redisBenches())('several requests with holds in a call to $name', 
               expected.push(outcomes);
               model.check(items, outcomes, clock.wallMicros());
               // Later requests of the same call may settle the hold.
-              outcomes.forEach(({ hold, fullMicros = 0 }, i) => {
-                if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros });
+              outcomes.forEach(({ hold, fullMicros = 0, costMicros = 0 }, i) => {
+                if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros, costMicros });
               });
             }
           }

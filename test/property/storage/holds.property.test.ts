@@ -69,7 +69,16 @@ const step = fc.oneof(
     which: fc.nat(),
     used: fc.integer({ min: 0, max: 120 }),
     /** A field that differs from the hold, as in a forged token. */
-    forged: fc.constantFrom(undefined, undefined, undefined, 'id', 'amount', 'fullMicros', 'lifetimeMillis'),
+    forged: fc.constantFrom(
+      undefined,
+      undefined,
+      undefined,
+      'id',
+      'amount',
+      'fullMicros',
+      'lifetimeMillis',
+      'costMicros',
+    ),
   }),
   fc.record({
     kind: fc.constant('end' as const),
@@ -89,6 +98,7 @@ let run = 0;
 interface Placed {
   readonly item: TakeItem;
   readonly fullMicros: number;
+  readonly costMicros: number;
 }
 
 function rateOf(name: string, at: number): Rate {
@@ -115,8 +125,8 @@ function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
 }
 
 /** Returns the settlement of a hold, with another value in the field `forged`. */
-function settlement({ item: taken, fullMicros }: Placed, used: number, forged: string | undefined): TakeItem {
-  const item = settlementItem(taken, { fullMicros }, used);
+function settlement({ item: taken, ...times }: Placed, used: number, forged: string | undefined): TakeItem {
+  const item = settlementItem(taken, times, used);
   if (forged === undefined) return item;
   const value = forged === 'id' ? 'f'.repeat(24) : ((item.settles as never)[forged] as number) + 1;
   return { ...item, settles: { ...(item.settles as Settlement), [forged]: value } };
@@ -166,8 +176,8 @@ describe.each(benches)('holds on $name', (bench) => {
           const found = await takeFrom(store, items);
           expectEqual(found, memory.take(items));
           model.check(items, found, clock.wallMicros());
-          found.forEach(({ hold, fullMicros = 0 }, i) => {
-            if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros });
+          found.forEach(({ hold, fullMicros = 0, costMicros = 0 }, i) => {
+            if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros, costMicros });
           });
         }
       }),

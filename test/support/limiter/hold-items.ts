@@ -1,4 +1,5 @@
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { HeldHits } from '../../../src/limiter/holds/hold.js';
 import { settlingRate } from '../../../src/limiter/local-rate.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { type ItemOptions, takeItem } from './take-items.js';
@@ -25,7 +26,7 @@ export function holdItem(key: string, rate: Rate, options: HoldOptions = {}): Ta
 /** Returns the item that settles the hold of a take with `used` hits, as the service sends it. */
 export function settlementItem(
   { key, tagLength, rate, hits: amount, holds }: TakeItem,
-  { fullMicros = 0 }: Pick<TakeOutcome, 'fullMicros'>,
+  { fullMicros = 0, costMicros }: Partial<Pick<HeldHits, 'fullMicros' | 'costMicros'>>,
   used = 0,
 ): TakeItem {
   if (holds === undefined) throw new Error(`the take from ${key} places no hold`);
@@ -38,7 +39,7 @@ export function settlementItem(
     hits: over > 0 ? over : refunded,
     refund: over === 0,
     enforcement: 'observe',
-    settles: { ...holds, amount, fullMicros },
+    settles: { ...holds, amount, fullMicros, costMicros },
   };
 }
 

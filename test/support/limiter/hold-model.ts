@@ -11,6 +11,7 @@ interface ModelHold {
   readonly lifetimeMillis: number;
   /** As the store reported it. */
   readonly fullMicros: number;
+  readonly costMicros: number;
   readonly takenMicros: number;
   readonly endMicros: number;
   /** The take, for a hold that gives its hits back when it expires. */
@@ -43,10 +44,10 @@ export class HoldModel {
       if (holds === undefined || hits === 0 || denied || (limited[i] && rate.kind !== 'concurrency'))
         return undefined;
       const { id, lifetimeMillis } = holds;
-      const { fullMicros = 0 } = found[i] as TakeOutcome;
+      const { fullMicros = 0, costMicros = 0 } = found[i] as TakeOutcome;
       const endMicros = nowMicros + 1000 * lifetimeMillis;
       const frees = holds.freesUnknown === true ? (items[i] as TakeItem) : undefined;
-      const values = { id, key, hits, lifetimeMillis, fullMicros, takenMicros: nowMicros };
+      const values = { id, key, hits, lifetimeMillis, fullMicros, costMicros, takenMicros: nowMicros };
       this.#holds.set(id, { ...values, endMicros, frees });
       return 'placed';
     });
@@ -127,9 +128,12 @@ export class HoldModel {
     }
     const hold = this.#holds.get(settles.id);
     if (hold === undefined || hold.key !== key || hold.endMicros <= nowMicros) return undefined;
-    const { amount, lifetimeMillis, fullMicros } = settles;
+    const { amount, lifetimeMillis, fullMicros, costMicros } = settles;
     const isSame =
-      hold.hits === amount && hold.lifetimeMillis === lifetimeMillis && hold.fullMicros === fullMicros;
+      hold.hits === amount &&
+      hold.lifetimeMillis === lifetimeMillis &&
+      hold.fullMicros === fullMicros &&
+      hold.costMicros === costMicros;
     return isSame ? hold : undefined;
   }
 }

@@ -38,10 +38,10 @@ export function heldLimits(limits: readonly FoundLimit[]): readonly HeldLimit[] 
  * not compare it. The lifetime in the rule then applies.
  */
 export function settlementOfStored(
-  { id, amount, fullMicros, lifetimeMillis, freesUnknown }: StoredHold,
+  { id, amount, fullMicros, costMicros, lifetimeMillis, freesUnknown }: StoredHold,
   { lifetimeMillis: ofRule }: Pick<HeldLimit, 'lifetimeMillis'>,
 ): Settlement {
-  return { id, amount, fullMicros, lifetimeMillis: lifetimeMillis ?? ofRule, freesUnknown };
+  return { id, amount, fullMicros, costMicros, lifetimeMillis: lifetimeMillis ?? ofRule, freesUnknown };
 }
 
 function shownHold(hold: StoredHold, held: HeldLimit): ShownHold {

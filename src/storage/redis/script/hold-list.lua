@@ -3,10 +3,11 @@
 -- KEYS[1] the sorted set of the holds
 -- ARGV    1 '' to use the clock of this Redis, or a time in microseconds, as in take.lua
 --         2 maximum number of holds, at least 1
---         3 to look for one hold only: its id, as in a member. Then 0 for slots, or 1 for a reservation, and its hits, lifetime and full time.
+--         3 to look for one hold only: its id, as in a member. Then 0 for slots, or 1 for a reservation, and its hits, lifetime, full time
+--           and cost.
 -- Reply   lines: <number of members that have not expired>
 --         then, for each hold: <id> <hits, or slots> <lifetime in milliseconds, or - for slots> <time at which the bucket would have been
---         full> <time until it expires in microseconds>
+--         full> <cost> <time until it expires in microseconds>
 --         With a hold to look for: 1 if it exists, else 0.
 
 local call, byte, format = redis.call, string.byte, string.format
@@ -31,7 +32,7 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 if ARGV[3] then
-  local member = memberOf(ARGV[3], 1, 0, tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]))
+  local member = memberOf(ARGV[3], 1, 0, tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]))
   return tonumber(call('ZSCORE', KEYS[1], member) or 0) > now and '1' or '0'
 end
 local most, from = tonumber(ARGV[2]), '(' .. format('%.0f', now)
@@ -46,8 +47,8 @@ for i = 1, #found, 2 do
   elseif #holds == most then
     break
   else
-    local held, lifetime, full = reservationOf(member)
-    last = { id = sub(member, 1, ID), held = held or 1, lifetime = lifetime, full = full or 0, left = math.max(0, tonumber(found[i + 1]) - now) }
+    local held, lifetime, full, cost = reservationOf(member)
+    last = { id = sub(member, 1, ID), held = held or 1, lifetime = lifetime, full = full or 0, cost = cost or 0, left = math.max(0, tonumber(found[i + 1]) - now) }
     holds[#holds + 1] = last
   end
 end
@@ -57,6 +58,6 @@ local lines = { call('ZCOUNT', KEYS[1], from, '+inf') }
 for i = 1, #holds do
   local hold = holds[i]
   local lifetime = hold.lifetime and format('%.0f', hold.lifetime) or '-'
-  lines[i + 1] = format('%s %.0f %s %.0f %.0f', digitsOf(hold.id), hold.held, lifetime, hold.full, hold.left)
+  lines[i + 1] = format('%s %.0f %s %.0f %.0f %.0f', digitsOf(hold.id), hold.held, lifetime, hold.full, hold.cost, hold.left)
 end
 return table.concat(lines, '\n')

@@ -3,7 +3,8 @@
 -- Holds are members of a sorted set. The score is the time at which the hold expires, in microseconds. The member is its id: 14 characters,
 -- as the caller sends them (encodeId in take-script.ts). In a further slot of the same hold, a number replaces the last two characters, so
 -- that the allocator of Redis needs no larger block. For a reservation, its hits, its lifetime in milliseconds, and the time at which the
--- bucket would have been full without it follow the id. A token with other values is then not a member.
+-- bucket would have been full without it follow the id. In a token bucket, the time in which its hits refill follows, at the rate of the
+-- take; holds of earlier versions of weir do not have it. A token with other values is then not a member.
 
 local pack, unpackFrom, sub = struct.pack, struct.unpack, string.sub
 -- Length of an id, and of the part that all slots of a hold share.
@@ -12,15 +13,19 @@ local ID, SHARED = 14, 12
 local FURTHER = 32768
 
 -- Returns the member of a hold of `held` hits in a bucket with this `unit`; with `slot` above 0, that of a further slot. The id starts at
--- `at` in `text`.
-local function memberOf(text, at, slot, unit, held, lifetime, full)
+-- `at` in `text`. `cost` is 0 without a known cost.
+local function memberOf(text, at, slot, unit, held, lifetime, full, cost)
   if slot > 0 then return sub(text, at, at + SHARED - 1) .. pack('>I2', FURTHER + slot) end
   local id = sub(text, at, at + ID - 1)
-  return unit == 0 and id or id .. pack('>I4I4I7', held, lifetime, full)
+  if unit == 0 then return id end
+  return id .. pack('>I4I4I7', held, lifetime, full) .. (cost > 0 and pack('>I7', cost) or '')
 end
 
--- Returns the hits, the lifetime and the full time of a reservation; nothing for a slot.
+-- Returns the hits, the lifetime, the full time and the cost of a reservation; nothing for a slot.
 local function reservationOf(member)
-  if #member == ID + 15 then return unpackFrom('>I4I4I7', member, ID + 1) end
+  if #member ~= ID + 15 and #member ~= ID + 22 then return end
+  local held, lifetime, full = unpackFrom('>I4I4I7', member, ID + 1)
+  local cost = #member > ID + 15 and unpackFrom('>I7', member, ID + 16) or 0
+  return held, lifetime, full, cost
 end
 

@@ -62,7 +62,7 @@ local function costOf(ask, hits)
 end
 
 -- Turns an ask into the refund or the charge that settles a hold of `held` hits; settlementOf and correctionOf in TypeScript.
-local function correct(ask, held, full)
+local function correct(ask, held, full, heldCost)
   local used, most = ask.lifetime, ask.held
   ask.what = used > held and 3 or 2
   local hits = min(math.abs(used - held), most)
@@ -70,7 +70,14 @@ local function correct(ask, held, full)
     ask.cost = hits
   else
     ask.cost, ask.costCarry = costOf(ask, hits)
-    if used <= held then fullAfter[1] = full + costOf(ask, used) end
+    if used <= held then
+      local useCost, useCarry = costOf(ask, used)
+      fullAfter[1] = full + useCost
+      -- At a slower rate, the hold gives back no more time than it took.
+      if heldCost > 0 and heldCost < max(1, (costOf(ask, held))) then
+        ask.cost, ask.costCarry = heldCost - useCost - (useCarry > 0 and 1 or 0), 0
+      end
+    end
   end
 end
 
@@ -156,11 +163,11 @@ local function freeExpired(k, h, ask, requests)
   refund.start, refund.nextEnds = ask.start, ask.nextEnds
   begin(k)
   for i = 1, #found, 2 do
-    local held, lifetime, full = reservationOf(found[i])
+    local held, lifetime, full, cost = reservationOf(found[i])
     if held then
       local ends = tonumber(found[i + 1])
       takenAt[1] = ends - lifetime * 1000
-      correct(refund, held, full + (late and 0 or now - ends))
+      correct(refund, held, full + (late and 0 or now - ends), cost)
       apply(k, refund, 1)
     end
   end
@@ -195,7 +202,7 @@ local function placeHolds(ks, items, sets, id)
     local ask = items[i]
     if sets[i] then
       if not ask.settles and ask.held and (ask.unit == 0 or not limitedAt[i]) then
-        place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i])
+        place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i], ask.unit > 0 and max(1, ask.cost) or 0)
         -- Expired holds are kept until the bucket is full or the window ends.
         if ask.freed then keepUntil(sets[i], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit) end
       elseif ask.freed and ask.unit > 0 and ask.what == 3 and takenAt[i] >= 0 then
@@ -214,15 +221,15 @@ local function settleHolds(items, sets, id)
   for i = 1, #items do
     local ask = items[i]
     if ask.isOldest then
-      local taken, held, full = settleOldest(sets[i])
-      correct(ask, held, full)
+      local taken, held, full, cost = settleOldest(sets[i])
+      correct(ask, held, full, cost)
       takenAt[i], settles = taken, true
-      reply[filled + 1], reply[filled + 2], reply[filled + 3] = taken, held, full
-      filled = filled + 3
+      reply[filled + 1], reply[filled + 2], reply[filled + 3], reply[filled + 4] = taken, held, full, cost
+      filled = filled + 4
     elseif ask.settles then
       local full = ask.idLength > ID and fullTimeAt(id) or 0
       fullAfter[i] = full + ask.useLasts
-      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full)
+      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full, ask.heldCost)
       filled, settles = filled + 1, true
       reply[filled] = takenAt[i]
     end

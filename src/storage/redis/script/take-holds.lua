@@ -40,7 +40,7 @@ local score, scoreEnds
 local untilFrom, untilTo, untilScore, untilLeft = 0, 0, nil, nil
 
 -- Adds a hold, which storeHolds() stores. One in 16 takes removes expired holds, chosen by the last digit of the random id, which is its last four bits.
-local function place(h, id, unit, held, lifetime, full)
+local function place(h, id, unit, held, lifetime, full, cost)
   local list, ends = added[h], now + lifetime * 1000
   if not list then
     list = {}
@@ -52,7 +52,7 @@ local function place(h, id, unit, held, lifetime, full)
   if ends ~= scoreEnds then score, scoreEnds = format(D, ends), ends end
   for slot = 0, unit == 0 and held - 1 or 0 do
     local size = #list
-    list[size + 1], list[size + 2] = score, memberOf(steps, id, slot, unit, held, lifetime, full)
+    list[size + 1], list[size + 2] = score, memberOf(steps, id, slot, unit, held, lifetime, full, cost)
   end
 end
 
@@ -94,8 +94,8 @@ local allLive = {}
 
 -- Removes a hold. Returns the time at which it was taken, or -1 if there is no such hold, and the number of its slots that were removed.
 -- The time is 0 for a limit on concurrent requests.
-local function settle(h, id, unit, held, lifetime, full)
-  local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full), 0, 0
+local function settle(h, id, unit, held, lifetime, full, cost)
+  local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full, cost), 0, 0
   local ends = MAX_COUNT
   if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '0', nowText) == 0 end
   if unit ~= 0 or not allLive[h] then
@@ -105,7 +105,7 @@ local function settle(h, id, unit, held, lifetime, full)
   if ends > now then removed = call('ZREM', key, member) end
   if removed == 0 and added[h] then
     storeHolds(h)
-    return settle(h, id, unit, held, lifetime, full)
+    return settle(h, id, unit, held, lifetime, full, cost)
   elseif removed == 0 then
     return -1, 0
   end
@@ -143,15 +143,15 @@ local function fullTimeAt(id)
   return (high * 262144 + middle) * 262144 + low
 end
 
--- Removes the hold of a set that expires first. Returns when it was taken, its hits, and the time at which the bucket would have been full
--- without it; or -1, 0 and 0 without a hold.
+-- Removes the hold of a set that expires first. Returns when it was taken, its hits, the time at which the bucket would have been full
+-- without it, and its cost; or -1, 0, 0 and 0 without a hold.
 local function settleOldest(h)
   if added[h] then storeHolds(h) end
   local found = call('ZRANGEBYSCORE', KEYS[h], liveFrom, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   local member = found[1]
-  if not member then return -1, 0, 0 end
+  if not member then return -1, 0, 0, 0 end
   call('ZREM', KEYS[h], member)
-  local held, lifetime, full = reservationOf(member)
-  if not held then return -1, 0, 0 end
-  return tonumber(found[2]) - lifetime * 1000, held, full
+  local held, lifetime, full, cost = reservationOf(member)
+  if not held then return -1, 0, 0, 0 end
+  return tonumber(found[2]) - lifetime * 1000, held, full, cost
 end

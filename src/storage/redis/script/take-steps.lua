@@ -13,7 +13,7 @@ if not isPlain then
     askAt[#askAt + 1] = argument
     hasBuckets = hasBuckets or ARGV[argument + 2] ~= '0'
     isFast = isFast and flags % 4 < 2
-    argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 1 or 0)
+    argument = argument + 7 + (flags % 2 == 1 and 2 or 0) + (flags >= 4 and 2 or 0) + (flags >= 8 and 2 or 0)
       + (frees and 3 or 0) + (kind == 4 and flags < 8 and 1 or 0) + (flags % 4 >= 2 and 5 or 0)
   end
 end
@@ -33,8 +33,8 @@ local reply, filled, at = { now }, 1, 1
 -- concurrent requests.
 -- Most calls contain only such steps. The tables and functions of the general code cost more than the decision of one step.
 local asked, size, fill, fillCarry, cost, costCarry, what, enforces, lifetime, held
--- Whether a settlement or a take with a hold is decided here; for settlements, `debt` and `useLasts` as in the arguments.
-local settles, isFastGroup, owing, debt, debtCarry, useLasts
+-- Whether a settlement or a take with a hold is decided here; for settlements, `debt`, `useLasts` and `heldCost` as in the arguments.
+local settles, isFastGroup, owing, debt, debtCarry, useLasts, heldCost
 
 -- Settles a hold in a token bucket that no other step uses. Returns the state found, and the time at which the hold was taken, as in the
 -- reply; nothing if the general code must decide.
@@ -49,7 +49,7 @@ local function settleAlone(k, value, set, id)
   local lowest = now + debt
   if w > lowest or (w == lowest and c > debtCarry) then return end
   local found, carry, full = w, c, fullTimeAt(id)
-  local taken = settle(set, id, size, held, lifetime, full)
+  local taken = settle(set, id, size, held, lifetime, full, heldCost)
   if taken < 0 then return found, carry, taken end
   if what == '83' or what == '93' then
     w, c = w + cost, c + costCarry
@@ -86,7 +86,7 @@ local function parseAsk(n)
     what, size, tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4]), tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]),
     ARGV[first + 1] == '0' or ARGV[first + 1] == '2', settles, size >= 0 and (settles or what == '40' or what == '50'), owing,
     tonumber(ARGV[first + debt]), tonumber(ARGV[first + debt + 1]),
-    tonumber(ARGV[first + hold]), tonumber(ARGV[first + hold + 1]), tonumber(ARGV[first + hold + 2]),
+    tonumber(ARGV[first + hold]), tonumber(ARGV[first + hold + 1]), tonumber(ARGV[first + hold + 2]), tonumber(ARGV[first + hold + 3]),
   }
   parsed[n] = ask
   return ask
@@ -104,8 +104,8 @@ while isFast and at <= #steps do
   if n ~= asked then
     asked = n
     local ask = parsed[n] or parseAsk(n)
-    what, size, fill, fillCarry, cost, costCarry, enforces, settles, isFastGroup, owing, debt, debtCarry, lifetime, held, useLasts =
-      unpack(ask, 1, 15)
+    what, size, fill, fillCarry, cost, costCarry, enforces, settles, isFastGroup, owing, debt, debtCarry, lifetime, held, useLasts, heldCost =
+      unpack(ask, 1, 16)
   end
   local many = max(count, 1)
   if isGroup then
@@ -147,7 +147,7 @@ while isFast and at <= #steps do
     filled = filled + 3
     for earlier = 0, passed - 1 do
       local full = found + earlier * cost + floor((carry + earlier * costCarry) / size)
-      place(set, ids + ID * earlier, size, held, lifetime, full)
+      place(set, ids + ID * earlier, size, held, lifetime, full, max(1, cost))
     end
   else
     filled = filled + 1
@@ -216,8 +216,8 @@ while argument <= #ARGV do
     argument = argument + 2
   end
   if flags >= 8 then
-    ask.useLasts = tonumber(ARGV[argument])
-    argument = argument + 1
+    ask.useLasts, ask.heldCost = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
+    argument = argument + 2
   end
   if what >= 160 then
     ask.hasHold, ask.freed = true, {

@@ -40,6 +40,7 @@
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
 --              useLasts    time in which the use refills, in whole microseconds; 0 for a window
+--              heldCost    time in which the hits refilled at the rate of the take, in whole microseconds; 0 if unknown, and for a window
 --            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), and the maximum number of
 --                        hits that change the bucket
 --            mark, for `what` 4 without a settlement: TakeOutcome.undoMark
@@ -53,8 +54,8 @@
 --         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
 --         bucket is full, and carry; or unit, start and count. For a limit on concurrent requests, one number: the slots in use, or 0 for a
 --         settlement. Then for each request, and for each of its settlements: the time at which the hold was taken (0 for a limit on
---         concurrent requests), or -1 if there is no such hold. For `what` 5, two numbers follow: the hits of the hold, and the time at
---         which the bucket would have been full without it.
+--         concurrent requests), or -1 if there is no such hold. For `what` 5, three numbers follow: the hits of the hold, the time at
+--         which the bucket would have been full without it, and its `heldCost`.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>

@@ -47,7 +47,8 @@ describe('the ID of a hold', () => {
   };
 
   test('contains all values, and needs no quoting', () => {
-    for (const hold of [values, { ...values, fullMicros: 2 ** 52 }]) {
+    const full = { ...values, fullMicros: 2 ** 52 };
+    for (const hold of [values, full, { ...full, costMicros: 2 ** 51 }, { ...values, costMicros: 1 }]) {
       const id = encodeHoldId(hold);
       expect(id).toMatch(/^A[\w-]+$/);
       expect(decodeHoldId(id)).toEqual(hold);

@@ -20,13 +20,15 @@ const hold: fc.Arbitrary<TokenHold> = fc
     amount: UINT32,
     lifetimeMillis: UINT32,
     fullMicros: fc.nat(Number.MAX_SAFE_INTEGER),
+    costMicros: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     rule: fc.string({ minLength: 1, maxLength: 20 }).map((path) => digestOf({ path, bucketSuffix: '' })),
     isLocal: fc.boolean(),
     freesUnknown: fc.boolean(),
   })
-  .map(({ domain, value, suffix, ...fields }) => {
+  .map(({ domain, value, suffix, costMicros, ...fields }) => {
     const base = entriesKey(domain, [{ key: 'tenant', value }]);
-    return { ...fields, ...extendedKey(base, suffix), suffix };
+    // Only holds of token buckets have a cost.
+    return { ...fields, ...(suffix === '' && { costMicros }), ...extendedKey(base, suffix), suffix };
   });
 
 test('a token contains the holds of a request', () => {
@@ -61,6 +63,9 @@ test('a token shows the values of its holds', () => {
   expect(String(encodeToken([PLAIN, other]))).toBe(
     `${token},50123456789abcdef012345670zik0zj5.60000.0.MTpkMTprMTrDqSVob2xkcw`,
   );
+  expect(String(encodeToken([{ ...PLAIN, fullMicros: 7, costMicros: 12 }]))).toBe(
+    token.replace('.0.', '.7-12.'),
+  );
 });
 
 test('a token that is cut off, extended or written differently is no token', () => {
@@ -76,7 +81,8 @@ test('a token that is cut off, extended or written differently is no token', () 
     token.replace(id, `0x${id.slice(2)}`),
   );
   const tooLarge = ['4294967296.60000.0.', '1.4294967296.0.', `1.60000.${2 ** 53}.`];
-  for (const values of ['01.60000.0.', '1.60000..', '-1.60000.0.', ...tooLarge])
+  const badCosts = ['0-0', '0-', '-1', '0-01', '0-1-2', `0-${2 ** 53}`].map((times) => `1.60000.${times}.`);
+  for (const values of ['01.60000.0.', '1.60000..', '-1.60000.0.', ...tooLarge, ...badCosts])
     others.push(token.replace('1.60000.0.', values));
   for (const other of others) expect([other, ...decodeToken(other)].at(-1)).toBeUndefined();
 });

@@ -9,7 +9,7 @@ import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { HUNDRED } from '../../../support/limiter/take-items.js';
 
 /** Bytes of one hold, and of the set with a key of one character. */
-const HOLD = 64;
+const HOLD = 72;
 const SET = 290;
 const MINUTE = 60_000;
 
@@ -32,7 +32,7 @@ function settlement(hold: HoldOrder, amount = 1, fullMicros = 0): Settlement {
 
 /** Adds a hold of one hit, taken now. */
 function add(table: HoldTable, key: string, hold = order()): HoldOrder {
-  table.add(key, hold, 1, nowMicros, 0);
+  table.add(key, hold, { amount: 1, fullMicros: 0 }, nowMicros);
   return hold;
 }
 
@@ -40,7 +40,7 @@ describe('a hold', () => {
   test('is found with all of its values only', () => {
     const table = newTable();
     const hold = order();
-    table.add('a', hold, 7, nowMicros, 5000);
+    table.add('a', hold, { amount: 7, fullMicros: 5000 }, nowMicros);
     const exact = settlement(hold, 7, 5000);
     expect(table.takenMicrosOf('a', exact)).toBe(1_000_000);
     for (const changed of [
@@ -60,7 +60,7 @@ describe('a hold', () => {
   test('keeps the largest hits and lifetime', () => {
     const table = newTable();
     const hold = order(0xffff_ffff);
-    table.add('a', hold, 0xffff_ffff, nowMicros, 2 ** 52);
+    table.add('a', hold, { amount: 0xffff_ffff, fullMicros: 2 ** 52 }, nowMicros);
     expect(table.takenMicrosOf('a', settlement(hold, 0xffff_ffff, 2 ** 52))).toBe(1_000_000);
     expect(table.takenMicrosOf('a', settlement(hold, 0xffff_fffe, 2 ** 52))).toBe(-1);
   });
@@ -102,7 +102,7 @@ describe('a hold', () => {
   test('of several slots counts each of them, and is settled as one', () => {
     const table = newTable();
     const hold = order();
-    table.add('a', hold, 3, nowMicros, 0, 3);
+    table.add('a', hold, { amount: 3, fullMicros: 0 }, nowMicros, 3);
     add(table, 'a');
     expect(table.countOf('a')).toBe(4);
     expect(table.takenMicrosOf('a', settlement(hold, 3))).toBe(nowMicros);
@@ -121,14 +121,24 @@ describe('the oldest hold', () => {
     expect(table.oldestOf('a')).toBe(undefined);
     table.settleOldest('a');
     // A window: the time on its clock is stored, and there is no time at which it is full.
-    table.add('a', order(100), 0xffff_ffff, 5_000_000, 0);
-    expect(table.oldestOf('a')).toEqual({ takenMicros: 5_000_000, amount: 0xffff_ffff, fullMicros: 0 });
+    table.add('a', order(100), { amount: 0xffff_ffff, fullMicros: 0 }, 5_000_000);
+    expect(table.oldestOf('a')).toEqual({
+      takenMicros: 5_000_000,
+      amount: 0xffff_ffff,
+      fullMicros: 0,
+      costMicros: 0,
+    });
     nowMicros += 10;
-    table.add('a', order(100), 2, nowMicros, 7_000_000);
-    table.add('a', order(20), 3, nowMicros, 8_000_000);
-    table.add('a', order(100), 4, nowMicros, 9_000_000);
-    table.add('b', order(1), 5, nowMicros, 0);
-    expect(table.oldestOf('a')).toEqual({ takenMicros: nowMicros, amount: 3, fullMicros: 8_000_000 });
+    table.add('a', order(100), { amount: 2, fullMicros: 7_000_000 }, nowMicros);
+    table.add('a', order(20), { amount: 3, fullMicros: 8_000_000, costMicros: 9 }, nowMicros);
+    table.add('a', order(100), { amount: 4, fullMicros: 9_000_000 }, nowMicros);
+    table.add('b', order(1), { amount: 5, fullMicros: 0 }, nowMicros);
+    expect(table.oldestOf('a')).toEqual({
+      takenMicros: nowMicros,
+      amount: 3,
+      fullMicros: 8_000_000,
+      costMicros: 9,
+    });
     const amounts = Array.from({ length: 5 }, () => {
       const amount = oldest(table);
       table.settleOldest('a');
@@ -151,7 +161,7 @@ describe('the oldest hold', () => {
       expect(oldest(table)).toBe(live[0]?.amount);
       if (any(3) > 0) {
         const hold = order([20, 30, 40][any(3)]);
-        table.add('a', hold, i, nowMicros, 0);
+        table.add('a', hold, { amount: i, fullMicros: 0 }, nowMicros);
         live.push({ hold, amount: i, endMicros: nowMicros + hold.lifetimeMillis * 1000 });
       } else if (any(2) === 0) {
         table.settleOldest('a');
@@ -182,7 +192,7 @@ describe('the oldest hold', () => {
 });
 
 describe('the bytes', () => {
-  test('are 64 for a hold, and those of its set', () => {
+  test('are 72 for a hold, and those of its set', () => {
     const table = newTable();
     expect(table.bytes).toBe(0);
     const holds = ['a', 'a', 'b'].map((key) => add(table, key));
