@@ -185,6 +185,26 @@ describeXds('two management servers', () => {
     expect(policies.limitOf('one')).toBe(3);
   });
 
+  test('each gets only its own headers', async () => {
+    const gateway = await serverOf(GATEWAY_NODE, [windowConfig('one', 3)]);
+    const ai = await serverOf(AI_NODE, [windowConfig('two', 4)]);
+    const headers = [
+      `127.0.0.1:${gateway.port}/authorization:Bearer one`,
+      `127.0.0.1:${ai.port}/x-team:limits`,
+    ];
+    const weir = await bench.weir(gateway.port, {
+      ...settingsOf(gateway, ai),
+      CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: headers.join(),
+    });
+    await untilServing(weir);
+    const [first] = await gateway.requests();
+    expect(first?.headers).toMatchObject({ authorization: 'Bearer one' });
+    expect(first?.headers).not.toHaveProperty('x-team');
+    const [other] = await ai.requests();
+    expect(other?.headers).toMatchObject({ 'x-team': 'limits' });
+    expect(other?.headers).not.toHaveProperty('authorization');
+  });
+
   test('one uses TLS with certificates, and the other one plain text', async () => {
     const folder = new TempDir();
     bench.closes(() => folder.remove());

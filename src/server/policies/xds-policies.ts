@@ -102,7 +102,7 @@ function firstConfigurations(
 }
 
 async function addressOf(server: XdsServer, settings: Settings, log: Logger): Promise<AdsAddress> {
-  const { url, cert, key, caCert, subjectAltName } = server;
+  const { url, cert, key, caCert, subjectAltName, headers } = server;
   const credentials = new XdsCredentials(server);
   const refused: string[] = [];
   if ((cert === '') !== (key === '')) {
@@ -117,14 +117,14 @@ async function addressOf(server: XdsServer, settings: Settings, log: Logger): Pr
         'and does not use the certificates',
     );
   }
-  attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(settings.xdsHeaders));
+  attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(headers));
   if (refused.length === 0) await credentials.get().catch((error: Error) => refused.push(error.message));
   if (refused.length > 0) throw new StartError(refused);
   return {
     target: url,
     credentials: () => credentials.get(),
     serverName: xdsServerName(server),
-    headers: settings.xdsHeaders,
+    headers,
     connectTimeoutMs: timerMs(settings.xdsRetryInterval),
     maxMessageBytes: settings.xdsMaxMessageBytes || DEFAULT_MAX_MESSAGE_BYTES,
     keepaliveMs: KEEPALIVE_MS,

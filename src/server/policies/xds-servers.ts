@@ -1,4 +1,5 @@
 import type { Settings } from '../settings/settings-table.js';
+import { readPairs } from '../settings/settings-values.js';
 
 /** Settings that may have a value for each management server, with their variables. */
 const LISTS = {
@@ -10,7 +11,10 @@ const LISTS = {
   subjectAltName: ['xdsTlsSan', 'CONFIG_GRPC_XDS_SERVER_TLS_SAN'],
 } as const;
 
-export type XdsSettings = Pick<Settings, 'xdsServerUrl' | (typeof LISTS)[keyof typeof LISTS][0]>;
+export type XdsSettings = Pick<
+  Settings,
+  'xdsServerUrl' | 'xdsHeaders' | (typeof LISTS)[keyof typeof LISTS][0]
+>;
 
 /** A management server, and the settings of the connection to it. Files are named by their paths; '' for none. */
 export interface XdsServer {
@@ -23,6 +27,8 @@ export interface XdsServer {
   readonly caCert: string;
   /** Name that the server's certificate must contain; '' for the host of the URL. */
   readonly subjectAltName: string;
+  /** Headers of the call. They may be credentials, so no other server gets them. */
+  readonly headers: ReadonlyMap<string, string>;
 }
 
 /** Returns the management servers, after {@link xdsServerFaults} found no faults. */
@@ -37,11 +43,38 @@ export function xdsServers(settings: XdsSettings): readonly XdsServer[] {
       key: of(settings.xdsTlsKey) ?? '',
       caCert: of(settings.xdsTlsCaCert) ?? '',
       subjectAltName: of(settings.xdsTlsSan) ?? '',
+      headers: headersOf(url, settings) ?? new Map(),
     };
   });
 }
 
-/** Returns the variables with another number of values than there are management servers, and why each is refused. */
+/**
+ * Returns the headers for a management server: all of them if it is the only server, else those whose item begins with
+ * its address. Returns undefined if one of them is not a name and a value.
+ */
+function headersOf(
+  url: string,
+  { xdsServerUrl: urls, xdsHeaders }: XdsSettings,
+): ReadonlyMap<string, string> | undefined {
+  const prefix = urls.length > 1 ? `${url}/` : '';
+  const items = xdsHeaders.filter((item) => item.startsWith(prefix)).map((item) => item.slice(prefix.length));
+  return readPairs(items.join(), ':', '=');
+}
+
+/** Returns why the headers are refused. The sentence does not repeat a header, which may be a credential. */
+function headersFault(settings: XdsSettings): string | undefined {
+  const { xdsServerUrl: urls, xdsHeaders: items } = settings;
+  if (urls.length > 1 && !items.every((item) => urls.some((url) => item.startsWith(`${url}/`)))) {
+    return (
+      `CONFIG_GRPC_XDS_SERVER_URL contains ${urls.length} management servers, and an item does not begin with the ` +
+      'address of one of them; write each item as host:port/name:value, so that no other server gets the header'
+    );
+  }
+  if (urls.every((url) => headersOf(url, settings) !== undefined)) return undefined;
+  return `the value is not a list such as ${urls.length > 1 ? 'host:port/name:value' : 'name:value,name:value'}`;
+}
+
+/** Returns the variables that do not fit the management servers, and why each is refused. */
 export function xdsServerFaults(
   settings: XdsSettings,
 ): readonly (readonly [variable: string, why: string])[] {
@@ -65,5 +98,7 @@ export function xdsServerFaults(
           'management servers, or one for each',
       ]);
   }
+  const headers = headersFault(settings);
+  if (headers !== undefined) faults.push(['CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS', headers]);
   return faults;
 }

@@ -171,9 +171,11 @@ export const POLICY_SETTINGS = {
   xdsHeaders: {
     name: 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS',
     effectiveWhen: ['xds'],
-    type: 'string_map',
+    type: 'string_list',
     default: '',
-    help: 'Headers that weir sends to the management server: `name:value,name:value`.',
+    help:
+      'Headers that weir sends to the management server: `name:value,name:value`. With several management servers, ' +
+      'each item begins with the address of its server: `host:port/name:value`.',
     secret: true,
     reference: { default: '' },
   },

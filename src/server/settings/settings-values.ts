@@ -57,7 +57,11 @@ function unitHint(text: string): string {
  * Reads pairs that are separated by commas. The first `separator` separates name and value, or the first `other` in a
  * pair without one.
  */
-function readPairs(text: string, separator: string, other: string): ReadonlyMap<string, string> | undefined {
+export function readPairs(
+  text: string,
+  separator: string,
+  other: string,
+): ReadonlyMap<string, string> | undefined {
   const map = new Map<string, string>();
   for (const pair of text === '' ? [] : text.split(',')) {
     const at = pair.includes(separator) ? pair.indexOf(separator) : pair.indexOf(other);

@@ -357,7 +357,7 @@ test(
         ['a=b', 'c'],
         ['d', 'e'],
       ]),
-      xdsHeaders: new Map([['authorization', 'Basic YTpi==']]),
+      xdsHeaders: ['authorization:Basic YTpi=='],
       xdsNodeMetadata: new Map([
         ['k:8s', 'v'],
         ['url', 'http://x?y=z'],
@@ -369,9 +369,21 @@ test(
 );
 
 test('no message repeats the headers for the management server, which may contain a token', () => {
-  expect(errorsOf({ CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization Bearer geheim' })).toEqual([
-    'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value is not a list such as name:value,name:value',
+  const env = { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'one:1' };
+  const headers = 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS';
+  expect(errorsOf({ ...env, [headers]: 'authorization Bearer geheim' })).toEqual([
+    `${headers}: the value is not a list such as name:value,name:value`,
   ]);
+  const two = { ...env, CONFIG_GRPC_XDS_SERVER_URL: 'one:1,two:22' };
+  expect(errorsOf({ ...two, [headers]: 'two:22/authorization Bearer geheim' })).toEqual([
+    `${headers}: the value is not a list such as host:port/name:value`,
+  ]);
+  for (const text of ['authorization:Bearer geheim', 'one:1/a:b,two:2/authorization:geheim', 'one:1/a:b,']) {
+    expect(errorsOf({ ...two, [headers]: text })).toEqual([
+      `${headers}: CONFIG_GRPC_XDS_SERVER_URL contains 2 management servers, and an item does not begin with the ` +
+        'address of one of them; write each item as host:port/name:value, so that no other server gets the header',
+    ]);
+  }
 });
 
 test.each<[environment: Record<string, string>, name: string | undefined, other: string]>([

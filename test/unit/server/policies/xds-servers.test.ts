@@ -1,0 +1,32 @@
+import { expect, test } from '@jest/globals';
+import { xdsServers } from '../../../../src/server/policies/xds-servers.js';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+
+/** Returns the headers for each management server. */
+function headersOf(urls: string, headers: string): unknown {
+  const read = readSettings({
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: urls,
+    CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: headers,
+  });
+  return read.ok
+    ? xdsServers(read.settings).map((server) => Object.fromEntries(server.headers))
+    : read.errors;
+}
+
+test('the only management server gets all headers, as in envoyproxy/ratelimit', () => {
+  expect(headersOf('a:1', 'authorization:Basic YTpi==, x-team=limits,b:1/x:y')).toEqual([
+    { authorization: 'Basic YTpi==', 'x-team': 'limits', b: '1/x:y' },
+  ]);
+  expect(headersOf('a:1', '')).toEqual([{}]);
+});
+
+test('each of several management servers gets its own headers, and no others', () => {
+  const headers = 'a:1/authorization:Bearer a, [::1]:18/authorization:Bearer b/c:d,[::1]:18/x-team:limits';
+  expect(headersOf('a:1,a:18,[::1]:18', headers)).toEqual([
+    { authorization: 'Bearer a' },
+    {},
+    { authorization: 'Bearer b/c:d', 'x-team': 'limits' },
+  ]);
+  expect(headersOf('a:1,b:1', '')).toEqual([{}, {}]);
+});
