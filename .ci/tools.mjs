@@ -121,31 +121,39 @@ const PYTHON_GRPC = [
   ...['protobuf==7.36.2', 'setuptools==84.2.1', 'typing-extensions==4.16.0'],
 ];
 
-/** Builds the program `name@version` of a Go module, with the versions in its go.mod. */
-async function goInstall(folder, program) {
-  const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
-  await must(`go install ${program}`, 'go', ['install', program], { env });
-  return join(folder, /([^/]+)@/.exec(program)[1]);
-}
+/** The modules of the Go programs. They are one workspace, so that packages which they share are built once. */
+const GO_SOURCES = ['.ci/go-tools', 'test/conformance/interop/grpc-go', 'test/support/xds/xds-server'];
+const GO_PACKAGES = [
+  'github.com/fullstorydev/grpcurl/cmd/grpcurl',
+  'github.com/summerwind/h2spec/cmd/h2spec',
+  `${CONFORMANCE}/cmd/connectconformance`,
+  // The example of docs/without-envoy.md is installed next to the client.
+  ...['grpc-go-client', 'grpc-go-client/ask', 'xds-server'],
+];
+const GO_ENV = {
+  ...process.env,
+  GOWORK: join(root, '.ci/go.work'),
+  GOFLAGS: '-mod=readonly -buildvcs=false',
+};
 
-/** Builds a program with the versions in go.mod and go.sum of `source`, as `name` in `folder`. */
-async function goBuild(folder, source, program, name = 'program') {
-  const path = join(folder, name);
-  await must(
-    `go build ${program}`,
-    'go',
-    ['build', '-mod=readonly', '-buildvcs=false', '-o', path, program],
-    {
-      cwd: join(root, source),
-    },
-  );
-  return path;
+let built;
+
+/** Builds all Go programs into one folder, once. Resolves with the path of one of them. */
+async function goBuild(name) {
+  const folder = join(TOOLS, 'go');
+  built ??= (async () => {
+    mkdirSync(folder, { recursive: true });
+    const args = ['build', '-o', `${folder}/`, ...GO_PACKAGES];
+    await must('go build', 'go', args, { cwd: join(root, '.ci'), env: GO_ENV });
+  })();
+  await built;
+  return join(folder, name);
 }
 
 /**
  * name → tool. `pin`: the version. `fetch(folder)`: resolves with the path of the program. `without`: how to get it by
- * hand. `version`: arguments that show that it runs, `--version` by default. `source`: the folder that it is built
- * from; changes cause a new build. `optional`: the tests that are skipped and named if the tool is not available.
+ * hand. `version`: arguments that show that it runs, `--version` by default. `isGo`: it is built from GO_SOURCES,
+ * whose changes cause a new build. `optional`: the tests that are skipped and named if the tool is not available.
  */
 const CATALOGUE = {
   'redis-server': {
@@ -216,10 +224,11 @@ const CATALOGUE = {
     optional: 'the tests that call weir with grpcurl',
     without: 'install Go 1.24 or later, or put grpcurl on PATH',
     version: ['-version'],
-    async fetch(folder) {
+    isGo: true,
+    async fetch() {
       const installed = onPath('grpcurl');
       if (installed !== undefined) return installed;
-      return goInstall(folder, `github.com/fullstorydev/grpcurl/cmd/grpcurl@${this.pin}`);
+      return goBuild('grpcurl');
     },
   },
   helm: {
@@ -241,32 +250,37 @@ const CATALOGUE = {
     pin: 'v2.2.1+incompatible', // the program calls itself 2.0.0
     optional: 'the h2spec tests',
     without: GO_126,
-    source: '.ci/h2spec',
-    fetch: (folder) => goBuild(folder, '.ci/h2spec', 'github.com/summerwind/h2spec/cmd/h2spec'),
+    isGo: true,
+    fetch: () => goBuild('h2spec'),
   },
   ghz: {
     what: 'ghz',
     pin: 'v0.93.0',
     optional: 'the tests with ghz',
     without: GO_126,
-    fetch: (folder) => goInstall(folder, `github.com/bojand/ghz/cmd/ghz@${CATALOGUE.ghz.pin}`),
+    // Not in the workspace, because it needs an older version of grpc-go.
+    async fetch(folder) {
+      const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
+      await must('go install ghz', 'go', ['install', `github.com/bojand/ghz/cmd/ghz@${this.pin}`], { env });
+      return join(folder, 'ghz');
+    },
   },
   connectconformance: {
     what: 'connectconformance',
     pin: 'v1.0.7',
     optional: 'the connectconformance tests',
     without: GO_126,
-    async fetch(folder) {
-      const path = await goInstall(folder, `${CONFORMANCE}/cmd/connectconformance@${this.pin}`);
+    isGo: true,
+    async fetch() {
+      const path = await goBuild('connectconformance');
       // The tests load the protos of the version that the program was built from.
-      const { Dir } = JSON.parse(
-        await must('go mod download', 'go', ['mod', 'download', '-json', `${CONFORMANCE}@${this.pin}`]),
-      );
-      rmSync(join(folder, 'proto'), { recursive: true, force: true });
+      const args = ['list', '-m', '-json', CONFORMANCE];
+      const { Dir } = JSON.parse(await must('go list', 'go', args, { cwd: join(root, '.ci'), env: GO_ENV }));
       for (const file of ['config', 'server_compat', 'service']) {
-        const proto = `connectrpc/conformance/v1/${file}.proto`;
-        mkdirSync(dirname(join(folder, 'proto', proto)), { recursive: true });
-        writeFileSync(join(folder, 'proto', proto), readFileSync(join(Dir, 'proto', proto)));
+        const proto = `proto/connectrpc/conformance/v1/${file}.proto`;
+        const copy = join(dirname(path), proto);
+        mkdirSync(dirname(copy), { recursive: true });
+        writeFileSync(copy, readFileSync(join(Dir, proto)));
       }
       return path;
     },
@@ -276,20 +290,16 @@ const CATALOGUE = {
     pin: 'test/conformance/interop/grpc-go',
     optional: 'the tests with grpc-go, and docs/without-envoy.md',
     without: GO_126,
-    source: 'test/conformance/interop/grpc-go',
-    async fetch(folder) {
-      // The example of docs/without-envoy.md is installed next to the client.
-      await goBuild(folder, this.source, './ask', 'ask');
-      return goBuild(folder, this.source, '.');
-    },
+    isGo: true,
+    fetch: () => goBuild('grpc-go-client'),
   },
   'xds-server': {
     what: 'an xDS management server on go-control-plane',
     pin: 'test/support/xds/xds-server',
     optional: 'the tests with an xDS management server',
     without: GO_126,
-    source: 'test/support/xds/xds-server',
-    fetch: (folder) => goBuild(folder, 'test/support/xds/xds-server', '.'),
+    isGo: true,
+    fetch: () => goBuild('xds-server'),
   },
   'python-grpc': {
     what: 'Python with grpcio',
@@ -471,12 +481,14 @@ export function variableOf(name) {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Returns a digest of all files below a folder of the repository. */
-function digestOf(source) {
+/** Returns a digest of {@link GO_SOURCES}. */
+function goDigest() {
   const hash = createHash('sha256');
-  const entries = readdirSync(join(root, source), { recursive: true }).sort();
-  for (const name of entries.filter((entry) => !statSync(join(root, source, entry)).isDirectory())) {
-    hash.update(`${name}\0`).update(readFileSync(join(root, source, name)));
+  for (const source of GO_SOURCES) {
+    const entries = readdirSync(join(root, source), { recursive: true }).sort();
+    for (const name of entries.filter((entry) => !statSync(join(root, source, entry)).isDirectory())) {
+      hash.update(`${name}\0`).update(readFileSync(join(root, source, name)));
+    }
   }
   return hash.digest('hex').slice(0, 16);
 }
@@ -487,7 +499,7 @@ async function provide(name) {
   if (given !== undefined && given !== '') return given;
   const tool = CATALOGUE[name];
   const folder = join(TOOLS, name);
-  const pin = tool.source === undefined ? tool.pin : `${tool.pin} ${digestOf(tool.source)}`;
+  const pin = tool.isGo ? `${tool.pin} ${goDigest()}` : tool.pin;
   const marker = join(folder, '.fetched'); // first line the pin, second the program's path
   if (existsSync(marker)) {
     const [found, path] = readFileSync(marker, 'utf8').split('\n');
