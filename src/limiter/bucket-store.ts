@@ -69,15 +69,21 @@ export class StorageError extends Error {
   readonly reason: StorageFailure;
   /** Whether it is certain that no command was sent to the store. */
   readonly unsent: boolean;
+  /**
+   * For a request that was divided between servers: an outcome for each item, of which only abandoned holds count
+   * (`HoldEffect`). Undefined if no server has placed a hold, or if the request was not divided.
+   */
+  readonly abandoned: readonly TakeOutcome[] | undefined;
 
   constructor(
     reason: StorageFailure,
     message: string,
-    options?: ErrorOptions & { readonly unsent?: boolean },
+    options?: ErrorOptions & { readonly unsent?: boolean; readonly abandoned?: readonly TakeOutcome[] },
   ) {
     super(message, options);
     this.reason = reason;
     this.unsent = options?.unsent === true;
+    this.abandoned = options?.abandoned;
   }
 }
 
@@ -95,6 +101,7 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A skipped item does not change its bucket, and is not limited. The items of a chain of `spill` have no holds.
  * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a
  *   hold only in a limit on concurrent requests.
+ * - If a request is divided between servers and is not allowed, the caller ends its abandoned holds (`HoldEffect`).
  * - An item with `settles` ends a hold. It has no effect if the hold was settled before, has expired, or never existed.
  *   A request that settles holds does nothing else.
  */

@@ -56,8 +56,10 @@ export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros' | 'costMicros'>;
  * - `settled`: the item ended it.
  * - `unknown`: no hold has these values: it was settled before, has expired, or never existed. The item changed
  *   nothing.
+ * - `abandoned`: a request that is divided between servers is not allowed, but a server has placed the hold, or may
+ *   have placed it without an answer. The caller ends the hold, and repeats that until the server answers.
  */
-export type HoldEffect = 'placed' | 'settled' | 'unknown';
+export type HoldEffect = 'placed' | 'settled' | 'unknown' | 'abandoned';
 
 /** The properties of a take that decide whether it places a hold. */
 interface HoldingTake {

@@ -136,13 +136,14 @@ export class Holds {
   }
 
   /**
-   * Adds the token of a decided request to its context, and lets its caller release the holds. `isLocal`: the local
-   * buckets decided it.
+   * Adds the token of a decided request to its context, and lets its caller release the holds. Ends the holds that the
+   * store has abandoned. `isLocal`: the local buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
     let holds: TokenHold[] = [];
     let named: TokenHold[] = [];
     for (const take of context.takes) {
+      if (take.outcome?.hold === 'abandoned') this.#endAbandoned(context, take, take.outcome);
       const hold = take.outcome?.hold === 'placed' ? tokenHold(take, isLocal) : undefined;
       if (hold === undefined) continue;
       holds = append(holds, hold);
@@ -157,16 +158,34 @@ export class Holds {
 
   /**
    * Ends the holds of a request that got no answer from the store, because the store may have placed them. The caller
-   * gets no token. The holds of token buckets expire, because only the store knows all of their values.
+   * gets no token.
    */
-  abandon(context: RequestContext, error: StorageError): void {
-    if (error.unsent) return;
-    for (const take of context.takes) {
-      if (take.rate.kind === 'token_bucket') continue;
-      const hold = tokenHold(take, false);
-      const held = hold && heldRuleOf(context.policy, hold);
-      if (hold !== undefined && held !== undefined) this.#late.add(holdEnd(held, hold, 0));
+  abandon(context: RequestContext, { unsent, abandoned }: StorageError): void {
+    if (abandoned === undefined && unsent) return;
+    for (const [i, take] of context.takes.entries()) {
+      const outcome = abandoned?.[i];
+      if (abandoned === undefined || outcome?.hold === 'abandoned')
+        this.#endAbandoned(context, take, outcome);
     }
+  }
+
+  /**
+   * Ends a hold whose token reaches no caller, as soon as the store answers. Without an answer, the hold of a token
+   * bucket expires, because only the store knows all of its values.
+   */
+  #endAbandoned(
+    { policy }: RequestContext,
+    take: PlannedTake,
+    outcome: PlannedTake['outcome'] | undefined,
+  ): void {
+    if (take.rate.kind === 'token_bucket' && outcome?.fullMicros === undefined) return;
+    const hold = tokenHold(take, false, outcome);
+    const held = hold && heldRuleOf(policy, hold);
+    if (hold === undefined || held === undefined) return;
+    const end = holdEnd(held, hold, 0);
+    // A hold without an answer may not exist, so it does not count as lost.
+    const isPlaced = outcome?.fullMicros !== undefined;
+    this.#late.add(end, isPlaced ? this.#countingLost(policy.domain, end, () => {}) : undefined);
   }
 
   /** Waits for ends that no request waits for, see {@link LateEnds.drain}. */
@@ -367,8 +386,9 @@ function allOf(running: readonly Promise<void>[]): Promise<unknown> | undefined 
 
 /** Returns the hold of a take for the token; undefined if the take does not hold. */
 function tokenHold(
-  { key, tagLength, hits, holds, rule, outcome }: PlannedTake,
+  { key, tagLength, hits, holds, rule, outcome: ownOutcome }: PlannedTake,
   isLocal: boolean,
+  outcome = ownOutcome,
 ): TokenHold | undefined {
   if (holds === undefined || rule === undefined) return undefined;
   const { id, lifetimeMillis, freesUnknown = false } = holds;

@@ -5,8 +5,8 @@ import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 /**
  * Returns the refunds of a request that this store allowed and another partition denied. A refund never exceeds what
  * the request has cost others until then (`TakeItem.undoMark`). Charges that reached the maximum debt are not undone.
- * Windows keep the hits that they count for denied requests (`countDeniedHits`). All holds are settled, without any
- * use, because a denied request is not in flight.
+ * Windows keep the hits that they count for denied requests (`countDeniedHits`). The caller ends the holds, which gives
+ * their hits back.
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -16,22 +16,21 @@ export function refundsOf(
   const refunds: TakeItem[] = [];
   for (let i = 0; i < items.length; i++) {
     const item = items[i] as TakeItem;
-    const { key, tagLength, rate, holds } = item;
+    const { key, tagLength, rate } = item;
     const outcome = outcomes[i] as TakeOutcome;
-    const { undoMark, hold, fullMicros = 0, costMicros } = outcome;
+    const { undoMark, hold } = outcome;
+    if (hold === 'placed' || undoMark === undefined) continue;
     const hits = isSkipped(items, outcomes, i) ? 0 : takenBy(item, outcome, countDeniedHits);
     if (hits === 0) continue;
-    const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
-    if (hold === 'placed' && holds !== undefined) {
-      refunds.push({ ...refund, settles: { ...holds, amount: hits, fullMicros, costMicros } });
-    } else if (undoMark !== undefined) refunds.push({ ...refund, undoMark });
+    refunds.push({ key, tagLength, rate, hits, refund: true, enforcement: 'observe', undoMark });
   }
   return refunds;
 }
 
 /**
  * Returns the outcomes of the items as if the request had taken nothing, which a denied request reports. They are
- * exact, with two exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token.
+ * exact, with two exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. The holds that
+ * the request has placed are abandoned.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
@@ -46,7 +45,7 @@ export function outcomesBeforeTake(
     const taken = isSkipped(items, outcomes, i) ? 0 : takenBy(item, found, countDeniedHits);
     const hits = (takenByKey.get(key) ?? 0) + taken;
     // All hits of a charge may have exceeded the maximum debt.
-    const outcome = found.forgiven > 0 ? { ...found, forgiven: 0 } : withoutHold(found);
+    const outcome = found.forgiven > 0 ? { ...found, forgiven: 0 } : abandoned(found);
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
@@ -63,11 +62,8 @@ export function outcomesBeforeTake(
   });
 }
 
-/** Returns an outcome without the hold that the item placed. */
-function withoutHold(outcome: TakeOutcome): TakeOutcome {
-  if (outcome.hold !== 'placed') return outcome;
-  const { hold: _, fullMicros: __, costMicros: ___, ...rest } = outcome;
-  return rest;
+function abandoned(outcome: TakeOutcome): TakeOutcome {
+  return outcome.hold === 'placed' ? { ...outcome, hold: 'abandoned' } : outcome;
 }
 
 /** Returns the hits of an item that must be given back; a whole number. */

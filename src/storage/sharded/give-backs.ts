@@ -1,8 +1,8 @@
-import { StorageError, type TakeItem } from '../../limiter/bucket-store.js';
+import type { TakeItem } from '../../limiter/bucket-store.js';
 import { runInTurns } from '../../runtime/turns.js';
 import { refundsOf } from './give-back.js';
 import { inSlices, type PartitionRequest } from './partition-requests.js';
-import type { GiveBackResult, PartitionTake, Shard } from './shard.js';
+import type { GiveBackResult } from './shard.js';
 
 /** Number of give-backs to one store or partition since start, by result. */
 export interface GiveBackStats {
@@ -30,8 +30,8 @@ export interface GiveBackOptions {
 const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 
 /**
- * Gives back what denied requests took from other partitions, and settles their holds. No answer waits for it. Each
- * refund is sent once, because a repetition might give back too much, and not after the connection of the take was
+ * Gives back what denied requests took from other partitions, except holds. No answer waits for it. Each refund is sent
+ * once, because a repetition might give back too much, and not after the connection of the take was
  * lost. Windows that began later do not change, and tokens that would have overflowed since the take are not given back
  * ({@link refundsOf}).
  */
@@ -80,33 +80,16 @@ export class GiveBacks {
         const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
         if (items.length === 0) return;
         onGiveBack?.(items);
-        const settlements = items.filter(({ settles }) => settles !== undefined);
-        const refunds =
-          settlements.length === 0 ? items : items.filter(({ settles }) => settles === undefined);
         const options = { partition, deadlineMicros, connection, mayWait: true, isLarge };
-        const given: Promise<GiveBackResult>[] = [];
-        if (settlements.length > 0) given.push(settle(shard, { ...options, items: settlements }));
-        if (refunds.length > 0)
-          given.push(shard.giveBackPartition({ ...options, items: refunds }, takenEpoch));
         results.push(
-          Promise.all(given).then((each) => {
+          shard.giveBackPartition({ ...options, items }, takenEpoch).then((result) => {
             onGiveBack?.(items);
-            return worstOf(each);
+            return result;
           }),
         );
       }),
     );
     return results.length === 0 ? undefined : worstOf(await Promise.all(results));
-  }
-}
-
-/** Settles the holds of a denied request. Unlike a refund, a settlement may be repeated on another connection. */
-async function settle(shard: Shard, take: PartitionTake): Promise<GiveBackResult> {
-  try {
-    return (await shard.takePartition(take)) instanceof StorageError ? 'failed' : 'made';
-  } catch {
-    // No caller waits for the result. The holds expire.
-    return 'failed';
   }
 }
 

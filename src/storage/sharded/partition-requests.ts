@@ -6,6 +6,7 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
+import { placeableHold } from '../../limiter/holds/hold.js';
 import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
 import { outcomesBeforeTake } from './give-back.js';
@@ -23,6 +24,9 @@ const UNDECIDED: TakeOutcome = {
   forgiven: 0,
   cached: false,
 };
+
+/** The same for an item that may have placed a hold. */
+const UNANSWERED: TakeOutcome = { ...UNDECIDED, hold: 'abandoned' };
 
 /** Options of one step of a request. */
 export interface Step {
@@ -128,8 +132,14 @@ export class PartitionRequest {
 
   /** Returns the outcomes of its items in a denied request. */
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
-    if (this.error !== undefined) return this.items.map(() => UNDECIDED);
-    const { taken } = this;
+    const { taken, error } = this;
+    if (error !== undefined) {
+      // An item that certainly denies the others places no holds.
+      const mayHold = !error.unsent && this.#sentItems.length === this.items.length;
+      return this.items.map((item) =>
+        mayHold && placeableHold(item) !== undefined ? UNANSWERED : UNDECIDED,
+      );
+    }
     return taken === undefined
       ? this.outcomes
       : outcomesBeforeTake(taken.items, taken.outcomes, countDeniedHits);

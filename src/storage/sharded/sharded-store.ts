@@ -46,8 +46,8 @@ export interface ShardedStoreOptions extends GiveBackOptions {
  * counted for a denied request, and refunds. If a server is known to be unavailable, the other partitions only report
  * whether they deny the request, and no tokens are taken.
  * - Giving back never delays the answer. A refund is tried once, because a repetition might give back too much, and
- * not after the connection of the take was lost. Tokens may therefore be lost, but none are created. Holds are given
- * back by settlements, which may be repeated.
+ * not after the connection of the take was lost. Tokens may therefore be lost, but none are created. The caller ends
+ * the abandoned holds, which may be repeated.
  * - Until the hits are given back, other requests see the buckets without these tokens, and may be denied. Tokens that
  * would have overflowed without the take are not given back (`TakeItem.undoMark`).
  */
@@ -185,7 +185,7 @@ export class ShardedStore implements BucketStore {
     const error = await this.#refund(requests, laterOptions);
     if (error === undefined) return runInTurns(join(items, requests, ({ outcomes }) => outcomes));
     this.#giveBacks.begin(requests, callOptions.connection, callOptions.isLarge);
-    return error;
+    return this.#withAbandoned(error, items, requests);
   }
 
   /**
@@ -232,8 +232,23 @@ export class ShardedStore implements BucketStore {
     const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
     this.#giveBacks.begin(requests, connection, isLarge);
-    if (!isDenied) return error;
+    if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
     return runInTurns(join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)));
+  }
+
+  /** Returns the error of a request with its abandoned holds. */
+  async #withAbandoned(
+    error: StorageError,
+    items: readonly TakeItem[],
+    requests: readonly PartitionRequest[],
+  ): Promise<StorageError> {
+    const { countDeniedHits } = this.#options;
+    const abandoned = await runInTurns(
+      join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)),
+    );
+    if (!abandoned.some(({ hold }) => hold === 'abandoned')) return error;
+    const { reason, message, unsent } = error;
+    return new StorageError(reason, message, { cause: error, unsent, abandoned });
   }
 
   /** Sends the deferred refunds of an allowed request as its last step. Returns the error of a failed refund. */

@@ -1,4 +1,4 @@
-import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { HeldHits } from '../../../src/limiter/holds/hold.js';
 import { settlingRate } from '../../../src/limiter/local-rate.js';
 import type { Rate } from '../../../src/limiter/rate.js';
@@ -41,6 +41,17 @@ export function settlementItem(
     enforcement: 'observe',
     settles: { ...holds, amount, fullMicros, costMicros },
   };
+}
+
+/** Returns the items that end the abandoned holds of a request, as the service sends them. */
+export function abandonedEnds(
+  items: readonly TakeItem[],
+  outcomes: readonly TakeOutcome[],
+): readonly TakeItem[] {
+  return items.flatMap((item, i) => {
+    const outcome = outcomes[i] as TakeOutcome;
+    return outcome.hold === 'abandoned' ? [settlementItem(item, outcome)] : [];
+  });
 }
 
 /** Returns the item that settles the oldest hold of a bucket with `used` hits, as the service sends it. */

@@ -150,15 +150,19 @@ describe('a call with an end of a rule with pair: oldest', () => {
 
 /** A store that fails as told, before or after it has taken. */
 class FaultyStore implements BucketStore {
-  fault: 'broken' | 'unanswered' | 'unsent' | undefined;
+  fault: 'broken' | 'unanswered' | 'unsent' | 'divided' | 'denied' | undefined;
   readonly #memory = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
 
   take(items: readonly TakeItem[]) {
     if (this.fault === 'broken') throw new BrokenInvariant('a test');
     if (this.fault === 'unsent') return new StorageError('full', 'busy', { unsent: true });
     const outcomes = this.#memory.take(items);
-    const unanswered = this.fault === 'unanswered' && items.some(({ settles }) => settles === undefined);
-    return unanswered ? new StorageError('full', 'no answer') : outcomes;
+    if (this.fault === undefined || items.some(({ settles }) => settles !== undefined)) return outcomes;
+    if (this.fault === 'unanswered') return new StorageError('full', 'no answer');
+    const abandoned = outcomes.map((outcome) => ({ ...outcome, limited: true, hold: 'abandoned' as const }));
+    return this.fault === 'denied'
+      ? abandoned
+      : new StorageError('full', 'busy', { unsent: true, abandoned });
   }
 
   async close(): Promise<void> {}
@@ -186,4 +190,21 @@ test.each([
   await waitFor('the end of the hold', () => left(decider, entry) === after);
   store.fault = 'unsent';
   expect(decider.answer([descriptor([entry])]).overallCode).toBe(CODE.OVER_LIMIT);
+});
+
+test.each([
+  ['divided', 'customer=acme', 1_000_000],
+  ['divided', 'tenant=acme', 10_000],
+  ['divided', 'bucket=acme', 100],
+  ['denied', 'customer=acme', 1_000_000],
+  ['denied', 'tenant=acme', 10_000],
+  ['denied', 'bucket=acme', 100],
+] as const)('an abandoned hold of a %s request for %s ends', async (fault, entry, after) => {
+  const store = new FaultyStore();
+  const decider = new Decider(POLICY, { store });
+  store.fault = fault;
+  const { overallCode, dynamicMetadata } = decider.answer([descriptor([entry])]);
+  expect([overallCode, dynamicMetadata]).toEqual([CODE.OVER_LIMIT, undefined]);
+  store.fault = undefined;
+  await waitFor('the end of the hold', () => left(decider, entry) === after);
 });

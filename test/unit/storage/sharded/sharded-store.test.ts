@@ -11,7 +11,7 @@ import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import type { GiveBackResult } from '../../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
-import { holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
+import { abandonedEnds, holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
 import { HUNDRED, type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
 import { MemoryShards } from '../../../support/sharded/memory-shards.js';
 
@@ -311,17 +311,18 @@ describe('holds', () => {
   const SLOTS = concurrencyRate(2);
   const slot = (key: string, options: ItemOptions = {}) => holdItem(key, SLOTS, options);
 
-  test('of a denied request are settled, even on another connection and of limited items', async () => {
+  test('of a denied request are left to the caller to end, with all their values', async () => {
     fill(tokens('a1', { hits: 100 }), slot('c1'), slot('c1'));
     let answer: () => void = () => {};
     map.of('a').answer = ({ items }) =>
       new Promise((resolve) => (answer = () => resolve(map.of('a').memory.take(items))));
-    const taking = take(
+    const request = [
       tokens('a1'),
       slot('b1'),
       holdItem('b2', HUNDRED, { hits: 5 }),
       slot('c1', { enforcement: 'observe' }),
-    );
+    ];
+    const taking = take(...request);
     await turn();
     map.of('b').connectionEpoch = 2;
     answer();
@@ -332,22 +333,39 @@ describe('holds', () => {
       { limited: false, remaining: 100 },
       { limited: true, remaining: 0, used: 2, waitMicros: Number.POSITIVE_INFINITY },
     ]);
-    expect(JSON.stringify(found)).not.toContain('placed');
-    await turn();
+    const outcomes = found as readonly TakeOutcome[];
+    expect(outcomes.map(({ hold }) => hold)).toEqual([undefined, 'abandoned', 'abandoned', 'abandoned']);
+    await take(...abandonedEnds(request, outcomes));
     expect(['b1', 'c1'].map((key) => used(slot(key)))).toEqual([0, 2]);
     expect(used(tokens('b2'))).toBe(0);
-    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+    expect(store.giveBackStats).toEqual(NONE);
     expect(map.of('b').returned).toEqual([]);
   });
 
-  test('that cannot be given back count as failed', async () => {
+  const held = (result: TakeResult) =>
+    (result instanceof StorageError ? result.abandoned : result)?.map(({ hold }) => hold);
+
+  test.each([
+    { unsent: false, left: [undefined, 'abandoned', undefined, 'abandoned'] },
+    { unsent: true, left: [undefined, undefined, undefined, 'abandoned'] },
+  ])('may be placed by a partition without an answer (unsent: $unsent)', async ({ unsent, left }) => {
+    const failure = new StorageError('timeout', 'no answer', { unsent });
+    map.of('b').answer = () => failure;
+    const request = [tokens('a1'), slot('b1'), tokens('b2'), slot('c1')];
+    const failed = await take(...request);
+    expect(failed).toMatchObject({ reason: 'timeout', message: 'no answer', unsent });
+    expect(held(failed)).toEqual(left);
+    // The error of one partition hides no hold if another one denies the request.
+    await turn();
     fill(tokens('a1', { hits: 100 }));
-    for (const failure of [() => Promise.resolve(UNAVAILABLE), () => Promise.reject(new Error('broken'))]) {
-      map.of('b').answer = ({ items }) => (items[0]?.settles === undefined ? undefined : failure());
-      await take(tokens('a1'), slot('b1'), tokens('c1'));
-      await turn();
-    }
-    expect(store.giveBackStats).toEqual({ ...NONE, failed: 2 });
+    expect(held(await take(...request))).toEqual(left);
+    map.of('c').answer = () => new StorageError('timeout', 'no answer');
+    expect(held(await take(tokens('b1'), slot('c1')))).toEqual([undefined, 'abandoned']);
+  });
+
+  test('are not abandoned by a partition that was asked to deny its items', async () => {
+    map.of('b').answer = () => UNAVAILABLE;
+    expect(held(await take(tokens('a1', { hits: 101 }), slot('b1')))).toEqual([undefined, undefined]);
   });
 
   test('are not placed by a request that is certainly denied', async () => {
