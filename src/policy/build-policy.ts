@@ -94,7 +94,7 @@ export class TreeBuilder {
     const place = this.nextPosition(parent, fields);
     const rules = ruleSpecs.map((spec, index) => this.ruleOf(spec, index, fields, place));
     const isSecret = isSecretKey(fields.key, secretKeys);
-    const node = new PolicyNode({ fields, parent: above, rules, isSecret });
+    const node = new PolicyNode({ fields, parent: above, rules, isSecret, plans: this.plans });
     if (above !== undefined) {
       above.add(node);
       this.keys.add(fields.key);

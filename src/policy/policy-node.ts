@@ -3,6 +3,7 @@ import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';
 import { addressPart, patternPart, secretPart, sharedMatcherPart, textPart } from './names/bucket-key.js';
+import type { PlanTable } from './plans/plan-table.js';
 import type { UnmatchedMode } from './policy.js';
 import { isCredential, shownValue } from './redact.js';
 import type { PhaseSchedule, Rule } from './rule.js';
@@ -24,6 +25,8 @@ export interface NodeOptions {
   readonly rules: readonly Rule[];
   /** Whether the values that the node matches are secrets. */
   readonly isSecret: boolean;
+  /** The rows of `plans`; only needed for the root. */
+  readonly plans?: PlanTable | undefined;
 }
 
 /** Names of the buckets of a node's rules. */
@@ -56,8 +59,15 @@ export class PolicyNode {
   readonly id = nextId++;
   /** Whether the limits of a customer may come from a plan. */
   readonly usesPlan: boolean;
+  /** Whether an entry on the path selects a row of `plans`, which may block the customer. */
+  readonly hasCustomer: boolean;
   /** Indexes of the entries whose values are part of the bucket's name. */
   readonly bucketEntries: readonly number[];
+  /**
+   * Indexes of the entries whose values determine the bucket's name and its rules: {@link bucketEntries}, and the
+   * customer if several customers share the bucket and one of them may be blocked.
+   */
+  readonly nameEntries: readonly number[];
   /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
   fixedBucket: BucketName | undefined;
   /** Children, by entry key. Only {@link add} changes them. */
@@ -71,8 +81,11 @@ export class PolicyNode {
   private secret = false;
   /** Index of the entry that this node matches, from 0; -1 for the root. */
   private readonly depth: number;
+  private readonly plans: PlanTable | undefined;
+  /** Index of the entry of the customer, if several customers share the buckets from there on; else -1. */
+  private readonly sharedCustomer: number;
 
-  constructor({ fields, parent, rules, isSecret }: NodeOptions) {
+  constructor({ fields, parent, rules, isSecret, plans }: NodeOptions) {
     const { value, matcher, shareThreshold } = fields;
     this.fields = fields;
     this.matcher = matcher;
@@ -90,6 +103,14 @@ export class PolicyNode {
     this.depth = parent === undefined ? -1 : parent.depth + 1;
     const above = parent?.bucketEntries ?? [];
     this.bucketEntries = this.isValueInBucket && this.depth >= 0 ? [...above, this.depth] : above;
+    this.plans = parent === undefined ? plans : parent.plans;
+    // The first entry with the key selects the row.
+    const isCustomer = parent?.hasCustomer === false && this.plans?.by === fields.key;
+    this.hasCustomer = isCustomer || parent?.hasCustomer === true;
+    this.sharedCustomer =
+      isCustomer && takesMany && shareThreshold ? this.depth : (parent?.sharedCustomer ?? -1);
+    const isNamed = this.sharedCustomer < 0 || this.plans?.hasBlocked !== true;
+    this.nameEntries = isNamed ? this.bucketEntries : [...this.bucketEntries, this.sharedCustomer];
     this.setSecret(isSecret);
   }
 

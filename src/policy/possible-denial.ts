@@ -11,6 +11,8 @@ interface Denier {
 export interface PossibleNode {
   readonly phase: PhaseSchedule;
   readonly rules: readonly Rule[];
+  /** See {@link PolicyNode.hasCustomer}. */
+  readonly hasCustomer: boolean;
 }
 
 /** Returns whether a rule is always active for every request, so that no other rule adds anything. */
@@ -58,12 +60,11 @@ export class PossibleDenial {
 }
 
 function* deniersOf(nodes: Iterable<PossibleNode>, isBlocked: boolean): Generator<Denier> {
-  for (const { rules } of nodes) {
+  for (const { rules, hasCustomer } of nodes) {
     for (const [index, rule] of rules.entries()) {
-      const planned = isPlanned(rules, index);
-      if (!canDeny(planned && isBlocked ? { ...rule, onOver: undefined } : rule)) continue;
+      if (!canDeny(hasCustomer && isBlocked ? { ...rule, onOver: undefined } : rule)) continue;
       // A row may also set the phase.
-      const activeAtMicros = planned ? Number.NEGATIVE_INFINITY : rule.phase.activeAtMicros;
+      const activeAtMicros = isPlanned(rules, index) ? Number.NEGATIVE_INFINITY : rule.phase.activeAtMicros;
       yield { activeAtMicros, percent: rule.enforcePercent };
     }
   }

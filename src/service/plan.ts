@@ -7,7 +7,7 @@ import type { Rate } from '../limiter/rate.js';
 import type { WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
-import { isBlocked } from '../policy/plans/planned-rules.js';
+import { isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
@@ -194,14 +194,14 @@ export function passedOver(take: PlannedTake): readonly PlannedTake[] {
   return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
 }
 
-/** Returns the take of the rule at `index` of a match. */
+/** Returns the take of a rule, whose names are those of the rule at `index` of a match. */
 function takeOfRule(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
   index: number,
+  rule: Rule,
 ): PlannedTake {
-  const rule = match.rules[index] as Rule;
   const spills = rule.spillsTo !== '';
   const { request } = context;
   const { answers } = context.options;
@@ -301,9 +301,23 @@ export function planDescriptor(
   const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;
   if (count === 0 || unlimited) return new Decision(match, NO_TAKES, unlimited);
   const takes = new Array<PlannedTake>(count);
-  for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i);
+  for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i, rules[i] as Rule);
   const decision = new Decision(match, takes, false);
-  return context.policy.hasHolds ? separateEnds(decision) : decision;
+  if (!context.policy.hasHolds) return decision;
+  const others = isBlocked(rules[0] as Rule) ? takesOfUnblocked(context, descriptor, match) : NO_TAKES;
+  return separateEnds(decision, others);
+}
+
+/** Returns the takes of a blocked customer as if it were not blocked, because its requests in flight still end. */
+function takesOfUnblocked(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+): readonly PlannedTake[] {
+  return match.rules.flatMap((rule, index) => {
+    const unblocked = unblockedRule(rule);
+    return unblocked === undefined ? [] : [takeOfRule(context, descriptor, match, index, unblocked)];
+  });
 }
 
 /** Returns the takes of a request, in the order of the descriptors. */

@@ -4,7 +4,7 @@ import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describePlanned } from '../../policy/describe.js';
 import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
-import { isBlocked } from '../../policy/plans/planned-rules.js';
+import { dependsOnRow, isBlocked } from '../../policy/plans/planned-rules.js';
 import type { Match } from '../../policy/policy.js';
 import {
   MAX_PAIRS,
@@ -101,7 +101,7 @@ export function* findLimits(
     more: 0,
     notes: [
       ...notesOn(met),
-      ...(met.match.rules.some(({ plan }) => plan !== undefined) ? planNotes(source, met.match.entries) : []),
+      ...(met.match.rules.some(dependsOnRow) ? planNotes(source, met.match.entries) : []),
       ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
       ...(others > 0
         ? [
@@ -208,9 +208,10 @@ function* findPossible(
   for (let looks = 1; end.done !== true; end = ends.next(), looks++) {
     if (end.value === undefined || looks % ENDS_PER_SLICE === 0) yield '';
     if (end.value === undefined) continue;
-    usesPlan ||= end.value.node.usesPlan;
+    const rules = rulesOfEnd(source.policy, end.value);
+    usesPlan ||= end.value.node.usesPlan || rules.some(dependsOnRow);
     const list = end.value.isNamed ? known : others;
-    const counting = countingOf(rulesOfEnd(source.policy, end.value));
+    const counting = countingOf(rules);
     if (counting === 0) unlimited++;
     else if (list.length >= most) more += counting;
     else {
@@ -252,7 +253,7 @@ function matchOfEnd(policy: CompiledPolicy, { node, entries }: PossibleEnd): Mat
 
 /** Returns the rules of a node for the customer, as far as the customer is known. */
 function rulesOfEnd(policy: CompiledPolicy, end: PossibleEnd): readonly Rule[] {
-  return end.node.usesPlan ? matchOfEnd(policy, end).rules : end.node.rules;
+  return end.node.hasCustomer ? matchOfEnd(policy, end).rules : end.node.rules;
 }
 
 function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {

@@ -2,6 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import { overrideOfKey } from '../../policy/names/bucket-key.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
@@ -87,7 +88,8 @@ export class TopCounts implements BucketCounter {
     if (known !== undefined) return known;
     const entries = keptEntries(match.entries, policy.secretKeys);
     const limit = rule === undefined ? copyText(overrideOfKey(name)) : undefined;
-    const plan = rule?.plan && planOfCustomer(policy.plans, match.entries)?.plan;
+    const hasRow = rule !== undefined && dependsOnRow(rule);
+    const plan = hasRow ? planOfCustomer(policy.plans, match.entries)?.plan : undefined;
     const { domain } = policy;
     return { key: copyText(key), domain, rule: label, entries, limit, plan, usedRatio: undefined };
   }

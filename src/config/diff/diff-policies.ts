@@ -8,7 +8,9 @@ import {
   describeRequestHeaders,
 } from '../../policy/describe.js';
 import {
+  BLOCKED,
   findRow,
+  isSet,
   keyOfRow,
   type PlanTable,
   rowsOf,
@@ -169,7 +171,7 @@ function planChanges(
 const FOR_UNKNOWN_ROWS = 'limits with values from plans differ, and the rows in Redis are unknown';
 const planOf = ({ plan }: Rule): Rule['plan'] => plan;
 
-/** The limits of a node before and after, which take values from plans. */
+/** The limits of a node before and after, which may take values from plans, or deny blocked customers. */
 type PlannedLimits = readonly [before: readonly Rule[], after: readonly Rule[]];
 
 /** Returns the limits of nodes with the same path in both policies. Others are added or removed. */
@@ -177,7 +179,7 @@ function plannedLimits(before: CompiledPolicy, after: CompiledPolicy): readonly 
   const rulesByPath = ({ root }: CompiledPolicy) =>
     new Map(
       [...root.nodesBelow(Infinity)]
-        .filter(({ usesPlan }) => usesPlan)
+        .filter(({ hasCustomer }) => hasCustomer)
         .map((node) => [
           node
             .path()
@@ -239,7 +241,10 @@ function compareValues(
   limits: readonly PlannedLimits[],
   context: DiffContext,
 ): Comparison | undefined {
-  const rows = limits.map(([was, is]) => [withPlan(was, before), withPlan(is, after)] as const);
+  const changesBlock = isSet(before, BLOCKED) !== isSet(after, BLOCKED);
+  const rows = limits
+    .filter((pair) => changesBlock || pair.some((rules) => rules.some(({ plan }) => plan !== undefined)))
+    .map(([was, is]) => [withPlan(was, before), withPlan(is, after)] as const);
   if (rows.some(([was, is]) => mayDenyMore(was, is, false, context))) return 'less';
   if (rows.some(([was, is]) => mayDenyMore(is, was, false, context))) return 'more';
   // The first column only names the plan.

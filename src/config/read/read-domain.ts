@@ -115,7 +115,9 @@ function readPlans(
   plans.checkNames();
   const previous = plans.file === undefined ? undefined : lastPlans;
   const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses, loadsWithoutRows };
-  return readPlanTable(plans, { ...options, nowMillis: Date.now() });
+  const read = readPlanTable(plans, { ...options, nowMillis: Date.now() });
+  if (read.table?.hasBlocked === true) plans.warnOfBlocked();
+  return read;
 }
 
 /** Settings that apply to a node and its child nodes unless they set their own. */
@@ -227,11 +229,20 @@ class TreeReader {
     const onUnmatched = readOnUnmatched(reader) ?? above.onUnmatched;
     const shadowMode = reader.boolean('shadow_mode') === true;
     const quotaMode = reader.boolean('quota_mode') === true;
+    // The first entry with the key selects the row.
+    const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
+    const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
+    const { algorithm, plans } = this.settings;
     const detailedMetric = reader.boolean('detailed_metric') === true;
     const valueToMetric = reader.boolean('value_to_metric') === true;
     const { rules, isList, onStoreFailure, replaced } = readRules(reader, {
       node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
-      file: this.settings,
+      file: {
+        algorithm,
+        plans,
+        onStoreFailure: this.settings.onStoreFailure,
+        hasCustomer: planEntry !== 'absent',
+      },
     });
     for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
@@ -240,10 +251,10 @@ class TreeReader {
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
-    // The first entry with the key selects the row.
-    const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
-    const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
     if (rules.some(({ plan }) => plan !== undefined)) this.checkPlanEntry(reader, planEntry);
+    if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
+      plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
+    }
     const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, planEntry });
     return isGood ? { fields, rules, children } : undefined;
   }

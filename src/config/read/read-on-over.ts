@@ -1,8 +1,7 @@
-import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
-import type { PlansReader } from './plans/read-plans.js';
 import { keysOf } from './policy-fields.js';
+import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
 import { TOKEN } from './read-response.js';
 
@@ -39,17 +38,11 @@ export function readOnOver(reader: FieldReader): OnOver | undefined {
 }
 
 /** Warns about a `denied_response` of a soft limit, unless a plan may block customers. */
-export function warnOfUnusedResponse(
-  reader: FieldReader,
-  plan: PlannedRate | undefined,
-  plans?: PlansReader,
-): void {
-  if (reader.field('denied_response') === undefined || (plan !== undefined && plans?.mayBlock === true))
-    return;
-  const why =
-    plan === undefined
-      ? 'a limit with "on_over" never denies'
-      : 'a limit with "on_over" denies only for plans with "blocked: true", and no plan has "blocked"';
+export function warnOfUnusedResponse(reader: FieldReader, { hasCustomer, plans }: RateDefaults): void {
+  if (reader.field('denied_response') === undefined || (hasCustomer && plans?.mayBlock === true)) return;
+  const why = !hasCustomer
+    ? 'a limit with "on_over" never denies'
+    : 'a limit with "on_over" denies only for plans with "blocked: true", and no plan has "blocked"';
   reader.warn('denied_response', `"denied_response" is ignored, because ${why}; remove it`);
 }
 

@@ -48,7 +48,7 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
   const limit =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore) return undefined;
-  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, limit?.plan, defaults.plans);
+  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, defaults);
   return { ...fields, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
 }
 
@@ -59,7 +59,7 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
   const fields = readSharedFields(reader);
   const limit = readRate(reader, defaults);
   if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
-  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, limit.plan, defaults.plans);
+  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, defaults);
   return { ...fields, plan: undefined, ...limit };
 }
 

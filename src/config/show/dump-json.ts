@@ -131,13 +131,14 @@ function dumpRule(
   node: PolicyNode | undefined,
   wallMicros: number,
 ): DumpedRule {
-  const rules = node?.rules ?? [rule];
+  const place = node ?? { rules: [rule], hasCustomer: false };
+  const { rules } = place;
   const before = limitsBefore(rules, rules.indexOf(rule));
   return {
     full_key: fullKey(policy, rule, node),
     keys: node?.path().map(({ key: entry }) => entry) ?? [],
     ...ruleJson(rule, wallMicros),
-    without_row: describeStandard(rule, rules, policy.plans) || null,
+    without_row: describeStandard(rule, place, policy.plans) || null,
     ...(before.length > 0 && { pays_after: before.map(({ name }) => name) }),
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),

@@ -65,7 +65,7 @@ function* dumpNodes(
   for (const node of parent.children()) {
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
     const texts = node.rules.map((rule) => {
-      const standard = describeStandard(rule, node.rules, plans);
+      const standard = describeStandard(rule, node, plans);
       return `${describeRule(rule, wallMicros)}${standard && `; ${standard} without a row`}`;
     });
     const rule = texts.length === 1 ? `: ${texts[0]}` : '';

@@ -31,7 +31,7 @@ export function* dump(policySet: PolicySet): Generator<string> {
 /** Returns what the lines of envoyproxy/ratelimit do not have: ` (then credits)`; '' without any. */
 function marksOf(rule: Rule, node: PolicyNode | undefined, plans: PlanTable | undefined): string {
   const { onOver, spillsTo } = rule;
-  const standard = describeStandard(rule, node?.rules ?? [rule], plans);
+  const standard = describeStandard(rule, node ?? { rules: [rule], hasCustomer: false }, plans);
   const marks = [
     standard === '' ? '' : `${standard} without a row`,
     onOver === undefined ? '' : 'passes if over',

@@ -11,6 +11,7 @@ import {
 } from '../../policy/describe.js';
 import { assertFound, EXCEEDED, unboundedWork } from '../../policy/match-work.js';
 import { type CustomerPlan, describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -191,7 +192,8 @@ export function explain(
       statName: match.statNames[i] as string,
       answer: rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
-    plan: node?.usesPlan ? planOfCustomer(policy.plans, entries) : undefined,
+    plan:
+      node?.usesPlan || match.rules.some(dependsOnRow) ? planOfCustomer(policy.plans, entries) : undefined,
     result: resultOf(match.rules, node, levels.length, entries.length),
     toMatch: match.rules.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
   };

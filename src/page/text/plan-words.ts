@@ -31,7 +31,10 @@ export function fullLimitWords(rule: PlannedRule): string {
   return [
     `${words}, for customers without a row${phase === undefined ? '' : `, in the ${phaseWord(phase)} phase`}`,
     ...(values.length === 0 ? [] : [values.join(', ')]),
-    'A row can also block a customer, remove the limit, or set its phase.',
+    // Only a block applies to limits without values from the plan.
+    ...(rule.plan_values === null && rule.without_row === 'blocked'
+      ? []
+      : ['A row can also block a customer, remove the limit, or set its phase.']),
   ].join('. ');
 }
 

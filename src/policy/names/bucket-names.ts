@@ -16,7 +16,7 @@ const HASHED_UNITS = 8;
 /** FNV's 32-bit prime. */
 const HASH_PRIME = 0x0100_0193;
 
-/** A cached name of `leaf` with the values that are part of it. */
+/** A cached name of `leaf` with the values that it depends on. */
 class CachedName implements BucketName {
   readonly node: PolicyNode;
   readonly keys: readonly string[];
@@ -37,9 +37,9 @@ class CachedName implements BucketName {
   /** Returns whether this is the name of `entries` at `leaf`. */
   isOf(leaf: PolicyNode, entries: readonly Entry[]): boolean {
     if (this.leaf !== leaf) return false;
-    const { bucketEntries } = leaf;
-    for (let i = 0; i < bucketEntries.length; i++) {
-      if (this.values[i] !== (entries[bucketEntries[i] as number] as Entry).value) return false;
+    const { nameEntries } = leaf;
+    for (let i = 0; i < nameEntries.length; i++) {
+      if (this.values[i] !== (entries[nameEntries[i] as number] as Entry).value) return false;
     }
     return true;
   }
@@ -79,15 +79,15 @@ export class BucketNames {
 
   /** Returns the bucket of entries that matched `leaf`, one entry for each node of the path. */
   nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
-    const { bucketEntries } = leaf;
-    if (bucketEntries.length === 0) {
+    const { nameEntries } = leaf;
+    if (nameEntries.length === 0) {
       leaf.fixedBucket ??= this.build(leaf, entries);
       return leaf.fixedBucket;
     }
     let hash = leaf.id;
     let units = 0;
-    for (let i = 0; i < bucketEntries.length; i++) {
-      const { value } = entries[bucketEntries[i] as number] as Entry;
+    for (let i = 0; i < nameEntries.length; i++) {
+      const { value } = entries[nameEntries[i] as number] as Entry;
       units += value.length;
       hash = hashEnd(value, hash);
     }
@@ -112,7 +112,7 @@ export class BucketNames {
     entries: readonly Entry[],
     name: BucketName,
   ): void {
-    const values = leaf.bucketEntries.map((index) => (entries[index] as Entry).value);
+    const values = leaf.nameEntries.map((index) => (entries[index] as Entry).value);
     this.hashes[slot] = hash;
     this.slots[slot] = new CachedName(leaf, values, name);
   }

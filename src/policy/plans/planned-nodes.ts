@@ -32,15 +32,19 @@ export class PlannedNodes {
     this.table = table;
   }
 
-  /** Returns the node for the customer in `entries`: `node` itself if the limits are those of the default. */
+  /**
+   * Returns the node for the customer in `entries`: `node` itself if the limits are those of the default. A row that
+   * blocks the customer applies to limits without values from the plan as well.
+   */
   of(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
-    if (!node.usesPlan) return node;
     const { table } = this;
+    if (!node.usesPlan && !(table.hasBlocked && node.hasCustomer)) return node;
     const index = valuesIndexOf(table, findRow(table, customerOf(table.by, entries)));
     const slot = (index + Math.imul(node.id, SPREAD)) & (SLOTS - 1);
     if (this.originals[slot] === node && this.indexes[slot] === index) return this.copies[slot] as PolicyNode;
     const values = valuesAt(table, index);
-    const copy = index === 0 && !hasFlags(values) ? node : copyOf(node, values);
+    const differs = node.usesPlan ? index !== 0 || hasFlags(values) : isSet(values, BLOCKED);
+    const copy = differs ? copyOf(node, values) : node;
     this.originals[slot] = node;
     this.indexes[slot] = index;
     this.copies[slot] = copy;

@@ -4,16 +4,38 @@ import type { Rate } from '../../limiter/rate.js';
 import { expectCount } from '../../limiter/rate-algorithm.js';
 import { shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
-import { fixedPhase, type HoldSpec, lastOfChain, namedRule, PHASES, type Phase, type Rule } from '../rule.js';
+import {
+  fixedPhase,
+  type HoldSpec,
+  lastOfChain,
+  namedRule,
+  PHASES,
+  type Phase,
+  type PhaseSchedule,
+  type Rule,
+} from '../rule.js';
 import { planNumber, plannedRateSpec } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
-/** The limit of a blocked customer, which denies every request. */
-const NOTHING = windowRate('second', 0);
+/** The limit of a blocked customer, which denies every request, and never changes a bucket. */
+const NOTHING = windowRate('second', 0, { allOrNothing: true });
+
+/** The rules of customers who are not blocked, by the rules that block them. */
+const unblocked = new WeakMap<Rule, Rule>();
 
 /** Returns whether a limit denies every request because the customer is blocked. */
 export function isBlocked({ rate }: Pick<Rule, 'rate'>): boolean {
   return rate === NOTHING;
+}
+
+/** Returns the rule of a blocked customer without the block, for the ends of its requests; undefined if not blocked. */
+export function unblockedRule(rule: Rule): Rule | undefined {
+  return unblocked.get(rule);
+}
+
+/** Returns whether the row of a customer determines a rule. */
+export function dependsOnRow(rule: Pick<Rule, 'plan' | 'rate'>): boolean {
+  return rule.plan !== undefined || isBlocked(rule);
 }
 
 /** Returns whether a row of values changes a limit apart from its numbers. */
@@ -23,10 +45,15 @@ export function hasFlags(values: Float64Array): boolean {
 
 /**
  * Returns the rules of a node for a row of values. They are ordinary rules with the names of the node's rules, so that
- * their buckets are the same as long as the shape is.
+ * their buckets are the same as long as the shape is. A row that blocks the customer applies to all limits of the node.
+ * A row that removes limits, or sets their phase, applies only to limits with values from the plan.
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
-  const planned = rules.map((rule, index) => (isPlanned(rules, index) ? ruleOfPlan(rule, values) : rule));
+  const planned = rules.map((rule, index) => {
+    if (isPlanned(rules, index)) return ruleOfPlan(rule, values, phaseOfPlan(rule, values));
+    const isDenied = rule.rate !== undefined && isSet(values, BLOCKED);
+    return isDenied ? ruleOfPlan(rule, values, rule.phase) : rule;
+  });
   const limited = planned.filter(({ rate }) => rate !== undefined);
   // An unlimited rule has no other rule next to it.
   return limited.length > 0 ? limited : planned.slice(0, 1);
@@ -36,9 +63,16 @@ export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): reado
  * Returns the effect of the default plan on one of a node's rules besides numbers: `unlimited`, `blocked` or `phase
  * monitoring`; '' for none.
  */
-export function describeStandard(rule: Rule, rules: readonly Rule[], table: PlanTable | undefined): string {
-  if (table === undefined || !isPlanned(rules, rules.indexOf(rule))) return '';
+export function describeStandard(
+  rule: Rule,
+  { rules, hasCustomer }: { readonly rules: readonly Rule[]; readonly hasCustomer: boolean },
+  table: PlanTable | undefined,
+): string {
+  if (table === undefined) return '';
   const values = valuesAt(table, 0);
+  if (!isPlanned(rules, rules.indexOf(rule))) {
+    return hasCustomer && rule.rate !== undefined && isSet(values, BLOCKED) ? PLAN_FLAGS[BLOCKED] : '';
+  }
   const flag = ([BLOCKED, UNLIMITED] as const).find((one) => isSet(values, one));
   if (flag !== undefined) return PLAN_FLAGS[flag];
   return Number.isNaN(values[PHASE]) ? '' : `phase ${PHASES[values[PHASE] as number]}`;
@@ -53,22 +87,25 @@ export function isPlanned(rules: readonly Rule[], index: number): boolean {
   return rules.some(({ plan }, at) => plan !== undefined && lastOfChain(rules, at) === last);
 }
 
-function ruleOfPlan(rule: Rule, values: Float64Array): Rule {
+function phaseOfPlan({ phase }: Rule, values: Float64Array): PhaseSchedule {
+  return Number.isNaN(values[PHASE]) ? phase : fixedPhase(PHASES[values[PHASE] as number] as Phase);
+}
+
+function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rule {
   const rate = rateOfPlan(rule, values);
-  const phase = Number.isNaN(values[PHASE])
-    ? rule.phase
-    : fixedPhase(PHASES[values[PHASE] as number] as Phase);
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
   const hold = rate === undefined || rate === NOTHING ? undefined : holdOfPlan(rule, values);
   // A blocked customer needs no store.
   const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
   const onOver = rate === NOTHING ? undefined : rule.onOver;
-  return namedRule(
-    { ...rule, onOver },
-    { ...rule, rate, hold, phase, onStoreFailure },
-    { ...rule, bucketSuffix: place + shapeOf(rate) },
-  );
+  // The end of a request finds its hold by the name of the bucket.
+  const endsRequests = rate === NOTHING && rule.hold?.pair === 'oldest';
+  const bucketSuffix = endsRequests ? rule.bucketSuffix : place + shapeOf(rate);
+  const shared = { ...rule, rate, hold, phase, onStoreFailure };
+  const made = namedRule({ ...rule, onOver }, shared, { ...rule, bucketSuffix });
+  if (endsRequests) unblocked.set(made, rule);
+  return made;
 }
 
 function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {

@@ -1,5 +1,6 @@
 import { CODE, type DescriptorStatus } from '../../codec/messages.js';
 import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import { type Decision, isSoft, type RequestContext } from '../plan.js';
 import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
@@ -57,7 +58,8 @@ export function decisionMetadata(
   const { take, rank } = described;
   const { rule, label, name, shadow, outcome } = take;
   const match = decisions.find(({ takes }) => takes.includes(take))?.match;
-  const plan = rule?.plan && planOfCustomer(policy.plans, match?.entries ?? [])?.plan;
+  const hasRow = rule !== undefined && dependsOnRow(rule);
+  const plan = hasRow ? planOfCustomer(policy.plans, match?.entries ?? [])?.plan : undefined;
   const neverPasses = canNeverPass(take) && !isSoft(take);
   const retryAfter = denied ? retryAfterSeconds(take) : 0;
   return {

@@ -16,11 +16,16 @@ interface Takes<T> {
   ends: readonly HoldRecord[] | undefined;
 }
 
-/** Moves the takes that end requests of rules with `pair: oldest` to `oldestEnds`. */
-export function separateEnds<T extends PlannedCall, D extends Takes<T>>(decision: D): D {
+/**
+ * Moves the takes that end requests of rules with `pair: oldest` to `oldestEnds`. Only the ends count among `others`.
+ */
+export function separateEnds<T extends PlannedCall, D extends Takes<T>>(
+  decision: D,
+  others: readonly T[],
+): D {
   const { takes } = decision;
-  if (!takes.some(isEnd)) return decision;
-  decision.oldestEnds = takes.filter(isEnd);
+  if (!takes.some(isEnd) && !others.some(isEnd)) return decision;
+  decision.oldestEnds = [...takes, ...others].filter(isEnd);
   decision.takes = takes.filter((take) => !isEnd(take));
   decision.ends = [];
   return decision;

@@ -156,4 +156,29 @@ describe.each([
       runs(200),
     );
   });
+
+  test.each([
+    ['a window', 'algorithm: fixed_window, unit: year, requests_per_unit: 40, max_debt: 0'],
+    ['a token bucket', 'algorithm: token_bucket, unit: year, requests_per_unit: 40'],
+  ])('with pair: oldest, end also for a blocked customer, whose %s stays', async (_, limit) => {
+    const customer = `c${run++}`;
+    const policyOf = (plan: string): string =>
+      `domain: d\nplans: { by: tenant, define: { other: { n: 5 }, ${customer}: { ${plan} } } }\ndescriptors:\n` +
+      `  - { key: tenant, rate_limit: { ${limit}, hold: { amount: 5, pair: oldest } } }\n` +
+      '  - { key: x, descriptors: [{ key: tenant, rate_limit: ' +
+      '{ unit: day, requests_per_unit: { plan: n, default: 1 } } }] }\n';
+    const [decider] = replicas as [Decider];
+    const call = (hitsAddend: number) => ask(decider, descriptor([`tenant=${customer}`], { hitsAddend }));
+    const version = (plan: string) => decider.reload(policyOf(plan));
+    version('n: 1');
+    await call(0);
+    await call(0);
+    version('blocked: true');
+    expectEqual((await call(0)).overallCode, CODE.OVER_LIMIT);
+    await call(2);
+    expectEqual((await call(0)).overallCode, CODE.OVER_LIMIT);
+    version('n: 1');
+    // One hold of 5, a use of 2, and this request.
+    expectEqual((await call(0)).statuses[0]?.limitRemaining, 40 - 5 - 2 - 5);
+  });
 });

@@ -13,11 +13,15 @@ function rulesOf(...nodes: readonly string[]): readonly Rule[] {
   ).rules;
 }
 
-function mayDeny(rules: readonly Rule[], drawn = 0, wallMicros = 0, isBlocked = false): boolean {
-  return new PossibleDenial(() => [{ rules, phase: fixedPhase('active') }], isBlocked).mayDeny(
-    wallMicros,
-    () => drawn,
-  );
+function mayDeny(
+  rules: readonly Rule[],
+  drawn = 0,
+  wallMicros = 0,
+  isBlocked = false,
+  hasCustomer = true,
+): boolean {
+  const node = { rules, phase: fixedPhase('active'), hasCustomer };
+  return new PossibleDenial(() => [node], isBlocked).mayDeny(wallMicros, () => drawn);
 }
 
 test.each([
@@ -50,7 +54,9 @@ descriptors:
   );
   expect(mayDeny(soft)).toBe(false);
   expect(mayDeny(soft, 0, 0, true)).toBe(true);
-  expect(mayDeny(soft.slice(1), 0, 0, true)).toBe(false);
+  // The other limit takes no value from the plan. Its path may have the customer, or not.
+  expect(mayDeny(soft.slice(1), 0, 0, true)).toBe(true);
+  expect(mayDeny(soft.slice(1), 0, 0, true, false)).toBe(false);
   const chain = planned(
     'rate_limits: [{ name: a, unit: hour, requests_per_unit: { plan: n, default: 1 }, then: b }, ' +
       '{ name: b, unit: hour, requests_per_unit: 1, phase: monitoring }]',

@@ -65,3 +65,124 @@ describe.each(KINDS)('%s', (_, limits) => {
     expect(service.answer([call('staff', 99)]).overallCode).toBe(CODE.OK);
   });
 });
+
+/** The limits of a descriptor without values from the plan, by kind. */
+const FIXED_KINDS: readonly (readonly [string, string])[] = KINDS.map(([name, limits]) => [
+  name,
+  limits.replaceAll(/\{ plan: n, default: 5 \}/g, '5'),
+]);
+
+/** Limits without values from the plan, below a limit that has some, and beside it. */
+function fixedDecider(limits: string, answers = {}): Decider {
+  return new Decider(
+    `domain: d
+plans: { by: tenant, define: { evil: { blocked: true }, bad: { blocked: true }, team-evil: { blocked: true }, staff: { unlimited: true } } }
+descriptors:
+  - key: tenant
+    rate_limit: { ${WINDOW} }
+    descriptors:
+      - key: path
+        ${limits.replaceAll('\n', '\n    ')}
+  - key: tenant
+    value: team-*
+    share_threshold: true
+    ${limits}
+  - key: tenant
+    value: evil
+    ${limits}
+  - key: plain
+    descriptors: [{ key: tenant, rate_limit: { unlimited: true } }]
+  - { key: path, quota_mode: true, rate_limit: { ${FIXED} } }
+`,
+    { answers },
+  );
+}
+
+describe.each(FIXED_KINDS)('%s without values from the plan', (_, limits) => {
+  const below = (tenant: string, hitsAddend: number) =>
+    descriptor([`tenant=${tenant}`, 'path=/'], { hitsAddend });
+
+  test.each([0, 1, 1000])('denies a blocked customer for %i hits, and no other one', (hits) => {
+    const service = fixedDecider(limits);
+    const blocked = [below('bad', hits), call('evil', hits), call('team-evil', hits)];
+    for (const one of blocked) expect(service.answer([one]).overallCode).toBe(CODE.OVER_LIMIT);
+    for (const other of [below('x', 0), call('team-x', 0)]) {
+      expect(service.answer([other]).overallCode).toBe(CODE.OK);
+      expect(service.answer([call('team-evil', hits)]).overallCode).toBe(CODE.OVER_LIMIT);
+    }
+  });
+
+  test('denies a blocked customer beside a quota that is not used up', () => {
+    const service = fixedDecider(limits, { quotaMode: true });
+    const path = descriptor(['path=/']);
+    expect(service.answer([path, call('evil', 1)]).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(service.answer([path]).overallCode).toBe(CODE.OK);
+  });
+
+  test('applies to an unlimited customer as to others', () => {
+    const [service, same] = [fixedDecider(limits), fixedDecider(limits)];
+    const codes = (one: Decider, tenant: string) =>
+      [0, 3, 3, 0, 1000].map((hits) => one.answer([below(tenant, hits)]).overallCode);
+    expect(codes(service, 'staff')).toEqual(codes(same, 'other'));
+  });
+});
+
+describe('a block', () => {
+  const codeWith = (settings: string, ...texts: readonly string[]) =>
+    new Decider(
+      `domain: d
+plans: { by: tenant, define: { evil: { blocked: true }, lax: { blocked: true, phase: monitoring } } }
+descriptors:
+  - key: tenant
+    rate_limit: { ${WINDOW} }
+    descriptors: [{ key: path, rate_limit: { ${FIXED} }, ${settings} }]
+  - key: free
+    descriptors: [{ key: tenant, rate_limit: { unlimited: true } }, { key: other }]
+`,
+    ).answer([descriptor(texts)]).overallCode;
+
+  test.each([
+    ['phase: active', CODE.OVER_LIMIT],
+    ['phase: monitoring', CODE.OK],
+    ['phase: grace_period', CODE.OK],
+    ['shadow_mode: true', CODE.OK],
+    ['enforce_percent: 0', CODE.OK],
+  ])('with %s', (settings, code) => {
+    expect(codeWith(settings, 'tenant=evil', 'path=/')).toBe(code);
+  });
+
+  test('has the phase of the row only at limits with values from the plan', () => {
+    expect(codeWith('phase: active', 'tenant=lax', 'path=/')).toBe(CODE.OVER_LIMIT);
+    expect(codeWith('phase: active', 'tenant=lax')).toBe(CODE.OK);
+  });
+
+  test('does not apply where there is no limit, or no customer', () => {
+    for (const texts of [['free=x', 'tenant=evil'], ['free=x', 'other=evil'], ['other=evil']])
+      expect(codeWith('phase: active', ...texts)).toBe(CODE.OK);
+  });
+
+  test('keeps the bucket of a reservation, and lets its requests end', () => {
+    for (const pair of ['token', 'oldest']) {
+      const policy = (row: string, plan = '{ plan: n, default: 40 }') => `domain: d
+plans: { by: tenant, define: { acme: { ${row} } } }
+descriptors:
+  - { key: tenant, rate_limit: { algorithm: fixed_window, unit: year, requests_per_unit: ${plan}, max_debt: 0, hold: { amount: 5, pair: ${pair} } } }
+  - { key: other, descriptors: [{ key: tenant, rate_limit: { ${WINDOW} } }] }
+`;
+      for (const limit of ['40', '{ plan: n, default: 40 }']) {
+        const decider = new Decider(policy('n: 40', limit));
+        const start = pair === 'token' ? 1 : 0;
+        const held = decider.answer([call('acme', start)]).dynamicMetadata?.['hold'];
+        decider.reload(policy('blocked: true', limit));
+        expect(decider.answer([call('acme', start)]).overallCode).toBe(CODE.OVER_LIMIT);
+        decider.answer([
+          pair === 'token' ? descriptor([`hold=${String(held)}`], { hitsAddend: 2 }) : call('acme', 2),
+        ]);
+        expect(decider.observer.told).toContain('d tenant settled 5 used 2');
+        decider.reload(policy('n: 40', limit));
+        const next = decider.answer([call('acme', start)]).statuses[0]?.limitRemaining;
+        expect([pair, limit, next]).toEqual([pair, limit, 40 - 2 - 5]);
+      }
+    }
+  });
+});

@@ -2,6 +2,7 @@ import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
+import { quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
@@ -14,6 +15,8 @@ import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
 const DEFAULT_MAX_DROP = 20;
 /** Maximum length of the address of a source. */
 const MAX_ADDRESS = 2048;
+/** Maximum number of places that a message lists. */
+const MAX_PLACES = 5;
 /** Maximum number of plans in `define`. */
 const MAX_PLANS = 1000;
 
@@ -40,6 +43,8 @@ export class PlansReader {
   readonly columns = new PlanColumns();
   /** The checks of all limits that use values, which each row must pass. */
   readonly checks: LimitCheck[] = [];
+  /** Places of descriptors with limits, but without an entry on their path that selects a row. */
+  readonly withoutCustomer: string[] = [];
   /** Whether a limit with values from plans has errors, so that the values that it uses are not known. */
   hasInvalidLimit = false;
 
@@ -158,6 +163,20 @@ export class PlansReader {
     const values = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
     const plain = readPlain(values?.get(PLAN_FLAGS[flag])?.text ?? '');
     return plain.kind === 'boolean' && plain.value;
+  }
+
+  /** Warns about limits at which a row cannot block its customer. */
+  warnOfBlocked(): void {
+    const { withoutCustomer: places, by } = this;
+    if (places.length === 0) return;
+    const more = places.length - MAX_PLACES;
+    const shown = places.slice(0, MAX_PLACES).join(', ') + (more > 0 ? `, and ${more} more` : '');
+    this.reader.warn(
+      'by',
+      `"blocked" has no effect at ${quantity(places.length, 'descriptor')} with limits, because no descriptor from ` +
+        `the top to there has the key "${by.slice(0, 60)}": ${shown}; to block customers there as well, add the key ` +
+        'above these limits, or send another descriptor with it in the same requests',
+    );
   }
 
   /** Reports values in `define` that no limit uses, once all limits are read. */

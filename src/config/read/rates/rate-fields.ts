@@ -10,6 +10,8 @@ export interface RateDefaults {
   readonly algorithm: Algorithm;
   /** `plans` of the file. */
   readonly plans: PlansReader | undefined;
+  /** Whether an entry on the path of the limit selects a row of `plans`. */
+  readonly hasCustomer: boolean;
 }
 
 /** A rate, and the settings of its holds, if it has any. */

@@ -98,11 +98,11 @@ describe('on_over', () => {
   });
 
   test('keeps denied_response for customers whom a plan may block', () => {
-    const warningsOf = (define: string, requests: string, list = false): string[] => {
+    const warningsOf = (define: string, requests: string, list = false, key = 'k'): string[] => {
       const soft = 'denied_response: problem+json, on_over: { allow: true }';
       const rate = `{ unit: day, requests_per_unit: ${requests}, ${soft} }`;
       const limits = list ? `rate_limits: [${rate}]` : `rate_limit: ${rate}`;
-      const text = `domain: d\nplans: { by: k, define: ${define} }\ndescriptors:\n  - { key: k, ${limits} }\n`;
+      const text = `domain: d\nplans: { by: k, define: ${define} }\ndescriptors:\n  - { key: ${key}, ${limits} }\n`;
       const other =
         '  - { key: k, value: x, rate_limit: { unit: day, requests_per_unit: { plan: n, default: 1 } } }';
       return parse(text + other).problems.warnings.map(({ message }) => message);
@@ -110,7 +110,11 @@ describe('on_over', () => {
     const planned = '{ plan: n, default: 1 }';
     expect(warningsOf('{ evil: { blocked: true } }', planned)).toEqual([]);
     expect(warningsOf('{ evil: { blocked: true } }', planned, true)).toEqual([]);
-    expect(warningsOf('{ evil: { blocked: true } }', '1')).toEqual([expect.stringContaining('never denies')]);
+    expect(warningsOf('{ evil: { blocked: true } }', '1')).toEqual([]);
+    expect(warningsOf('{ evil: { blocked: true } }', '1', false, 'other')).toEqual([
+      expect.stringContaining('"blocked" has no effect at 1 descriptor with limits'),
+      expect.stringContaining('never denies'),
+    ]);
     expect(warningsOf('{ one: { n: 1 } }', planned, true)).toEqual([
       expect.stringContaining('no plan has "blocked"'),
     ]);

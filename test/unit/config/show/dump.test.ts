@@ -99,19 +99,21 @@ descriptors:
   ])('the default plan is %s', (plan, burst, standard) => {
     const set = policiesOf(plan);
     const mark = standard === '' ? '' : `${standard} without a row`;
+    // The soft limit takes no value from the plan, so that only a block applies to it.
+    const softMark = standard === 'blocked' ? mark : '';
     const marks = (...all: string[]): string =>
       all.some(Boolean) ? ` (${all.filter(Boolean).join(', ')})` : '';
     const end = 'shadow_mode: false, quota_mode: false\n';
     expect(textOf(dump(set))).toBe(
       `shop.tenant.plan${marks(mark, 'then credits')}: unit=UNKNOWN requests_per_unit=${burst}, ${end}` +
         `shop.tenant.credits${marks(mark)}: unit=DAY requests_per_unit=50, ${end}` +
-        `shop.tenant.soft (passes if over): unit=HOUR requests_per_unit=9, ${end}`,
+        `shop.tenant.soft${marks(softMark, 'passes if over')}: unit=HOUR requests_per_unit=9, ${end}`,
     );
     const tree = textOf(dumpTree(set, 0));
     expect([...tree.matchAll(/^ {6}- "\w+"; .* store failure error(.*)/gm)].map(([, last]) => last)).toEqual([
       `; then "credits"${mark && `; ${mark}`}`,
       mark && `; ${mark}`,
-      '; passes if over',
+      `; passes if over${softMark && `; ${softMark}`}`,
     ]);
     const shop: DomainStatus = { domain: 'shop', state: 'ok', files: [] };
     const { rules } = JSON.parse(textOf(dumpJson(set, [shop], [], 0))).domains[0].policy;
@@ -120,7 +122,7 @@ descriptors:
       // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
       { name: 'plan', plan_values: { max_tokens: 'burst' }, without_row: isSet, then: 'credits' },
       { name: 'credits', plan_values: null, without_row: isSet },
-      { name: 'soft', without_row: null, on_over: { allow: true } },
+      { name: 'soft', without_row: softMark === '' ? null : 'blocked', on_over: { allow: true } },
     ]);
   });
 });

@@ -139,6 +139,44 @@ test('an unlimited plan of customers without a row causes a warning if rows can 
   expect(warningsOf(POLICY)).toEqual([]);
 });
 
+describe('limits without a customer', () => {
+  const extra = [
+    '  - { key: path, rate_limit: { unit: day, requests_per_unit: 1 } }',
+    '  - { key: free }',
+    '  - { key: tenant, value: x, descriptors: [{ key: path, rate_limit: { unit: day, requests_per_unit: 1 } }] }',
+    '  - { key: a, descriptors: [{ key: b, rate_limit: { unit: day, requests_per_unit: 1 } }] }\n',
+  ].join('\n');
+  const policy = `domain: d\n${PLANS}\ndescriptors:\n  - { key: tenant, rate_limit: { ${LIMIT} } }\n${extra}`;
+  const warningsOf = (text: string): readonly string[] =>
+    parse(text, { 'rows.csv': 'tenant,plan\nacme,gold\n' }).problems.warnings.map(formatProblem);
+
+  test('cause a warning if a plan or a row blocks customers', () => {
+    expect(warningsOf(policy)).toEqual([
+      'policy.yaml:2:14: plans.by: "blocked" has no effect at 2 descriptors with limits, because no descriptor from ' +
+        'the top to there has the key "tenant": policy.yaml:5:5, policy.yaml:8:29; to block customers there as well, ' +
+        'add the key above these limits, or send another descriptor with it in the same requests',
+    ]);
+    expect(warningsOf(policy.replace('evil: { blocked: true }', 'evil: { burst: 1 }'))).toEqual([]);
+    expect(warningsOf(POLICY)).toEqual([]);
+  });
+});
+
+test('a changed row blocks its customer at limits of one shared bucket, and frees it', () => {
+  const dir = new PolicyDir();
+  const policy =
+    `domain: d\n${PLANS}\ndescriptors:\n  - { key: tenant, rate_limit: { ${LIMIT} } }\n` +
+    '  - { key: tenant, value: "t*", share_threshold: true, rate_limit: { unit: day, requests_per_unit: 5 } }\n';
+  const limitsWith = (rows: string): readonly string[] => {
+    const loaded = dir.load({ 'd.yaml': policy, 'rows.csv': `tenant,plan\na,gold\n${rows}` });
+    return ['t1', 't2', 't1'].map((name) => limitOf(loaded.policySet.domains.get('d'), `tenant=${name}`));
+  };
+  const [open, blocked] = ['window: 5 per day', 'window: 0 per second'];
+  expect(limitsWith('t1,gold\nt2,gold\n')).toEqual([open, open, open]);
+  expect(limitsWith('t1,evil\nt2,gold\n')).toEqual([blocked, open, blocked]);
+  expect(limitsWith('t1,gold\nt2,staff\n')).toEqual([open, open, open]);
+  dir.dir.remove();
+});
+
 describe('a cell without a value', () => {
   const limits = [
     ['requests_per_unit: { plan: n }, unit: minute', 'window: 3 per minute', 'window: 1 per minute'],
