@@ -10,7 +10,6 @@ import {
   VALUE_STRING,
   VALUE_STRUCT,
 } from './struct-tags.js';
-import { TextParts } from './text-parts.js';
 import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
 
 /*
@@ -26,10 +25,6 @@ export function maxStructBytes(member: unknown): number {
   if (typeof member === 'string') return MAX_MEMBER_BYTES + member.length * MAX_BYTES_PER_UNIT;
   if (typeof member !== 'object' || member === null) return MAX_MEMBER_BYTES;
   let bytes = MAX_MEMBER_BYTES;
-  if (member instanceof TextParts) {
-    for (const part of member.parts) bytes += part.length;
-    return bytes;
-  }
   if (Array.isArray(member)) {
     for (const item of member) bytes += maxStructBytes(item);
     return bytes;
@@ -77,10 +72,6 @@ function writeValue(writer: WireWriter, member: unknown): void {
       return;
     case 'object':
       if (member === null) break;
-      if (member instanceof TextParts) {
-        writer.partsField(VALUE_STRING, member.parts);
-        return;
-      }
       if (Array.isArray(member)) {
         writeItems(writer, member);
         writer.lengthSince(end, VALUE_LIST);

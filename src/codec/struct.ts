@@ -1,5 +1,3 @@
-import { TextParts } from './text-parts.js';
-
 /** google.protobuf.Value as proto-loader reads and writes it. At most one field is set. */
 export interface ProtoValue {
   readonly nullValue?: number;
@@ -42,7 +40,6 @@ function toValue(member: unknown): ProtoValue | undefined {
     case 'boolean':
       return { boolValue: member };
     case 'object':
-      if (member instanceof TextParts) return { stringValue: member.toString() };
       if (Array.isArray(member)) {
         return { listValue: { values: member.map((item: unknown) => toValue(item) ?? { nullValue: 0 }) } };
       }

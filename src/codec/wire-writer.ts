@@ -126,19 +126,6 @@ export class WireWriter {
     this.byte(tag);
   }
 
-  /** Writes a string field of ASCII text in parts. */
-  partsField(tag: number, parts: readonly string[]): void {
-    const slab = this.#slab;
-    let at = this.#at;
-    for (let index = parts.length - 1; index >= 0; index--) {
-      const part = parts[index] as string;
-      for (let unit = part.length - 1; unit >= 0; unit--) slab[--at] = part.charCodeAt(unit);
-    }
-    const end = this.#at;
-    this.#at = at;
-    this.lengthSince(end, tag);
-  }
-
   /** Writes a double without a tag. */
   double(value: number): void {
     this.#at -= 8;

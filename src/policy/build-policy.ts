@@ -147,6 +147,7 @@ export class TreeBuilder {
     const names = ruleNames(spec, rate, index, fields, place);
     return namedRule(spec, parts, {
       path: names.path,
+      digest: names.digest,
       statName: names.statName,
       bucketSuffix: shared.text(names.bucketSuffix),
       statSuffix: shared.text(names.statSuffix),

@@ -146,6 +146,8 @@ export interface RuleNames {
    * An item of a list has its name or number: `tenant[daily]`, `tenant[2]`.
    */
   readonly path: string;
+  /** Names the rule in hold tokens; see policy/names/rule-digest.ts. '' for a rule without holds. */
+  readonly digest: string;
   /**
    * Name of the rule in the reference's statistics, starting with the domain: `mongo_cps.database_users`. '' if the
    * name contains values from the request (`detailed_metric`, `value_to_metric`); Match.statNames then contains the
@@ -201,6 +203,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
   return {
     name: shared.name,
     path: names.path,
+    digest: names.digest,
     rate: shared.rate,
     plan: spec.plan,
     hold: shared.hold,
@@ -225,6 +228,6 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
 /** Returns the specification of a rule. */
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // The remaining fields are the specification.
-  const { path, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
+  const { path, digest, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
   return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

@@ -1,6 +1,8 @@
 import { throttledLog } from '../runtime/throttled-log.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
+import { MAX_TOKEN_CHARACTERS } from '../service/holds/hold-token.js';
 import type { DecisionLine } from '../service/record/decision-line.js';
+import type { GivenUpReason } from '../service/record/decision-record.js';
 import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
 import { ChargeWarnings } from './policies/charge-warnings.js';
@@ -79,10 +81,14 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#log.warn({ domain, rule: shown(rule), hits, limit }, text);
   }
 
-  givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
+  givenUp(domain: string, why: GivenUpReason, denied: boolean): void {
     const text =
-      'weir answered some expensive requests without a decision, because the requests waited too long ' +
-      'or the queue was full; see docs/runbooks.md#weirrequestsgivenup';
+      why === 'hold_token'
+        ? 'weir answered some requests without a decision, because their holds do not fit into a hold token of ' +
+          `${MAX_TOKEN_CHARACTERS} characters. Send fewer descriptors with concurrency or hold in a request; see ` +
+          'docs/runbooks.md#weirrequestsgivenup'
+        : 'weir answered some expensive requests without a decision, because the requests waited too long ' +
+          'or the queue was full; see docs/runbooks.md#weirrequestsgivenup';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
   }
 

@@ -4,6 +4,7 @@ import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
+import type { GivenUpReason } from './record/decision-record.js';
 
 /** Receives the decisions of a service. */
 export interface DecisionObserver {
@@ -38,8 +39,8 @@ export interface DecisionCounts {
   unknownDomain(domain: string, descriptors: number): CountedSeries;
   /** Counts a request whose matching exceeded its work budget. */
   matchExceeded(domain: string): void;
-  /** Counts a request that waited in the queue until its time ran out (`late`), or found the queue full (`full`). */
-  requestGivenUp(domain: string, why: 'late' | 'full'): void;
+  /** Counts a request that got an answer without a decision. */
+  requestGivenUp(domain: string, why: GivenUpReason): void;
   /** Counts a request that the store could not decide. `reason` is the reason of the StorageError. */
   storeError(reason: string): void;
   /** Counts a rule for which the failure policy `policy` answered. */
@@ -114,7 +115,7 @@ export interface DecisionWarnings {
    * Warns that weir answered a request before evaluating it. The request was `denied`, or no enforced rule could have
    * matched.
    */
-  givenUp(domain: string, why: 'late' | 'full', denied: boolean): void;
+  givenUp(domain: string, why: GivenUpReason, denied: boolean): void;
   /** Returns whether {@link logDecision} should be called. */
   logsDecisions(): boolean;
   logDecision(line: DecisionLine): void;

@@ -16,7 +16,7 @@ import {
   MAX_LOGGED_DESCRIPTORS,
   unlimitedRule,
 } from './record/decision-line.js';
-import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
+import type { DecisionLog, GivenUpReason, UndecidedReason } from './record/decision-record.js';
 import { type ReportedRequest, recordOf, recordSpan } from './record/record-of.js';
 
 /** Reports the outcome of each request to metrics, logs and traces. No other code reports decisions. */
@@ -106,7 +106,7 @@ export class Observation {
   }
 
   /** Reports a request that got an answer before it was evaluated. */
-  givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
+  givenUp(domain: string, why: GivenUpReason, denied: boolean): void {
     this.counts.requestGivenUp(domain, why);
     this.warnings.givenUp(domain, why, denied);
   }

@@ -1,5 +1,4 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
-import type { TextParts } from '../codec/text-parts.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
@@ -9,11 +8,11 @@ import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import { isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { Rule } from '../policy/rule.js';
+import type { HoldSpec, Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 import type { Caller } from './caller.js';
 import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
-import { newHoldId } from './holds/hold-ids.js';
+import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
 import { separateEnds } from './holds/oldest-ends.js';
 import type { Settlements } from './holds/settlements.js';
 import { overrideNamingSteps, overrideRate } from './override-limit.js';
@@ -22,6 +21,7 @@ import type { HoldRecord } from './record/decision-record.js';
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {
+  readonly holds: BoundHold | undefined;
   /** Enforcement in the store: {@link ruleEnforcement}, or `observe` if the take cannot deny the request. */
   enforcement: Enforcement;
   /** Enforcement of the rule in this request: phase, `shadow_mode`, `quota_mode` and `enforce_percent` determine it. */
@@ -127,7 +127,7 @@ export class RequestContext {
   /** Whether the answer is OVER_LIMIT. */
   denied = false;
   /** Token of the holds that the request placed; undefined if it placed none. */
-  token: TextParts | undefined = undefined;
+  token: string | undefined = undefined;
   private drawn = -1;
   private slots = 0;
 
@@ -214,19 +214,16 @@ function takeOfRule(
   const hold = descriptor.isNegativeHits ? undefined : rule.hold;
   // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends.
   const starts = hold?.pair === 'oldest' ? asked === 0 : asked > 0;
+  const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
-    hits: starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked,
+    hits,
     refund: descriptor.isNegativeHits,
     holds:
       hold !== undefined && (starts || hold.pair === 'token')
-        ? {
-            id: newHoldId(),
-            lifetimeMillis: hold.expiresAfterMillis,
-            freesUnknown: hold.unknown === 'free',
-          }
+        ? holdOf(rule.digest, starts ? hits : 0, hold)
         : undefined,
     enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
     ruleEnforcement,
@@ -241,6 +238,11 @@ function takeOfRule(
     onStoreFailure: rule.onStoreFailure,
     outcome: undefined,
   };
+}
+
+function holdOf(digest: string, hits: number, { expiresAfterMillis, unknown }: HoldSpec): BoundHold {
+  const frees = unknown === 'free';
+  return hits === 0 ? noHold(expiresAfterMillis, frees) : newHold(digest, hits, expiresAfterMillis, frees);
 }
 
 /** Returns the take of a limit override, which replaces the node's rules. */

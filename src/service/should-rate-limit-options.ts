@@ -3,6 +3,7 @@ import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { DecisionObserver } from './decision-observer.js';
+import type { HoldMarks } from './holds/hold-marks.js';
 import type { PlanOptions } from './plan-options.js';
 import type { DecisionLog } from './record/decision-record.js';
 import type { TurnQueue } from './turn-queue.js';
@@ -26,6 +27,8 @@ export interface ShouldRateLimitOptions extends PlanOptions {
   readonly maxDescriptors: number;
   /** Queue for long requests, shared by the whole process; a new queue if absent. */
   readonly turns?: TurnQueue;
+  /** Marks hold tokens; a new key if absent. */
+  readonly holdMarks?: HoldMarks;
   /** Requests that wait for the store; a new object if absent. */
   readonly waiting?: WaitingRequests;
 }

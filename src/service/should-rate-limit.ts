@@ -12,6 +12,7 @@ import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
+import { HoldMarks } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
 import type { Settlements } from './holds/settlements.js';
 import { answerInSlices, isLargeAnswer } from './large-answer.js';
@@ -75,7 +76,8 @@ export class ShouldRateLimit {
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new UndecidedAnswers(options, this.#observation);
     const { holds: counts } = options.observer.counts;
-    this.#holds = new Holds({ ...options, counts, turns: this.#turns });
+    const { holdMarks: marks = new HoldMarks() } = options;
+    this.#holds = new Holds({ ...options, counts, marks });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 
@@ -150,7 +152,7 @@ export class ShouldRateLimit {
     }
     const bad = findBadDescriptor(request.descriptors);
     if (bad === undefined) return policy;
-    this.#settle(request, policy, caller);
+    this.#settle(request, policy);
     return this.#refuse(new Refusal('bad_request', bad.message));
   }
 
@@ -158,8 +160,8 @@ export class ShouldRateLimit {
    * Starts to settle the holds of the tokens in a request. This comes before all work that may end without a decision,
    * because Envoy sends a token only once.
    */
-  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): Settlements | undefined {
-    return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
+  #settle(request: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
+    return policy.hasHolds ? this.#holds.settle(request, policy) : undefined;
   }
 
   #refusePlanned(context: RequestContext, { message }: BadRequest): Refusal {
@@ -172,7 +174,7 @@ export class ShouldRateLimit {
     policy: DomainPolicy,
     { caller, startMicros }: Arrival,
   ): RequestContext {
-    const settlements = this.#settle(request, policy, caller);
+    const settlements = this.#settle(request, policy);
     return new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
   }
 
@@ -280,6 +282,9 @@ export class ShouldRateLimit {
     const takes = takesOf(context.decisions);
     context.takes = takes;
     if (takes.length === 0) return this.#finish(context, NO_OUTCOMES);
+    if (context.policy.hasHolds && !this.#holds.fitIntoToken(takes)) {
+      return this.#undecided.unevaluated(context, 'hold_token', mayDeny(takes));
+    }
     const { request, caller } = context;
     const { connection } = caller;
     const answered = this.#isSynchronous ? undefined : this.#waiting.begin(bytesOf(request), connection);
@@ -359,9 +364,7 @@ export class ShouldRateLimit {
     const { takes, policy, decisions } = context;
     if (policy.hasHolds) this.#holds.abandon(context, error);
     if (error.reason === 'full') {
-      // The matched rules are known, and therefore whether they can deny.
-      const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
-      return this.#undecided.unevaluated(context, 'full', mayDeny);
+      return this.#undecided.unevaluated(context, 'full', mayDeny(takes));
     }
     counts.storeError(error.reason);
     if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
@@ -369,4 +372,9 @@ export class ShouldRateLimit {
     for (const decision of decisions) this.#observation.counted(policy, decision);
     return STORE_UNAVAILABLE;
   }
+}
+
+/** Returns whether a request with these takes may be denied. */
+function mayDeny(takes: readonly PlannedTake[]): boolean {
+  return takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
 }

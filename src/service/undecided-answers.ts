@@ -4,6 +4,7 @@ import { phaseAt } from '../policy/rule.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
 import type { Observation } from './observe.js';
 import type { RequestContext } from './plan.js';
+import type { GivenUpReason } from './record/decision-record.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import type { Throttled } from './sliced-plan.js';
 
@@ -18,7 +19,7 @@ export class UndecidedAnswers {
   }
 
   /** Answers a request that was not evaluated, or not completely. */
-  unevaluated(context: RequestContext, why: 'late' | 'full', mayDeny: boolean): RateLimitResponse {
+  unevaluated(context: RequestContext, why: GivenUpReason, mayDeny: boolean): RateLimitResponse {
     const { domain } = context.policy;
     const { answers, clock } = this.#options;
     this.#observation.givenUp(domain, why, mayDeny && !answers.shadowMode);

@@ -92,11 +92,12 @@ export function callCounters(registry: FamilyRegistry) {
           values: {
             late: 'the request waited too long in the queue',
             full: 'the queue, or the queue for Redis, was full',
+            hold_token: 'the request would have placed too many holds for one hold token',
           },
         },
       },
       'Requests answered without a decision, by domain and reason: late (too long in the queue), full (no ' +
-        'room in the queue).',
+        'room in the queue), hold_token (too many holds).',
     ),
     brokenInvariants: registry.events(
       'weir_broken_invariants_total',

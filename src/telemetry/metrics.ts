@@ -181,10 +181,10 @@ export class Metrics {
   }
 
   /**
-   * Counts a request that got an answer without a decision, because its turn was too late or too many requests waited.
-   * `domain` has a policy.
+   * Counts a request that got an answer without a decision, because its turn was too late, too many
+   * requests waited, or it would have placed too many holds. `domain` has a policy.
    */
-  requestGivenUp(domain: string, reason: 'late' | 'full'): void {
+  requestGivenUp(domain: string, reason: 'late' | 'full' | 'hold_token'): void {
     this.#calls.requestsGivenUp.inc({ domain, reason });
   }
 

@@ -12,7 +12,6 @@ import {
   type RateLimitResponse,
   type ServiceCodec,
 } from '../../src/codec/messages.js';
-import { TextParts } from '../../src/codec/text-parts.js';
 import { runToCompletion } from '../../src/runtime/turns.js';
 
 function hex(text: string): Buffer {
@@ -402,14 +401,6 @@ export function runCodecContract({
         };
         expect(Buffer.from(codec.encodeResponse(empty))).toEqual(Buffer.alloc(0));
         expect(codec.decodeResponse(Buffer.alloc(0))).toEqual(empty);
-      });
-
-      test('may contain texts in parts', () => {
-        const parts = new TextParts(['a', '', 'bc', 'd'.repeat(200)]);
-        const bytes = codec.encodeResponse({ ...fullResponse, dynamicMetadata: { m: parts, n: 'x' } });
-        const m = `abc${'d'.repeat(200)}`;
-        expect(codec.decodeResponse(bytes).dynamicMetadata).toEqual({ m, n: 'x' });
-        expect(JSON.stringify(parts)).toBe(`"${m}"`);
       });
 
       test('that are garbage are refused', () => {

@@ -1,4 +1,6 @@
 import { nearest } from '../../nearest-name.js';
+import { limitPart } from '../../policy/names/bucket-key.js';
+import { placeBelow } from '../../policy/names/rule-digest.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
@@ -13,6 +15,7 @@ import {
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import { HoldRules } from './hold-rules.js';
 import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
 import type { PlansReader } from './plans/read-plans.js';
 import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
@@ -125,6 +128,8 @@ interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
+  /** See `placeBelow`. */
+  readonly place: string;
   /**
    * Whether a descriptor from the top to here has the entry that selects a row of `plans`: one bucket for each value,
    * or a shared one.
@@ -175,6 +180,7 @@ class TreeReader {
   /** Descriptors with this key. */
   private readonly holdNodes: FieldReader[] = [];
   private hasHolds = false;
+  private readonly holdRules = new HoldRules();
   /** Names of all rules, which `replaces` may name. */
   private readonly names = new Set<string>();
   /** Every name in a `replaces` of the domain, to warn about names that no rule has. */
@@ -201,7 +207,7 @@ class TreeReader {
       isList: false,
     };
     const siblings = new SiblingNodes();
-    const above: Inherited = { ...this.settings, planEntry: 'absent' };
+    const above: Inherited = { ...this.settings, place: '', planEntry: 'absent' };
     const children = sources.flatMap(({ root }) => this.readDescriptors(root, above, siblings));
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
@@ -247,6 +253,9 @@ class TreeReader {
     for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
     if (matched.key === this.holdEntry) this.holdNodes.push(reader);
+    const place = placeBelow(above.place, matched);
+    for (const [i, { name, hold }] of rules.entries())
+      if (hold !== undefined) this.holdRules.add(reader, place + (isList ? limitPart(name, i + 1) : ''));
     const { problems } = reader;
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
@@ -255,7 +264,7 @@ class TreeReader {
     if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
       plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
     }
-    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, planEntry });
+    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, place, planEntry });
     return isGood ? { fields, rules, children } : undefined;
   }
 

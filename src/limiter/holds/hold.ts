@@ -1,8 +1,19 @@
-/** Random bits of a hold, as 24 hexadecimal digits (96 bits). Several holds of one request have different ids. */
+/** The id of a hold: 24 hexadecimal digits. Several holds of one request have different ids. */
 export type HoldId = string;
 
 /** Hexadecimal digits of a {@link HoldId}. */
 export const HOLD_ID_DIGITS = 24;
+
+/**
+ * First digits of the ids of this edition of weir. Their other digits are those of a digest of all values of the hold,
+ * which a store therefore compares by comparing ids. Ids of the first edition are random.
+ */
+export const BOUND_ID_START = '00000';
+
+/** Returns whether the id of a hold depends on its values. */
+export function hasBoundId({ id }: { readonly id: HoldId }): boolean {
+  return id.startsWith(BOUND_ID_START);
+}
 
 /**
  * Maximum number of slots that one item takes from a limit on concurrent requests. A take of more slots is limited and
@@ -85,13 +96,12 @@ export function placeableHold({ rate, hits, holds }: HoldingTake): HoldOrder | u
 
 /**
  * Returns the number of slots or reservations that a store keeps or removes for an item, 0 for an item without a hold.
- * A changed token may name more slots than a hold can have.
  */
 export function heldCount(item: HoldingTake & { readonly settles?: SettledHold | undefined }): number {
   const { rate, hits, settles } = item;
   if (settles === undefined && placeableHold(item) === undefined) return 0;
   if (settles === 'oldest' || rate.kind !== 'concurrency') return 1;
-  return Math.min(settles?.amount ?? hits, MAX_SLOTS_PER_ITEM);
+  return settles?.amount ?? hits;
 }
 
 /** Returns whether the holds of an item give their hits back when they expire. */

@@ -5,7 +5,6 @@ import {
   type RateLimitOverride,
   type RateLimitRequest,
 } from '../../codec/messages.js';
-import type { TextParts } from '../../codec/text-parts.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Decision, RequestContext } from '../plan.js';
 import { ENTRY_UNITS, type JsonObject, MAX_ECHOED_UNITS, Merged } from './merged-metadata.js';
@@ -117,7 +116,7 @@ export function redactedKeys({ policy, options }: RequestContext): ReadonlySet<s
 /** Adds the token of a request's holds, if there is one, to `metadata`. */
 export function withToken(
   metadata: JsonObject | undefined,
-  token: TextParts | undefined,
+  token: string | undefined,
   key: string,
 ): JsonObject | undefined {
   if (token === undefined) return metadata;

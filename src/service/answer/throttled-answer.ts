@@ -8,6 +8,7 @@ import {
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { HeaderFamilies } from '../../policy/rule.js';
 import { type RequestContext, UNDECODED_REQUEST } from '../plan.js';
+import type { GivenUpReason } from '../record/decision-record.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
@@ -15,7 +16,7 @@ import { dynamicMetadata, redactedKeys, withDecision } from './dynamic-metadata.
 import { NO_HEADERS } from './response-headers.js';
 
 /** The reason for denying a request that was not evaluated, or not completely; a value in the metadata of decisions. */
-export type ThrottleReason = 'match_budget_exceeded' | 'late' | 'full';
+export type ThrottleReason = 'match_budget_exceeded' | GivenUpReason;
 
 const MICROS_PER_SECOND = 1_000_000;
 /** When such a request would pass is unknown, so the caller should retry after 1 s. */

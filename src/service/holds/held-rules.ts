@@ -1,3 +1,4 @@
+import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import { textPart, valueInKey } from '../../policy/names/bucket-key.js';
@@ -5,19 +6,21 @@ import { findRow, type PlanTable, valuesOfRow } from '../../policy/plans/plan-ta
 import { settledRate } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
-import { DIGEST_DIGITS, type TokenHold } from './hold-token.js';
+import { FIRST_EDITION_DIGITS, firstEditionDigest } from './first-edition-digest.js';
+import type { TokenHold } from './hold-token.js';
 
-/** A rule whose takes hold, its digest for hold tokens, and its rate for settlements. */
+/** A rule whose takes hold, and its rate for settlements. */
 export interface HeldRule {
   readonly rule: Rule;
-  readonly digest: string;
   readonly rate: Rate;
 }
 
-/** The rules with holds of a policy, by {@link HeldRule.digest}, and the start of the names of its buckets. */
+/** The rules with holds of a policy, by their digests, and the start of the names of its buckets. */
 interface HeldRules {
   readonly namePart: string;
   readonly rules: ReadonlyMap<string, HeldRule>;
+  /** By the digests of the first edition; undefined until one of its tokens arrives. */
+  firstEdition: ReadonlyMap<string, HeldRule> | undefined;
 }
 
 /** Freed together with the policy. */
@@ -26,47 +29,53 @@ const rulesOf = new WeakMap<DomainPolicy, HeldRules>();
 /** The values of each rule; freed together with the rule. */
 const settling = new WeakMap<Rule, HeldRule>();
 
-/** Returns a rule with its digest and its rate for settlements. */
+/** Returns a rule with its rate for settlements. */
 export function heldRule(rule: Rule): HeldRule {
   let held = settling.get(rule);
   if (held === undefined) {
-    held = { rule, digest: digestOf(rule), rate: settlingRate(rule.rate as Rate) };
+    held = { rule, rate: settlingRate(rule.rate as Rate) };
     settling.set(rule, held);
   }
   return held;
-}
-
-/**
- * Returns a digest of a rule's place and of the shape of its buckets, the same in all replicas: FNV-1a with 32 bits.
- */
-export function digestOf({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): string {
-  const text = `${path} ${bucketSuffix}`;
-  let hash = 0x811c_9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
-  return (hash >>> 0).toString(36).padStart(DIGEST_DIGITS, '0');
 }
 
 function heldRules(policy: DomainPolicy): HeldRules {
   let known = rulesOf.get(policy);
   if (known === undefined) {
     const held = policy.rules.filter(({ hold }) => hold !== undefined).map(heldRule);
-    known = { namePart: textPart(policy.domain), rules: new Map(held.map((rule) => [rule.digest, rule])) };
+    const rules = new Map(held.map((one) => [one.rule.digest, one]));
+    known = { namePart: textPart(policy.domain), rules, firstEdition: undefined };
     rulesOf.set(policy, known);
   }
   return known;
 }
 
+function firstEditionRules(known: HeldRules): ReadonlyMap<string, HeldRule> {
+  known.firstEdition ??= new Map(
+    [...known.rules.values()].map((held) => [firstEditionDigest(held.rule), held]),
+  );
+  return known.firstEdition;
+}
+
 /**
  * Returns the rule of a hold. Undefined if the policy no longer has the rule, if the rule now has buckets of another
  * shape, or if the bucket belongs to another domain. Such a hold expires. Also undefined if the rule has no buckets
- * with such a name. Redis would fail the calls of other callers if the key had a value of another type, and stores
- * cache the place of a bucket by its name alone.
+ * with such a name, or if the limit has no such holds. Redis would fail the calls of other callers if the key had a
+ * value of another type, and stores cache the place of a bucket by its name alone.
  */
-export function heldRuleOf(policy: DomainPolicy, { rule, key, suffix }: TokenHold): HeldRule | undefined {
-  const { namePart, rules } = heldRules(policy);
-  const held = rules.get(rule);
+export function heldRuleOf(policy: DomainPolicy, hold: TokenHold): HeldRule | undefined {
+  const { rule, key, suffix } = hold;
+  const known = heldRules(policy);
+  const { namePart } = known;
+  const held = (rule.length === FIRST_EDITION_DIGITS ? firstEditionRules(known) : known.rules).get(rule);
   if (held?.rule.bucketSuffix !== suffix || !key.startsWith(namePart)) return undefined;
+  if (held.rate.kind === 'concurrency' && !hasSlots(hold)) return undefined;
   return policy.plans === undefined ? held : heldByCustomer(held, key, policy.plans);
+}
+
+/** Returns whether a hold can be one of a limit on concurrent requests. */
+function hasSlots({ amount, fullMicros, costMicros = 0 }: TokenHold): boolean {
+  return amount <= MAX_SLOTS_PER_ITEM && fullMicros === 0 && costMicros === 0;
 }
 
 /**

@@ -1,18 +1,52 @@
-import { randomFillSync } from 'node:crypto';
-import { HOLD_ID_DIGITS, type HoldId } from '../../limiter/holds/hold.js';
+import { hash, randomFillSync } from 'node:crypto';
+import { BOUND_ID_START, HOLD_ID_DIGITS, type HoldOrder } from '../../limiter/holds/hold.js';
 
 /** Random bytes that are drawn at once, because a call costs more than its bytes. */
 const pool = Buffer.alloc(3072);
-let digits = '';
+/** Length of a nonce: 96 random bits in base64url. */
+export const NONCE_LENGTH = 16;
+let nonces = '';
 let at = 0;
 
-/** Returns a new id: 96 random bits. */
-export function newHoldId(): HoldId {
-  if (at === digits.length) {
-    digits = randomFillSync(pool).toString('hex');
+function newNonce(): string {
+  if (at === nonces.length) {
+    nonces = randomFillSync(pool).toString('base64url');
     at = 0;
   }
-  const id = digits.slice(at, at + HOLD_ID_DIGITS);
-  at += HOLD_ID_DIGITS;
-  return id;
+  const nonce = nonces.slice(at, at + NONCE_LENGTH);
+  at += NONCE_LENGTH;
+  return nonce;
+}
+
+/** A hold with the terms that its id depends on. */
+export interface BoundHold extends HoldOrder {
+  /** A nonce of 96 random bits, the digest of the rule, the effect of an unknown use, the hits and the lifetime. */
+  readonly terms: string;
+}
+
+/** The effects of an unknown use in terms. */
+export const KEEPS = 'k';
+export const FREES = 'f';
+
+/** Returns a new hold of a rule. Whoever changes its terms in a token names another hold. */
+export function newHold(
+  digest: string,
+  hits: number,
+  lifetimeMillis: number,
+  freesUnknown: boolean,
+): BoundHold {
+  const terms = `${newNonce()}${digest}${freesUnknown ? FREES : KEEPS}${hits}.${lifetimeMillis}`;
+  return { id: idOfTerms(terms), lifetimeMillis, freesUnknown, terms };
+}
+
+/** Returns the hold of a take that places none, but whose store must first free the expired holds of its bucket. */
+export function noHold(lifetimeMillis: number, freesUnknown: boolean): BoundHold {
+  return { id: NO_HOLD_ID, lifetimeMillis, freesUnknown, terms: '' };
+}
+
+const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
+
+/** Returns the id of the hold with these terms. */
+export function idOfTerms(terms: string): string {
+  return BOUND_ID_START + hash('sha256', terms).slice(0, HOLD_ID_DIGITS - BOUND_ID_START.length);
 }

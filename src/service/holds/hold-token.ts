@@ -1,11 +1,14 @@
-import { TextParts } from '../../codec/text-parts.js';
-import { HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
-import { divideKey } from '../../policy/names/bucket-key.js';
+import { HOLD_ID_DIGITS, hasBoundId, type Settlement } from '../../limiter/holds/hold.js';
+import { divideKey, MAX_NAME_BYTES } from '../../policy/names/bucket-key.js';
+import { RULE_DIGEST_LENGTH } from '../../policy/names/rule-digest.js';
+import { FIRST_EDITION_DIGITS } from './first-edition-digest.js';
+import { FREES, idOfTerms, KEEPS, NONCE_LENGTH } from './hold-ids.js';
+import { type HoldMarks, MARK_LENGTH } from './hold-marks.js';
 
 /**
  * A hold in a token. The token names the bucket to settle, and repeats the values that the store has, so that the
  * store need not keep the name of the bucket for each hold. No value is trusted: a store settles only a hold with all
- * of these values, whose id has 96 random bits.
+ * of these values.
  */
 export interface TokenHold extends Settlement {
   /** Name and tag of the bucket; see TakeItem. */
@@ -13,7 +16,7 @@ export interface TokenHold extends Settlement {
   readonly tagLength: number;
   /** The end of its name; see `Rule.bucketSuffix`. */
   readonly suffix: string;
-  /** Digest of the rule that placed it; see `HeldRule`. */
+  /** Digest of the rule that placed it; see `Rule.digest`. */
   readonly rule: string;
   /** Whether the local buckets of a process hold it, because the store was unavailable. */
   readonly isLocal: boolean;
@@ -21,7 +24,13 @@ export interface TokenHold extends Settlement {
   readonly freesUnknown: boolean;
 }
 
+/** A hold in a new token, with the terms that its id depends on. */
+export interface PlacedHold extends TokenHold {
+  readonly terms: string;
+}
+
 const LOCAL_FLAG = 1;
+/** Only in tokens of the first edition. */
 const FREE_FLAG = 2;
 /** The name of the bucket is in base64url. */
 const ENCODED_FLAG = 4;
@@ -30,62 +39,76 @@ const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG | ENCODED_FLAG;
 /** Names with such characters are encoded, so that a token needs no quotes in JSON, headers and commands. */
 const ENCODED_CHARACTER = /[^\w:.~%@/#!&^*-]/;
 const MAX_UINT32 = 0xffff_ffff;
-/** Number of digits of the digest of a rule: a number with 32 bits to base 36. */
-export const DIGEST_DIGITS = 7;
 
-/**
- * Maximum length of the tokens of a request that are decoded. The names of a thousand buckets of a usual policy fit.
- */
-export const MAX_TOKEN_CHARACTERS = 262_144;
+/** First character of a token. Tokens of the first edition begin with a digit. */
+const START = 'h';
+const HOLDS_AT = START.length + MARK_LENGTH;
+/** Maximum length of a token. Envoy keeps it in memory, and sends it back. */
+export const MAX_TOKEN_CHARACTERS = 8192;
+/** Maximum length of the tokens of a request that are decoded, which includes long ones of the first edition. */
+export const MAX_TOKENS_CHARACTERS = 32_768;
 /** Length of tokens whose parts are copied, because ends of holds may wait for the store for a long time. */
 const LONG_TOKEN = 1024;
 
 /**
- * Encodes the holds of one request, separated by commas. A hold is a digit with its flags, its id, the digest of its
- * rule, and separated by dots its hits, its lifetime, `fullMicros` and the name of its bucket. In a token bucket,
- * `fullMicros` is followed by a hyphen and `costMicros`.
+ * Maximum length of a hold in a token without its name and its terms: a comma, the flags, dots, `fullMicros`, a hyphen
+ * and `costMicros`.
  */
-export function encodeToken(holds: readonly TokenHold[]): TextParts {
-  return new TextParts(holds.length === 1 ? partsOf(holds[0] as TokenHold) : holds.flatMap(partsAfterComma));
-}
+const MAX_FRAME = 1 + 1 + 1 + 16 + 1 + 16 + 1;
 
-function partsAfterComma(hold: TokenHold, index: number): string[] {
-  return index === 0 ? partsOf(hold) : [',', ...partsOf(hold)];
-}
+/** Number of holds that fit into a token, whatever names their buckets have. */
+export const HOLDS_THAT_FIT = 5;
 
-function partsOf(hold: TokenHold): string[] {
-  const { key, id, rule, isLocal, freesUnknown } = hold;
-  const isPlain = !ENCODED_CHARACTER.test(key);
-  const flags = (isLocal ? LOCAL_FLAG : 0) + (freesUnknown ? FREE_FLAG : 0) + (isPlain ? 0 : ENCODED_FLAG);
-  const name = isPlain ? key : Buffer.from(key).toString('base64url');
-  const { amount, lifetimeMillis, fullMicros, costMicros = 0 } = hold;
-  const times = costMicros > 0 ? `${fullMicros}-${costMicros}` : `${fullMicros}`;
-  const values = `${amount}.${lifetimeMillis}.${times}.`;
-  return [String(flags), id, rule, values, name];
+/** Returns the maximum length of a token with these holds, whose `fullMicros` is not known yet. */
+export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>[]): number {
+  let length = HOLDS_AT;
+  for (const { key, terms } of holds) length += MAX_FRAME + terms.length + nameOf(key).length;
+  return length;
 }
 
 /**
- * Yields the holds of a token. Yields undefined, and ends, if the text or the rest of it is not a token of weir. Long
- * tokens are decoded in slices.
+ * Encodes the holds of one request. A token is a letter, a mark, and the holds, separated by commas. A hold is a digit
+ * with its flags, its terms, `fullMicros` and the name of its bucket, separated by dots. In a token bucket,
+ * `fullMicros` is followed by a hyphen and `costMicros`.
  */
-export function* decodeToken(token: string): Generator<TokenHold | undefined, void> {
-  if (token.length > MAX_TOKEN_CHARACTERS) {
-    yield undefined;
-    return;
-  }
-  for (let at = 0; at >= 0; ) {
-    const end = token.indexOf(',', at);
-    const text = token.slice(at, end < 0 ? token.length : end);
-    const hold = decodeHold(token.length > LONG_TOKEN ? copyOf(text) : text);
-    yield hold;
-    if (hold === undefined) return;
-    at = end < 0 ? end : end + 1;
-  }
+export function encodeToken(holds: readonly PlacedHold[], marks: Pick<HoldMarks, 'markOf'>): string {
+  const text = holds.length === 1 ? textOf(holds[0] as PlacedHold) : holds.map(textOf).join(',');
+  return START + marks.markOf(text) + text;
 }
 
-/** Returns the hold of a token that has only one, as most tokens do; undefined for other texts. */
-export function decodeOnly(token: string): TokenHold | undefined {
-  return token.length > LONG_TOKEN || token.includes(',') ? undefined : decodeHold(token);
+function textOf({ key, terms, fullMicros, costMicros = 0, isLocal }: PlacedHold): string {
+  const name = nameOf(key);
+  const flags = (isLocal ? LOCAL_FLAG : 0) + (name === key ? 0 : ENCODED_FLAG);
+  const times = costMicros > 0 ? `${fullMicros}-${costMicros}` : `${fullMicros}`;
+  return `${flags}${terms}.${times}.${name}`;
+}
+
+function nameOf(key: string): string {
+  return ENCODED_CHARACTER.test(key) ? Buffer.from(key).toString('base64url') : key;
+}
+
+/** Returns whether this process, or one that shares its key, has made a token. */
+export function isOwnToken(token: string, marks: Pick<HoldMarks, 'isOwn'>): boolean {
+  if (!token.startsWith(START)) return false;
+  return marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT));
+}
+
+/**
+ * Returns the holds of a token. The last one is undefined if the text, or the rest of it, is not a token of weir.
+ */
+export function decodeToken(token: string): readonly (TokenHold | undefined)[] {
+  const isOfFirstEdition = !token.startsWith(START);
+  if (token.length > (isOfFirstEdition ? MAX_TOKENS_CHARACTERS : MAX_TOKEN_CHARACTERS)) return [undefined];
+  const holds: (TokenHold | undefined)[] = [];
+  for (let at = isOfFirstEdition ? 0 : HOLDS_AT; at >= 0; ) {
+    const end = token.indexOf(',', at);
+    const text = token.slice(at, end < 0 ? token.length : end);
+    const hold = decodeHold(token.length > LONG_TOKEN ? copyOf(text) : text, isOfFirstEdition);
+    holds.push(hold);
+    if (hold === undefined) break;
+    at = end < 0 ? end : end + 1;
+  }
+  return holds;
 }
 
 /** Returns a copy of a part of a token, which does not keep the rest in memory. */
@@ -93,41 +116,54 @@ function copyOf(part: string): string {
   return Buffer.from(part).toString();
 }
 
-const ID_AT = 1;
-const RULE_AT = ID_AT + HOLD_ID_DIGITS;
-const AMOUNT_AT = RULE_AT + DIGEST_DIGITS;
+const TERMS_AT = 1;
+/** Where the digest of the rule, the effect of an unknown use, and the hits begin. */
+const RULE_AT = TERMS_AT + NONCE_LENGTH;
+const EFFECT_AT = RULE_AT + RULE_DIGEST_LENGTH;
+const AMOUNT_AT = EFFECT_AT + 1;
+/** The same for a token of the first edition, which contains the id, and a digest of 32 bits. */
+const FIRST_RULE_AT = TERMS_AT + HOLD_ID_DIGITS;
+const FIRST_AMOUNT_AT = FIRST_RULE_AT + FIRST_EDITION_DIGITS;
 
-function decodeHold(text: string): TokenHold | undefined {
-  const lifetimeAt = text.indexOf('.', AMOUNT_AT) + 1;
+function decodeHold(text: string, isOfFirstEdition: boolean): TokenHold | undefined {
+  const amountAt = isOfFirstEdition ? FIRST_AMOUNT_AT : AMOUNT_AT;
+  const lifetimeAt = text.indexOf('.', amountAt) + 1;
   const markAt = text.indexOf('.', lifetimeAt) + 1;
   const nameAt = text.indexOf('.', markAt) + 1;
-  const flags = numberIn(text.slice(0, ID_AT), ALL_FLAGS);
-  const amount = numberIn(text.slice(AMOUNT_AT, lifetimeAt - 1), MAX_UINT32);
+  const flags = numberIn(text.slice(0, TERMS_AT), ALL_FLAGS);
+  const amount = numberIn(text.slice(amountAt, lifetimeAt - 1), MAX_UINT32);
   const lifetimeMillis = numberIn(text.slice(lifetimeAt, markAt - 1), MAX_UINT32);
   const times = text.slice(markAt, nameAt - 1);
   const hyphenAt = times.indexOf('-');
   const hasCost = hyphenAt >= 0;
   const fullMicros = numberIn(hasCost ? times.slice(0, hyphenAt) : times, Number.MAX_SAFE_INTEGER);
   const costMicros = hasCost ? numberIn(times.slice(hyphenAt + 1), Number.MAX_SAFE_INTEGER) : undefined;
-  if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullMicros < 0 || !hasId(text)) return undefined;
+  if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullMicros < 0) return undefined;
   if (costMicros !== undefined && costMicros <= 0) return undefined;
-  const name = text.slice(nameAt);
-  const key = (flags & ENCODED_FLAG) === 0 ? name : Buffer.from(name, 'base64url').toString();
-  const parts = divideKey(key);
-  if (parts === undefined) return undefined;
-  return {
-    key,
-    tagLength: parts.tagLength,
-    suffix: parts.suffix,
-    rule: text.slice(RULE_AT, AMOUNT_AT),
-    id: text.slice(ID_AT, RULE_AT),
-    amount,
-    lifetimeMillis,
-    fullMicros,
-    ...(costMicros !== undefined && { costMicros }),
-    isLocal: (flags & LOCAL_FLAG) !== 0,
-    freesUnknown: (flags & FREE_FLAG) !== 0,
-  };
+  const key = keyIn(text.slice(nameAt), (flags & ENCODED_FLAG) !== 0);
+  const parts = key === undefined ? undefined : divideKey(key);
+  if (key === undefined || parts === undefined) return undefined;
+  const isLocal = (flags & LOCAL_FLAG) !== 0;
+  const cost = costMicros === undefined ? {} : { costMicros };
+  const common = { key, ...parts, amount, lifetimeMillis, fullMicros, ...cost, isLocal };
+  if (isOfFirstEdition) {
+    const id = text.slice(TERMS_AT, FIRST_RULE_AT);
+    const rule = text.slice(FIRST_RULE_AT, FIRST_AMOUNT_AT);
+    return isFirstEditionId(id)
+      ? { ...common, id, rule, freesUnknown: (flags & FREE_FLAG) !== 0 }
+      : undefined;
+  }
+  const effect = text[EFFECT_AT];
+  if ((flags & FREE_FLAG) !== 0 || (effect !== KEEPS && effect !== FREES)) return undefined;
+  const id = idOfTerms(text.slice(TERMS_AT, markAt - 1));
+  return { ...common, id, rule: text.slice(RULE_AT, EFFECT_AT), freesUnknown: effect === FREES };
+}
+
+/** Returns the name of a bucket in a token; undefined if no bucket has a name of this length. */
+function keyIn(name: string, isEncoded: boolean): string | undefined {
+  const bytes = isEncoded ? Buffer.byteLength(name, 'base64url') : Buffer.byteLength(name);
+  if (bytes > MAX_NAME_BYTES) return undefined;
+  return isEncoded ? Buffer.from(name, 'base64url').toString() : name;
 }
 
 /** Returns an integer from 0 to `max` that is written as {@link encodeToken} writes it; -1 for other texts. */
@@ -136,12 +172,10 @@ function numberIn(text: string, max: number): number {
   return number >= 0 && number <= max && String(number) === text ? number : -1;
 }
 
-/** Returns whether a text has the id of a hold. Stores need not check its digits. */
-function hasId(text: string): boolean {
-  for (let at = ID_AT; at < RULE_AT; at++) {
-    const code = text.charCodeAt(at);
-    const isDigit = (code >= 48 && code <= 57) || (code >= 97 && code <= 102);
-    if (!isDigit) return false;
-  }
-  return true;
+/**
+ * Returns whether a text can be the id of a hold of the first edition. One of a million such ids looks like an id of
+ * this edition, whose terms a token of the first edition must not change.
+ */
+function isFirstEditionId(id: string): boolean {
+  return /^[0-9a-f]+$/.test(id) && !hasBoundId({ id });
 }

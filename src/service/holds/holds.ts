@@ -18,16 +18,24 @@ import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import { applyReplacesAndQuotas } from '../enforcement/quotas-and-replaces.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
-import type { TurnQueue } from '../turn-queue.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
-import { decodeOnly, decodeToken, encodeToken, MAX_TOKEN_CHARACTERS, type TokenHold } from './hold-token.js';
+import type { HoldMarks } from './hold-marks.js';
+import {
+  decodeToken,
+  encodeToken,
+  HOLDS_THAT_FIT,
+  MAX_TOKEN_CHARACTERS,
+  MAX_TOKENS_CHARACTERS,
+  maxTokenLength,
+  type PlacedHold,
+  type TokenHold,
+} from './hold-token.js';
 import { LateEnds, mayRepeat, type Noted } from './late-ends.js';
 import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
 import type { Settlements } from './settlements.js';
 
 /**
  * Maximum work of the settlements that one request sends at once, see {@link heldCount}. A single one may be more work.
- * Tokens with more holds are decoded in slices of this size.
  */
 export const MAX_WORK_AT_ONCE = 128;
 
@@ -45,8 +53,7 @@ export interface HoldsOptions {
   readonly counts: HoldCounts;
   readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
-  /** Decodes long tokens. */
-  readonly turns: TurnQueue;
+  readonly marks: HoldMarks;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -71,24 +78,7 @@ export class Holds {
    * again until its hold expires. The request does not wait for settlements after the first {@link MAX_WORK_AT_ONCE}.
    * Returns undefined if the request has no token.
    */
-  settle(
-    { descriptors }: RateLimitRequest,
-    policy: DomainPolicy,
-    connection: unknown,
-  ): Settlements | undefined {
-    const [only] = descriptors;
-    // Most requests have one descriptor, and most tokens one hold.
-    if (only !== undefined && descriptors.length === 1) {
-      const token = this.#tokenOf(only);
-      if (token === undefined) return undefined;
-      const hold = decodeOnly(token);
-      if (hold !== undefined) {
-        const records: HoldRecord[] = [];
-        const running: Promise<void>[] = [];
-        this.#settleHold(policy, hold, only.hitsAddend, records, running);
-        return { ends: [records], done: allOf(running) };
-      }
-    }
+  settle({ descriptors }: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
     const ends: HoldRecord[][] = [];
     const uses = new Map<string, TokenUse>();
     for (let i = 0; i < descriptors.length; i++) {
@@ -103,8 +93,14 @@ export class Holds {
     }
     if (uses.size === 0) return undefined;
     const running: Promise<void>[] = [];
-    const steps = this.#settleUses(uses, policy, running);
-    if (steps.next().done !== true) this.#settleRest(steps, [...uses.keys()], policy, connection);
+    let characters = 0;
+    let work = 0;
+    for (const [token, { used, records }] of uses) {
+      characters += token.length;
+      const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
+      for (const hold of holds)
+        work += this.#settleHold(policy, hold, used, records, running, work >= MAX_WORK_AT_ONCE);
+    }
     return { ends, done: allOf(running) };
   }
 
@@ -128,6 +124,15 @@ export class Holds {
     return allOf(running);
   }
 
+  /** Returns whether the holds of a request fit into a token that a replica accepts when it comes back. */
+  fitIntoToken(takes: readonly PlannedTake[]): boolean {
+    if (takes.length <= HOLDS_THAT_FIT) return true;
+    const placed = takes.flatMap(({ key, rule, holds }) =>
+      holds !== undefined && rule?.hold?.pair === 'token' ? [{ key, terms: holds.terms }] : [],
+    );
+    return maxTokenLength(placed) <= MAX_TOKEN_CHARACTERS;
+  }
+
   /** Settles the ends of requests that a call reports, as far as it is planned, if no limits decide the call. */
   settlePlanned(context: RequestContext): void {
     if (!context.policy.hasHolds) return;
@@ -140,8 +145,8 @@ export class Holds {
    * store has abandoned. `isLocal`: the local buckets decided it.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
-    let holds: TokenHold[] = [];
-    let named: TokenHold[] = [];
+    let holds: PlacedHold[] = [];
+    let named: PlacedHold[] = [];
     for (const take of context.takes) {
       if (take.outcome?.hold === 'abandoned') this.#endAbandoned(context, take, take.outcome);
       const hold = take.outcome?.hold === 'placed' ? tokenHold(take, isLocal) : undefined;
@@ -150,7 +155,7 @@ export class Holds {
       if (take.rule?.hold?.pair === 'token') named = append(named, hold);
     }
     if (holds.length === 0) return;
-    if (named.length > 0) context.token = encodeToken(named);
+    if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
     // The transport keeps the function for a while, so it refers to no more than it needs.
     const { policy, caller } = context;
     caller.onReset = () => this.#release(policy, holds);
@@ -203,32 +208,6 @@ export class Holds {
     return undefined;
   }
 
-  /**
-   * Settles the holds of tokens, in slices. Settlements of the first slice are sent at once, and `running` receives
-   * their answers. Later settlements are deferred.
-   */
-  *#settleUses(
-    uses: ReadonlyMap<string, TokenUse>,
-    policy: DomainPolicy,
-    running: Promise<void>[],
-  ): Generator<void, void> {
-    let characters = 0;
-    let work = 0;
-    let isDeferred = false;
-    for (const [token, { used, records }] of uses) {
-      characters += token.length;
-      const holds = characters > MAX_TOKEN_CHARACTERS ? [undefined] : decodeToken(token);
-      for (const hold of holds) {
-        if (work >= MAX_WORK_AT_ONCE) {
-          yield;
-          work = 0;
-          isDeferred = true;
-        }
-        work += this.#settleHold(policy, hold, used, records, running, isDeferred);
-      }
-    }
-  }
-
   /** Settles a hold of a token; undefined for a malformed one. Returns its work. */
   #settleHold(
     policy: DomainPolicy,
@@ -236,7 +215,7 @@ export class Holds {
     used: number | undefined,
     records: HoldRecord[],
     running: Promise<void>[],
-    isDeferred = false,
+    isDeferred: boolean,
   ): number {
     const { domain } = policy;
     const held = hold && heldRuleOf(policy, hold);
@@ -249,20 +228,6 @@ export class Holds {
     const end = holdEnd(held, hold, used);
     this.#endOrDefer(domain, end, isDeferred, records, running);
     return heldCount(end.item);
-  }
-
-  /** Settles the holds after the first slice. Their calls must not delay the calls of other connections. */
-  #settleRest(
-    steps: Generator<void, void>,
-    tokens: readonly string[],
-    { domain }: DomainPolicy,
-    connection: unknown,
-  ): void {
-    const bytes = tokens.reduce((sum, { length }) => sum + length, 0);
-    const waiter = { connection, cancelled: () => false, deadlineMicros: Number.POSITIVE_INFINITY, bytes };
-    void this.#options.turns.run(steps, waiter).then((result) => {
-      if (result === 'full') this.#options.counts.unsettled(domain, 'malformed');
-    });
   }
 
   /** Ends a hold at once, or later if its request has sent enough settlements. */
@@ -389,9 +354,9 @@ function tokenHold(
   { key, tagLength, hits, holds, rule, outcome: ownOutcome }: PlannedTake,
   isLocal: boolean,
   outcome = ownOutcome,
-): TokenHold | undefined {
+): PlacedHold | undefined {
   if (holds === undefined || rule === undefined) return undefined;
-  const { id, lifetimeMillis, freesUnknown = false } = holds;
+  const { id, lifetimeMillis, freesUnknown = false, terms } = holds;
   const { fullMicros = 0, costMicros = 0 } = outcome ?? {};
   return {
     key,
@@ -402,7 +367,8 @@ function tokenHold(
     amount: hits,
     fullMicros,
     costMicros,
-    rule: heldRule(rule).digest,
+    rule: rule.digest,
+    terms,
     isLocal,
     freesUnknown,
   };

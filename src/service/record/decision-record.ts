@@ -26,10 +26,16 @@ export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
 }
 
 /**
- * Reasons for an answer without a decision: the domain has no policy, matching exceeded its work budget, the request
- * waited too long, or too much was waiting already.
+ * The reason why a request got an answer without a decision: it waited in the queue until its time ran out (`late`),
+ * found the queue full (`full`), or its hold token would be too long (`hold_token`).
  */
-export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | 'late' | 'full';
+export type GivenUpReason = 'late' | 'full' | 'hold_token';
+
+/**
+ * Reasons for an answer without a decision: the domain has no policy, matching exceeded its work budget, the request
+ * was given up before.
+ */
+export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | GivenUpReason;
 
 /**
  * Effect of a descriptor on a hold, or the result of its hold token:

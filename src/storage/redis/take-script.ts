@@ -5,6 +5,7 @@ import {
   freesExpired,
   HOLD_ID_DIGITS,
   type HoldId,
+  hasBoundId,
   hasTooManySlots,
   placeableHold,
   type SettledHold,
@@ -179,7 +180,8 @@ export class TakeArgumentTable {
     if (settles === 'oldest') args.push(String(hits), String(maxChargedHits(rate)));
     else if (settles !== undefined) {
       const { lifetimeMillis, amount, costMicros = 0 } = settles;
-      args.push(String(lifetimeMillis), String(amount), String(useMicros), String(costMicros));
+      const compares = rate.kind === 'concurrency' && !hasBoundId(settles);
+      args.push(String(lifetimeMillis), String(amount), String(compares ? 1 : useMicros), String(costMicros));
     }
     if (freesExpired(item)) {
       const isBucket = rate.kind === 'token_bucket';
@@ -240,7 +242,8 @@ function settlesSame(one: SettledHold | undefined, other: SettledHold | undefine
   return (
     one.lifetimeMillis === other.lifetimeMillis &&
     one.amount === other.amount &&
-    one.costMicros === other.costMicros
+    one.costMicros === other.costMicros &&
+    hasBoundId(one) === hasBoundId(other)
   );
 }
 

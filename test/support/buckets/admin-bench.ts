@@ -4,10 +4,10 @@ import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { newHoldId } from '../../../src/service/holds/hold-ids.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../clock/fake-clock.js';
+import { newHoldId } from '../limiter/hold-items.js';
 import { PLAIN_ANSWERS } from '../policy/plain-answers.js';
 import { policyOf } from '../policy/policies.js';
 

@@ -12,9 +12,9 @@ export interface HoldOptions extends ItemOptions {
 
 let ids = 0;
 
-/** Returns a new id. Successive ids differ in their first digits, as random ones do. */
+/** Returns a new id, as those of the first edition. Successive ids differ in their first digits, as random ones do. */
 export function newHoldId(): string {
-  return (++ids).toString(16).padStart(8, '0').padEnd(24, '0');
+  return `e${(++ids).toString(16).padStart(7, '0')}`.padEnd(24, '0');
 }
 
 /** Returns a {@link takeItem} that places a hold of one minute. */

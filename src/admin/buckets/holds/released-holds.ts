@@ -136,7 +136,7 @@ async function settle(
 ): Promise<Released> {
   const { key, tagLength } = take;
   const held = heldRule(rule);
-  const place = { key, tagLength, suffix: rule.bucketSuffix, rule: held.digest, isLocal: false };
+  const place = { key, tagLength, suffix: rule.bucketSuffix, rule: rule.digest, isLocal: false };
   let count = 0;
   const ends = settlements.map(({ freesUnknown = false, ...values }) =>
     holdEnd(held, { ...values, ...place, freesUnknown }, 0),

@@ -229,7 +229,8 @@ local function settleHolds(items, sets, id)
     elseif ask.settles then
       local full = ask.idLength > ID and fullTimeAt(id) or 0
       fullAfter[i] = full + ask.useLasts
-      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full, ask.heldCost)
+      local compares = ask.unit == 0 and ask.useLasts == 1
+      takenAt[i], removed[i] = settle(sets[i], id, ask.unit, ask.held, ask.lifetime, full, ask.heldCost, compares)
       filled, settles = filled + 1, true
       reply[filled] = takenAt[i]
     end

@@ -92,10 +92,18 @@ end
 -- Whether a set had no expired members when this call started. Then the scores of its slots need not be read.
 local allLive = {}
 
+-- Returns whether a hold has another number of slots.
+local function hasOtherSlots(h, id, held)
+  local key = KEYS[h]
+  if added[h] then storeHolds(h) end
+  return call('ZSCORE', key, memberOf(steps, id, held, 0)) or held > 1 and not call('ZSCORE', key, memberOf(steps, id, held - 1, 0))
+end
+
 -- Removes a hold. Returns the time at which it was taken, or -1 if there is no such hold, and the number of its slots that were removed.
--- The time is 0 for a limit on concurrent requests.
-local function settle(h, id, unit, held, lifetime, full, cost)
+-- The time is 0 for a limit on concurrent requests. `compares`: whether to compare the number of slots.
+local function settle(h, id, unit, held, lifetime, full, cost, compares)
   local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full, cost), 0, 0
+  if compares and hasOtherSlots(h, id, held) then return -1, 0 end
   local ends = MAX_COUNT
   if unit == 0 and allLive[h] == nil then allLive[h] = call('ZCOUNT', key, '0', nowText) == 0 end
   if unit ~= 0 or not allLive[h] then
@@ -105,7 +113,7 @@ local function settle(h, id, unit, held, lifetime, full, cost)
   if ends > now then removed = call('ZREM', key, member) end
   if removed == 0 and added[h] then
     storeHolds(h)
-    return settle(h, id, unit, held, lifetime, full, cost)
+    return settle(h, id, unit, held, lifetime, full, cost, compares)
   elseif removed == 0 then
     return -1, 0
   end

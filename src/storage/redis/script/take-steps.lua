@@ -155,7 +155,7 @@ while isFast and at <= #steps do
     for id = ids, after - 1, ID do
       if settles then
         filled = filled + 1
-        reply[filled], passed = settle(set, id, 0, held, lifetime)
+        reply[filled], passed = settle(set, id, 0, held, lifetime, 0, 0, useLasts == 1)
         if slots[k] then slots[k] = max(0, slots[k] - passed) end
       elseif not enforces or found + held <= fill then
         place(set, id, 0, held, lifetime)

@@ -39,7 +39,8 @@
 --            settlement:
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
---              useLasts    time in which the use refills, in whole microseconds; 0 for a window
+--              useLasts    time in which the use refills, in whole microseconds; 0 for a window. Limit on concurrent requests: 1 if the
+--                          number of slots must be compared, because the id does not depend on it; else 0.
 --              heldCost    time in which the hits refilled at the rate of the take, in whole microseconds; 0 if unknown, and for a window
 --            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), and the maximum number of
 --                        hits that change the bucket

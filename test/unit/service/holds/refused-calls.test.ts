@@ -3,13 +3,17 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import { BrokenInvariant } from '../../../../src/invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
-import { turn } from '../../../../src/runtime/turns.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
-import { decodeToken, encodeToken, type TokenHold } from '../../../../src/service/holds/hold-token.js';
+import {
+  decodeToken,
+  MAX_TOKEN_CHARACTERS,
+  type TokenHold,
+} from '../../../../src/service/holds/hold-token.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { inventedToken } from '../../../support/limiter/hold-tokens.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
@@ -81,35 +85,36 @@ test('the tokens of a call have a maximum length in total', () => {
   expect(left(decider)).toBe(1_000_000);
 });
 
-test('a long token is settled in slices, and its call does not wait for all of them', async () => {
+test('a call with many holds does not wait for all of them', async () => {
   const decider = new Decider(POLICY);
-  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
-  const forged = Array.from({ length: 2500 }, (_, n) => ({ ...hold, id: n.toString(16).padStart(24, '0') }));
+  const token = tokenOf(decider.answer([acme]));
+  const [hold] = decodeToken(token) as [TokenHold];
+  const forged = [1, 2, 3, 4].map(() =>
+    descriptor([`hold=${inventedToken(Array.from({ length: 70 }, () => hold))}`]),
+  );
   const settling = (): number => decider.observer.told.filter((line) => line === 'd unknown token').length;
-  decider.answer([descriptor([`hold=${encodeToken([...forged, hold])}`])]);
+  decider.answer([...forged, descriptor([`hold=${token}`])]);
   expect(settling()).toBe(128);
   await waitFor('the other settlements', () => left(decider) === 1_000_000);
-  expect(settling()).toBe(2500);
+  expect(settling()).toBe(280);
 });
 
-test('the rest of a long token expires if the queue is full', async () => {
-  const decider = new Decider(POLICY, { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) });
-  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
-  decider.answer([descriptor([`hold=${encodeToken(Array.from({ length: 200 }, () => hold))}`])]);
-  await turn();
-  const tokens = decider.observer.told.filter((line) => line.endsWith(' token'));
-  expect(new Set(tokens)).toEqual(new Set(['d unknown token', 'd malformed token']));
-  expect(tokens).toHaveLength(128);
-});
-
-test('a token whose holds are all settled at once needs no room in the queue', async () => {
-  const decider = new Decider(POLICY, { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) });
-  const [hold] = [...decodeToken(tokenOf(decider.answer([acme])))] as [TokenHold];
-  decider.answer([descriptor([`hold=${encodeToken(Array.from({ length: 128 }, () => hold))}`])]);
-  await turn();
-  const tokens = decider.observer.told.filter((line) => line.endsWith(' token'));
-  expect(new Set(tokens)).toEqual(new Set(['d unknown token']));
-  expect(tokens).toHaveLength(127);
+test.each(['OVER_LIMIT', 'OK'] as const)('a call whose holds do not fit into a token gets %s', (code) => {
+  const policy = code === 'OK' ? `${POLICY}phase: monitoring\n` : POLICY;
+  const decider = new Decider(policy);
+  const customers = (count: number): readonly Descriptor[] =>
+    Array.from({ length: count }, (_, i) => descriptor([`customer=${i}${'x'.repeat(100)}`]));
+  const most = decider.answer(customers(30));
+  expect(most.overallCode).toBe(CODE.OK);
+  expect(tokenOf(most).length).toBeLessThanOrEqual(MAX_TOKEN_CHARACTERS);
+  decider.answer([descriptor([`hold=${tokenOf(most)}`])]);
+  expect(left(decider, customers(1)[0]?.entries.map(({ key, value }) => `${key}=${value}`)[0])).toBe(
+    1_000_000,
+  );
+  const answer = decider.answer(customers(60));
+  expect(answer).toMatchObject({ overallCode: CODE[code], dynamicMetadata: undefined });
+  expect(decider.observer.told).toContain(code === 'OK' ? 'd hold_token' : 'd hold_token denied');
+  expect((decider.options.store as MemoryStore).holdCount).toBe(0);
 });
 
 describe('a call with an end of a rule with pair: oldest', () => {
