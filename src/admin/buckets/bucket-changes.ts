@@ -71,8 +71,9 @@ export async function changeBuckets(
   const buckets = await slices.run(steps);
   notes.push(...notesOn(question, changes, buckets));
   const { meets, entries } = found;
+  const { rule } = question;
   const unchanged = found.limits.filter(
-    ({ take, rate }) => take === undefined && rate.kind !== 'concurrency',
+    (limit) => limit.take === undefined && limit.rate.kind !== 'concurrency' && isOfRule(limit, rule),
   );
   const more = found.more + unchanged.length;
   return answerTo(asked, store.name, entries, { meets, buckets, more, notes });
@@ -102,14 +103,17 @@ export function selectLimits({ rule }: BucketQuestion, found: FoundLimits): read
     return 'no limit applies to these entries, so there is no bucket to change; check the entries with weir explain';
   if (found.limits.length === 0)
     return 'the rules for these entries are unlimited, so there is no bucket to change';
-  const limits = found.limits.filter(
-    ({ label, name }) => rule === undefined || label === rule || name === rule,
-  );
+  const limits = found.limits.filter((limit) => isOfRule(limit, rule));
   if (limits.length > 0) return limits;
   const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
   const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
   const there = labels.slice(0, MAX_NAMED).join(', ');
   return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
+}
+
+/** Returns whether a limit is one of the rule in a question. */
+function isOfRule({ label, name }: FoundLimit, rule: string | undefined): boolean {
+  return rule === undefined || label === rule || name === rule;
 }
 
 /** Returns an error message for limits whose buckets are unknown. */

@@ -51,6 +51,8 @@ export interface FoundLimit {
   readonly take: PlannedTake | undefined;
   /** Keys whose values are needed to find the bucket. */
   readonly missing: readonly string[];
+  /** Whether its takes place holds. */
+  readonly hasHolds: boolean;
   /** Sentence for the operator, or ''. */
   readonly note: string;
 }
@@ -143,6 +145,7 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
     entries,
     take,
     missing: [],
+    hasHolds: rule?.hold !== undefined,
     note: noteOn(rule, wallMicros),
   };
 }
@@ -274,6 +277,7 @@ function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[
       entries: below,
       take: isNamed ? take : undefined,
       missing,
+      hasHolds: rule?.hold !== undefined,
       note,
     };
   });

@@ -63,7 +63,7 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
   return answerTo(asked, store.name, entries, {
     meets,
     buckets: await slices.run(steps),
-    more: found.more + limits.length - held.length,
+    more: found.more + limits.filter(({ take, hasHolds }) => take === undefined && hasHolds).length,
     notes: [...notes, ...releaseNotes(results, isDry)],
   });
 }

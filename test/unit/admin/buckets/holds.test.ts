@@ -24,6 +24,12 @@ descriptors:
     rate_limits:
       - { name: one, concurrency: { max: 5000, expires_after: 1m } }
       - { name: two, concurrency: { max: 5000, expires_after: 1m } }
+  - key: team
+    descriptors:
+      - { key: job, value: all, rate_limit: { name: jobs, concurrency: { max: 10, expires_after: 1m } } }
+      - { key: job, value: weekly, rate_limit: { name: weekly, unit: week, requests_per_unit: 10 } }
+      - { key: user, rate_limit: { name: exports, concurrency: { max: 10, expires_after: 1m } } }
+      - { key: host, rate_limit: { name: hosts, unit: hour, requests_per_unit: 10 } }
 `;
 
 let bench: AdminBench;
@@ -114,6 +120,15 @@ describe('release', () => {
     ]);
   });
 
+  test('counts only limits with holds whose buckets are unknown', async () => {
+    const { buckets, more } = await release('team=a', { all: true });
+    expect([buckets.map(({ name }) => name), more]).toEqual([['jobs'], 1]);
+    expect((await release('team=a', { all: true, rule: 'jobs' })).more).toBe(0);
+    const reset = { action: 'reset' as const, entries: entriesOf('team=a') };
+    expect((await bench.ask(reset)).more).toBe(1);
+    expect((await bench.ask({ ...reset, rule: 'weekly' })).more).toBe(0);
+  });
+
   test('ends all holds of all limits, or of one rule, and gives back reserved tokens', async () => {
     for (let i = 0; i < 3; i++) bench.take('llm=a', 2);
     const one = await release('llm=a', { all: true, rule: 'tokens' });
@@ -125,7 +140,8 @@ describe('release', () => {
       { name: 'parallel', before: { in_flight: 6 }, now: { in_flight: 0 }, released: 3 },
       { name: 'tokens', now: { left: 100_000 }, released: 0 },
     ]);
-    expect(both.more).toBe(1);
+    // The limit without holds is not missing.
+    expect(both.more).toBe(0);
     const none = await release('llm=a', { all: true });
     expect(none.notes).toEqual(['0 holds released.']);
   });
