@@ -95,8 +95,9 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
   } else if (rate.kind === 'token_bucket' && values.some(({ path }) => path !== 'hold.amount')) {
     reader.error(
       'hold',
-      '"hold" cannot be combined with a token bucket whose numbers come from a plan, because a changed row could ' +
-        'refill it; write "unit" and "requests_per_unit" instead, or remove "hold"',
+      '"hold" cannot be combined with a token bucket whose numbers come from a plan, because ' +
+        'after a change, ends of requests would give back too little; write "unit" and "requests_per_unit" ' +
+        'instead, or remove "hold"',
     );
   } else if (
     rate.kind === 'window' &&
