@@ -17,8 +17,7 @@ import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../../src/codec/json/json-request.j
 import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../src/codec/messages.js';
 import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
-import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
-import { MAX_PLAN_ROWS } from '../../src/config/read/plans/read-plan-table.js';
+import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_MESSAGES_PER_SECOND } from '../../src/config/xds/ads-stream.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';

@@ -114,15 +114,20 @@ export function describePlanned(plan: PlannedRate | undefined): string {
     .join(', ');
 }
 
-/** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 %`. */
+/** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 % from 20 rows`. */
 export function describePlans(plans: PlanTable): string {
-  const { by, file, standard, maxDrop, refused } = plans;
+  const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
   const rows = quantity(plans.rowCount, 'row');
   return [
     `${by}${file === '' ? '' : ` from ${file}`}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
     ...(standard === undefined ? [] : [`default ${standard}`]),
-    `max drop ${maxDrop} %`,
+    `max drop ${maxDrop} % from ${maxDropFrom} rows`,
   ].join('; ');
+}
+
+/** Describes rows that a new version of a table lacks: `5 of 20 rows are gone, more than 20 %`. */
+export function describeDrop({ maxDrop }: Pick<PlanTable, 'maxDrop'>, lost: number, before: number): string {
+  return `${lost} of ${before} rows are gone, more than ${maxDrop} %`;
 }
 
 /** Formats a plan: `free: burst 20, rate 5`. */

@@ -2,6 +2,7 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
 import {
   describeDecisionMetadata,
+  describeDrop,
   describeHeaders,
   describePlan,
   describePlans,
@@ -9,6 +10,7 @@ import {
 } from '../../policy/describe.js';
 import {
   BLOCKED,
+  dropsTooMany,
   findRow,
   isSet,
   keyOfRow,
@@ -151,8 +153,8 @@ function planChanges(
         : { setting: 'plans', effect: 'appears', tightens: true, after: shown, text },
     ];
   }
-  const settingsOf = ({ file, standard, maxDrop, plans }: PlanTable): object => {
-    return { file, standard, maxDrop, plans: plans.map(describePlan) };
+  const settingsOf = ({ file, standard, maxDrop, maxDropFrom, plans }: PlanTable): object => {
+    return { file, standard, maxDrop, maxDropFrom, plans: plans.map(describePlan) };
   };
   const definition = { setting: 'plans', text: 'the definition of plans differs' };
   const changes: LocalChange[] = [];
@@ -164,8 +166,21 @@ function planChanges(
     changes.push({ ...definition, effect: tightens ? 'tightens' : 'changes', tightens });
   else if (hasUnknownRows && limits.some(([old, now]) => !isSame(old.map(planOf), now.map(planOf))))
     changes.push({ ...definition, text: FOR_UNKNOWN_ROWS, effect: 'tightens', tightens });
-  const rows = rowsChange(was, is, limits, context);
-  return rows === undefined ? changes : [...changes, rows];
+  return [...changes, rowsChange(was, is, limits, context), dropWarning(was, is)].filter(
+    (change) => change !== undefined,
+  );
+}
+
+/** Returns a warning if a server that runs with the old rows would refuse the new ones (`max_drop`). */
+function dropWarning(was: PlanTable, is: PlanTable): LocalChange | undefined {
+  if (was.by !== is.by || was.file === '' || is.file === '') return undefined;
+  let lost = 0;
+  for (const row of rowsOf(was)) if (findRow(is, keyOfRow(was, row)) < 0) lost++;
+  if (!dropsTooMany(is, lost, was.rowCount)) return undefined;
+  const text =
+    `rows of plans: ${describeDrop(is, lost, was.rowCount)}, so a running weir keeps its rows and refuses the table; ` +
+    'raise "plans.max_drop" in the same change if the rows should go';
+  return { setting: 'plans', effect: 'changes', tightens: false, text };
 }
 
 const FOR_UNKNOWN_ROWS = 'limits with values from plans differ, and the rows in Redis are unknown';

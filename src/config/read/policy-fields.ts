@@ -163,6 +163,7 @@ export const POLICY_FIELDS = {
     default: 'file_only',
     define: 'file_only',
     max_drop: 'file_only',
+    max_drop_from: 'file_only',
   },
   plan_value: { plan: 'file_only', default: 'file_only' },
   derive_item: {

@@ -89,12 +89,13 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
 
 /** Returns `plans` without its rows, which may be many. */
 function dumpPlans(plans: PlanTable): object {
-  const { by, file, standard, maxDrop, refused } = plans;
+  const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
   return {
     by,
     from: file === '' ? null : file,
     default: standard ?? null,
     max_drop: maxDrop,
+    max_drop_from: maxDropFrom,
     define: Object.fromEntries(plans.plans.map(({ name, values }) => [name, values])),
     rows: plans.rowCount,
     refused,

@@ -56,8 +56,10 @@ export interface PlanHead {
   readonly plans: readonly PlanDefinition[];
   /** Name of the plan of customers without a row; undefined without one. */
   readonly standard: string | undefined;
-  /** Largest share of rows that a new file may lack, in percent. */
+  /** Largest share of rows that a new version of the table may lack, in percent. */
   readonly maxDrop: number;
+  /** Number of rows in effect from which {@link maxDrop} applies. */
+  readonly maxDropFrom: number;
   /** Number of rows. */
   readonly rowCount: number;
   /** Length of the longest key, in UTF-16 units. */
@@ -119,6 +121,15 @@ export function findRow({ slots, keys, maxKeyUnits }: PlanKeys, key: string): nu
 /** Yields all rows, each as the position of its slot. */
 export function* rowsOf({ slots }: Pick<PlanTable, 'slots'>): Generator<number> {
   for (let at = 0; at < slots.length; at += SLOT_WORDS) if (slots[at + START] !== 0) yield at;
+}
+
+/** Returns whether a new version of a table lacks so many of the rows in effect that it is probably incomplete. */
+export function dropsTooMany(
+  { maxDrop, maxDropFrom }: Pick<PlanHead, 'maxDrop' | 'maxDropFrom'>,
+  lost: number,
+  before: number,
+): boolean {
+  return before >= maxDropFrom && lost * 100 > maxDrop * before;
 }
 
 /** Returns the key of a row. */

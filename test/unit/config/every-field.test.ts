@@ -214,6 +214,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     default: [PLAN_FIELDS, `${PLAN_FIELDS}, default: v`],
     define: [PLAN_FIELDS, PLAN_FIELDS.replace('7', '9')],
     max_drop: [PLAN_FIELDS, `${PLAN_FIELDS}, max_drop: 50`],
+    max_drop_from: [PLAN_FIELDS, `${PLAN_FIELDS}, max_drop_from: 50`],
   },
   plan_value: {
     plan: ['plan: burst, default: 5', 'plan: rate, default: 5'],
@@ -231,8 +232,8 @@ const FILES = {
 
 /** Fields that a view omits intentionally. */
 const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
-  // This field applies to new versions of the file, not to a descriptor.
-  'src/config/show/explain': ['plans.max_drop'],
+  // These fields apply to new versions of the file, not to a descriptor.
+  'src/config/show/explain': ['plans.max_drop', 'plans.max_drop_from'],
   // The view shows limits. These fields set the answer for requests without a limit, or the number of buckets.
   'src/config/show/dump-json.ts': [
     'descriptor.share_threshold',

@@ -7,6 +7,9 @@ import { nearColumn } from './plan-columns.js';
 /** Maximum size of a file with rows, in bytes. */
 export const MAX_PLAN_BYTES = 128 * 1024 * 1024;
 
+/** Maximum number of rows. */
+export const MAX_PLAN_ROWS = 2_000_000;
+
 /** Receives the rows of a file. */
 export interface RowSink {
   /** Key of the entry whose value selects the row; the name of its column. */

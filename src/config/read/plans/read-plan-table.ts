@@ -1,6 +1,8 @@
 import { nearest } from '../../../nearest-name.js';
+import { describeDrop } from '../../../policy/describe.js';
 import {
   BLOCKED,
+  dropsTooMany,
   FIRST_COLUMN,
   findRow,
   isSet,
@@ -22,12 +24,10 @@ import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-proble
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import type { ReadFile } from '../read-derive.js';
 import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
-import { MAX_PLAN_BYTES, type RowSink, readPlanRows } from './plan-rows.js';
+import { MAX_PLAN_BYTES, MAX_PLAN_ROWS, type RowSink, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
 import type { PlansReader } from './read-plans.js';
 
-/** Maximum number of rows. */
-export const MAX_PLAN_ROWS = 2_000_000;
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
 
@@ -223,14 +223,11 @@ class RowReader implements RowSink {
       const key = keyOfRow(previous, row);
       if (findRow(this.#builder, key) < 0 && !this.#refusedKeys.has(key)) this.#lost++;
     }
-    const { maxDrop } = this.#plans;
-    const lost = this.#lost;
-    const before = previous.rowCount;
-    if (lost * 100 <= maxDrop * before) return;
+    if (!dropsTooMany(this.#plans, this.#lost, previous.rowCount)) return;
     this.#problems.error(
       WHOLE_FILE,
       '',
-      `${lost} of ${before} rows are gone, more than ${maxDrop} %, so the file is probably incomplete; restore it, ` +
+      `${describeDrop(this.#plans, this.#lost, previous.rowCount)}, so the table is probably incomplete; restore it, ` +
         'or raise "plans.max_drop" if the rows should go',
     );
   }
@@ -388,6 +385,7 @@ class RowReader implements RowSink {
       })),
       standard: this.#plans.standard,
       maxDrop: this.#plans.maxDrop,
+      maxDropFrom: this.#plans.maxDropFrom,
       hasBlocked: this.#hasBlocked,
       refused: this.#refused,
       lost: this.#lost,

@@ -10,9 +10,12 @@ import type { YamlScalar } from '../../yaml/yaml-document.js';
 import { isNullText, readPlain } from '../../yaml/yaml-scalar.js';
 import { keysOf } from '../policy-fields.js';
 import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
+import { MAX_PLAN_ROWS } from './plan-rows.js';
 
 /** Default `max_drop`, in percent of the rows. */
 const DEFAULT_MAX_DROP = 20;
+/** Default `max_drop_from`, in rows. */
+const DEFAULT_MAX_DROP_FROM = 20;
 /** Maximum length of the address of a source. */
 const MAX_ADDRESS = 2048;
 /** Maximum number of places that a message lists. */
@@ -36,6 +39,7 @@ export class PlansReader {
   /** Whether the address of the rows has an error, so that weir must not ask it. */
   readonly isRefusedAddress: boolean;
   readonly maxDrop: number;
+  readonly maxDropFrom: number;
   readonly defined: ReadonlyMap<string, DefinedPlan>;
   readonly reader: FieldReader;
   /** The plan of customers without a row; undefined without a `default`. */
@@ -58,6 +62,7 @@ export class PlansReader {
     if (this.isRemote) this.checkAddress();
     this.isRefusedAddress = reader.problems.errorCount > errorsBefore;
     this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
+    this.maxDropFrom = reader.integer('max_drop_from', 1, MAX_PLAN_ROWS) ?? DEFAULT_MAX_DROP_FROM;
     this.defined = readDefined(reader);
     const standard = reader.text('default');
     this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;

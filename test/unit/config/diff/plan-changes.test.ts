@@ -99,3 +99,25 @@ test.each([
   ]);
   expect(diffPolicies(was, was, nowMicros)).toEqual([]);
 });
+
+test.each([
+  [20, 15, '', true],
+  [20, 16, '', false],
+  [19, 1, '', false],
+  [4, 3, 'max_drop_from: 4, ', true],
+  [20, 15, 'max_drop: 25, ', false],
+])('of %i rows, %i stay: a running weir refuses the table: %s%s', (before, after, setting, isRefused) => {
+  const policyWith = (length: number) => {
+    const rows = Array.from({ length }, (_, i) => `t${i},5\n`).join('');
+    const text =
+      `domain: d\nplans: { by: tenant, ${setting}from: rows.csv }\ndescriptors:\n` +
+      '  - { key: tenant, rate_limit: { unit: minute, requests_per_unit: { plan: calls, default: 5 } } }\n';
+    const policy = policyOf(text, { 'rows.csv': `tenant,calls\n${rows}` });
+    return { domains: new Map([['d', policy]]), version: '' };
+  };
+  const changes = diffPolicies(policyWith(before), policyWith(after), Date.UTC(2026, 0, 1) * 1000);
+  const text =
+    `rows of plans: ${before - after} of ${before} rows are gone, more than 20 %, so a running weir keeps its rows ` +
+    'and refuses the table; raise "plans.max_drop" in the same change if the rows should go';
+  expect(changes.filter((change) => change.text === text)).toHaveLength(isRefused ? 1 : 0);
+});

@@ -543,21 +543,21 @@ describe('a reload', () => {
 
   test('keeps the rows in effect if the file is gone, empty, or lacks too many rows', () => {
     const dir = new PolicyDir();
-    const rows = Array.from({ length: 10 }, (_, i) => `t${i},gold\n`);
+    const rows = Array.from({ length: 20 }, (_, i) => `t${i},gold\n`);
     const file = (count: number): string => `tenant,plan\n${rows.slice(0, count).join('')}`;
-    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': file(10) });
+    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': file(20) });
     for (const [bad, message] of [
       [undefined, 'does not exist'],
       ['tenant,plan\n', 'the file has no rows'],
-      [file(7), '3 of 10 rows are gone, more than 20 %'],
+      [file(15), '5 of 20 rows are gone, more than 20 %'],
     ] as const) {
       const { loaded, limit } = limitIn(dir, { 'rows.csv': bad });
       expect(dir.errorsOf(loaded).join()).toContain(message);
       expect(loaded.domains).toMatchObject([{ domain: 'd', state: 'kept' }]);
-      expect(limit('t9')).toBe('token bucket: 9 tokens, 1 every 1s');
-      limitIn(dir, { 'rows.csv': file(10) });
+      expect(limit('t19')).toBe('token bucket: 9 tokens, 1 every 1s');
+      limitIn(dir, { 'rows.csv': file(20) });
     }
-    expect(limitIn(dir, { 'rows.csv': file(8) }).limit('t9')).toBe('token bucket: 2 tokens, 1 every 1s');
+    expect(limitIn(dir, { 'rows.csv': file(16) }).limit('t19')).toBe('token bucket: 2 tokens, 1 every 1s');
     const all = POLICY.replace('from:', 'max_drop: 100, from:');
     const { loaded, limit } = limitIn(dir, { 'd.yaml': all, 'rows.csv': file(1) });
     expect(loaded.errors).toEqual([]);
@@ -567,14 +567,35 @@ describe('a reload', () => {
 
   test('counts the rows that are gone, also in another file', () => {
     const dir = new PolicyDir();
-    limitIn(dir, { 'd.yaml': POLICY, 'rows.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\nd,gold\ne,gold\n' });
-    const moved = { 'd.yaml': POLICY.replace('rows.csv', 'new.csv') };
+    const policy = POLICY.replace('from:', 'max_drop_from: 5, from:');
+    limitIn(dir, { 'd.yaml': policy, 'rows.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\nd,gold\ne,gold\n' });
+    const moved = { 'd.yaml': policy.replace('rows.csv', 'new.csv') };
     const few = limitIn(dir, { ...moved, 'new.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\n' });
     expect(few.loaded.errors.map(({ message }) => message).join()).toContain('2 of 5 rows are gone');
     const { loaded } = limitIn(dir, { 'new.csv': 'tenant,plan\na,gold\nb,gold\nc,gold\nd,gld\n' });
     expect(loaded.policySet.domains.get('d')?.plans).toMatchObject({ refused: 1, lost: 1 });
     expect(limitOf(loaded.policySet.domains.get('d'), 'tenant=d')).toBe('token bucket: 9 tokens, 1 every 1s');
     dir.dir.remove();
+  });
+
+  test('may remove any rows of a small table, but not all', () => {
+    for (const [count, from, isRefused] of [
+      [4, '', false],
+      [19, '', false],
+      [20, '', true],
+      [20, 'max_drop_from: 21, ', false],
+      [4, 'max_drop_from: 4, ', true],
+      [4, 'max_drop_from: 5, ', false],
+    ] as const) {
+      const dir = new PolicyDir();
+      const file = (length: number): string =>
+        `tenant,plan\n${Array.from({ length }, (_, i) => `t${i},gold\n`).join('')}`;
+      limitIn(dir, { 'd.yaml': POLICY.replace('from:', `${from}from:`), 'rows.csv': file(count) });
+      const { loaded } = limitIn(dir, { 'rows.csv': file(1) });
+      expect([count, from, loaded.errors.length > 0]).toEqual([count, from, isRefused]);
+      expect(limitIn(dir, { 'rows.csv': file(0) }).loaded.errors.join()).not.toBe('');
+      dir.dir.remove();
+    }
   });
 
   test('keeps no value of a column that has another type now', () => {
