@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { withoutAddressSecrets } from './runtime/shown-address.js';
 import { workingDirectoryHint } from './working-directory.js';
 
 /*
@@ -130,7 +131,7 @@ function fault(code: FileFault['code'], message: string): FileFault {
 /** Returns a sentence for an error of the file system. */
 export function messageOf(error: unknown, file?: string): string {
   const { code, path, message } = error as NodeJS.ErrnoException;
-  const name = file ?? path;
+  const name = withoutAddressSecrets(String(file ?? path));
   if (code === 'ENOENT')
     return `"${name}" does not exist${workingDirectoryHint(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { printableLine } from '../printable.js';
+import { shownAddress } from '../runtime/shown-address.js';
 import { argumentError, readEntry } from './arguments.js';
 import { isAddress } from './call/address.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
@@ -137,7 +138,7 @@ function entry(word: string): DescriptorEntry {
 function debugAddress(text: string | undefined): string | undefined {
   if (text === undefined || (isAddress(text) && !text.startsWith('unix:'))) return text;
   throw new UsageError(
-    `--debug "${text}" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:6070)`,
+    `--debug "${shownAddress(text)}" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:6070)`,
   );
 }
 

@@ -2,6 +2,7 @@ import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
+import { withoutAddressSecrets } from '../runtime/shown-address.js';
 import { type PlannedRate, plannedFields } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
 import {
@@ -118,8 +119,9 @@ export function describePlanned(plan: PlannedRate | undefined): string {
 export function describePlans(plans: PlanTable): string {
   const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
   const rows = quantity(plans.rowCount, 'row');
+  const source = file === '' ? '' : ` from ${withoutAddressSecrets(file)}`;
   return [
-    `${by}${file === '' ? '' : ` from ${file}`}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
+    `${by}${source}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
     ...(standard === undefined ? [] : [`default ${standard}`]),
     `max drop ${maxDrop} % from ${maxDropFrom} rows`,
   ].join('; ');

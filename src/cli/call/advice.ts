@@ -1,11 +1,12 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { certificateFault } from '../../certificate-fault.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { detectProtocol } from './detect-protocol.js';
 import type { ServerTarget } from './target.js';
 
 /** Returns the message of a failed call without the prefixes and suffixes that grpc-js adds. */
 export function plainDetails({ details }: Pick<ServiceError, 'details'>): string {
-  return details
+  return withoutAddressSecrets(details)
     .replace(/\s+/g, ' ')
     .replace(/^No connection established\. Last error: (?:Error: )?/, '')
     .replace(/\.? Resolution note:.*$/, '')

@@ -1,3 +1,4 @@
+import { shownAddress } from '../../runtime/shown-address.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { defaultOf } from '../../server/settings/settings-table.js';
@@ -69,7 +70,7 @@ export function readDebugServer(text: string, tls: boolean): DebugServer | strin
   const isHost = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address);
   const hint = isHost ? `; write ${address}:${defaultOf('debugPort')}` : '';
   return (
-    `${JSON.stringify(text)} is not of the form host:port, http://host:port or https://host:port (IPv6 ` +
+    `${JSON.stringify(shownAddress(text))} is not of the form host:port, http://host:port or https://host:port (IPv6 ` +
     `addresses in brackets, as in [::1]:6070)${hint}`
   );
 }

@@ -1,4 +1,5 @@
 import { formatHostPort } from '../../grpc/grpc-server.js';
+import { shownAddress } from '../../runtime/shown-address.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import type { Io } from '../io.js';
@@ -50,8 +51,8 @@ export function readTarget(
   return {
     kind: 'usage',
     message:
-      `--address ${JSON.stringify(address)} is not of the form host:port (IPv6 addresses in brackets, as ` +
-      `in [::1]:8081) or unix:<path>${hint}`,
+      `--address ${JSON.stringify(shownAddress(address))} is not of the form host:port (IPv6 addresses in brackets, ` +
+      `as in [::1]:8081) or unix:<path>${hint}`,
   };
 }
 

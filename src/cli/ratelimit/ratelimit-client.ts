@@ -2,6 +2,7 @@ import { type Client, type ServiceError, status } from '@grpc/grpc-js';
 import { createClientCodec } from '../../codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
+import { shownAddress } from '../../runtime/shown-address.js';
 import { readEntry } from '../arguments.js';
 import { plainDetails } from '../call/advice.js';
 import { openClient } from '../call/channel.js';
@@ -101,7 +102,7 @@ function shown(flags: Given, name: string, call: Call): string {
         )
         .join('');
     case 'dial_string':
-      return call.address;
+      return shownAddress(call.address);
     case 'grpc-use-tls':
       return last(flags, name) ?? 'false';
     default:

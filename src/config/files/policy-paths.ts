@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { messageOf, readRegularFile } from '../../regular-file.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -139,7 +140,7 @@ export function areSmall(places: readonly PolicyPlace[], maxBytes: number): bool
 }
 
 function problemAt(file: string, message: string): ConfigProblem {
-  return { file, ...WHOLE_FILE, path: '', message };
+  return { file: withoutAddressSecrets(file), ...WHOLE_FILE, path: '', message };
 }
 
 /** Maximum number of file names shown for a directory without policies. */

@@ -7,6 +7,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { limitsBefore, type Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
 import { fullKey, ruleNodes } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
@@ -92,7 +93,7 @@ function dumpPlans(plans: PlanTable): object {
   const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
   return {
     by,
-    from: file === '' ? null : file,
+    from: file === '' ? null : withoutAddressSecrets(file),
     default: standard ?? null,
     max_drop: maxDrop,
     max_drop_from: maxDropFrom,

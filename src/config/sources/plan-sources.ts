@@ -1,9 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
+import { shownAddress } from '../../runtime/shown-address.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
 import type { RedisRows, SourceFault } from './redis-rows.js';
 
 /** Maximum number of logged reasons of one table until it can be read again. */
 const MAX_LOGGED = 10;
+
+/** Maximum number of characters of an address in messages and metrics. */
+const MAX_SHOWN = 200;
 
 /** Longest wait for the first answers, in milliseconds. */
 const FIRST_ANSWERS_MS = 10_000;
@@ -104,7 +108,7 @@ export class PlanSources {
     const now = this.#options.nowMicros();
     const ages = new Map<string, number>();
     for (const [address, { confirmedMicros }] of this.#followed) {
-      const shown = shownAddress(address);
+      const shown = shownAddress(address).slice(0, MAX_SHOWN);
       ages.set(shown, Math.max(ages.get(shown) ?? 0, (now - confirmedMicros) / 1e6));
     }
     return ages;
@@ -141,7 +145,7 @@ export class PlanSources {
   async #poll(address: string, followed: Followed, asked: () => void): Promise<void> {
     const { passwordFile, pollMs, nowMicros, log } = this.#options;
     const { signal } = followed.stop;
-    const shown = shownAddress(address);
+    const shown = shownAddress(address).slice(0, MAX_SHOWN);
     // Loaded on demand, because most servers do not need the client.
     const { RedisRows: Rows } = require('./redis-rows.js') as typeof import('./redis-rows.js');
     const rows = new Rows(address, passwordFile);
@@ -185,9 +189,4 @@ export class PlanSources {
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
     this.#failures.set(source, counts);
   }
-}
-
-/** Returns an address without its query. */
-function shownAddress(address: string): string {
-  return address.replace(/[?#].*/, '').slice(0, 200);
 }

@@ -1,5 +1,6 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { shownAddress, withoutAddressSecrets } from '../../runtime/shown-address.js';
 import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
 import { MAX_SHOWN } from '../policy-provider.js';
 import type { NewSecret } from '../read/secret-keys.js';
@@ -67,7 +68,7 @@ export class XdsSource {
 
   constructor({ load, ...server }: XdsOptions, events: XdsEvents, policies: XdsPolicies) {
     this.events = events;
-    this.server = server.address.target;
+    this.server = shownAddress(server.address.target);
     this.#policies = policies;
     this.#loader = new UpdateLoader(load);
     this.#client = new AdsClient({
@@ -171,7 +172,7 @@ export class XdsSource {
   #onLost(reason: string, pauseMs: number): void {
     const wasConnected = this.#connected;
     this.#connected = false;
-    this.events.lost(reason, pauseMs, wasConnected);
+    this.events.lost(withoutAddressSecrets(reason), pauseMs, wasConnected);
   }
 }
 

@@ -1,5 +1,6 @@
 import { printableLine } from '../../printable.js';
 import { quantity } from '../../quantity.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 
 /** An error or warning about a file of the policy. */
 export interface ConfigProblem {
@@ -49,7 +50,7 @@ export function groupProblems(problems: readonly ConfigProblem[]): readonly Prob
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  return printableLine(`${problem.file}${position}: ${path}${problem.message}`);
+  return printableLine(withoutAddressSecrets(`${problem.file}${position}: ${path}${problem.message}`));
 }
 
 /** Maximum number of errors, and of warnings, that are kept per file and per load. */
@@ -120,7 +121,13 @@ export class ProblemList {
 
   private problem({ line, column }: Position, path: string, message: string): ConfigProblem {
     const joined = this.within === '' || path === '' || path.startsWith('[') ? path : `.${path}`;
-    return { file: this.file, line, column, path: shown(this.within + joined), message: shown(message) };
+    return {
+      file: withoutAddressSecrets(this.file),
+      line,
+      column,
+      path: shown(this.within + joined),
+      message: shown(message),
+    };
   }
 }
 
@@ -148,7 +155,8 @@ export interface Position {
 }
 
 function shown(text: string): string {
-  return printableLine(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
+  const safe = withoutAddressSecrets(text);
+  return printableLine(safe.length > MAX_TEXT ? `${safe.slice(0, MAX_TEXT)}...` : safe);
 }
 
 function placeOf({ line, column }: Position): string {

@@ -1,4 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import {
   BLOCKED,
   findRow,
@@ -37,7 +38,7 @@ export function planOfCustomer(
   const values = valuesOfRow(table, row);
   return {
     line: row < 0 ? undefined : lineOfRow(table, row),
-    file: table.file,
+    file: withoutAddressSecrets(table.file),
     plan: table.plans[values[PLAN] as number]?.name,
     flags: ([UNLIMITED, BLOCKED] as const)
       .filter((flag) => isSet(values, flag))

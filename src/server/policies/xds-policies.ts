@@ -7,6 +7,7 @@ import {
 import { XdsPolicyProvider, type XdsServerOptions } from '../../config/xds/xds-policy-provider.js';
 import { timerMs } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';
+import { shownAddress } from '../../runtime/shown-address.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -42,7 +43,7 @@ export async function openXdsPolicies(
         backOff: backOffOf(settings),
         load: loadOptions(settings),
       },
-      events: xdsLog(log, server.url),
+      events: xdsLog(log, shownAddress(server.url)),
     });
   }
   const policies = new XdsPolicyProvider(servers);

@@ -1,3 +1,4 @@
+import { shownAddress } from '../../runtime/shown-address.js';
 import type { Settings } from '../settings/settings-table.js';
 import { readPairs } from '../settings/settings-values.js';
 
@@ -88,7 +89,8 @@ export function xdsServerFaults(
       'the value is a URL; use host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true for TLS',
     );
   const repeated = urls.find((url, index) => url !== '' && urls.indexOf(url) !== index);
-  if (repeated !== undefined) refuse(`the address ${repeated} occurs twice; remove one of the two`);
+  if (repeated !== undefined)
+    refuse(`the address ${shownAddress(repeated)} occurs twice; remove one of the two`);
   for (const [field, name] of Object.values(LISTS)) {
     const { length } = settings[field];
     if (length > 1 && length !== urls.length)

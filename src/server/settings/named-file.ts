@@ -1,4 +1,5 @@
 import { loadRegularFile, readRegularFile } from '../../regular-file.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 
 /** Default maximum number of bytes of a file that a setting or an option names. */
@@ -35,7 +36,9 @@ export async function loadNamedFile({ variable, path, maxBytes }: NamedFile): Pr
 }
 
 function unreadable(variable: string, path: string, cause: NodeJS.ErrnoException): Error {
-  return new Error(`${variable}: cannot read ${path}: ${reasonOf(cause, path)}`, { cause });
+  // The path may be an address by mistake.
+  const shown = withoutAddressSecrets(path);
+  return new Error(`${variable}: cannot read ${shown}: ${reasonOf(cause, shown)}`, { cause });
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {

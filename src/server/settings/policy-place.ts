@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { assetPath } from '../../assets.js';
 import type { LoadOptions } from '../../config/files/load-policies.js';
 import type { PolicyPlace } from '../../config/files/policy-paths.js';
+import { shownAddress } from '../../runtime/shown-address.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
 import type { Settings } from './settings-table.js';
 
@@ -15,7 +16,8 @@ const REFERENCE_APP_DIRECTORY = POLICY_SETTINGS.runtimeAppDirectory.reference.de
 
 /** Returns the source of the policies for messages: a management server, a path, or the bundled policy. */
 export function policySource(settings: Settings): string {
-  if (settings.configType !== 'FILE') return `management server ${settings.xdsServerUrl.join(', ')}`;
+  if (settings.configType !== 'FILE')
+    return `management server ${settings.xdsServerUrl.map(shownAddress).join(', ')}`;
   const place = policyPlace(settings);
   if (typeof place !== 'string') return place.directory;
   return settings.configPath === '' ? 'the bundled policy' : place;

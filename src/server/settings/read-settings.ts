@@ -1,4 +1,5 @@
 import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
 import { ineffectiveSettings } from './notes/ineffective-settings.js';
@@ -70,7 +71,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     else
       reject(
         [setting],
-        `${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}${hint(text)}`,
+        `${secret ? 'the value' : JSON.stringify(withoutAddressSecrets(text))} is not ${parsed.expected}${hint(text)}`,
       );
   }
   const removedNotes: string[] = [];
@@ -87,7 +88,10 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     given.add(name);
     const parsed = parseValue(inertType(name), found.text);
     if (!parsed.ok)
-      reject([variable], `${JSON.stringify(found.text)} is not ${parsed.expected}${hint(found.text)}`);
+      reject(
+        [variable],
+        `${JSON.stringify(withoutAddressSecrets(found.text))} is not ${parsed.expected}${hint(found.text)}`,
+      );
     else refusedInerts.push(...refusedInert(name, parsed.value));
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };

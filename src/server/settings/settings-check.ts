@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { shownAddress } from '../../runtime/shown-address.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
@@ -61,7 +62,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     refuse(
       !FIELD_NAME.test(header),
       name,
-      `${JSON.stringify(header)} is not a valid header name, so Envoy would reject the response; use ` +
+      `${JSON.stringify(shownAddress(header))} is not a valid header name, so Envoy would reject the response; use ` +
         'letters, digits and dashes',
     );
   }
@@ -124,7 +125,7 @@ function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
   refuse(
     unknown !== undefined,
     'ENVOY_ADDS_HEADERS',
-    `Envoy's rate limit filter does not add ${JSON.stringify(unknown)}; choose from ` +
+    `Envoy's rate limit filter does not add ${JSON.stringify(shownAddress(unknown ?? ''))}; choose from ` +
       ENVOYS_FAMILIES.join(', '),
   );
   for (const [name, header] of limitHeaders(settings)) {

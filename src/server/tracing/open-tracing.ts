@@ -1,5 +1,6 @@
 import { timerMs } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { withTimeout } from '../../runtime/turns.js';
 import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -36,7 +37,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
       version,
       store: settings.redisUrl === '' ? undefined : () => addressOf(store),
       listener: exportListener(log),
-      onWarning: (text) => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutLogins(text)}`),
+      onWarning: (text) => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutAddressSecrets(text)}`),
     });
     closers.add(() => {
       const longestMs = Math.min(FLUSH_TIMEOUT_MS, timerMs(settings.shutdownGrace));
@@ -48,7 +49,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
     });
     return tracing;
   } catch (error) {
-    const reason = withoutLogins(error instanceof Error ? error.message : String(error));
+    const reason = withoutAddressSecrets(error instanceof Error ? error.message : String(error));
     throw new StartError([`TRACING_ENABLED: the OTEL_EXPORTER_OTLP_* settings are invalid: ${reason}`]);
   }
 }
@@ -93,10 +94,7 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
 
 function reasonOf(error: Error | undefined): string {
   const { message = '', code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
-  return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'no reason given') : message));
-}
-
-/** Returns a string without the credentials in its URLs. */
-function withoutLogins(text: string): string {
-  return text.replaceAll(/\/\/[^/@\s]*@/g, '//');
+  return shown(
+    withoutAddressSecrets(message === '' ? String(code ?? error?.name ?? 'no reason given') : message),
+  );
 }
