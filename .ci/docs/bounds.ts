@@ -65,6 +65,7 @@ import {
 } from '../../src/service/caller.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
+import { MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
 import { MAX_LOGGED_ENTRIES } from '../../src/service/record/decision-line.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../src/service/record/record-of.js';
 import { SLICE_STEPS } from '../../src/service/sliced-plan.js';
@@ -147,6 +148,7 @@ export const BOUNDS = `
 | limits that match a request | ${setting('MAX_LIMITS')} | INVALID_ARGUMENT; weir takes no tokens |
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_THROTTLED} |
+| ends of holds that wait for the store: with tokens that weir has made, or caused by weir; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it |
 | matching work | ${WORK_SHARE * 100}% of the caller's remaining time, at most ${time(MAX_WORK_MICROS / 1000)} of CPU time; weir estimates the CPU time from the number of matching steps | ${IS_THROTTLED}. \`weir_match_budget_exceeded_total\` counts these requests. |
 | long-running work on a request: a message over ${size(LARGE_MESSAGE_BYTES)}, many descriptors, or expensive matching | slices of about ${time(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; in each event-loop turn, one slice for all requests together | connections take turns |
 | time for which a request waits for its turns | ${WORK_SHARE * 100}% of the caller's remaining time, at least ${time(MIN_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |

@@ -152,7 +152,7 @@ export class ShouldRateLimit {
     }
     const bad = findBadDescriptor(request.descriptors);
     if (bad === undefined) return policy;
-    this.#settle(request, policy);
+    this.#settle(request, policy, caller);
     return this.#refuse(new Refusal('bad_request', bad.message));
   }
 
@@ -160,8 +160,8 @@ export class ShouldRateLimit {
    * Starts to settle the holds of the tokens in a request. This comes before all work that may end without a decision,
    * because Envoy sends a token only once.
    */
-  #settle(request: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
-    return policy.hasHolds ? this.#holds.settle(request, policy) : undefined;
+  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): Settlements | undefined {
+    return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 
   #refusePlanned(context: RequestContext, { message }: BadRequest): Refusal {
@@ -174,7 +174,7 @@ export class ShouldRateLimit {
     policy: DomainPolicy,
     { caller, startMicros }: Arrival,
   ): RequestContext {
-    const settlements = this.#settle(request, policy);
+    const settlements = this.#settle(request, policy, caller);
     return new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
   }
 
@@ -275,7 +275,14 @@ export class ShouldRateLimit {
     const oldest = context.policy.hasHolds ? this.#holds.settleOldest(context) : undefined;
     const settled = oldest === undefined ? done : Promise.all([done, oldest]);
     if (settled === undefined) return this.#takeLimits(context, storeDeadlineMicros);
-    return settled.then(() => this.#takeLimits(context, storeDeadlineMicros));
+    const { request, caller } = context;
+    const answered = this.#waiting.begin(bytesOf(request), caller.connection);
+    // Without memory for another request that waits, the limits are decided at once.
+    if (answered === undefined) return this.#takeLimits(context, storeDeadlineMicros);
+    return settled.then(() => {
+      answered();
+      return this.#takeLimits(context, storeDeadlineMicros);
+    });
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {

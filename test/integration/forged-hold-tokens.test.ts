@@ -1,10 +1,14 @@
 /* Hold tokens that a client has changed or invented, with a real Redis. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { RateLimitResponse } from '../../src/codec/messages.js';
+import { ruleDigest } from '../../src/policy/names/rule-digest.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
+import { inventedToken } from '../support/limiter/hold-tokens.js';
 import { descriptor } from '../support/policy/decider.js';
+import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { metric } from '../support/weir/workers.js';
 
 const POLICY = `
 domain: d
@@ -20,7 +24,14 @@ let client: RlsClient;
 
 beforeAll(async () => {
   redis = await startRedis();
-  weir = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
+  weir = await startWeir({
+    policy: POLICY,
+    env: {
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      // A process without bounds exceeds this heap.
+      NODE_OPTIONS: '--max-old-space-size=160',
+    },
+  });
   client = new RlsClient(weir.grpcPort);
 });
 afterAll(async () => {
@@ -65,4 +76,45 @@ test('a token that names another rule with buckets of the same kind ends nothing
   expect(await left('held=x')).toBe(80);
   await ask(`hold=${token}`, 0);
   expect(await left('held=x')).toBe(100);
+});
+
+/** Returns a token of invented holds of another policy's rule. `name`: the value in the names of their buckets. */
+function invented(amount: number, count: number, name: string): string {
+  const suffix = '%holds';
+  const tag = `1:d5:slots${name.length}:${name}`;
+  const hold = { key: tag + suffix, tagLength: tag.length, suffix, amount, rule: ruleDigest('5:slots0:') };
+  const values = { lifetimeMillis: 3_600_000, fullMicros: 0, isLocal: false, freesUnknown: false };
+  return inventedToken(Array.from({ length: count }, () => ({ ...hold, ...values })));
+}
+
+/** Calls with invented tokens, and holds in each of their tokens. */
+const CALLS = 1700;
+const HOLDS = 35;
+
+test('invented tokens lose no honest ends while Redis hangs, and never count as settled', async () => {
+  const honest = await Promise.all(Array.from({ length: 50 }, (_, i) => tokenOf(`slots=honest${i}`, 10)));
+  const settled = (): Promise<number> =>
+    metric(weir, 'weir_holds_settled_total{domain="d",rule="slots",use="known"}');
+  const before = await settled();
+  const unknownBefore = await metric(weir, 'weir_hold_tokens_unmatched_total{domain="d",kind="unknown"}');
+  redis.pause();
+  const name = 'x'.repeat(120);
+  const send = (token: string): Promise<unknown> =>
+    client.ask('d', [descriptor([`hold=${token}`])], { timeoutMs: 60_000 });
+  const flood = Array.from({ length: CALLS }, (_, i) => send(invented(i < 5 ? 1000 : 1, HOLDS, name)));
+  const ends = honest.map(send);
+  await Promise.all([...flood, ...ends]);
+  redis.resume();
+  const entries = honest.map((_, i) => `slots=honest${i}`);
+  await waitFor('the honest ends', async () => {
+    const all = await Promise.all(entries.map(left));
+    return all.every((slots) => slots === 10) || undefined;
+  });
+  await waitFor('their counts', async () => (await settled()) - before === 50 || undefined);
+  await waitFor('the invented ends', async () => {
+    const unknown = await metric(weir, 'weir_hold_tokens_unmatched_total{domain="d",kind="unknown"}');
+    const lost = await metric(weir, 'weir_hold_settlements_lost_total{domain="d",rule="slots"}');
+    return unknown - unknownBefore + lost === CALLS * HOLDS || undefined;
+  });
+  expect((await settled()) - before).toBe(50);
 });

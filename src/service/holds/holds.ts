@@ -30,9 +30,10 @@ import {
   type PlacedHold,
   type TokenHold,
 } from './hold-token.js';
-import { LateEnds, mayRepeat, type Noted } from './late-ends.js';
+import { type EndSource, LateEnds, type Noted } from './late-ends.js';
 import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
 import type { Settlements } from './settlements.js';
+import { TokenSource } from './token-source.js';
 
 /**
  * Maximum work of the settlements that one request sends at once, see {@link heldCount}. A single one may be more work.
@@ -78,7 +79,11 @@ export class Holds {
    * again until its hold expires. The request does not wait for settlements after the first {@link MAX_WORK_AT_ONCE}.
    * Returns undefined if the request has no token.
    */
-  settle({ descriptors }: RateLimitRequest, policy: DomainPolicy): Settlements | undefined {
+  settle(
+    { descriptors }: RateLimitRequest,
+    policy: DomainPolicy,
+    connection: unknown,
+  ): Settlements | undefined {
     const ends: HoldRecord[][] = [];
     const uses = new Map<string, TokenUse>();
     for (let i = 0; i < descriptors.length; i++) {
@@ -98,18 +103,21 @@ export class Holds {
     for (const [token, { used, records }] of uses) {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
+      const source = new TokenSource(token, this.#options.marks, connection);
       for (const hold of holds)
-        work += this.#settleHold(policy, hold, used, records, running, work >= MAX_WORK_AT_ONCE);
+        work += this.#settleHold(policy, hold, source, used, records, running, work >= MAX_WORK_AT_ONCE);
     }
     return { ends, done: allOf(running) };
   }
 
   /**
    * Ends the requests of rules with `pair: oldest` that a call reports, as much work at once as for tokens. An end that
-   * failed is tried again only if {@link mayRepeat} allows it. Returns undefined if nothing is awaited.
+   * failed is tried again only if the store has certainly not executed it. Returns undefined if nothing is awaited.
    */
-  settleOldest({ decisions, policy }: RequestContext): Promise<unknown> | undefined {
+  settleOldest({ decisions, policy, caller }: RequestContext): Promise<unknown> | undefined {
     const running: Promise<void>[] = [];
+    // Any caller can send such an end.
+    const source: EndSource = { connection: caller.connection, isOwn: () => false };
     let work = 0;
     for (const decision of decisions) {
       if (decision.oldestEnds.length === 0) continue;
@@ -117,7 +125,7 @@ export class Holds {
       decision.ends = records;
       for (const take of decision.oldestEnds) {
         const end = oldestEnd(heldRule(take.rule as Rule), take);
-        this.#endOrDefer(policy.domain, end, work >= MAX_WORK_AT_ONCE, records, running);
+        this.#end(policy.domain, end, source, work >= MAX_WORK_AT_ONCE, records, running);
         work += heldCount(end.item);
       }
     }
@@ -158,7 +166,8 @@ export class Holds {
     if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
     // The transport keeps the function for a while, so it refers to no more than it needs.
     const { policy, caller } = context;
-    caller.onReset = () => this.#release(policy, holds);
+    const source = ownSource(caller.connection);
+    caller.onReset = () => this.#release(policy, holds, source);
   }
 
   /**
@@ -179,7 +188,7 @@ export class Holds {
    * bucket expires, because only the store knows all of its values.
    */
   #endAbandoned(
-    { policy }: RequestContext,
+    { policy, caller }: RequestContext,
     take: PlannedTake,
     outcome: PlannedTake['outcome'] | undefined,
   ): void {
@@ -187,10 +196,11 @@ export class Holds {
     const hold = tokenHold(take, false, outcome);
     const held = hold && heldRuleOf(policy, hold);
     if (hold === undefined || held === undefined) return;
-    const end = holdEnd(held, hold, 0);
     // A hold without an answer may not exist, so it does not count as lost.
     const isPlaced = outcome?.fullMicros !== undefined;
-    this.#late.add(end, isPlaced ? this.#countingLost(policy.domain, end, () => {}) : undefined);
+    void this.#late.add(holdEnd(held, hold, 0), ownSource(caller.connection), (result) => {
+      if (result === 'lost' && isPlaced) this.#options.counts.lost(policy.domain, held.rule.path);
+    });
   }
 
   /** Waits for ends that no request waits for, see {@link LateEnds.drain}. */
@@ -212,6 +222,7 @@ export class Holds {
   #settleHold(
     policy: DomainPolicy,
     hold: TokenHold | undefined,
+    source: EndSource,
     used: number | undefined,
     records: HoldRecord[],
     running: Promise<void>[],
@@ -226,52 +237,48 @@ export class Holds {
       return 1;
     }
     const end = holdEnd(held, hold, used);
-    this.#endOrDefer(domain, end, isDeferred, records, running);
+    this.#end(domain, end, source, isDeferred, records, running);
     return heldCount(end.item);
   }
 
   /** Ends a hold at once, or later if its request has sent enough settlements. */
-  #endOrDefer(
+  #end(
     domain: string,
     end: HoldEnd,
+    source: EndSource,
     isDeferred: boolean,
     records: HoldRecord[],
     running: Promise<void>[],
   ): void {
-    if (!isDeferred) {
-      this.#end(domain, end, records, running);
-      return;
-    }
-    const { hold, held, used } = end;
-    this.#late.defer(end, this.#countingLost(domain, end));
-    record(records, { event: 'waiting', rule: held.rule.path, ...hitsOf(hold), used });
+    let noting: HoldRecord[] | undefined = records;
+    const noted: Noted = (result, hasRun) => {
+      this.#note(domain, end, result, hasRun, noting);
+      // The request does not wait for later results.
+      noting = undefined;
+    };
+    const sent = isDeferred ? this.#late.defer(end, source, noted) : this.#late.add(end, source, noted);
+    if (sent !== undefined) running.push(sent);
   }
 
-  #end(domain: string, end: HoldEnd, records: HoldRecord[], running: Promise<void>[]): void {
-    const result = this.#send(end);
-    if (result instanceof Promise)
-      running.push(result.then((late) => this.#note(domain, end, late, records)));
-    else this.#note(domain, end, result, records);
-  }
-
-  /**
-   * Counts the result of an end, and adds it to `records`. `mayHaveRun`: the store may have executed an earlier attempt
-   * without an answer.
-   */
-  #note(domain: string, end: HoldEnd, result: TakeResult, records?: HoldRecord[], mayHaveRun = false): void {
+  /** Counts the result of an end, and adds it to `records`. `hasRun`: see {@link Noted}. */
+  #note(
+    domain: string,
+    { hold, held, used }: HoldEnd,
+    result: Parameters<Noted>[0],
+    hasRun: boolean,
+    records: HoldRecord[] | undefined,
+  ): void {
     const { counts, observer } = this.#options;
-    const { hold, held, used } = end;
     const { path: rule } = held.rule;
-    if (result instanceof StorageError) {
-      const isLost = !mayRepeat(end, result);
-      if (isLost) counts.lost(domain, rule);
-      else this.#late.add(end, this.#countingLost(domain, end), result);
-      record(records, { event: isLost ? 'lost' : 'waiting', rule, ...hitsOf(hold), used });
+    if (result === 'waiting' || result === 'lost') {
+      if (result === 'lost') counts.lost(domain, rule);
+      record(records, { event: result, rule, ...hitsOf(hold), used });
       return;
     }
-    const [outcome] = result;
+    const outcome = Array.isArray(result) ? result[0] : undefined;
     if (outcome?.hold !== 'settled') {
-      if (mayHaveRun && hold !== undefined) counts.settled(domain, rule, hold.amount, used);
+      if (hasRun && hold !== undefined && result !== 'repeated')
+        counts.settled(domain, rule, hold.amount, used);
       else counts.unsettled(domain, 'unknown');
       record(records, { event: 'unknown', rule });
       return;
@@ -283,31 +290,19 @@ export class Holds {
     record(records, { event: 'settled', rule, hits, used });
   }
 
-  /** Returns a function that counts an end that no request waits for if it is lost, or notes its result. */
-  #countingLost(
-    domain: string,
-    end: HoldEnd,
-    note = (result: TakeResult, mayHaveRun: boolean) =>
-      this.#note(domain, end, result, undefined, mayHaveRun),
-  ): Noted {
-    return (result, mayHaveRun) => {
-      if (result === undefined) this.#options.counts.lost(domain, end.held.rule.path);
-      else note(result, mayHaveRun);
-    };
-  }
-
   /** Gives back the holds of a request whose caller is gone. */
-  #release(policy: DomainPolicy, holds: readonly TokenHold[]): void {
+  #release(policy: DomainPolicy, holds: readonly TokenHold[], source: EndSource): void {
+    const { counts } = this.#options;
     const { domain } = policy;
     for (const hold of holds) {
       const held = heldRuleOf(policy, hold);
       if (held === undefined) continue;
-      const end = holdEnd(held, hold, 0);
-      const note = (result: TakeResult, mayHaveRun: boolean): void => {
-        if (result instanceof StorageError || (!mayHaveRun && result[0]?.hold !== 'settled')) return;
-        this.#options.counts.released(domain, held.rule.path, hold.amount);
-      };
-      this.#late.add(end, this.#countingLost(domain, end, note));
+      const { path: rule } = held.rule;
+      void this.#late.add(holdEnd(held, hold, 0), source, (result, hasRun) => {
+        if (result === 'lost') counts.lost(domain, rule);
+        else if (Array.isArray(result) && (hasRun || result[0]?.hold === 'settled'))
+          counts.released(domain, rule, hold.amount);
+      });
     }
   }
 
@@ -333,6 +328,11 @@ export class Holds {
   #sendLocally({ item, held }: HoldEnd): TakeResult | Promise<TakeResult> {
     return askStore(this.#options.local, [{ ...item, onStoreFailure: held.rule.onStoreFailure }], Infinity);
   }
+}
+
+/** Returns the source of an end that weir itself has caused. */
+function ownSource(connection: unknown): EndSource {
+  return { connection, isOwn: () => true };
 }
 
 /** Records the result of a token for a hold. */
