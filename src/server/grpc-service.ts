@@ -16,6 +16,7 @@ import type { PolicySet } from '../policy/policy-set.js';
 import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
 import { throttledLog } from '../runtime/throttled-log.js';
+import { HoldMarks } from '../service/holds/hold-marks.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { TurnQueue } from '../service/turn-queue.js';
@@ -157,6 +158,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const top = openTop(settings.topBuckets, clock, closers);
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
+  const holdMarks = sharedMarks(store, policies);
   const recorders = openRecorders(options, store, metrics, closers);
   const service = new ShouldRateLimit({
     codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
@@ -173,6 +175,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxDescriptors: settings.maxDescriptors,
     turns,
     waiting,
+    holdMarks,
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
     decisionLog: recorders.decisionLog,
@@ -211,6 +214,24 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     top,
     drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),
   };
+}
+
+/** Returns the marks of hold tokens, with a key that the processes of one Redis share once a policy has holds. */
+function sharedMarks(store: Store, policies: PolicyProvider): HoldMarks {
+  const marks = new HoldMarks();
+  let isShared = false;
+  const share = (): void => {
+    const domains = [...(policies.current()?.domains.values() ?? [])];
+    if (isShared || !domains.some(({ hasHolds }) => hasHolds)) return;
+    isShared = true;
+    store.shareSecret(
+      () => marks.key,
+      (key) => marks.use(key),
+    );
+  };
+  share();
+  policies.onReload(share);
+  return marks;
 }
 
 /** Opens the decision log and tracing, if the settings enable them. */

@@ -17,6 +17,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     local: memory,
     holds: memory,
     announceFilled: async () => undefined,
+    shareSecret: () => {},
     timeoutMicros: settings.redisTimeout,
     up: () => true,
     memoryStats: () => memory,

@@ -8,6 +8,7 @@ import { Announcements } from '../../storage/redis/announcements.js';
 import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
 import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import { SharedSecret } from '../../storage/redis/shared-secret.js';
 import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
@@ -51,6 +52,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const { keyPrefix } = mainOptions;
   const announcements = new Announcements({ redis: main.store, keyPrefix, denials });
+  let secret: SharedSecret | undefined;
   const holds = new RedisHoldBook(
     (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
     keyPrefix,
@@ -69,6 +71,9 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     local,
     holds,
     announceFilled: (keys) => announcements.announce(keys),
+    shareSecret: (own, onShared) => {
+      secret = new SharedSecret({ redis: main.store, keyPrefix, own, onShared });
+    },
     timeoutMicros: store.timeoutMicros,
     up,
     memoryStats: () => local.memory,
@@ -85,6 +90,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     close: async () => {
       stopWaiting();
       announcements.close();
+      secret?.close();
       await local.close();
       await store.close();
     },

@@ -31,6 +31,11 @@ export interface Store {
    * error if they could not be told. Never rejects.
    */
   announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
+  /**
+   * Shares a secret with all processes that have the same store: `own` returns the secret of this process, and
+   * `onShared` receives the one to use.
+   */
+  shareSecret(own: () => string, onShared: (secret: string) => void): void;
   memoryStats(): MemoryStats;
   /** All zero with a single Redis that is not a cluster. */
   giveBackStats(): GiveBackStats;

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { SharedSecret } from '../../src/storage/redis/shared-secret.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
+
+let server: RedisServer;
+let admin: Redis;
+const stores: SingleRedisStore[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = new Redis(server.port, '127.0.0.1');
+});
+afterAll(async () => {
+  for (const store of stores) await store.close();
+  admin?.disconnect();
+  await server?.stop();
+});
+
+/** A process with a secret of its own, which it replaces with the shared one. */
+class Process {
+  secret: string;
+  readonly shared: SharedSecret;
+
+  constructor(secret: string) {
+    this.secret = secret;
+    const redis = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) });
+    stores.push(redis);
+    const own = (): string => this.secret;
+    const onShared = (text: string): void => {
+      this.reads++;
+      this.secret = text;
+    };
+    this.shared = new SharedSecret({ redis, own, onShared });
+  }
+
+  reads = 0;
+}
+
+test('all processes use the secret of the first one, and restore it if Redis has lost it', async () => {
+  const first = new Process('first');
+  await waitFor('the first read', () => first.reads > 0);
+  const second = new Process('second');
+  await waitFor('the second read', () => second.reads > 0);
+  expect([first.secret, second.secret]).toEqual(['first', 'first']);
+  expect(await admin.ttl('weir:1:{secret}')).toBe(-1);
+  await admin.flushall();
+  const third = new Process('third');
+  await waitFor('the third read', () => third.reads > 0);
+  expect(third.secret).toBe('third');
+  // A process that reads again after it has lost its connection follows the others.
+  await server.kill();
+  await server.restart();
+  await admin.set('weir:1:{secret}', 'third');
+  await waitFor('the read after the restart', () => second.secret === 'third');
+  for (const { shared } of [first, second, third]) shared.close();
+});
