@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { nearest } from '../../nearest-name.js';
 import { normalisePath } from '../../policy/paths/normalise-path.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import { isCredential, redacted } from '../../policy/redact.js';
@@ -8,6 +9,7 @@ import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
+import { warnOfMethod } from './read-matcher.js';
 
 /** Reads a file that a policy names, unless it is too large. Throws an Error with a sentence if it cannot be read. */
 export type ReadFile = (file: string, maxBytes?: number) => Uint8Array;
@@ -35,12 +37,20 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
   const steps: StepSpec[] = [];
   const tableFiles: ProblemList[] = [];
   const replaced = new Set<string>();
+  const derived = new Set<string>();
   for (const reader of root.mappings('derive', 'mappings')) {
     reader.expectKeys(STEP_KEYS);
     const entry = reader.text('entry') ?? '';
     if (entry === '') reader.error('entry', '"entry" is missing; write the key of the new entry');
     const from = readSources(reader);
     for (const source of from) {
+      const near = derived.has(source) ? undefined : nearest(source, derived, 1);
+      if (near !== undefined && differsByMore(source, near)) {
+        reader.warn(
+          'from',
+          `an earlier item derives the entry "${near}", not "${source}"; did you mean "${near}"?`,
+        );
+      }
       if (!replaced.has(source)) continue;
       reader.error(
         'from',
@@ -48,6 +58,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
           'the key of that entry from "from"',
       );
     }
+    derived.add(entry);
     const hasTable = reader.has('sha256') || reader.has('sha256_file');
     if (hasTable === reader.has('rules')) {
       reader.problems.error(
@@ -174,6 +185,7 @@ function readTableFile(
 
 function readRules(reader: FieldReader, from: readonly string[]): readonly DeriveRuleSpec[] {
   const rules: DeriveRuleSpec[] = [];
+  const earlier = new EarlierRules();
   const items = reader.mappings('rules', 'mappings');
   if (
     items.length === 0 &&
@@ -193,14 +205,79 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     }
     const value = item.text('value') ?? '';
     if (value === '') item.error('value', '"value" is missing; write the value of the new entry');
-    rules.push({ conditions: from.map((source) => readCondition(item, source)), value });
+    const conditions = from.map((source) => readCondition(item, source));
+    rules.push({ conditions, value });
+    const other = earlier.add(conditions, item.path);
+    if (other !== undefined) {
+      item.problems.warn(
+        item.map.at,
+        item.path,
+        `this rule never applies, because ${other} matches the same requests and comes first; remove one of the two`,
+      );
+    }
   }
   return rules;
 }
 
+/** Maximum number of conditions of a rule that is compared to more general rules. Each one doubles the work. */
+const MAX_COMPARED = 4;
+
+/** Finds rules that never apply because an earlier rule has the same conditions, or only some of them. */
+class EarlierRules {
+  /** Path of the first rule with these conditions. */
+  private readonly paths = new Map<string, string>();
+
+  /** Adds a rule. Returns the path of an earlier rule that matches all requests that this rule matches. */
+  add(conditions: readonly ConditionSpec[], path: string): string | undefined {
+    const names = conditions.map(conditionName);
+    const given = names.flatMap((name, at) => (name === null ? [] : [at]));
+    const left = given.length > MAX_COMPARED ? [] : given;
+    let found: string | undefined;
+    // Each bit of the mask leaves one condition out.
+    for (let mask = 0; mask < 1 << left.length && found === undefined; mask++) {
+      const some = names.map((name, at) => {
+        const bit = left.indexOf(at);
+        return bit >= 0 && (mask & (1 << bit)) !== 0 ? null : name;
+      });
+      found = this.paths.get(JSON.stringify(some));
+    }
+    const whole = JSON.stringify(names);
+    if (!this.paths.has(whole)) this.paths.set(whole, path);
+    return found;
+  }
+}
+
+/** Returns a name that is equal for equal conditions; null for any value. */
+function conditionName(condition: ConditionSpec): string | null {
+  if (condition === undefined) return null;
+  return typeof condition === 'string' ? `=${condition}` : condition.pattern.replace(/\/+$/, '');
+}
+
+/** Matches keys of entries whose value is a path. */
+const PATH_KEY = /(?:^|[._:-])path$/i;
+
+/** Warns about a text that is compared literally, but looks like a pattern or a path. */
+function warnOfLiteralCondition(rule: FieldReader, source: string, text: string): void {
+  const hasWildcard = /[*{]/.test(text);
+  const isPath = PATH_KEY.test(source) || (hasWildcard && text.includes('/'));
+  if (!hasWildcard && !isPath) {
+    warnOfMethod(rule, source, source, text);
+    return;
+  }
+  const literally =
+    'the value does not begin with "/", so it is compared literally' +
+    (hasWildcard ? ', including its wildcards' : '');
+  const meant = isCredential(source) ? 'a "/" at the beginning' : `"/${text.slice(0, 100)}"`;
+  rule.warn(source, isPath ? `${literally}; write ${meant}` : `${literally}; only paths can have wildcards`);
+}
+
 function readCondition(rule: FieldReader, source: string): ConditionSpec {
   const text = rule.text(source);
-  if (text === undefined || !text.startsWith('/')) return text;
+  if (text === undefined) return text;
+  if (!text.startsWith('/')) {
+    warnOfLiteralCondition(rule, source, text);
+    return text;
+  }
   const pattern = PathPattern.parse(text);
   if (typeof pattern === 'string') {
     const shown = isCredential(source) ? redacted(text) : text.slice(0, 100);
@@ -222,4 +299,9 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
     );
   }
   return { pattern: text };
+}
+
+/** Returns whether two keys differ in more than their digits, so that one of them may be a misspelling. */
+export function differsByMore(key: string, other: string): boolean {
+  return key.replaceAll(/\d/g, '') !== other.replaceAll(/\d/g, '');
 }

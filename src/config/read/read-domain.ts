@@ -15,13 +15,14 @@ import {
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import { DerivedEntries } from './derived-entries.js';
 import { HoldRules } from './hold-rules.js';
 import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
 import type { PlansReader } from './plans/read-plans.js';
 import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type ReadFile } from './read-derive.js';
-import { readMatcher, warnOfLiteral } from './read-matcher.js';
+import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
 import { type RootSettings, readOnUnmatched, readRootSettings } from './root-settings.js';
@@ -180,6 +181,7 @@ class TreeReader {
   /** Descriptors with this key. */
   private readonly holdNodes: FieldReader[] = [];
   private hasHolds = false;
+  private readonly derivedEntries: DerivedEntries;
   private readonly holdRules = new HoldRules();
   /** Names of all rules, which `replaces` may name. */
   private readonly names = new Set<string>();
@@ -190,6 +192,7 @@ class TreeReader {
     this.settings = settings;
     this.secretKeys = secretKeys;
     this.holdEntry = holdEntry;
+    this.derivedEntries = new DerivedEntries(settings.derived.steps, secretKeys);
   }
 
   read(sources: readonly PolicySource[]): NodeSpec {
@@ -211,6 +214,8 @@ class TreeReader {
     const children = sources.flatMap(({ root }) => this.readDescriptors(root, above, siblings));
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
+    if (this.settings.plans !== undefined)
+      this.derivedEntries.checkKey(this.settings.plans.reader, 'by', this.settings.plans.by);
     this.refuseHoldEntry();
     for (const { root } of sources) this.warnOfUnreachable(root, tree);
     return tree;
@@ -230,6 +235,7 @@ class TreeReader {
   private readNode(reader: FieldReader, above: Inherited, siblings: SiblingNodes): NodeSpec | undefined {
     reader.expectKeys(NODE_KEYS, MISPLACED_KEYS, NOT_IN_DESCRIPTOR);
     const matched = readMatched(reader);
+    this.derivedEntries.check(reader, matched);
     const phase = readPhase(reader) ?? above.phase;
     const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;
     const onUnmatched = readOnUnmatched(reader) ?? above.onUnmatched;
@@ -391,7 +397,10 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
       '"*" has no special meaning in a key; write the pattern as "value", or remove the "*"',
     );
   }
-  if (matcher === undefined) warnOfLiteral(reader, key, value);
+  if (matcher === undefined) {
+    warnOfLiteral(reader, key, value);
+    warnOfMethod(reader, 'value', key, value);
+  }
   const shareThreshold = reader.boolean('share_threshold') === true;
   if (shareThreshold && matcher === undefined && !value.includes('*')) {
     // envoyproxy/ratelimit accepts this if only the key has a "*".

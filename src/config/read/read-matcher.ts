@@ -71,6 +71,17 @@ export function warnOfLiteral(reader: FieldReader, key: string, value: string): 
   if (message !== undefined) reader.warn('value', `"value" ${literally}, ${message}`);
 }
 
+/** Matches keys of entries whose value is the method of a request. */
+const METHOD_KEY = /(?:^|[._:-])method$/i;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'];
+
+/** Warns about a method that is not in upper case. `field` contains the value that the entry `key` must have. */
+export function warnOfMethod(reader: FieldReader, field: string, key: string, value: string): void {
+  const method = value.toUpperCase();
+  if (!METHOD_KEY.test(key) || method === value || !METHODS.includes(method)) return;
+  reader.warn(field, `the case of a method counts, and clients send "${method}"; write "${method}"`);
+}
+
 /** Reads a string or a list of strings. */
 function textsOf(reader: FieldReader, field: string): readonly Located<string>[] {
   const value = reader.field(field)?.value;

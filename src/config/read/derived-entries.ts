@@ -1,0 +1,55 @@
+import { nearest } from '../../nearest-name.js';
+import { isSecretKey } from '../../policy/redact.js';
+import type { NodeFields, StepSpec } from '../../policy/spec.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import { differsByMore } from './read-derive.js';
+
+/** Maximum number of values that are compared to a misspelled one. Each comparison takes time. */
+const MAX_COMPARED = 100;
+
+/** The derived entries of a domain, to warn about descriptors that were meant to match them. */
+export class DerivedEntries {
+  /** The values that rules set; undefined for an entry whose values come from a table, because a table changes. */
+  readonly #values = new Map<string, Set<string> | undefined>();
+  /** Keys of the entries that `derive` reads, which are not misspelled. */
+  readonly #sources = new Set<string>();
+  readonly #secretKeys: ReadonlySet<string>;
+  /** The derived key that a misspelled key most likely means. */
+  readonly #meant = new Map<string, string | undefined>();
+
+  constructor(steps: readonly StepSpec[], secretKeys: ReadonlySet<string>) {
+    this.#secretKeys = secretKeys;
+    for (const step of steps) {
+      for (const source of step.kind === 'rules' ? step.sources : [step.source]) this.#sources.add(source);
+      const known = this.#values.has(step.entry) ? this.#values.get(step.entry) : new Set<string>();
+      if (step.kind === 'rules') for (const { value } of step.rules) known?.add(value);
+      this.#values.set(step.entry, step.kind === 'rules' ? known : undefined);
+    }
+  }
+
+  /** Warns if a descriptor matches no derived entry, but seems to be meant for one. */
+  check(reader: FieldReader, { key, value, matcher }: Pick<NodeFields, 'key' | 'value' | 'matcher'>): void {
+    if (this.#values.size === 0) return;
+    this.checkKey(reader, 'key', key);
+    const values = this.#values.get(key);
+    const isExact = matcher === undefined && value !== '' && !value.includes('*');
+    if (values === undefined || !isExact || values.has(value) || isSecretKey(key, this.#secretKeys)) return;
+    const near = values.size > MAX_COMPARED ? undefined : nearest(value, values);
+    const remedy =
+      near === undefined ? 'correct the value, or add a rule with this value' : `did you mean "${near}"?`;
+    reader.warn(
+      'value',
+      `no rule of "derive" sets the entry "${key.slice(0, 60)}" to "${value.slice(0, 60)}", so no derived entry ` +
+        `matches this descriptor; ${remedy}`,
+    );
+  }
+
+  /** Warns if a key differs from a derived entry in one letter. */
+  checkKey(reader: FieldReader, field: string, key: string): void {
+    if (this.#values.has(key) || this.#sources.has(key)) return;
+    if (!this.#meant.has(key)) this.#meant.set(key, nearest(key, this.#values.keys(), 1));
+    const near = this.#meant.get(key);
+    if (near === undefined || !differsByMore(key, near)) return;
+    reader.warn(field, `the derived entry is "${near}", not "${key.slice(0, 60)}"; did you mean "${near}"?`);
+  }
+}
