@@ -63,9 +63,9 @@ export const SOURCE_FAULT: LabelMeaning = {
     connection: 'no connection, or an invalid response',
     login: 'the password in PLANS_TOKEN_PATH cannot be read, or Redis refuses the login',
     content: 'the key does not exist, or is not a hash',
-    transfer: 'the response ended too early',
+    transfer: 'the response ended too early, or the table changed while weir read it',
     timeout: 'the response was not complete after 60 seconds',
-    too_large: 'the table has more than 128 MiB',
+    too_large: 'the table has more than 128 MiB or 2,000,000 rows, or a value has more than 64 KiB',
   },
 };
 export const WORKER_STATES = {

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { shownAddress } from '../../runtime/shown-address.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
-import type { RedisRows, SourceFault } from './redis-rows.js';
+import type { SourceFault } from './redis-rows.js';
+import { RowsThread } from './rows-thread.js';
 
 /** Maximum number of logged reasons of one table until it can be read again. */
 const MAX_LOGGED = 10;
@@ -32,7 +33,7 @@ interface Followed {
   readonly asked: Promise<void>;
   /** When the rows were last known to be current, on the clock; before, the first attempt. */
   confirmedMicros: number;
-  rows: RedisRows | undefined;
+  rows: RowsThread | undefined;
 }
 
 /** Keeps the rows of tables in Redis, which it polls, in memory. */
@@ -146,14 +147,13 @@ export class PlanSources {
     const { passwordFile, pollMs, nowMicros, log } = this.#options;
     const { signal } = followed.stop;
     const shown = shownAddress(address).slice(0, MAX_SHOWN);
-    // Loaded on demand, because most servers do not need the client.
-    const { RedisRows: Rows } = require('./redis-rows.js') as typeof import('./redis-rows.js');
-    const rows = new Rows(address, passwordFile);
+    const rows = new RowsThread(address, passwordFile);
     followed.rows = rows;
+    signal.addEventListener('abort', () => rows.close(), { once: true });
     const logged = new Set<string>();
     while (!signal.aborted) {
       const startMicros = nowMicros();
-      const result = await rows.update(signal);
+      const result = await rows.update();
       if (signal.aborted) break;
       if (typeof result === 'string') {
         followed.confirmedMicros = startMicros;

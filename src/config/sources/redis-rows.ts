@@ -5,7 +5,7 @@ import { Redis } from '../../ioredis.js';
 import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { loadRegularFile, messageOf } from '../../regular-file.js';
-import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
+import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../read/plans/plan-rows.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
 
 /** Longest time for one answer, in milliseconds. */
@@ -16,10 +16,20 @@ const CONNECT_MS = 10_000;
 const DISCONNECT_MS = 100;
 /** Matches replies of Redis to a login that it does not accept, or that may not read the hash. */
 const REFUSED_LOGIN = /^(?:WRONGPASS|NOAUTH|NOPERM)/;
-/** Number of fields per HSCAN, about. Other callers wait while their lines are made. */
+/** Number of fields per HSCAN, about. Redis decides no requests meanwhile. */
 const SCAN_COUNT = 250;
-/** Size of a block of rows, about, in bytes. Other callers wait while it is copied. */
+/** Size of a block of rows, about, in bytes. */
 const BLOCK_BYTES = 256 * 1024;
+/** Maximum length of a value, in bytes. */
+export const MAX_VALUE_BYTES = 64 * 1024;
+/**
+ * Maximum number of fields whose values are measured before they are read, so that Redis does not copy a long one. The
+ * names of more fields would delay the other callers of Redis, and HSCAN returns none without their values before Redis
+ * 7.4.
+ */
+const MAX_MEASURED_FIELDS = 10_000;
+/** Maximum size of one reply, in MiB. Two full replies of HSCAN fit. */
+const MAX_REPLY_MIB = 32;
 /** Maximum size of the file with the password, in bytes. */
 const MAX_PASSWORD_BYTES = 16_384;
 
@@ -31,7 +41,7 @@ export type SourceFault =
   | 'login'
   /** The key is not a hash. */
   | 'content'
-  /** The reading ended too early. */
+  /** The reading ended too early, or the hash changed meanwhile. */
   | 'transfer'
   | 'timeout'
   | 'too_large';
@@ -56,10 +66,19 @@ class SourceError extends Error {
 /** Result of {@link RedisRows.update}. */
 export type UpdateResult = 'changed' | 'unchanged' | SourceFailure;
 
+/** Identifies rows that were read. */
+export interface KnownRows {
+  readonly digest: string;
+  /** The version of the rows; null without a version. */
+  readonly version: string | null;
+}
+
 /**
- * Keeps the rows of a hash in Redis, at `redis://user@host:port/hash?db=0`. A field is a customer, and its value the
+ * Reads the rows of a hash in Redis, at `redis://user@host:port/hash?db=0`. A field is a customer, and its value the
  * name of a plan or a JSON object. Each read has its own connection. If the key `<hash>:version` exists, the rows are
- * read only if its value has changed.
+ * read only if its value has changed. Rows are accepted only whole: if the version or the number of fields changes
+ * while they are read, they are read again at the next poll. Long values block the event loop, so that a server reads
+ * in a thread (RowsThread).
  */
 export class RedisRows {
   readonly #url: URL;
@@ -67,16 +86,22 @@ export class RedisRows {
   readonly #hash: string;
   readonly #answerMs: number;
   #bytes: PlanBytes | undefined;
-  #digest = '';
-  /** The version of the rows; null without a version. */
-  #version: string | null = null;
+  #known: KnownRows | undefined;
 
-  /** `passwordFile`: a file with the password, which is read for each connection; '' for none. */
-  constructor(address: string, passwordFile: string, answerMs = ANSWER_MS) {
+  /**
+   * `passwordFile`: a file with the password, which is read for each connection; '' for none. `known`: rows that were
+   * read before, which are not read again.
+   */
+  constructor(address: string, passwordFile: string, answerMs = ANSWER_MS, known?: KnownRows) {
     this.#url = new URL(address);
     this.#passwordFile = passwordFile;
     this.#hash = decodeURIComponent(this.#url.pathname.slice(1));
     this.#answerMs = answerMs;
+    this.#known = known;
+  }
+
+  get known(): KnownRows | undefined {
+    return this.#known;
   }
 
   /** The rows that were read last, in shared memory: a JSON array with a field and its value on each line. */
@@ -108,26 +133,41 @@ export class RedisRows {
     signal.addEventListener('abort', stop, { once: true });
     try {
       await this.#logIn(client, password);
-      const version = await client.get(`${this.#hash}:version`);
-      if (this.#bytes !== undefined && version !== null && version === this.#version) return 'unchanged';
-      const type = await client.type(this.#hash);
-      if (type !== 'hash') {
-        const message = type === 'none' ? 'the hash does not exist' : `the key is not a hash, but a ${type}`;
-        return { kind: 'failed', reason: 'content', message };
-      }
-      const { bytes, digest } = await bytesOf(client, this.#hash);
-      const isNew = digest !== this.#digest;
-      this.#version = version;
-      this.#digest = digest;
-      if (isNew) this.#bytes = bytes;
-      return isNew ? 'changed' : 'unchanged';
+      const bound = new ReplyBound(client, (error) => {
+        why = error;
+        client.disconnect();
+      });
+      return await this.#readHash(client, bound);
     } catch (error) {
       // The event names the reason, and a rejection may only mean that the connection is closed.
-      throw error instanceof SourceError ? error : (why ?? error);
+      throw error instanceof SourceError && !(why instanceof SourceError) ? error : (why ?? error);
     } finally {
       signal.removeEventListener('abort', stop);
       client.disconnect();
     }
+  }
+
+  async #readHash(client: Redis, bound: ReplyBound): Promise<UpdateResult> {
+    const hash = this.#hash;
+    const version = await client.get(`${hash}:version`);
+    if (version !== null && version === this.#known?.version) return 'unchanged';
+    const type = await client.type(hash);
+    if (type !== 'hash') {
+      const message = type === 'none' ? 'the hash does not exist' : `the key is not a hash, but a ${type}`;
+      throw new SourceError('content', message);
+    }
+    const fields = await client.hlen(hash);
+    if (fields > MAX_PLAN_ROWS)
+      throw new SourceError('too_large', `the hash has ${fields} fields, more than ${MAX_PLAN_ROWS}`);
+    if (fields <= MAX_MEASURED_FIELDS) await measureValues(client, hash);
+    const { bytes, digest } = await bytesOf(client, hash, bound);
+    // A part of a changed hash could be a table without some customers.
+    if ((await client.hlen(hash)) !== fields || (await client.get(`${hash}:version`)) !== version)
+      throw new SourceError('transfer', 'the hash changed while weir read it');
+    const isNew = digest !== this.#known?.digest;
+    this.#known = { digest, version };
+    if (isNew) this.#bytes = bytes;
+    return isNew ? 'changed' : 'unchanged';
   }
 
   /** Returns a client that is not connected yet. */
@@ -203,14 +243,20 @@ function connectionMessage(text: string): string {
  * Reads the fields of a hash. HSCAN may return a field twice, and names of a million fields would stop other callers,
  * so the reader of the rows ignores repeated fields.
  */
-async function bytesOf(client: Redis, hash: string): Promise<{ bytes: PlanBytes; digest: string }> {
+async function bytesOf(
+  client: Redis,
+  hash: string,
+  bound: ReplyBound,
+): Promise<{ bytes: PlanBytes; digest: string }> {
   const rows = new SharedRows();
   try {
     for (let cursor = ''; cursor !== '0'; ) {
+      bound.reset();
       const [next, fields] = await client.hscan(hash, cursor || '0', 'COUNT', SCAN_COUNT);
       cursor = next;
       let lines = '';
       for (let at = 0; at < fields.length; at += 2) {
+        checkValue(Buffer.byteLength(fields[at + 1] as string));
         lines += `${JSON.stringify([fields[at], fields[at + 1]])}\n`;
       }
       rows.add(Buffer.from(lines));
@@ -221,6 +267,41 @@ async function bytesOf(client: Redis, hash: string): Promise<{ bytes: PlanBytes;
     throw error instanceof SourceError ? error : new SourceError('transfer', (error as Error).message);
   }
   throw new SourceError('transfer', 'the hash was deleted while weir read it');
+}
+
+/** Refuses a hash with a value that is too long, before Redis sends it. */
+async function measureValues(client: Redis, hash: string): Promise<void> {
+  const lengths = client.pipeline();
+  for (const field of await client.hkeys(hash)) lengths.hstrlen(hash, field);
+  for (const [error, length] of (await lengths.exec()) ?? []) {
+    if (error !== null) throw error;
+    checkValue(length as number);
+  }
+}
+
+function checkValue(length: number): void {
+  if (length <= MAX_VALUE_BYTES) return;
+  throw new SourceError('too_large', `a value has ${length} bytes, more than ${MAX_VALUE_BYTES}`);
+}
+
+/** Refuses replies as soon as they are too large. */
+class ReplyBound {
+  #bytes = 0;
+
+  /** `refuse` ends the connection. */
+  constructor({ stream }: Redis, refuse: (error: SourceError) => void) {
+    stream.on('data', (chunk: Uint8Array) => {
+      this.#bytes += chunk.length;
+      if (this.#bytes <= MAX_REPLY_MIB * 1024 * 1024) return;
+      const message = `a reply has more than ${MAX_REPLY_MIB} MiB, because names or values are too long`;
+      refuse(new SourceError('too_large', message));
+    });
+  }
+
+  /** Begins with another reply. */
+  reset(): void {
+    this.#bytes = 0;
+  }
 }
 
 /** Collects bytes in shared memory, so that the thread that reads the rows gets them without a copy. */

@@ -2,10 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { summarizeChanges } from '../diff/change-summary.js';
-import { lowerThreadPriority } from './load-thread.js';
 import type { DiffRequest } from './policy-differ.js';
 import { type PolicyItem, PolicyReceiver } from './policy-transfer.js';
 import { openSlice } from './slices.js';
+import { lowerThreadPriority } from './thread-priority.js';
 
 lowerThreadPriority();
 const { before, after, tables, nowMicros } = workerData as DiffRequest;

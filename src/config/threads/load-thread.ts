@@ -1,4 +1,3 @@
-import { constants, setPriority } from 'node:os';
 import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
@@ -75,15 +74,6 @@ export class LoadThread {
       });
     });
   }
-}
-
-/**
- * Lowers the priority of the thread, so that decisions run first. Call it first in the thread. On Linux, the priority
- * belongs to the thread (setpriority(2), "C library/kernel differences"). Other systems would change the whole process,
- * so nothing is done there. On two cores, this halves the delay of a busy server (bench: policy-load).
- */
-export function lowerThreadPriority(): void {
-  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** The message of the thread: its result in slices, and tables of plans in shared memory. */

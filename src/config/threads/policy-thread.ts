@@ -1,8 +1,9 @@
 /** Worker thread that ThreadPolicyLoader starts for one load. */
 import { workerData } from 'node:worker_threads';
 import { readPolicies } from '../files/load-policies.js';
-import { lowerThreadPriority, sendLoaded } from './load-thread.js';
+import { sendLoaded } from './load-thread.js';
 import type { LoadRequest } from './load-transfer.js';
+import { lowerThreadPriority } from './thread-priority.js';
 
 lowerThreadPriority();
 const request = workerData as LoadRequest;

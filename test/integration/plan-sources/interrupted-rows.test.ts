@@ -125,6 +125,28 @@ describe('a hash in Redis', () => {
     expect(load(rows).rows).toBe(ROWS);
   });
 
+  test.each([
+    ['has a new row', () => redis.hset('plans', 'new', 'gold')],
+    ['lacks a row', () => redis.hdel('plans', 't7')],
+    ['has another version', () => redis.incr('plans:version')],
+  ])('that %s when weir has read it keeps its rows', async (_, act) => {
+    await fill();
+    await redis.set('plans:version', '1');
+    const rows = rowsOf(address);
+    expect(await rows.update(NEVER)).toBe('changed');
+    const { bytes } = rows;
+    await redis.hset('plans', 't1', '{"calls":3}');
+    await redis.set('plans:version', '2');
+    expect(await interrupt(rows, act)).toEqual({
+      kind: 'failed',
+      reason: 'transfer',
+      message: 'the hash changed while weir read it',
+    });
+    expect(rows.bytes).toBe(bytes);
+    expect(await rows.update(NEVER)).toBe('changed');
+    await redis.del('plans', 'plans:version');
+  });
+
   test('of a server that is killed while weir reads it, and comes back', async () => {
     await fill();
     const rows = rowsOf(address);

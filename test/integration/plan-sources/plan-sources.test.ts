@@ -70,7 +70,9 @@ test('addresses that differ only in their databases are one source of the metric
   nowMicros = 7_000_000;
   await untilFails(10);
   expect([...sources.ages()]).toEqual([[shown(), 7]]);
-  expect([...sources.failures()]).toMatchObject([[shown(), 'content', expect.anything()]]);
+  // A poll may have found the hash before it was deleted, and lost it later.
+  const found = [...sources.failures()].filter(([, reason]) => reason !== 'transfer');
+  expect(found).toMatchObject([[shown(), 'content', expect.anything()]]);
 });
 
 test('calls back for changed rows only', async () => {

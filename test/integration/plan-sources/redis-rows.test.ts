@@ -5,12 +5,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { RedisRows } from '../../../src/config/sources/redis-rows.js';
+import { RowsThread } from '../../../src/config/sources/rows-thread.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 const NEVER = new AbortController().signal;
 const ROWS = 5000;
+const MIB = 1024 * 1024;
 
 let server: RedisServer;
 let redis: Redis;
@@ -89,6 +91,58 @@ test('reads the rows again only if the version has changed', async () => {
   expect(await rows.update(NEVER)).toBe('unchanged');
   await redis.hset('plans', 'acme', 'gold');
   expect(await rows.update(NEVER)).toBe('changed');
+});
+
+/** Returns the number of bytes that Redis has sent to clients. */
+async function sentBytes(): Promise<number> {
+  return Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
+}
+
+test('a long value refuses the table before Redis sends it, and the rows stay', async () => {
+  const rows = rowsOf(addressOf('plans'));
+  await redis.hset('plans', 'acme', 'gold', 'other', 'x'.repeat(65_536));
+  expect(await rows.update(NEVER)).toBe('changed');
+  const before = rows.bytes;
+  await redis.hset('plans', 'other', 'x'.repeat(60 * MIB));
+  const sent = await sentBytes();
+  expect(await rows.update(NEVER)).toEqual(
+    failed('too_large', `a value has ${60 * MIB} bytes, more than 65536`),
+  );
+  expect((await sentBytes()) - sent).toBeLessThan(MIB);
+  expect(rows.bytes).toBe(before);
+});
+
+test('a long value in a table of many rows ends its reply, and the rows stay', async () => {
+  const many = Array.from({ length: 10_001 }, (_, at) => [`t${at}`, 'gold']).flat();
+  await redis.hset('plans', ...many, 'long', 'x'.repeat(100_000));
+  const rows = rowsOf(addressOf('plans'));
+  expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a value has 100000 bytes, more than 65536'));
+  await redis.hset('plans', 'long', 'x'.repeat(60 * MIB));
+  expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a reply has more than 32 MiB'));
+  expect(rows.bytes).toBeUndefined();
+});
+
+test('a name that is too long refuses the table', async () => {
+  await redis.hset('plans', 'x'.repeat(60 * MIB), 'gold');
+  expect(await rowsOf(addressOf('plans')).update(NEVER)).toEqual(
+    failed('too_large', 'a reply has more than 32 MiB'),
+  );
+});
+
+test('a thread reads the rows, and another one follows if it ends', async () => {
+  const rows = new RowsThread(addressOf('plans'), '');
+  await redis.hset('plans', 'acme', 'gold');
+  expect(await rows.update()).toBe('changed');
+  const before = rows.bytes;
+  expect(Buffer.concat(before ?? []).toString()).toBe('["acme","gold"]\n');
+  const ended = rows.update();
+  rows.close();
+  expect(await ended).toEqual(failed('transfer', 'the thread that reads them ended (it was stopped)'));
+  expect(await rows.update()).toBe('unchanged');
+  expect(rows.bytes).toBe(before);
+  await redis.set('plans', 'x');
+  expect(await rows.update()).toEqual(failed('content', 'the key is not a hash, but a string'));
+  rows.close();
 });
 
 test('a missing hash, another type and a wrong login change nothing', async () => {

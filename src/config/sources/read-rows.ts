@@ -1,0 +1,17 @@
+/** Thread of a RowsThread, which reads the rows of a hash in Redis for each message. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { lowerThreadPriority } from '../threads/thread-priority.js';
+import { RedisRows } from './redis-rows.js';
+import type { RowsAnswer, RowsRequest } from './rows-thread.js';
+
+lowerThreadPriority();
+const { address, passwordFile, known } = workerData as RowsRequest;
+const rows = new RedisRows(address, passwordFile, undefined, known);
+/** Only the end of the thread stops an update. */
+const never = new AbortController().signal;
+
+parentPort?.on('message', async () => {
+  const result = await rows.update(never);
+  const bytes = result === 'changed' ? rows.bytes : undefined;
+  parentPort?.postMessage({ result, known: rows.known, bytes } satisfies RowsAnswer);
+});
