@@ -6,7 +6,7 @@ import type { Rate } from '../limiter/rate.js';
 import type { WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
-import { isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
+import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { HoldSpec, Rule } from '../policy/rule.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
@@ -215,9 +215,11 @@ function takeOfRule(
   // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends.
   const starts = hold?.pair === 'oldest' ? asked === 0 : asked > 0;
   const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
+  const key = match.keys[index] as string;
+  const { tagLength } = match;
   return {
-    key: match.keys[index] as string,
-    tagLength: match.tagLength,
+    key: isBlocked(rule) ? blockedKey({ key, tagLength }) : key,
+    tagLength,
     rate: rule.rate as Rate,
     hits,
     refund: descriptor.isNegativeHits,

@@ -2,7 +2,7 @@ import { windowRate } from '../../limiter/fixed-window.js';
 import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import { expectCount } from '../../limiter/rate-algorithm.js';
-import { shapePart } from '../names/bucket-key.js';
+import { type BucketKey, extendedKey, shapePart } from '../names/bucket-key.js';
 import { rateOf } from '../rate-spec.js';
 import {
   fixedPhase,
@@ -20,6 +20,9 @@ import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt 
 /** The limit of a blocked customer, which denies every request, and never changes a bucket. */
 const NOTHING = windowRate('second', 0, { allOrNothing: true });
 
+/** The last part of the name of a block's bucket, after the shape of the limit. */
+const BLOCK_PART = shapePart(NOTHING);
+
 /** The rules of customers who are not blocked, by the rules that block them. */
 const unblocked = new WeakMap<Rule, Rule>();
 
@@ -31,6 +34,14 @@ export function isBlocked({ rate }: Pick<Rule, 'rate'>): boolean {
 /** Returns the rule of a blocked customer without the block, for the ends of its requests; undefined if not blocked. */
 export function unblockedRule(rule: Rule): Rule | undefined {
   return unblocked.get(rule);
+}
+
+/**
+ * Returns the bucket of a block. It is never the bucket of the limit: other customers may share that one, and a rate of
+ * another shape would replace its state within a request.
+ */
+export function blockedKey(key: BucketKey): string {
+  return extendedKey(key, BLOCK_PART).key;
 }
 
 /** Returns whether the row of a customer determines a rule. */
@@ -99,12 +110,11 @@ function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rul
   // A blocked customer needs no store.
   const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
   const onOver = rate === NOTHING ? undefined : rule.onOver;
-  // The end of a request finds its hold by the name of the bucket.
-  const endsRequests = rate === NOTHING && rule.hold?.pair === 'oldest';
-  const bucketSuffix = endsRequests ? rule.bucketSuffix : place + shapeOf(rate);
+  // The ends of requests find their holds by the name of the bucket.
+  const bucketSuffix = rate === NOTHING ? rule.bucketSuffix : place + shapeOf(rate);
   const shared = { ...rule, rate, hold, phase, onStoreFailure };
   const made = namedRule({ ...rule, onOver }, shared, { ...rule, bucketSuffix });
-  if (endsRequests) unblocked.set(made, rule);
+  if (rate === NOTHING && rule.hold?.pair === 'oldest') unblocked.set(made, rule);
   return made;
 }
 

@@ -1,3 +1,4 @@
+import { isBlocked } from '../../policy/plans/planned-rules.js';
 import type { Rule } from '../../policy/rule.js';
 import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 
@@ -8,7 +9,10 @@ function replacingRules({ match, overridden }: Decision): readonly Rule[] {
   return overridden ? NO_RULES : match.rules;
 }
 
-/** Removes takes whose rule another rule `replaces`. */
+/**
+ * Removes takes whose rule another rule `replaces`. A block stays, because a rule that does not know the customer would
+ * otherwise let its requests pass.
+ */
 function applyReplaces(decisions: readonly Decision[]): void {
   const names = new Set<string>();
   for (const decision of decisions) {
@@ -18,9 +22,13 @@ function applyReplaces(decisions: readonly Decision[]): void {
     decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
     // The limits of a chain are replaced together, because the last one decides for all of them.
     decision.takes = chainsOf(decision.takes)
-      .filter((chain) => !chain.some(({ name }) => name !== '' && names.has(name)))
+      .filter((chain) => !chain.some((take) => isReplaced(take, names)))
       .flat();
   }
+}
+
+function isReplaced({ rule, name }: PlannedTake, names: ReadonlySet<string>): boolean {
+  return name !== '' && names.has(name) && !(rule !== undefined && isBlocked(rule));
 }
 
 /**

@@ -161,6 +161,40 @@ descriptors:
       expect(codeWith('phase: active', ...texts)).toBe(CODE.OK);
   });
 
+  test('applies even if a rule that does not know the customer replaces the limit', () => {
+    const service = new Decider(`domain: d
+plans: { by: tenant, define: { evil: { blocked: true } } }
+descriptors:
+  - { key: tenant, rate_limits: [{ name: a, ${WINDOW}, then: b }, { name: b, ${FIXED} }] }
+  - { key: ip, rate_limit: { name: c, ${FIXED}, replaces: [{ name: a }] } }
+  - { key: free, rate_limit: { name: d, unlimited: true, replaces: [{ name: a }, { name: b }] } }
+`);
+    for (const other of ['ip=1', 'free=1']) {
+      const codeOf = (tenant: string) =>
+        service.answer([descriptor([other]), descriptor([`tenant=${tenant}`])]).overallCode;
+      expect([codeOf('evil'), codeOf('acme')]).toEqual([CODE.OVER_LIMIT, CODE.OK]);
+    }
+  });
+
+  test.each([
+    'unit: year, requests_per_unit: 20, max_debt: 0',
+    'token_bucket: { max_tokens: 20, fill_interval: 1h }',
+  ])('keeps the bucket that it shares with other customers of one request: %s', (limit) => {
+    const service = new Decider(`domain: d
+plans: { by: tenant, define: { team-evil: { blocked: true } } }
+descriptors:
+  - { key: tenant, value: team-*, share_threshold: true, shadow_mode: true, rate_limit: { ${limit}, hold: { amount: 5, pair: oldest } } }
+  - { key: other, descriptors: [{ key: tenant, rate_limit: { ${WINDOW} } }] }
+`);
+    const [evil, good] = [call('team-evil', 0), call('team-good', 0)];
+    const remainingOf = (...calls: (typeof good)[]) =>
+      service.answer(calls).statuses.map(({ limitRemaining }) => limitRemaining);
+    expect(remainingOf(good)).toEqual([15]);
+    expect(remainingOf(evil, good)).toEqual([0, 10]);
+    expect(remainingOf(good, evil)).toEqual([5, 0]);
+    expect(remainingOf(good)).toEqual([0]);
+  });
+
   test('keeps the bucket of a reservation, and lets its requests end', () => {
     for (const pair of ['token', 'oldest']) {
       const policy = (row: string, plan = '{ plan: n, default: 40 }') => `domain: d
