@@ -15,6 +15,7 @@ domain: d
 descriptors:
   - { key: slots, rate_limit: { concurrency: { max: 10, expires_after: 1h } } }
   - { key: held, rate_limit: { unit: year, requests_per_unit: 100, hold: { amount: 20 } } }
+  - { key: bucket, rate_limit: { algorithm: token_bucket, unit: day, requests_per_unit: 100, hold: { amount: 20 } } }
   - { key: held2, rate_limit: { unit: year, requests_per_unit: 100, hold: { amount: 20 } } }
 `;
 
@@ -85,6 +86,17 @@ test('a token that names another rule with buckets of the same kind ends nothing
   await ask(`hold=${token}`, 0);
   expect(await left('held=x')).toBe(100);
 });
+
+test.each([0, 1, 19, 21])(
+  'a token with a fraction of a hit takes nothing if it says that %i hits were used',
+  async (used) => {
+    const entry = `bucket=${used}`;
+    const token = await tokenOf(entry);
+    expect(token).toContain('k20.');
+    for (let i = 0; i < 3; i++) await ask(`hold=${token.replace('k20.', 'k1e-7.')}`, used);
+    expect(await left(entry)).toBe(80);
+  },
+);
 
 /** Returns a token of invented holds of another policy's rule. `name`: the value in the names of their buckets. */
 function invented(amount: number, count: number, name: string): string {

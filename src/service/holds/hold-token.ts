@@ -169,7 +169,8 @@ function keyIn(name: string, isEncoded: boolean): string | undefined {
 /** Returns an integer from 0 to `max` that is written as {@link encodeToken} writes it; -1 for other texts. */
 function numberIn(text: string, max: number): number {
   const number = Number(text);
-  return number >= 0 && number <= max && String(number) === text ? number : -1;
+  // A fraction such as 1e-7 would be charged as a take, which needs no hold.
+  return Number.isInteger(number) && number >= 0 && number <= max && String(number) === text ? number : -1;
 }
 
 /**

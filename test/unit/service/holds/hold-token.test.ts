@@ -128,10 +128,17 @@ test('a token that is cut off, extended or written differently is no token', () 
   );
   const tooLarge = ['4294967296.60000.0.', '1.4294967296.0.', `1.60000.${2 ** 53}.`];
   const badCosts = ['0-0', '0-', '-1', '0-01', '0-1-2', `0-${2 ** 53}`].map((times) => `1.60000.${times}.`);
-  for (const values of ['01.60000.0.', '1.60000..', '-1.60000.0.', ...tooLarge, ...badCosts])
+  const fractions = ['1e-7.60000.0.', '1.1e-7.0.', '1e-7.5e-324.0.'];
+  for (const values of ['01.60000.0.', '1.60000..', '-1.60000.0.', ...fractions, ...tooLarge, ...badCosts])
     others.push(token.replace('1.60000.0.', values));
   const first = firstEditionToken({ ...PLAIN, id: 'a'.repeat(24), rule: '0zik0zj' });
-  others.push(first.toUpperCase(), first.replace('aa', '0x'), `8${first.slice(1)}`, `${first},`);
+  others.push(
+    first.toUpperCase(),
+    first.replace('aa', '0x'),
+    first.replace('j1.', 'j1e-7.'),
+    `8${first.slice(1)}`,
+    `${first},`,
+  );
   for (const other of others) expect([other, ...decodeToken(other)].at(-1)).toBeUndefined();
 });
 
