@@ -24,6 +24,27 @@ const duration = {
   pattern: '^(\\+?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))?$',
 };
 
+/** Returns the schema of text that matches a pattern. An absent value or '' means unset. */
+const textLike = (pattern) => ({ type: ['string', 'null'], pattern: `^(${pattern})?$` });
+
+/** Returns the schema of one of a few words. JSON schema has no patterns that ignore the case. */
+function choice({ words, inAnyCase }) {
+  if (!inAnyCase) return { enum: [null, '', ...words.filter((word) => word !== '')] };
+  const inCases = (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`;
+  return textLike(words.map((word) => word.replaceAll(/[a-z]/gi, inCases)).join('|'));
+}
+
+/** Returns the schema of pairs such as `name:value,name:value`, or `name=value` in a pair without the separator. */
+function pairs(separator, other) {
+  const both = separator + other;
+  const pair =
+    `([^,${separator}]*[^,${separator}\\s][^,${separator}]*${separator}[^,]*` +
+    `|[^,${both}]*[^,${both}\\s][^,${both}]*${other}[^,${separator}]*)`;
+  return textLike(`${pair}(,${pair})*`);
+}
+
+const SHARE = '\\s*(denied|ok)\\s*[=:]\\s*(0+\\.?0*|0*\\.[0-9]+|0*1\\.?0*)\\s*';
+
 /**
  * Type of a setting → schema of its YAML value. Types that are not listed are text. An absent value or '' means unset.
  */
@@ -45,14 +66,18 @@ const FORMS = {
   }),
   duration: () => duration,
   optional_duration: () => duration,
+  string_map: () => pairs(':', '='),
+  metadata_map: () => pairs('=', ':'),
+  decision_sample: () => textLike(`${SHARE}(,${SHARE})?`),
 };
 
 /** Returns the schema of `settings`, which allows only known variables. */
-function settingsSchema(settings, inertVariables) {
+function settingsSchema(settings, inertVariables, choices) {
   const properties = {};
   for (const { name, type, max, help, default: value } of settings) {
     const description = value === '' ? help : `${help} Default: ${value}`;
-    properties[name] = { description, ...(FORMS[type]?.(max) ?? { type: ['string', 'null'] }) };
+    const form = choices[type] === undefined ? FORMS[type]?.(max) : choice(choices[type]);
+    properties[name] = { description, ...(form ?? { type: ['string', 'null'] }) };
   }
   for (const { name, reason } of inertVariables) {
     properties[name] = { description: `No effect: ${reason}`, type: ['string', 'number', 'null'] };
@@ -86,9 +111,9 @@ function print(value, indent = '') {
 }
 
 /** Returns the text of values.schema.json with the current schema of `settings`. */
-export function schemaText(settings, inertVariables) {
+export function schemaText(settings, inertVariables, choices) {
   const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
-  schema.properties.settings = settingsSchema(settings, inertVariables);
+  schema.properties.settings = settingsSchema(settings, inertVariables, choices);
   return `${print(schema)}\n`;
 }
 

@@ -14,6 +14,7 @@ const isCheck = process.argv.includes('--check');
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
 const { INERT_VARIABLES, SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
+const { CHOICES } = compiled(join(root, 'build/src/server/settings/settings-values.js'));
 const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { describeMetrics, describeReference } = compiled(join(root, 'build/.ci/docs/describe-metrics.js'));
@@ -109,7 +110,7 @@ const statistics = [
 ].join('\n');
 
 // The table is made from the schema, so the schema is written first.
-write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES));
+write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES, CHOICES));
 
 /** A help text with a paragraph for each setting. The page of settings contains these paragraphs. */
 const WITH_SETTINGS = 'weir serve';

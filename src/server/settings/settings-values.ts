@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { ALGORITHMS } from '../../policy/policy.js';
-import { LOG_LEVELS } from '../../telemetry/logger.js';
+import { LOG_LEVELS, type LogLevel } from '../../telemetry/logger.js';
 import type { SettingType, SettingTypes } from './spec.js';
 
 /** A parsed value, or a description of valid values. */
@@ -95,11 +95,30 @@ function oneOf(words: readonly string[]): string {
   return words.length === 1 ? `${only}, the only valid value` : `one of ${words.join(', ')}`;
 }
 
-/** Returns a parser that accepts one of a few words. */
-function choice<T extends string>(...words: readonly T[]): (text: string) => Parsed<T> {
+/** Types whose values are words. The Helm chart accepts the same words. */
+export const CHOICES = {
+  log_level: { words: Object.keys(LOG_LEVELS) as LogLevel[], inAnyCase: true },
+  log_format: { words: ['auto', 'json', 'text'], inAnyCase: true },
+  grpc_transport: { words: ['h2', 'grpc-js'], inAnyCase: false },
+  worker_scheduling: { words: ['round-robin', 'kernel', 'reuse-port'], inAnyCase: false },
+  trace_protocol: { words: ['http', 'grpc'], inAnyCase: false },
+  config_type: { words: ['FILE', 'GRPC_XDS_SOTW'], inAnyCase: false },
+  backend_type: { words: ['', 'redis', 'memcache'], inAnyCase: false },
+  redis_socket_type: { words: ['', 'tcp', 'unix'], inAnyCase: false },
+  redis_type: { words: ['single', 'cluster', 'sentinel'], inAnyCase: true },
+  pool_on_empty: { words: ['WAIT', 'CREATE', 'ERROR'], inAnyCase: true },
+  algorithm: { words: ALGORITHMS, inAnyCase: true },
+} as const satisfies {
+  readonly [T in SettingType]?: { readonly words: readonly SettingTypes[T][]; readonly inAnyCase: boolean };
+};
+
+/** Returns a parser that accepts one of the words of a type. */
+function choice<T extends keyof typeof CHOICES>(type: T): (text: string) => Parsed<SettingTypes[T]> {
+  const { words, inAnyCase }: { readonly words: readonly string[]; readonly inAnyCase: boolean } =
+    CHOICES[type];
   return (text) => {
-    const word = words.find((candidate) => candidate === text);
-    return word === undefined ? bad(oneOf(words.filter((candidate) => candidate !== ''))) : good(word);
+    const word = words.find((one) => one === text || (inAnyCase && one.toLowerCase() === text.toLowerCase()));
+    return word === undefined ? bad(oneOf(words.filter((one) => one !== ''))) : good(word as SettingTypes[T]);
   };
 }
 
@@ -195,32 +214,18 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     const map = readPairs(text, '=', ':');
     return map === undefined ? bad('a list such as name=value,name=value') : good(map);
   },
-  log_level: (text) => {
-    const level = text.toLowerCase();
-    return Object.hasOwn(LOG_LEVELS, level)
-      ? good(level as SettingTypes['log_level'])
-      : bad(oneOf(Object.keys(LOG_LEVELS)));
-  },
-  log_format: (text) => {
-    const format = text.toLowerCase();
-    return format === 'auto' || format === 'json' || format === 'text'
-      ? good(format)
-      : bad(oneOf(['auto', 'json', 'text']));
-  },
+  log_level: choice('log_level'),
+  log_format: choice('log_format'),
   decision_sample: readSample,
-  grpc_transport: (text) =>
-    text === 'h2' || text === 'grpc-js' ? good(text) : bad(oneOf(['h2', 'grpc-js'])),
-  worker_scheduling: (text) =>
-    text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
-      ? good(text)
-      : bad(oneOf(['round-robin', 'kernel', 'reuse-port'])),
-  trace_protocol: choice('http', 'grpc'),
-  config_type: choice('FILE', 'GRPC_XDS_SOTW'),
-  backend_type: choice('', 'redis', 'memcache'),
-  redis_socket_type: choice('', 'tcp', 'unix'),
-  redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
-  pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
-  algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
+  grpc_transport: choice('grpc_transport'),
+  worker_scheduling: choice('worker_scheduling'),
+  trace_protocol: choice('trace_protocol'),
+  config_type: choice('config_type'),
+  backend_type: choice('backend_type'),
+  redis_socket_type: choice('redis_socket_type'),
+  redis_type: choice('redis_type'),
+  pool_on_empty: choice('pool_on_empty'),
+  algorithm: choice('algorithm'),
 };
 
 /** Parses a value of a type, with the syntax of the reference (Go). */

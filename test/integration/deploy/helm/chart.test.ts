@@ -195,6 +195,18 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(allows(spec, { direction: 'out', namespace: 'envoy-ai-gateway-system', port: 18_002 })).toBe(true);
   });
 
+  test('ships a policy with its table of plans', async () => {
+    const table = 'tenant,plan\nacme,gold\n';
+    const objects = await objectsWith({
+      policies: { files: { 'shop.yaml': { domain: 'shop' }, 'customers.csv': table } },
+      settings: { LOG_LEVEL: 'DEBUG' },
+    });
+    expect(ofKind(objects, 'ConfigMap').data).toEqual({
+      'shop.yaml': 'domain: shop',
+      'customers.csv': table,
+    });
+  });
+
   describe('refuses', () => {
     const redis = { settings: { REDIS_URL: 'redis:6379' } };
     test.each<[what: string, values: object, said: string | RegExp]>([
@@ -205,6 +217,16 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
         'a value that weir would refuse',
         { settings: { WORKERS: 0 } },
         /settings.WORKERS.*: (minimum:|Must be greater than or equal to 1)/,
+      ],
+      [
+        'a word that weir would refuse',
+        { settings: { LOG_LEVEL: 'loud' } },
+        /settings.LOG_LEVEL.*(pattern|match)/,
+      ],
+      [
+        'a table that is not text',
+        { policies: { files: { 'customers.csv': { acme: 'gold' } } } },
+        /policies.files.*customers.csv/,
       ],
       [
         'a policy that is no YAML file',

@@ -29,6 +29,26 @@ const TEXTS = [
   ...['true', 'T', 'False', '10s', '1h30m', '1.5s', '150ms', '0', '5us', '5µs', '2ns', '+2s', 'redis:6379'],
 ];
 const NOT_ANY = ['-1', '-1s', 'yes', 'ten', '1 s', '10 seconds', '1,5', '0.5.5', 's', '--'];
+const WORDS = [
+  ...[
+    'loud',
+    'info',
+    'Info',
+    'WARNING',
+    'JSON',
+    'text ',
+    'h2',
+    'H2',
+    'grpc-js',
+    'kernel',
+    'http',
+    'grpc',
+    'FILE',
+  ],
+  ...['file', 'redis', 'memcache', 'tcp', 'unix', 'Cluster', 'sentinel', 'token_bucket', 'Fixed_Window'],
+  ...['a:b', 'a=b', 'a=b:c', ':b', '=b', ' :b', 'a:b,', 'a:b,c:d', 'a:b,c', ', a:b', 'a b=c:d'],
+  ...['denied=1', 'ok=0.01,denied=1', ' ok : .5 ', 'ok=1.5', 'ok=', 'ok=1,', 'denied=1.0', 'ok=00.5', 'ok=2'],
+];
 
 describe.each(SETTINGS.map((setting) => [setting.name, setting] as const))(
   '%s',
@@ -37,6 +57,16 @@ describe.each(SETTINGS.map((setting) => [setting.name, setting] as const))(
       const refused = [value, ...TEXTS].filter((text) => text === '' || parseValue(type, text, max).ok);
       expect(refused.filter((text) => !accepts(name, text))).toEqual([]);
       expect(accepts(name, null)).toBe(true);
+    });
+
+    test('refuses the same text as weir, except for free text', () => {
+      if (type === 'string' || type === 'string_list') return;
+      const texts = [...TEXTS, ...NOT_ANY, ...WORDS];
+      const isGood = (text: string): boolean => text === '' || parseValue(type, text, max).ok;
+      const differs = texts.filter((text) => isGood(text) !== accepts(name, text));
+      // A schema cannot bound the value of a number that is text, and numbers have too many forms for a pattern.
+      const isNumeric = /^(?:port|count|integer|optional_integer|number)$/.test(type);
+      expect(differs.filter((text) => !isNumeric || !/^[+\d.]/.test(text))).toEqual([]);
     });
 
     test('accepts YAML numbers and booleans only if weir accepts their text', () => {
