@@ -44,6 +44,12 @@ export function fileIdentity(path: string, content: boolean): string {
   }
 }
 
+/** Tells from an identity with content whether the file was written to in the last `ms` milliseconds. */
+export function isFresh(identity: string, ms: number): boolean {
+  const [, , , mtimeNanos] = identity.split(':');
+  return mtimeNanos !== undefined && Date.now() - Number(mtimeNanos) / 1e6 < ms;
+}
+
 /** Tells from two identities of a path whether its file was written to, and not replaced by another file. */
 export function isWrittenInPlace(before: string, after: string): boolean {
   const inode = (identity: string): string => identity.split(':', 2).join(':');

@@ -23,7 +23,7 @@ import {
 import { isPlanAddress } from '../sources/plan-address.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
-import { fileIdentity, fingerprintOf, isWrittenInPlace } from './fingerprint.js';
+import { fileIdentity, fingerprintOf, isFresh, isWrittenInPlace } from './fingerprint.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
@@ -289,7 +289,15 @@ function canonical(value: YamlValue): unknown {
   );
 }
 
-/** Reads each file once per load. */
+/**
+ * Time without a write after which a server takes a file for complete, in milliseconds. Whoever writes a file in place
+ * may pause between two writes.
+ */
+const SETTLE_MS = 100;
+/** Maximum number of times that a file is read if it is written to meanwhile. */
+const MAX_READS = 20;
+
+/** Reads each file once per load. Reads a file again that is written to meanwhile. */
 class FileReader {
   readonly files: string[] = [];
   /** Addresses of tables in Redis. */
@@ -326,12 +334,16 @@ class FileReader {
 
   private readFile(file: string, maxBytes?: number): Uint8Array {
     this.files.push(file);
-    // Identify the file before reading it, so that a change during the read counts as a new file.
-    this.identities.set(file, fileIdentity(file, true));
-    const bytes = readConfigFile(file, maxBytes);
-    if (isWrittenInPlace(this.identities.get(file) ?? '', fileIdentity(file, true)))
-      throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
-    return bytes;
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      // Identify the file before reading it, so that a change during the read counts as a new file.
+      const identity = fileIdentity(file, true);
+      this.identities.set(file, identity);
+      const bytes = readConfigFile(file, maxBytes);
+      // Commands do not wait. Their users see when they have saved a file.
+      if (this.rows !== undefined && isFresh(identity, SETTLE_MS)) pause(SETTLE_MS);
+      if (!isWrittenInPlace(identity, fileIdentity(file, true))) return bytes;
+    }
+    throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
   }
 
   /** Adds a part of a file that was read, which a policy names like a file. */
@@ -349,6 +361,11 @@ class FileReader {
   get contents(): string {
     return sha256Hex(JSON.stringify([...this.digests]));
   }
+}
+
+/** Blocks the thread, which decides no requests yet, or never does. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOptions): LoadedSource[] {

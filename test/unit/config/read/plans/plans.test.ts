@@ -1,5 +1,6 @@
+import { renameSync, utimesSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { loadPolicies } from '../../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../../../src/policy/compiled-policy.js';
@@ -563,6 +564,69 @@ describe('a reload', () => {
     expect(loaded.errors).toEqual([]);
     expect(limit('t5')).toBe('token bucket: 2 tokens, 1 every 1s');
     dir.dir.remove();
+  });
+
+  describe('of a table that is written in place', () => {
+    const half = 'tenant,plan\na,gold\n';
+    let dir: PolicyDir;
+    let pauses: number;
+    /** Calls `act` whenever the reader waits for another write. */
+    const onPause = (act: () => void): void => {
+      jest.spyOn(Atomics, 'wait').mockImplementation(() => {
+        pauses++;
+        act();
+        return 'timed-out';
+      });
+    };
+    const write = (text: string): void => {
+      dir.dir.write('rows.csv', text);
+      // A loaded machine may need long to read the file.
+      const later = Date.now() / 1000 + 60 + pauses;
+      utimesSync(dir.join('rows.csv'), later, later);
+    };
+    const load = () => {
+      const loaded = dir.load({});
+      return {
+        errors: dir.errorsOf(loaded).join(),
+        rows: loaded.policySet.domains.get('d')?.plans?.rowCount,
+      };
+    };
+    beforeEach(() => {
+      dir = new PolicyDir({ rows: new Map() });
+      pauses = 0;
+      // The policy itself is complete.
+      utimesSync(dir.dir.write('d.yaml', POLICY), 0, 0);
+      write(half);
+    });
+    afterEach(() => {
+      jest.restoreAllMocks();
+      dir.dir.remove();
+    });
+
+    test('waits until it is complete', () => {
+      onPause(() => {
+        if (pauses <= 3) write(`${half}b,gold\n${pauses < 3 ? '' : 'c,gold\n'}`);
+      });
+      expect(load()).toEqual({ errors: '', rows: 3 });
+    });
+
+    test('keeps the rows in effect if the writes do not end', () => {
+      onPause(() => {});
+      expect(load()).toEqual({ errors: '', rows: 1 });
+      onPause(() => write(`${half}b,gold\n${'c,gold\n'.repeat(pauses)}`));
+      write(half);
+      const { errors, rows } = load();
+      expect(errors).toContain('changed while weir read it; rename a complete new file to this name');
+      expect(rows).toBe(1);
+    });
+
+    test('takes a file that was renamed meanwhile for another version', () => {
+      onPause(() => {
+        if (pauses === 1) renameSync(dir.dir.write('new.csv', `${half}b,gold\n`), dir.join('rows.csv'));
+      });
+      expect(load()).toEqual({ errors: '', rows: 1 });
+      expect(load()).toEqual({ errors: '', rows: 2 });
+    });
   });
 
   test('counts the rows that are gone, also in another file', () => {
