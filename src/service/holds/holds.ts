@@ -198,7 +198,9 @@ export class Holds {
     if (hold === undefined || held === undefined) return;
     // A hold without an answer may not exist, so it does not count as lost.
     const isPlaced = outcome?.fullMicros !== undefined;
-    void this.#late.add(holdEnd(held, hold, 0), ownSource(caller.connection), (result) => {
+    const { connection } = caller;
+    const source = isPlaced ? ownSource(connection) : { connection, isOwn: () => false, isAbandoned: true };
+    void this.#late.add(holdEnd(held, hold, 0), source, (result) => {
       if (result === 'lost' && isPlaced) this.#options.counts.lost(policy.domain, held.rule.path);
     });
   }

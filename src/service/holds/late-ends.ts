@@ -7,9 +7,9 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import type { HoldEnd } from './settle.js';
 
 /**
- * Maximum memory of the ends that are sent or wait, in bytes: of those whose tokens this process or a sibling has made,
- * and of the others. Further ones are lost, and their holds expire. See {@link FairCapacity} about the share of one
- * connection.
+ * Maximum memory of the ends that are sent or wait, in bytes: of those whose tokens this process or a sibling has
+ * made, of those of starts without an answer, and of the others. The last two have the same maximum. Further ones are
+ * lost, and their holds expire. See {@link FairCapacity} about the share of one connection.
  */
 export const MAX_OWN_BYTES = 16 * 1024 * 1024;
 export const MAX_OTHER_BYTES = 8 * 1024 * 1024;
@@ -40,6 +40,8 @@ export interface EndSource {
   readonly connection: unknown;
   /** Returns whether this process, or one with the same key, has made the token of the end. */
   isOwn(): boolean;
+  /** Whether it ends the hold of a start without an answer, which may not exist. Its caller has no token for it. */
+  readonly isAbandoned?: boolean;
 }
 
 /**
@@ -64,6 +66,8 @@ interface LateEnd {
   readonly room: FairCapacity;
   readonly isContended: boolean;
   readonly addedMicros: number;
+  /** Whether its hold is in the list of own ends. */
+  isListed: boolean;
   /** Time at which its hold has expired at the latest, in microseconds of the monotonic clock; 0 before it waits. */
   untilMicros: number;
   mayHaveRun: boolean;
@@ -72,6 +76,7 @@ interface LateEnd {
 /** Ends that wait, in the order in which they are sent. */
 class LateQueue {
   readonly own = new Set<LateEnd>();
+  readonly abandoned = new Set<LateEnd>();
   readonly others = new Set<LateEnd>();
   /** Returns the milliseconds until the next ends are sent. */
   readonly pause: () => number;
@@ -84,21 +89,23 @@ class LateQueue {
   }
 
   get size(): number {
-    return this.own.size + this.others.size;
+    return this.own.size + this.abandoned.size + this.others.size;
   }
 
   add(late: LateEnd): void {
     if (late.source.isOwn()) this.own.add(late);
+    else if (late.source.isAbandoned === true) this.abandoned.add(late);
     else this.others.add(late);
   }
 
   delete(late: LateEnd): void {
-    if (!this.own.delete(late)) this.others.delete(late);
+    if (!this.own.delete(late) && !this.abandoned.delete(late)) this.others.delete(late);
   }
 
-  /** Yields the ends whose tokens are not forged, and then the others. */
+  /** Yields the ends whose tokens are not forged, those of abandoned starts, and then the others. */
   *[Symbol.iterator](): Generator<LateEnd, void> {
     yield* this.own;
+    yield* this.abandoned;
     yield* this.others;
   }
 }
@@ -119,8 +126,9 @@ export class LateEnds {
   readonly #idle = new IdleWait(() => this.#count === 0);
   readonly #ownRoom = new FairCapacity(MAX_OWN_BYTES);
   readonly #otherRoom = new FairCapacity(MAX_OTHER_BYTES);
-  /** Holds with an own end that waits, so that a token that is sent again needs no memory. */
-  readonly #waitingIds = new Set<HoldId>();
+  readonly #abandonedRoom = new FairCapacity(MAX_OTHER_BYTES);
+  /** Holds with an own end that waits or has its memory in {@link #ownRoom}, so that repeated tokens need none. */
+  readonly #ownIds = new Set<HoldId>();
   #sent = 0;
 
   /** `send` sends an end to its store. */
@@ -171,14 +179,29 @@ export class LateEnds {
   #admit(end: HoldEnd, source: EndSource, noted: Noted): LateEnd | undefined {
     const bytes = END_BYTES + end.item.key.length;
     const isBusy = 2 * this.#otherRoom.used >= MAX_OTHER_BYTES;
-    const room = isBusy && source.isOwn() ? this.#ownRoom : this.#otherRoom;
+    const ofToken = isBusy && source.isOwn() ? this.#ownRoom : this.#otherRoom;
+    const room = source.isAbandoned === true ? this.#abandonedRoom : ofToken;
     if (!room.canAcquire(bytes, source.connection)) {
       noted('lost', false);
       return undefined;
     }
+    const isListed = room === this.#ownRoom;
+    if (isListed && !this.#list(end)) {
+      noted('repeated', false);
+      return undefined;
+    }
     const isContended = room.acquire(bytes, source.connection);
     const addedMicros = this.#clock.monotonicMicros();
-    return { end, source, noted, bytes, room, isContended, addedMicros, untilMicros: 0, mayHaveRun: false };
+    const times = { addedMicros, untilMicros: 0 };
+    return { end, source, noted, bytes, room, isContended, isListed, ...times, mayHaveRun: false };
+  }
+
+  /** Adds an own end to the list. Returns false if the list has another end of the same hold. */
+  #list({ hold }: HoldEnd): boolean {
+    if (hold === undefined) return true;
+    if (this.#ownIds.has(hold.id)) return false;
+    this.#ownIds.add(hold.id);
+    return true;
   }
 
   /** Sends an end. Returns undefined if the store answers at once. */
@@ -208,20 +231,19 @@ export class LateEnds {
   #finish(late: LateEnd, result: EndResult): void {
     const { end, source, noted, bytes, room, isContended, mayHaveRun } = late;
     room.release(bytes, isContended ? [[source.connection, bytes]] : undefined);
-    if (end.hold !== undefined && late.untilMicros > 0 && source.isOwn())
-      this.#waitingIds.delete(end.hold.id);
+    if (late.isListed && end.hold !== undefined) this.#ownIds.delete(end.hold.id);
     noted(result, mayHaveRun && source.isOwn());
   }
 
   #wait(queue: LateQueue, late: LateEnd): void {
     const { end, source, noted } = late;
     if (late.untilMicros === 0) {
-      if (end.hold !== undefined && source.isOwn()) {
-        if (this.#waitingIds.has(end.hold.id)) {
+      if (!late.isListed && source.isOwn()) {
+        if (!this.#list(end)) {
           this.#finish(late, 'repeated');
           return;
         }
-        this.#waitingIds.add(end.hold.id);
+        late.isListed = true;
       }
       late.untilMicros = late.addedMicros + lifetimeOf(late) * 1000;
       noted('waiting', false);

@@ -123,6 +123,25 @@ describe('while the store hangs', () => {
     expect(fill(late, FORGED)).toBe(0);
   });
 
+  test('a token that is sent again and again takes no memory from others', () => {
+    const late = hanging();
+    fill(late, FORGED);
+    const end = endOf('a');
+    const told: unknown[] = [];
+    for (let i = 0; i < 20_000; i++) void late.add(end, OWN, (result) => told.push(result));
+    expect(new Set(told)).toEqual(new Set(['repeated']));
+    expect(told).toHaveLength(19_999);
+    expect(fill(late, OWN)).toBeGreaterThan(4000);
+  });
+
+  test('starts without an answer and tokens take no memory from each other', () => {
+    const late = hanging();
+    const abandoned = { ...FORGED, isAbandoned: true };
+    const first = fill(late, FORGED);
+    expect(fill(late, abandoned)).toBe(first);
+    expect(fill(late, OWN)).toBeGreaterThan(4000);
+  });
+
   test('releases the memory of ends that were answered', async () => {
     const answers: ((answer: TakeResult) => void)[] = [];
     const late = new LateEnds(new FakeClock(), () => new Promise((resolve) => answers.push(resolve)));
