@@ -1,7 +1,7 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
 import { printable, printableJson } from '../printable.js';
+import { secondsText } from '../runtime/span-text.js';
 import { isUnlimited, isUnmatched, type UnmatchedDescriptor } from './check-unmatched.js';
-import { secondsText } from './value-text.js';
 
 /** Results of all calls. */
 export interface CheckResult {

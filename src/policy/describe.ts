@@ -5,6 +5,7 @@ import { quantity } from '../quantity.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
 import { type PlannedRate, plannedFields } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
+import { isBlocked } from './plans/planned-rules.js';
 import {
   type DeniedResponse,
   HEADER_FAMILIES,
@@ -17,11 +18,12 @@ import {
 } from './rule.js';
 
 /**
- * Formats a rate: `token bucket: 100 tokens, 10 every 1s, debt up to 100`, `window: 10 per 5 minutes`, or `concurrency:
- * 10 requests`.
+ * Formats a rate: `token bucket: 100 tokens, 10 every 1s, debt up to 100`, `window: 10 per 5 minutes`, `concurrency:
+ * 10 requests`, or `blocked: no requests`.
  */
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
+  if (isBlocked({ rate })) return 'blocked: no requests';
   if (rate.kind === 'concurrency') return `concurrency: ${quantity(rate.max, 'request')}`;
   const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
   if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;

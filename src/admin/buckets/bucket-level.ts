@@ -49,7 +49,9 @@ function windowLevel(
   { remaining, used, waitMicros }: Pick<TakeOutcome, 'remaining' | 'used' | 'waitMicros'>,
 ): BucketLevel {
   const debt = maxDebt > 0 ? Math.min(maxDebt, Math.max(0, used - requestsPerUnit)) : 0;
-  const endsIn = waitMicros / MICROS;
+  // A limit that allows no requests never changes.
+  if (requestsPerUnit === 0) return { left: 0, debt, next_token_in: null, full_in: null };
+  const endsIn = remaining >= requestsPerUnit ? 0 : waitMicros / MICROS;
   return { left: remaining, debt, next_token_in: endsIn, full_in: endsIn };
 }
 

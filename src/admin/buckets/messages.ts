@@ -40,8 +40,8 @@ export interface BucketLevel {
   /** Tokens or hits that charges took below zero; 0 without debt. */
   readonly debt: number;
   /**
-   * Seconds until the bucket has one more token, or until the window ends; 0 for a full bucket. Null for a
-   * concurrency limit, because weir does not know when a request ends.
+   * Seconds until the bucket has one more token, or until the window ends; 0 for a full bucket or an unused window.
+   * Null for a concurrency limit, because weir does not know when a request ends, and for a limit of 0.
    */
   readonly next_token_in: number | null;
   /** Like {@link next_token_in}, until the bucket is full or the window ends. */

@@ -1,8 +1,9 @@
 import type { BucketAnswer, BucketLevel, ShownBucket, ShownHolds } from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
+import { secondsText } from '../../runtime/span-text.js';
 import { type Column, tableLines, wrapped } from '../table.js';
-import { entriesText, secondsText } from '../value-text.js';
+import { entriesText } from '../value-text.js';
 
 const WIDTH = 80;
 

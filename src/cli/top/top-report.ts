@@ -1,7 +1,8 @@
 import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
+import { secondsText } from '../../runtime/span-text.js';
 import { type Column, tableLines } from '../table.js';
-import { entriesText, secondsText } from '../value-text.js';
+import { entriesText } from '../value-text.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'DENIED', side: 'right' },

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { columnsOf, padded, tableLines, wrapped } from '../../../src/cli/table.js';
-import { entriesText, secondsText } from '../../../src/cli/value-text.js';
+import { entriesText } from '../../../src/cli/value-text.js';
 import { printableJson } from '../../../src/printable.js';
+import { secondsText } from '../../../src/runtime/span-text.js';
 
 test.each([
   ['', 0],

@@ -116,6 +116,25 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: { plan: b
   expect(await notes('tenant=x')).toEqual(['Plan: free (the customer has no row).']);
 });
 
+test('a full window is full, and a limit of 0 never has a next token', async () => {
+  bench = new AdminBench(`
+domain: d
+plans: { by: tenant, define: { bad: { blocked: true, rate: 9 }, free: { rate: 9 } }, default: free }
+descriptors:
+- { key: tenant, rate_limit: { unit: minute, requests_per_unit: { plan: rate } } }
+- { key: none, rate_limit: { unit: minute, requests_per_unit: 0 } }
+`);
+  const shown = async (entries: string) => {
+    const { buckets } = await show(entries);
+    return buckets.map(({ about, now }) => [about, now]);
+  };
+  const full = { left: 9, debt: 0, next_token_in: 0, full_in: 0 };
+  const nothing = { left: 0, debt: 0, next_token_in: null, full_in: null };
+  expect(await shown('tenant=x')).toEqual([[expect.stringContaining('window: 9 per minute'), full]]);
+  expect(await shown('tenant=bad')).toEqual([['blocked: no requests', nothing]]);
+  expect(await shown('none=x')).toEqual([['window: 0 per minute', nothing]]);
+});
+
 test('shows each limit of a list, and the ends of windows', async () => {
   bench.clock.wall = 1_700_000_040_000_000 - 20_000_000;
   bench.take('tenant=acme,group=files1', 4);
