@@ -9,6 +9,7 @@ import {
 } from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
+import { REMOVED_COMMANDS } from '../../runtime/removed-names.js';
 import {
   areEntries,
   isBoolean,
@@ -127,7 +128,15 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
 function unknownActionMessage(action: string): string {
   if (action === '') return `weir bucket: specify an action: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
   const meant = nearest(action, ACTIONS);
-  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+  const removed = meant === undefined ? nearest(`bucket ${action}`, REMOVED_COMMANDS.keys(), 1) : undefined;
+  if (removed !== undefined) {
+    return `weir bucket: unknown action ${JSON.stringify(action)}; ${REMOVED_COMMANDS.get(removed)}\n`;
+  }
+  const hint =
+    meant === undefined
+      ? `; the actions are ${ACTIONS.join(', ')}. To block or exempt a customer, set blocked or unlimited in the ` +
+        'table of plans'
+      : ` (did you mean ${meant}?)`;
   return `weir bucket: unknown action ${JSON.stringify(action)}${hint}; see weir bucket --help\n`;
 }
 

@@ -93,6 +93,15 @@ describe('the request', () => {
   test.each<[line: string, sentence: string]>([
     ['', 'specify an action: show, reset, grant,'],
     ['shwo', 'unknown action "shwo" (did you mean show?)'],
+    [
+      'exempt',
+      'unknown action "exempt"; the actions are show, reset, grant, release, new-token. To block or exempt a ' +
+        'customer, set blocked or unlimited in the table of plans; see weir bucket --help',
+    ],
+    [
+      'blok',
+      'unknown action "blok"; weir bucket block was removed; set "blocked: true" for the customer in the',
+    ],
     ['show', 'specify at least one entry as key=value'],
     ['show shop acme', 'argument 2 is not of the form key=value'],
     ['show a=b + c=d', '"+" begins another descriptor, but weir bucket accepts only one'],
