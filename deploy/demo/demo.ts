@@ -14,7 +14,7 @@ Starts weir with its bundled policy, Envoy with deploy/envoy/envoy.yaml, and an 
 then sends
 
   1. 200 concurrent GET requests for /open/v5/user-chats; the bucket holds 100 tokens
-  2. another 100 requests a second later; the bucket has gained 10 tokens
+  2. another 100 requests a second after the last response; the bucket has gained 10 tokens
   3. one GET request for another resource, which has a separate bucket
 
 Prints the number of responses with status 200 and 429, and their headers. Stops everything that it started.
@@ -63,7 +63,8 @@ function printTable(rows: readonly (readonly string[])[]): void {
 
 async function play({ envoy }: Stack): Promise<void> {
   const first = await fireBurst(envoy.port, CHATS, 200, TENANT);
-  const delayMs = Math.max(0, first.firstAnsweredAt + 1000 - performance.now());
+  // All tokens of the first burst were taken before its last answer, so the bucket has gained at least 10 tokens.
+  const delayMs = Math.max(0, first.lastAnsweredAt + 1000 - performance.now());
   await new Promise((resolve) => setTimeout(resolve, delayMs));
   const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
   const other = await fireBurst(envoy.port, OTHER, 1, TENANT);

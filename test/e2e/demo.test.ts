@@ -26,8 +26,8 @@ test('the demo prints what the policy promises, and stops', async () => {
   expect(Number(ok) + Number(denied)).toBe(200);
 
   const [, , later] = rows[find('100 × GET /open/v5/user-chats, 1 s later')] ?? [];
-  // On a busy machine, the first burst takes some of the tokens that arrive within that second.
-  expect(Number(ok) + Number(later)).toBeGreaterThanOrEqual(109);
+  // All new tokens, and those that arrive during the second burst on a busy machine.
+  expect(Number(later)).toBeGreaterThanOrEqual(10);
   const other = rows[find('1 × GET /open/v5/groups')] ?? [];
   expect(other.slice(1, 5)).toEqual(['200', '1', '1000', '999']);
   expect(stdout).toContain('Stopped.');
