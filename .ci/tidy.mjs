@@ -177,7 +177,28 @@ function* references() {
   }
 }
 
-const RULES = { 'line-width': lineWidth, unused, exports: unusedExports, references };
+/** Hosts of package registries. Many networks reach packages through another host, which the clients know. */
+const REGISTRY_HOST =
+  /\b(?:[a-z-]+\.)*(?:npmjs\.(?:org|com)|pypi\.org|pythonhosted\.org|crates\.io|rubygems\.org|proxy\.golang\.org|sum\.golang\.org|yarnpkg\.com|unpkg\.com|jsdelivr\.net|maven\.org|nuget\.org|packagist\.org)\b/gi;
+const TEXT_FILE = /\.(?:ts|mjs|cjs|js|md|json|ya?ml|toml|lua|proto|sh|tpl|txt|html|css)$|(?:^|\/)[\w-]+$/;
+
+function* registryHosts() {
+  for (const path of paths.filter((one) => TEXT_FILE.test(one))) {
+    const text = texts.get(path) ?? readFileSync(join(root, path), 'utf8');
+    for (const { 0: host, index } of text.matchAll(REGISTRY_HOST)) {
+      const line = text.slice(0, index).split('\n').length;
+      yield [path, line, `${host} is the host of a package registry`, "link to the project's own page"];
+    }
+  }
+}
+
+const RULES = {
+  'line-width': lineWidth,
+  unused,
+  exports: unusedExports,
+  references,
+  'registry-hosts': registryHosts,
+};
 
 const findings = Object.entries(RULES).flatMap(([rule, find]) =>
   [...find()].map(([path, line, what, remedy]) => `${path}:${line}: ${rule}: ${what}; ${remedy}`),

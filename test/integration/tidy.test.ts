@@ -45,6 +45,19 @@ test.each([
   expect(findings()).toEqual([]);
 });
 
+test('registry-hosts: in a page, the lock file and a comment', () => {
+  const host = ['registry', 'npmjs', 'org'].join('.');
+  folder.write('docs/page.md', `See\n[npm](https://${host}/x) and https://example.com/registry.\n`);
+  folder.write('package-lock.json', `{ "resolved": "https://${host}/x.tgz" }\n`);
+  folder.write('src/used.ts', `// ${host}\n`);
+  const found = `registry-hosts: ${host} is the host of a package registry; link to the project's own page`;
+  expect(findings().sort()).toEqual([
+    `docs/page.md:2: ${found}`,
+    `package-lock.json:1: ${found}`,
+    `src/used.ts:1: ${found}`,
+  ]);
+});
+
 test('unused: files that nothing imports, or only tests import', () => {
   folder.write('src/forgotten.ts', '');
   folder.write('src/tested.ts', '');
