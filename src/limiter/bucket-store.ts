@@ -60,13 +60,17 @@ export interface LocalTake extends TakeItem {
 }
 
 /**
- * The reason why a store could not decide. Stores return this error instead of throwing it, because it is expected. The
- * message is logged and never sent to clients.
+ * The reason why a store could not decide. Stores return it instead of throwing it, because it is expected. It is not
+ * an Error, whose stack trace would cost more than the rest of a request that a store refuses. The message is logged
+ * and never sent to clients.
  */
-export class StorageError extends Error {
-  override readonly name = 'StorageError';
+export class StorageError {
+  readonly name = 'StorageError';
   /** Short value from a fixed set, suitable as a metric label. */
   readonly reason: StorageFailure;
+  readonly message: string;
+  /** The error that caused it, if there is one. */
+  readonly cause: unknown;
   /** Whether it is certain that no command was sent to the store. */
   readonly unsent: boolean;
   /**
@@ -80,8 +84,9 @@ export class StorageError extends Error {
     message: string,
     options?: ErrorOptions & { readonly unsent?: boolean; readonly abandoned?: readonly TakeOutcome[] },
   ) {
-    super(message, options);
     this.reason = reason;
+    this.message = message;
+    this.cause = options?.cause;
     this.unsent = options?.unsent === true;
     this.abandoned = options?.abandoned;
   }
