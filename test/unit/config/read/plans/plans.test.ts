@@ -78,7 +78,7 @@ describe('a table', () => {
   test('can block customers, free them from limits, and set the phase', () => {
     const rows = 'tenant,plan,phase\nevil,evil,\nstaff,staff,\nnew,gold,monitoring\n';
     const policy = withRows(rows);
-    expect(limitOf(policy, 'tenant=evil')).toBe('window: 0 per second');
+    expect(limitOf(policy, 'tenant=evil')).toBe('blocked: no requests');
     expect(limitOf(policy, 'tenant=staff')).toBe('unlimited');
     const [rule] = policy.match(entries('tenant=new')).rules;
     expect(rule?.phase).toEqual({ gracePeriodAtMicros: Infinity, activeAtMicros: Infinity });
@@ -171,7 +171,7 @@ test('a changed row blocks its customer at limits of one shared bucket, and free
     const loaded = dir.load({ 'd.yaml': policy, 'rows.csv': `tenant,plan\na,gold\n${rows}` });
     return ['t1', 't2', 't1'].map((name) => limitOf(loaded.policySet.domains.get('d'), `tenant=${name}`));
   };
-  const [open, blocked] = ['window: 5 per day', 'window: 0 per second'];
+  const [open, blocked] = ['window: 5 per day', 'blocked: no requests'];
   expect(limitsWith('t1,gold\nt2,gold\n')).toEqual([open, open, open]);
   expect(limitsWith('t1,evil\nt2,gold\n')).toEqual([blocked, open, blocked]);
   expect(limitsWith('t1,gold\nt2,staff\n')).toEqual([open, open, open]);
@@ -288,7 +288,7 @@ describe('wrong quotes in a CSV file', () => {
       'rows.csv:2:1: a quote is not closed on this line, or text follows it; close the quotes, and write "" for a ' +
         'quote in a cell; until then, the customer has the default limits',
     ]);
-    expect(limitOf(withRows(rows), 'tenant=evil')).toBe('window: 0 per second');
+    expect(limitOf(withRows(rows), 'tenant=evil')).toBe('blocked: no requests');
   });
 });
 
@@ -533,10 +533,10 @@ describe('a reload', () => {
       expect.stringContaining('until then, the row keeps its previous values'),
     ]);
     expect(limit('acme')).toBe('token bucket: 2 tokens, 1 every 1s');
-    expect(limit('b')).toBe('window: 0 per second');
+    expect(limit('b')).toBe('blocked: no requests');
     expect(limit('c')).toBe('token bucket: 5 tokens, 1 every 1s');
     const again = limitIn(dir, { 'rows.csv': 'tenant,plan,burst\nacme,gold,\nb,evl,\nc,gold,0\n' });
-    expect(again.limit('b')).toBe('window: 0 per second');
+    expect(again.limit('b')).toBe('blocked: no requests');
     dir.restart();
     expect(limitIn(dir, {}).limit('b')).toBe('token bucket: 2 tokens, 1 every 1s');
     dir.dir.remove();
