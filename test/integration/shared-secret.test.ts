@@ -35,7 +35,7 @@ class Process {
       this.reads++;
       this.secret = text;
     };
-    this.shared = new SharedSecret({ redis, own, onShared });
+    this.shared = new SharedSecret({ redis, own, onShared, readMs: 100 });
   }
 
   reads = 0;

@@ -2,11 +2,7 @@ import type { RedisBuckets } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
 import { scriptText } from './script-requests/script-text.js';
 
-/**
- * Time between two reads, in milliseconds. The first one follows the first connection. Later ones restore a secret that
- * Redis has lost.
- */
-const READ_MS = 60_000;
+const DEFAULT_READ_MS = 60_000;
 const RETRY_MS = 1000;
 /** Maximum bytes of a secret. */
 const MAX_BYTES = 100;
@@ -20,6 +16,11 @@ export interface SharedSecretOptions {
   readonly own: () => string;
   /** Receives the secret in Redis. */
   readonly onShared: (secret: string) => void;
+  /**
+   * Time between two reads, in milliseconds; a minute by default. The first one follows each connection. Later ones
+   * restore a secret that Redis has lost.
+   */
+  readonly readMs?: number;
 }
 
 /** A random text that all processes with one Redis share, until Redis loses it. */
@@ -47,7 +48,7 @@ export class SharedSecret {
     if (this.#isReading || this.#isClosed) return;
     this.#isReading = true;
     clearTimeout(this.#timer);
-    const { redis, own, onShared } = this.#options;
+    const { redis, own, onShared, readMs = DEFAULT_READ_MS } = this.#options;
     const args = [own()];
     const reply = redis.connected
       ? await redis.runScript({ script: this.#script, key: this.#key, args, textBytes: MAX_BYTES })
@@ -57,6 +58,6 @@ export class SharedSecret {
     if (isShared) onShared(reply);
     // close() may have been called in the meantime.
     if (this.#isClosed) return;
-    this.#timer = setTimeout(() => void this.#read(), isShared ? READ_MS : RETRY_MS).unref();
+    this.#timer = setTimeout(() => void this.#read(), isShared ? readMs : RETRY_MS).unref();
   }
 }
