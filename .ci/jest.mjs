@@ -27,7 +27,8 @@ const COMPILE_CACHE = join(root, 'build/compile-cache');
 export async function jest(node, args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));
   const file = join(folder, 'counts.json');
-  const mark = process.env[MARK] ?? `${process.pid}-${Date.now()}`;
+  // A mark of its own, because tools may be fetched at the same time.
+  const mark = `${process.env[MARK] ?? `${process.pid}-${Date.now()}`}/jest`;
   const child = spawn(node, [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...args], {
     cwd: root,
     env: { ...process.env, ...env, NODE_COMPILE_CACHE: COMPILE_CACHE, WEIR_TEST_COUNTS: file, [MARK]: mark },

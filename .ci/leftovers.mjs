@@ -1,5 +1,5 @@
 // Finds processes that a test run left behind, including orphans: all child processes inherit a mark in their
-// environment.
+// environment. A mark that begins with another one belongs to a part of that run.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export const MARK = 'WEIR_TEST_RUN';
@@ -15,7 +15,8 @@ function marked(mark) {
     (name) => /^\d+$/.test(name) && Number(name) !== process.pid,
   )) {
     try {
-      if (!readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`${MARK}=${mark}`)) continue;
+      const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+      if (!variables.some((text) => text.startsWith(`${MARK}=${mark}`))) continue;
       found.push({
         pid: Number(pid),
         command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim(),

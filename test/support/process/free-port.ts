@@ -55,10 +55,10 @@ export async function freePorts(count: number, partner = 0): Promise<number[]> {
     const port =
       FIRST_PORT + LANE + LANES * Math.floor(Math.random() * Math.floor((end - FIRST_PORT) / LANES));
     const both = partner === 0 ? [port] : [port, port + partner];
-    if (both.some((one) => handedOut.has(one)) || (await Promise.all(both.map(isFree))).includes(false))
-      continue;
+    if (both.some((one) => handedOut.has(one))) continue;
+    // Before the check, because another call may choose a port in the meantime.
     for (const one of both) handedOut.add(one);
-    ports.push(port);
+    if (!(await Promise.all(both.map(isFree))).includes(false)) ports.push(port);
   }
   return ports;
 }

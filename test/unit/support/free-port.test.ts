@@ -17,3 +17,8 @@ test('a test process chooses ports that no other process of the machine chooses,
   });
   expect(code).toBe('EADDRINUSE');
 });
+
+test('calls at the same time choose different ports', async () => {
+  const chosen = await Promise.all(Array.from({ length: 100 }, () => freePorts(1)));
+  expect(new Set(chosen.flat()).size).toBe(100);
+});
