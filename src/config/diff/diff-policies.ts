@@ -164,7 +164,7 @@ function planChanges(
   const tightens = was.by !== is.by || hasUnknownRows;
   if (was.by !== is.by || !isSame(settingsOf(was), settingsOf(is)))
     changes.push({ ...definition, effect: tightens ? 'tightens' : 'changes', tightens });
-  else if (hasUnknownRows && limits.some(([old, now]) => !isSame(old.map(planOf), now.map(planOf))))
+  else if (hasUnknownRows && limits.some(([old, now]) => !isSame(plansIn(old), plansIn(now))))
     changes.push({ ...definition, text: FOR_UNKNOWN_ROWS, effect: 'tightens', tightens });
   return [...changes, rowsChange(was, is, limits, context), dropWarning(was, is)].filter(
     (change) => change !== undefined,
@@ -184,7 +184,7 @@ function dropWarning(was: PlanTable, is: PlanTable): LocalChange | undefined {
 }
 
 const FOR_UNKNOWN_ROWS = 'limits with values from plans differ, and the rows in Redis are unknown';
-const planOf = ({ plan }: Rule): Rule['plan'] => plan;
+const plansIn = (rules: readonly Rule[]): readonly Rule['plan'][] => rules.map(({ plan }) => plan);
 
 /** The limits of a node before and after, which may take values from plans, or deny blocked customers. */
 type PlannedLimits = readonly [before: readonly Rule[], after: readonly Rule[]];

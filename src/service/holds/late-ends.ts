@@ -173,8 +173,8 @@ export class LateEnds {
   }
 
   /**
-   * Returns undefined if there is no room. The mark of a token is only checked if much is waiting, because the hash
-   * costs as much as the rest.
+   * Returns undefined if there is no room. Checks the mark of a token only while many ends wait, because the hash costs
+   * as much as the rest.
    */
   #admit(end: HoldEnd, source: EndSource, noted: Noted): LateEnd | undefined {
     const bytes = END_BYTES + end.item.key.length;
