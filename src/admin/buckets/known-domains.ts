@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import { firstNames } from '../../quantity.js';
 import { quotedText } from './read-question.js';
 
 /** Maximum number of domains in a message, and of domains that are compared to a misspelled one. */
@@ -19,6 +20,5 @@ export function unknownDomain(domains: Domains, domain: string): string {
 
 /** Returns the names of the first domains. */
 export function domainNames(domains: Domains): string {
-  const named = [...domains.keys()].slice(0, MAX_NAMED).map(quotedText);
-  return `${named.join(', ')}${domains.size > MAX_NAMED ? `, and ${domains.size - MAX_NAMED} more` : ''}`;
+  return firstNames([...domains.keys()], MAX_NAMED, quotedText);
 }

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
 import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
-import { quantity } from '../../../quantity.js';
+import { firstNames, quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
@@ -174,13 +174,11 @@ export class PlansReader {
   warnOfBlocked(): void {
     const { withoutCustomer: places, by } = this;
     if (places.length === 0) return;
-    const more = places.length - MAX_PLACES;
-    const shown = places.slice(0, MAX_PLACES).join(', ') + (more > 0 ? `, and ${more} more` : '');
     this.reader.warn(
       'by',
       `"blocked" has no effect at ${quantity(places.length, 'descriptor')} with limits, because no descriptor from ` +
-        `the top to there has the key "${by.slice(0, 60)}": ${shown}; to block customers there as well, add the key ` +
-        'above these limits, or send another descriptor with it in the same requests',
+        `the top to there has the key "${by.slice(0, 60)}": ${firstNames(places, MAX_PLACES)}; to block customers ` +
+        'there as well, add the key above these limits, or send another descriptor with it in the same requests',
     );
   }
 
