@@ -56,6 +56,20 @@ export class SentinelTopology implements Topology {
     return allBucketsOn(this.master, buckets);
   }
 
+  /**
+   * Returns the newest configuration epoch of the sentinels. Two sentinels that each notice a dead master may promote
+   * one replica after the other.
+   */
+  async failoverEpoch(): Promise<number> {
+    const epochs = await Promise.all(
+      this.ports.map(async (_, at) => {
+        const fields = (await this.command(at, 'SENTINEL', 'MASTER', NAME).catch(() => [])) as string[];
+        return Number(fields[fields.indexOf('config-epoch') + 1] ?? 0);
+      }),
+    );
+    return Math.max(...epochs.filter(Number.isFinite));
+  }
+
   get master(): RedisNode {
     return this.nodes.find(({ port }) => port === this.masterPort) as RedisNode;
   }

@@ -9,6 +9,8 @@ export interface Topology {
   readonly isSharded: boolean;
   /** Returns the node that serves each of these buckets now, without buckets that no node serves. */
   nodesOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>>;
+  /** Returns a number that changes with each failover, for servers that may fail over more often than the test asks. */
+  failoverEpoch?(): Promise<number>;
   stop(): Promise<void>;
 }
 
