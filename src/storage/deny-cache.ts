@@ -5,7 +5,6 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
-import { turn } from '../runtime/turns.js';
 import { deniedOutcome, isDenied, type KnownDenial, tokenDenial, windowDenial } from './denial.js';
 import { DenialTable } from './denial-table.js';
 
@@ -43,10 +42,6 @@ export interface LocalCacheStats {
 
 /** Maximum number of items whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_ITEMS = 16;
-/** An empty set, shared to save an allocation. */
-const NO_KEYS = new Set<string>();
-/** Maximum number of items whose denials are stored in one turn of the event loop, which takes about 0.5 ms. */
-const ITEMS_PER_TURN = 250;
 /**
  * Minimum age of a generation. Denials of token buckets last no longer than this; only windows may need an older
  * generation.
@@ -84,8 +79,6 @@ export class DenyCache implements BucketStore {
   private refunds = 0;
   /** Increases with each {@link clear} and {@link forget}, so that answers to earlier requests are not cached. */
   private generation = 0;
-  /** Whether denials of a request with many items are being stored. */
-  private isStoringMany = false;
   /** Entries of the current request; reused. */
   private readonly found: KnownDenial[] = [];
 
@@ -215,47 +208,16 @@ export class DenyCache implements BucketStore {
     // A denial may have arrived between a refund and its outcome.
     this.refunded(items);
     if (result instanceof StorageError) return;
-    const isFew = items.length <= MAX_COMPARED_ITEMS;
-    let isLeft = false;
-    /** Buckets that changed, so that earlier denials of the same request may be outdated. */
-    const changedKeys = isFew ? NO_KEYS : new Set<string>();
+    const named = items.length > MAX_COMPARED_ITEMS ? new Set<string>() : undefined;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const outcome = result[i] as TakeOutcome;
+      // A later item with the same bucket saw an intermediate state, which a denied request does not keep.
+      const isFirst = named === undefined ? !isNamedBefore(items, i) : named.size < named.add(item.key).size;
       // The item may have taken tokens, so a known denial of the bucket is outdated.
-      if (!isFew && (!outcome.limited || item.refund)) changedKeys.add(item.key);
       if (!outcome.limited) this.table.delete(item.key);
-      else if (mayCache && this.isCacheable(item, outcome)) {
-        if (!isFew) isLeft = true;
-        else if (!isNamedBefore(items, i)) this.add(item, outcome, askedMicros);
-      }
+      else if (mayCache && isFirst && this.isCacheable(item, outcome)) this.add(item, outcome, askedMicros);
     }
-    if (isLeft && !this.isStoringMany) void this.storeMany(items, result, askedMicros, changedKeys);
-  }
-
-  /**
-   * Stores the denials of a request with many items, some in each turn of the event loop, except for the keys in
-   * `named`. Until it ends, denials of other such requests are not stored.
-   */
-  private async storeMany(
-    items: readonly TakeItem[],
-    outcomes: readonly TakeOutcome[],
-    askedMicros: number,
-    named: Set<string>,
-  ): Promise<void> {
-    const { refunds, generation } = this;
-    this.isStoringMany = true;
-    for (let i = 0; i < items.length; i++) {
-      if (i > 0 && i % ITEMS_PER_TURN === 0) {
-        await turn();
-        if (refunds !== this.refunds || generation !== this.generation) break;
-      }
-      const item = items[i] as TakeItem;
-      const outcome = outcomes[i] as TakeOutcome;
-      const isFirst = named.size < named.add(item.key).size;
-      if (isFirst && outcome.limited && this.isCacheable(item, outcome)) this.add(item, outcome, askedMicros);
-    }
-    this.isStoringMany = false;
   }
 
   /** Returns whether the denial of an item can be cached. */
@@ -279,10 +241,7 @@ export class DenyCache implements BucketStore {
   }
 }
 
-/**
- * Returns whether an earlier item of a small request has the same bucket. The later item then saw an intermediate
- * state, which a denied request does not keep.
- */
+/** Returns whether an earlier item of a small request has the same bucket. */
 function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;
   for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return true;
