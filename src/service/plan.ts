@@ -320,8 +320,22 @@ function takesOfUnblocked(
 ): readonly PlannedTake[] {
   return match.rules.flatMap((rule, index) => {
     const unblocked = unblockedRule(rule);
-    return unblocked === undefined ? [] : [takeOfRule(context, descriptor, match, index, unblocked)];
+    if (unblocked?.hold?.pair !== 'oldest') return [];
+    return [takeOfRule(context, descriptor, match, index, unblocked)];
   });
+}
+
+/** Returns the take of a limit as if the customer were not blocked, because only this take has the limit's bucket. */
+export function takeWithoutBlock(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  take: PlannedTake,
+): PlannedTake {
+  const { rule } = take;
+  const unblocked = rule && unblockedRule(rule);
+  if (unblocked === undefined) return take;
+  return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), unblocked);
 }
 
 /** Returns the takes of a request, in the order of the descriptors. */

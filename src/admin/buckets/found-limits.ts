@@ -4,7 +4,7 @@ import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describePlanned } from '../../policy/describe.js';
 import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
-import { dependsOnRow, isBlocked } from '../../policy/plans/planned-rules.js';
+import { dependsOnRow, isBlocked, unblockedRule } from '../../policy/plans/planned-rules.js';
 import type { Match } from '../../policy/policy.js';
 import {
   MAX_PAIRS,
@@ -20,12 +20,13 @@ import type { PlannedTake } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';
 import {
   limitsAt,
+  type MatchingLimit,
   type MatchingLimits,
   matchingLimits,
   type PlanSource,
   type QuestionSteps,
 } from './matching-limits.js';
-import type { BucketQuestion } from './messages.js';
+import type { BucketAction, BucketQuestion } from './messages.js';
 import { readOverride } from './read-question.js';
 
 /** Maximum number of limits that an answer lists. Further ones are counted. */
@@ -37,17 +38,23 @@ const ENDS_PER_SLICE = 32;
 /** Maximum number of characters of a value in the description of a limit, which repeats it for each limit. */
 const MAX_VALUE = 256;
 
+/** Action of a question, and the context in which its descriptor is planned. */
+interface FindSource extends PlanSource {
+  readonly action: BucketAction;
+}
+
 /** A limit that applies to the entries of a question, or could apply to them. */
 export interface FoundLimit {
   readonly label: string;
   readonly name: string;
+  /** For `show`, the limit of requests. Other actions change the bucket of a blocked customer as without the block. */
   readonly rate: Rate;
   /** The fields that come from a plan, in words; '' without any. */
   readonly planned: string;
   readonly enforcement: Enforcement;
   /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];
-  /** Undefined if a value is unknown, so that the limit has many buckets. */
+  /** Take from the bucket, without the block of a customer. Undefined if an unknown value leaves many buckets. */
   readonly take: PlannedTake | undefined;
   /** Keys whose values are needed to find the bucket. */
   readonly missing: readonly string[];
@@ -73,10 +80,11 @@ export interface FoundLimits {
  * if the question cannot be answered.
  */
 export function* findLimits(
-  source: PlanSource,
-  question: Pick<BucketQuestion, 'entries' | 'limit'>,
+  planned: PlanSource,
+  question: Pick<BucketQuestion, 'action' | 'entries' | 'limit'>,
 ): QuestionSteps<FoundLimits | string> {
-  const { entries } = question;
+  const { action, entries } = question;
+  const source: FindSource = { ...planned, action };
   const override = readOverride(question.limit);
   const met = yield* matchingLimits(source, entries);
   if (typeof met === 'string') return met;
@@ -84,7 +92,7 @@ export function* findLimits(
   if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
   if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);
-  const others = (yield* countPossible(source, met.match.entries)) - countingOf(met.match.rules);
+  const others = (yield* countPossible(source, met.match.entries)) - countingOf(action, met.match.rules);
   const { policy } = source;
   const whole = redactEntries(met.match.entries, policy.secretKeys).map(({ key, value }) => ({
     key,
@@ -93,8 +101,8 @@ export function* findLimits(
   const onWay = isMet ? yield* paused(matchedEntries(policy, met.match.entries)) : [];
   const below = onWay.map((entry) => shownEntry(entry, policy));
   const limits = [
-    ...met.takes.map((take) => limitOf(take, source, below)),
-    ...(overridden?.takes ?? []).map((take) => limitOf(take, source, whole)),
+    ...met.limits.map((limit) => limitOf(limit, source, below)),
+    ...(overridden?.limits ?? []).map((limit) => limitOf(limit, source, whole)),
   ];
   return {
     meets: 'descriptor',
@@ -128,14 +136,19 @@ const OVERRIDE_NOTE =
   'If a request contains an override, only the override applies. The bucket of the override is listed ' +
   'with the rule name override.';
 
-function notesOn({ match, takes, unlimited }: MatchingLimits): readonly string[] {
+function notesOn({ match, limits, unlimited }: MatchingLimits): readonly string[] {
   if (unlimited) return ['The rule is unlimited: weir counts no hits and denies no requests.'];
-  const replaced = match.rules.length - takes.length;
+  const replaced = match.rules.length - limits.length;
   return replaced > 0 ? ['Limits that another limit replaces are not listed.'] : [];
 }
 
-function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonly Entry[]): FoundLimit {
-  const { rule, label, name, rate, enforcement } = take;
+function limitOf(
+  { take, bucket }: MatchingLimit,
+  { action, wallMicros }: FindSource,
+  entries: readonly Entry[],
+): FoundLimit {
+  const { label, name, enforcement } = take;
+  const { rate, rule } = action === 'show' ? take : bucket;
   return {
     label,
     name,
@@ -143,10 +156,10 @@ function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonl
     planned: plannedWords(rule),
     enforcement,
     entries,
-    take,
+    take: bucket,
     missing: [],
-    hasHolds: rule?.hold !== undefined,
-    note: noteOn(rule, wallMicros),
+    hasHolds: bucket.rule?.hold !== undefined,
+    note: noteOn(take.rule, wallMicros),
   };
 }
 
@@ -181,16 +194,24 @@ function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Resul
   }
 }
 
-/** Returns the number of rules with a rate. */
-function countingOf(rules: readonly Rule[]): number {
+/** Returns the number of limits on which an action has an effect. */
+function countingOf(action: BucketAction, rules: readonly Rule[]): number {
   let counting = 0;
-  for (const { rate } of rules) if (rate !== undefined) counting++;
+  for (const rule of rules) {
+    const { rate, hold } = unblockedRule(rule) ?? rule;
+    if (rate !== undefined && concerns(action, { rate, hasHolds: hold !== undefined })) counting++;
+  }
   return counting;
+}
+
+function concerns(action: BucketAction, { rate, hasHolds }: Pick<FoundLimit, 'rate' | 'hasHolds'>): boolean {
+  if (action === 'release') return hasHolds;
+  return action === 'show' || rate.kind !== 'concurrency';
 }
 
 /** Finds the limits of descriptors that have these entries and others. Lists up to `most` limits. */
 function* findPossible(
-  source: PlanSource,
+  source: FindSource,
   entries: readonly Entry[],
   most = MAX_LIMITS_LISTED,
 ): QuestionSteps<FoundLimits | string> {
@@ -214,9 +235,8 @@ function* findPossible(
     const rules = rulesOfEnd(source.policy, end.value);
     usesPlan ||= end.value.node.usesPlan || rules.some(dependsOnRow);
     const list = end.value.isNamed ? known : others;
-    const counting = countingOf(rules);
-    if (counting === 0) unlimited++;
-    else if (list.length >= most) more += counting;
+    if (rules.every(({ rate }) => rate === undefined)) unlimited++;
+    else if (list.length >= most) more += countingOf(source.action, rules);
     else {
       list.push(...limitsOfEnd(source, end.value));
       yield '';
@@ -232,13 +252,13 @@ function* findPossible(
     meets: limits.length + unlimited === 0 ? 'nothing' : 'part',
     entries,
     limits: limits.slice(0, most),
-    more: more + Math.max(0, limits.length - most),
+    more: more + limits.slice(most).filter((limit) => concerns(source.action, limit)).length,
     notes,
   };
 }
 
 /** Counts the limits that could apply to descriptors with these entries and any others. */
-function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
+function* countPossible(source: FindSource, entries: readonly Entry[]): QuestionSteps<number> {
   const found = yield* findPossible(source, entries, 0);
   return typeof found === 'string' ? 0 : found.more;
 }
@@ -259,27 +279,14 @@ function rulesOfEnd(policy: CompiledPolicy, end: PossibleEnd): readonly Rule[] {
   return end.node.hasCustomer ? matchOfEnd(policy, end).rules : end.node.rules;
 }
 
-function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
-  const { policy, wallMicros } = source;
+function limitsOfEnd(source: FindSource, end: PossibleEnd): readonly FoundLimit[] {
   const { isNamed, entries, unknownKeys: missing } = end;
-  const below = entries.map((entry) => shownEntry(entry, policy));
-  return limitsAt(source, matchOfEnd(policy, end)).takes.map((take) => {
-    const { rule, label, name, rate, enforcement } = take;
-    const note = isNamed
-      ? noteOn(rule, wallMicros)
-      : `To see the bucket, add a value for ${missing.join(', ')}.`;
-    return {
-      label,
-      name,
-      rate,
-      planned: plannedWords(rule),
-      enforcement,
-      entries: below,
-      take: isNamed ? take : undefined,
-      missing,
-      hasHolds: rule?.hold !== undefined,
-      note,
-    };
+  const below = entries.map((entry) => shownEntry(entry, source.policy));
+  return limitsAt(source, matchOfEnd(source.policy, end)).limits.map((limit) => {
+    const found = limitOf(limit, source, below);
+    if (isNamed) return found;
+    const note = `To see the bucket, add a value for ${missing.join(', ')}.`;
+    return { ...found, take: undefined, missing, note };
   });
 }
 

@@ -8,7 +8,13 @@ import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
-import { type Decision, type PlannedTake, planDescriptor, RequestContext } from '../../service/plan.js';
+import {
+  type Decision,
+  type PlannedTake,
+  planDescriptor,
+  RequestContext,
+  takeWithoutBlock,
+} from '../../service/plan.js';
 import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
 import type { OverrideLimit } from './read-question.js';
 
@@ -20,11 +26,19 @@ export interface PlanSource {
   readonly maxLimits: number;
 }
 
+/** A limit of a descriptor. */
+export interface MatchingLimit {
+  /** The take of a request. */
+  readonly take: PlannedTake;
+  /** The take from the limit's bucket. It differs from `take` if the customer is blocked. */
+  readonly bucket: PlannedTake;
+}
+
 /** Limits of a descriptor. */
 export interface MatchingLimits {
   readonly match: Match;
   /** In the order of the policy file. */
-  readonly takes: readonly PlannedTake[];
+  readonly limits: readonly MatchingLimit[];
   readonly unlimited: boolean;
 }
 
@@ -47,8 +61,14 @@ function contextOf(
   return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
 
-function metBy({ match, takes, unlimited }: Decision): MatchingLimits {
-  return { match, takes, unlimited };
+function metBy(context: RequestContext): MatchingLimits {
+  const { match, takes, unlimited } = context.decisions[0] as Decision;
+  const descriptor = context.request.descriptors[0] as Descriptor;
+  const limits = takes.map((take) => ({
+    take,
+    bucket: takeWithoutBlock(context, descriptor, match, take),
+  }));
+  return { match, limits, unlimited };
 }
 
 /**
@@ -71,7 +91,7 @@ export function* matchingLimits(
     const planned = step.value;
     if (planned instanceof BadRequest) return planned.message;
     const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKeyOfAllowed;
-    if (exceeded === undefined) return metBy(planning.context.decisions[0] as Decision);
+    if (exceeded === undefined) return metBy(planning.context);
     return `matching the value of ${exceeded} exceeds the matching budget, so weir does not know which limits apply`;
   }
 }
@@ -84,5 +104,5 @@ export function limitsAt(source: PlanSource, match: Match): MatchingLimits {
   const decision = planDescriptor(context, descriptor, match, unboundedWork()) as Decision;
   context.decisions.push(decision);
   applyReplacesAndQuotas(context);
-  return metBy(decision);
+  return metBy(context);
 }

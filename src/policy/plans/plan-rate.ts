@@ -77,6 +77,13 @@ export function planNumber(from: PlanNumber, values: Float64Array): number {
   return Number.isNaN(value) ? from.default : value;
 }
 
+/** Returns whether a row of values has all numbers of a rate that come from a plan and have no default. */
+export function hasNumbers(rate: PlannedRate, values: Float64Array): boolean {
+  return Object.values(rate as object).every(
+    (from: unknown) => typeof from !== 'object' || !Number.isNaN(planNumber(from as PlanColumn, values)),
+  );
+}
+
 /** Returns the rate for a row of values, which was checked when it was read. */
 export function plannedRateSpec(rate: PlannedRate, values: Float64Array): RateSpec {
   const numberOf = (from: PlanNumber): number => planNumber(from, values);

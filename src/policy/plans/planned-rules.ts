@@ -14,7 +14,7 @@ import {
   type PhaseSchedule,
   type Rule,
 } from '../rule.js';
-import { planNumber, plannedRateSpec } from './plan-rate.js';
+import { hasNumbers, type PlannedRate, planNumber, plannedRateSpec } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request, and never changes a bucket. */
@@ -23,7 +23,7 @@ const NOTHING = windowRate('second', 0, { allOrNothing: true });
 /** The last part of the name of a block's bucket, after the shape of the limit. */
 const BLOCK_PART = shapePart(NOTHING);
 
-/** The rules of customers who are not blocked, by the rules that block them. */
+/** The limits of blocked customers as their rows set them without the block, by the rules that block them. */
 const unblocked = new WeakMap<Rule, Rule>();
 
 /** Returns whether a limit denies every request because the customer is blocked. */
@@ -31,7 +31,10 @@ export function isBlocked({ rate }: Pick<Rule, 'rate'>): boolean {
   return rate === NOTHING;
 }
 
-/** Returns the rule of a blocked customer without the block, for the ends of its requests; undefined if not blocked. */
+/**
+ * Returns the limit of a blocked customer without the block, for the ends of its requests and for operators; undefined
+ * if not blocked.
+ */
 export function unblockedRule(rule: Rule): Rule | undefined {
   return unblocked.get(rule);
 }
@@ -106,22 +109,25 @@ function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rul
   const rate = rateOfPlan(rule, values);
   const shapeOf = (one: Rate | undefined): string => (one === undefined ? '' : shapePart(one));
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
-  const hold = rate === undefined || rate === NOTHING ? undefined : holdOfPlan(rule, values);
+  const hold = rate === undefined ? undefined : holdOfPlan(rule, values);
+  const bucketSuffix = place + shapeOf(rate);
+  const made = namedRule(rule, { ...rule, rate, hold, phase }, { ...rule, bucketSuffix });
+  return isSet(values, BLOCKED) ? blockOf(made) : made;
+}
+
+/** Returns the block of a limit. It has the names of the limit: its holds still end, and operators can change it. */
+function blockOf(rule: Rule): Rule {
   // A blocked customer needs no store.
-  const onStoreFailure = rate === NOTHING ? 'deny' : rule.onStoreFailure;
-  const onOver = rate === NOTHING ? undefined : rule.onOver;
-  // The ends of requests find their holds by the name of the bucket.
-  const bucketSuffix = rate === NOTHING ? rule.bucketSuffix : place + shapeOf(rate);
-  const shared = { ...rule, rate, hold, phase, onStoreFailure };
-  const made = namedRule({ ...rule, onOver }, shared, { ...rule, bucketSuffix });
-  if (rate === NOTHING && rule.hold?.pair === 'oldest') unblocked.set(made, rule);
+  const shared = { ...rule, rate: NOTHING, hold: undefined, onStoreFailure: 'deny' as const };
+  const made = namedRule({ ...rule, onOver: undefined }, shared, rule);
+  if (rule.rate !== undefined) unblocked.set(made, rule);
   return made;
 }
 
+/** Returns the rate of a row of values, whether or not the row blocks the customer. */
 function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
-  if (isSet(values, BLOCKED)) return NOTHING;
   if (isSet(values, UNLIMITED)) return undefined;
-  if (plan === undefined) return rate;
+  if (plan === undefined || lacksNumbers(plan, values)) return rate;
   const planned = rateOf(plannedRateSpec(plan, values), true);
   // The hits of a limit with holds are never a charge.
   return hold === undefined ? planned : rateWithoutCharges(planned);
@@ -129,6 +135,7 @@ function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | un
 
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {
   if (hold === undefined || plan === undefined || plan.kind === 'concurrency') return hold;
+  if (lacksNumbers(plan, values)) return hold;
   const { holdAmount } = plan;
   if (typeof holdAmount !== 'object') return hold;
   const amount = planNumber(holdAmount, values);
@@ -136,11 +143,15 @@ function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | unde
   return { ...hold, amount };
 }
 
+/** Returns whether a row lacks numbers of a limit. Only the row of a blocked customer may lack some. */
+function lacksNumbers(plan: PlannedRate, values: Float64Array): boolean {
+  return isSet(values, BLOCKED) && !hasNumbers(plan, values);
+}
+
 /**
  * Returns the rate of the customer of a row of values, for the settlements of a limit with holds. Without such a rate,
  * for example if the row makes the customer unlimited, it is the rate of the rule.
  */
 export function settledRate(rule: Rule, values: Float64Array): Rate | undefined {
-  const rate = rateOfPlan(rule, values);
-  return rate === undefined || rate === NOTHING ? rule.rate : rate;
+  return rateOfPlan(rule, values) ?? rule.rate;
 }

@@ -2,6 +2,7 @@
  * Tests how operators view and change buckets over HTTP, in memory, on Redis, on a cluster, and with workers. Decisions
  * must show the changes.
  */
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BucketAction, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { CODE } from '../../../src/codec/messages.js';
@@ -18,9 +19,15 @@ import { metric } from '../../support/weir/workers.js';
 // Processes can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
-const POLICY = `
+const policyWith = (mallory: string) => `
 domain: d
+plans: { by: customer, define: { gold: { max: 9, blocked: false }, mallory: ${mallory} } }
 descriptors:
+  - key: customer
+    rate_limits:
+      - { name: slots, concurrency: { max: { plan: max, default: 1 }, expires_after: 1h } }
+      - { name: calls, unit: year, requests_per_unit: { plan: max, default: 1 }, max_debt: 0, hold: { amount: 1, expires_after: 1h } }
+      - { name: fixed, unit: year, requests_per_unit: 9 }
   - key: tenant
     rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1000h } }
     descriptors:
@@ -31,6 +38,7 @@ descriptors:
       token_bucket: { max_tokens: 1000, fill_interval: 100h }
       hold: { amount: 100, expires_after: 10m }
 `;
+const POLICY = policyWith('{ max: 3 }');
 
 let redis: RedisServer;
 let cluster: RedisCluster;
@@ -142,6 +150,33 @@ describe.each(STORES)('%s', (store) => {
     }
     const released = 'weir_holds_released_total{domain="d",rule="llm"}';
     await waitFor('the metric', async () => (await metric(server, released)) === 3);
+  });
+
+  test('changes the buckets of a blocked customer', async () => {
+    const write = (mallory: string) => writeFileSync(server.policyPath as string, policyWith(mallory));
+    for (let i = 0; i < 3; i++) await take('customer=mallory');
+    write('{ max: 3, blocked: true }');
+    // Both workers deny 0 hits.
+    const isBlocked = async () => {
+      const { buckets } = await ask('show', 'customer=mallory');
+      return (await take('customer=mallory', 0)) === CODE.OVER_LIMIT && buckets[0]?.limit === 0;
+    };
+    await waitFor('the block', async () => (await isBlocked()) && (await isBlocked()));
+    const released = await ask('release', 'customer=mallory', { all: true });
+    expect(released.buckets).toMatchObject([
+      { name: 'slots', released: 3, before: { in_flight: 3 }, now: { in_flight: 0, left: 3 } },
+      { name: 'calls', released: 3, before: { left: 0 }, now: { left: 3 } },
+    ]);
+    const granted = await ask('grant', 'customer=mallory', { rule: 'fixed', tokens: 1 });
+    expect(granted.buckets).toMatchObject([{ before: { left: 6 }, now: { left: 7 } }]);
+    write('{ max: 3 }');
+    await waitFor('the free slots', async () => (await take('customer=mallory', 3)) === CODE.OK);
+    const { buckets } = await ask('show', 'customer=mallory');
+    expect(buckets).toMatchObject([
+      { now: { in_flight: 3 } },
+      { holds: { list: [{ amount: 1 }] } },
+      { now: { left: 4 } },
+    ]);
   });
 
   test('lists the rules that can apply to a tenant', async () => {

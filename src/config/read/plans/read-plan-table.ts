@@ -344,17 +344,23 @@ class RowReader implements RowSink {
     if ('message' in flags) return flags;
     const isBlocked = isSet(flags, BLOCKED);
     this.#hasBlocked ||= isBlocked;
-    const hasLimit = !isSet(flags, UNLIMITED) && !isBlocked;
-    for (const check of hasLimit ? this.#plans.checks : []) {
-      const problem = check.check(cells);
-      if (problem !== undefined) return problem;
-    }
+    const problem = isSet(flags, UNLIMITED) ? undefined : this.#problemOf(cells);
+    // The row of a blocked customer needs no numbers. Only the ends of its requests, and operators, use them.
+    if (problem !== undefined && !isBlocked) return problem;
     const { kinds } = this.#plans.columns;
     const numbers = kinds.map((kind, i) => {
-      const text = cells[FIRST_COLUMN + i];
+      const text = problem === undefined ? cells[FIRST_COLUMN + i] : undefined;
       return text === undefined ? Number.NaN : numberOfText(kind, text);
     });
     return this.#builder.indexOf([...flags, ...numbers]);
+  }
+
+  #problemOf(cells: Cells): LimitProblem | undefined {
+    for (const check of this.#plans.checks) {
+      const problem = check.check(cells);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
   }
 
   /** Adds all previous rows, and returns the table; undefined if the policy no longer accepts any of them. */

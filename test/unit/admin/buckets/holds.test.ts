@@ -282,3 +282,105 @@ describe('reset', () => {
     expect((await show('free=a'))[0]?.holds?.list).toHaveLength(1);
   });
 });
+
+describe('a blocked customer', () => {
+  const policy = (row: string) => `
+domain: d
+plans: { by: tenant, define: { gold: { n: 40, max: 8, blocked: false }, mallory: ${row} } }
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: slots, concurrency: { max: { plan: max, default: 5 }, expires_after: 1h } }
+      - { name: calls, unit: year, requests_per_unit: { plan: n, default: 9 }, max_debt: 0, hold: { amount: 1, expires_after: 1h } }
+      - { name: burst, algorithm: token_bucket, unit: day, requests_per_unit: { plan: n, default: 0 } }
+      - { name: fixed, unit: year, requests_per_unit: 20 }
+`;
+  const open = policy('{ n: 40, max: 8 }');
+  const blocked = policy('{ n: 40, max: 8, blocked: true }');
+  const levels = async (action: 'show' | 'reset' | 'grant' | 'release', more: Partial<BucketQuestion> = {}) =>
+    (await bench.ask({ action, entries: entriesOf('tenant=mallory'), ...more })).buckets.map(
+      ({ name, now, holds, released }) => [name, now?.in_flight ?? now?.left, holds?.list.length ?? released],
+    );
+
+  beforeEach(() => {
+    bench.policies = policiesOf(open);
+    for (let i = 0; i < 3; i++) bench.take('tenant=mallory', 2);
+    bench.policies = policiesOf(blocked);
+  });
+
+  test('shows the holds', async () => {
+    expect(await levels('show')).toEqual([
+      ['slots', 0, 3],
+      ['calls', 0, 3],
+      ['burst', 0, undefined],
+      ['fixed', 0, undefined],
+    ]);
+    const { buckets } = await bench.ask({ action: 'show', entries: entriesOf('tenant=mallory') });
+    expect(new Set(buckets.map(({ about, note }) => `${about}: ${note}`))).toEqual(
+      new Set(['blocked: no requests: The customer is blocked, so the limit allows no requests.']),
+    );
+  });
+
+  test('has free slots after its holds are released', async () => {
+    expect(await levels('release', { all: true })).toEqual([
+      ['slots', 0, 3],
+      ['calls', 40, 3],
+    ]);
+    bench.policies = policiesOf(open);
+    expect((await levels('show')).slice(0, 2)).toEqual([
+      ['slots', 0, 0],
+      ['calls', 40, 0],
+    ]);
+  });
+
+  test('has the tokens of its own limits after a reset or grant', async () => {
+    expect(await levels('grant', { tokens: 1 })).toEqual([
+      ['calls', 35, undefined],
+      ['burst', 35, undefined],
+      ['fixed', 15, undefined],
+    ]);
+    expect(await levels('reset')).toEqual([
+      ['calls', 40, 3],
+      ['burst', 40, undefined],
+      ['fixed', 20, undefined],
+    ]);
+    expect(bench.announced.some((key) => key.endsWith('%1'))).toBe(false);
+    bench.policies = policiesOf(open);
+    expect((await levels('show')).map(([, now]) => now)).toEqual([6, 40, 40, 20]);
+  });
+
+  test.each(['{ blocked: true }', '{ blocked: true, max: -1, n: 5 }'])(
+    'has the default limits without valid numbers: %s',
+    async (row) => {
+      bench.policies = policiesOf(policy(row));
+      expect(await levels('release', { all: true })).toEqual([
+        ['slots', 0, 3],
+        ['calls', 9, 3],
+      ]);
+    },
+  );
+});
+
+test('release counts only limits with holds, and reset only those without slots, among the limits below', async () => {
+  bench.policies = policiesOf(`
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { unit: year, requests_per_unit: 9, max_debt: 0, hold: { amount: 1 } }
+    descriptors:
+      - { key: a, rate_limit: { unit: hour, requests_per_unit: 1 } }
+      - { key: b, rate_limits: [{ unit: hour, requests_per_unit: 1 }, { unit: day, requests_per_unit: 9 }] }
+      - { key: c, rate_limit: { concurrency: { max: 5 } } }
+`);
+  const more = async (action: 'show' | 'release' | 'reset') =>
+    (
+      await bench.ask({
+        action,
+        entries: entriesOf('tenant=x'),
+        ...(action === 'release' && { all: true as const }),
+      })
+    ).notes.filter((note) => note.includes('additional entries'));
+  expect(await more('show')).toEqual(['4 more limits apply to descriptors with additional entries.']);
+  expect(await more('release')).toEqual(['1 more limit applies to descriptors with additional entries.']);
+  expect(await more('reset')).toEqual(['3 more limits apply to descriptors with additional entries.']);
+});
