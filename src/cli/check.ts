@@ -163,11 +163,15 @@ class Tally {
 async function makeCalls(client: Client, options: CheckOptions, domain: string, tally: Tally): Promise<void> {
   const codec = createClientCodec();
   const { descriptors, hits } = options;
-  // 0 hits of a request count as one hit. 0 hits of a descriptor only read.
+  // 0 hits of a request count as one hit, and 0 hits of a descriptor may start a request (`pair: oldest`). A refund of
+  // 0 hits only looks.
   const request = Buffer.from(
     codec.encodeRequest({
       domain,
-      descriptors: hits === 0 ? descriptors.map((one) => ({ ...one, hitsAddend: 0 })) : descriptors,
+      descriptors:
+        hits === 0
+          ? descriptors.map((one) => ({ ...one, hitsAddend: 0, isNegativeHits: true }))
+          : descriptors,
       hitsAddend: hits ?? 0,
     }),
   );

@@ -194,6 +194,11 @@ export function passedOver(take: PlannedTake): readonly PlannedTake[] {
   return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
 }
 
+/** Returns whether a descriptor gives hits back. With 0 hits, it only looks. */
+function isRefund({ isNegativeHits }: Descriptor, hits: number): boolean {
+  return isNegativeHits && hits > 0;
+}
+
 /** Returns the take of a rule, whose names are those of the rule at `index` of a match. */
 function takeOfRule(
   context: RequestContext,
@@ -211,9 +216,13 @@ function takeOfRule(
   const phaseEnforcement = enforcementOfRule(rule, quota, context);
   const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
-  const hold = descriptor.isNegativeHits ? undefined : rule.hold;
-  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends.
-  const starts = hold?.pair === 'oldest' ? asked === 0 : asked > 0;
+  const refund = isRefund(descriptor, asked);
+  const hold = refund ? undefined : rule.hold;
+  const pairsOldest = hold?.pair === 'oldest';
+  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends. A refund of 0 hits
+  // looks at any rule.
+  const starts = pairsOldest ? asked === 0 && !descriptor.isNegativeHits : asked > 0;
+  const isEnd = pairsOldest && asked > 0;
   const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
   const key = match.keys[index] as string;
   const { tagLength } = match;
@@ -222,11 +231,8 @@ function takeOfRule(
     tagLength,
     rate: rule.rate as Rate,
     hits,
-    refund: descriptor.isNegativeHits,
-    holds:
-      hold !== undefined && (starts || hold.pair === 'token')
-        ? holdOf(rule.digest, starts ? hits : 0, hold)
-        : undefined,
+    refund,
+    holds: hold !== undefined && !isEnd ? holdOf(rule.digest, starts ? hits : 0, hold) : undefined,
     enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
@@ -266,12 +272,13 @@ function takeOfOverride(
   const { key, tagLength } = extendedKey(base, shapePart(rate));
   const quota = answers.quotaMode;
   const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
+  const hits = hitsOf(descriptor, request);
   return {
     key,
     tagLength,
     rate,
-    hits: hitsOf(descriptor, request),
-    refund: descriptor.isNegativeHits,
+    hits,
+    refund: isRefund(descriptor, hits),
     holds: undefined,
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,

@@ -335,6 +335,7 @@ describe('weir check and weir health', () => {
 descriptors:
 - { key: window, rate_limit: { ${limit} } }
 - { key: bucket, rate_limit: { token_bucket: { max_tokens: 2, fill_interval: 24h } } }
+- { key: oldest, rate_limit: { ${limit}, max_debt: 0, hold: { amount: 1, pair: oldest } } }
 `,
     );
     const server = await startWeir({ env: { CONFIG_PATH: dir.path } });
@@ -356,6 +357,8 @@ descriptors:
     expect(await check('--hits', '2', ...both)).toBe('OK 0,OK 0');
     // A window at its limit has not been exceeded yet, as in envoyproxy/ratelimit.
     expect(await check('--hits', '0', '--count', '5', ...both)).toBe('OK 0,OVER_LIMIT 0');
+    // Nor does it start requests.
+    expect(await check('--hits', '0', '--count', '5', 'oldest=a')).toBe('OK 2');
     await server.stop();
     dir.remove();
   });

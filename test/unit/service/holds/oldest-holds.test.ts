@@ -64,6 +64,20 @@ describe('a rule with pair: oldest', () => {
     await waitFor('the other settlements', () => held(decider) === 0);
   });
 
+  test('only looks for a refund of 0 hits, which is denied if the estimates have used up the bucket', () => {
+    const decider = new Decider(POLICY);
+    const look = () => decider.answer([descriptor(['tenant=acme'], { hitsAddend: 0, isNegativeHits: true })]);
+    decider.answer([tenant(0)]);
+    for (let i = 0; i < 3; i++) {
+      expect(look()).toMatchObject({ overallCode: CODE.OK, statuses: [{ limitRemaining: 6000 }] });
+    }
+    expect(held(decider)).toBe(1);
+    decider.answer([tenant(0)]);
+    decider.answer([tenant(10_000_000)]);
+    expect(look()).toMatchObject({ overallCode: CODE.OVER_LIMIT, statuses: [{ limitRemaining: 0 }] });
+    expect(held(decider)).toBe(1);
+  });
+
   test('holds the estimate for a call with 0 hits, and settles the oldest hold for any other', () => {
     const decider = new Decider(POLICY);
     const start = decider.answer([tenant(0)]);
