@@ -49,23 +49,37 @@ export function xdsServers(settings: XdsSettings): readonly XdsServer[] {
   });
 }
 
+/** Matches an item that begins with the address of a server: `host:port/name:value`. */
+const WITH_SERVER = /^(?:\[[^\]]*\]|[^:=/]+):\d+\/[^:=]+[:=]/;
+
 /**
- * Returns the headers for a management server: all of them if it is the only server, else those whose item begins with
- * its address. Returns undefined if one of them is not a name and a value.
+ * Returns the headers for a management server: those whose item begins with its address, and if it is the only server,
+ * all others as well. Returns undefined if one of them is not a name and a value.
  */
 function headersOf(
   url: string,
   { xdsServerUrl: urls, xdsHeaders }: XdsSettings,
 ): ReadonlyMap<string, string> | undefined {
-  const prefix = urls.length > 1 ? `${url}/` : '';
-  const items = xdsHeaders.filter((item) => item.startsWith(prefix)).map((item) => item.slice(prefix.length));
+  const prefix = `${url}/`;
+  const items = xdsHeaders.flatMap((item) => {
+    if (item.startsWith(prefix)) return item.slice(prefix.length);
+    return urls.length > 1 ? [] : item;
+  });
   return readPairs(items.join(), ':', '=');
 }
 
 /** Returns why the headers are refused. The sentence does not repeat a header, which may be a credential. */
 function headersFault(settings: XdsSettings): string | undefined {
   const { xdsServerUrl: urls, xdsHeaders: items } = settings;
-  if (urls.length > 1 && !items.every((item) => urls.some((url) => item.startsWith(`${url}/`)))) {
+  const others = items.filter((item) => !urls.some((url) => item.startsWith(`${url}/`)));
+  // With one server, plain items are valid. An item of another server would send its header to the wrong one.
+  if (urls.length === 1 && others.some((item) => WITH_SERVER.test(item))) {
+    return (
+      'an item begins with the address of a server that CONFIG_GRPC_XDS_SERVER_URL does not contain; remove the ' +
+      'item, or write it as name:value'
+    );
+  }
+  if (urls.length > 1 && others.length > 0) {
     return (
       `CONFIG_GRPC_XDS_SERVER_URL contains ${urls.length} management servers, and an item does not begin with the ` +
       'address of one of them; write each item as host:port/name:value, so that no other server gets the header'

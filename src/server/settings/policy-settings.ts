@@ -174,8 +174,8 @@ export const POLICY_SETTINGS = {
     type: 'string_list',
     default: '',
     help:
-      'Headers that weir sends to the management server: `name:value,name:value`. With several management servers, ' +
-      'each item begins with the address of its server: `host:port/name:value`.',
+      'Headers that weir sends to the management server: `name:value,name:value`. An item may ' +
+      'begin with the address of its server, and with several management servers it must: `host:port/name:value`.',
     secret: true,
     reference: { default: '' },
   },
