@@ -13,8 +13,8 @@ import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
 import { MAX_TOP_WAITING } from '../../src/admin/top/top-service.js';
 import { MAX_EMPTY_BYTES } from '../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
-import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../../src/codec/json/json-request.js';
-import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../src/codec/messages.js';
+import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
+import { DEFAULT_BOUNDS, LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../src/codec/messages.js';
 import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
@@ -35,7 +35,7 @@ import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../src/http/handshakes.js'
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../src/http/http.js';
 import { UNREAD_MS } from '../../src/http/http-connections.js';
 import { READING_MS } from '../../src/http/http-read-scheduler.js';
-import { BODY_LIMITS } from '../../src/http/request-bodies.js';
+import { MAX_HELD_BODY_BYTES } from '../../src/http/request-bodies.js';
 import { MAX_HELD_BYTES } from '../../src/http/views/outgoing-texts.js';
 import { RETENTION_MS } from '../../src/http/views/page-buffer-pool.js';
 import { SLICE_MS as VIEW_SLICE_MS } from '../../src/http/views/view-slices.js';
@@ -140,12 +140,12 @@ const SHARED_FAIRLY = '[shared fairly](#bounds)';
 /** The rows of the table: what is bounded, the bound, and what happens beyond it. */
 export const BOUNDS = `
 | **One request** | | |
-| size of a gRPC message or \`/json\` body | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED; 413 |
+| size of a gRPC message | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED |
+| size of a \`/json\` body; nesting depth of its JSON | ${size(DEFAULT_BOUNDS.maxBytes)}; ${MAX_JSON_DEPTH} levels | 413; 400 |
 | size of a compressed message after decompression | ${setting('GRPC_MAX_INFLATED_BYTES', size)}, and at most ${MAX_INFLATION} times the compressed size | RESOURCE_EXHAUSTED; decompression stops |
 | descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_REFUSED} |
 | total number of entries in all descriptors | ${count(MAX_ENTRIES)} | ${IS_REFUSED} |
 | protobuf fields, including unknown, nested and repeated fields | 4 for each allowed entry plus 10 for each allowed descriptor: ${count(maxFields(Number(defaultOf('maxDescriptors'))))} | ${IS_REFUSED} |
-| nesting depth of a \`/json\` body; members of a JSON object | ${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS} | 400 |
 | limits that match a request | ${setting('MAX_LIMITS')} | INVALID_ARGUMENT; weir takes no tokens |
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_THROTTLED} |
@@ -179,8 +179,7 @@ export const BOUNDS = `
 | concurrent requests on an HTTP connection | 1 | further requests wait |
 | time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(REQUEST_TIMEOUT_MS)}; ${time(UNREAD_MS)} | 408; ${CONNECTION_ENDS} |
 | work for all connections of an HTTP port: reading requests and answering short requests | ${time(READING_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
-| total size of \`/json\` bodies; number of \`/json\` calls | ${size(BODY_LIMITS.maxHeldBytes)}, or one larger body; ${count(BODY_LIMITS.maxCalls)} | 503 |
-| time for which a \`/json\` body over 4 KiB waits for its turn | the \`grpc-timeout\` header; without this header, no limit as long as the queue is not full | 503 instead of a decision, because weir has not decoded the domain yet |
+| total size of \`/json\` bodies | ${size(MAX_HELD_BODY_BYTES)} | 503 |
 | rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\`, statsd and dogstatsd | ${time(VIEW_SLICE_MS)} in each event-loop turn | the next turn renders the rest; requests that arrive during a rendering share the result of the next rendering |
 | rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text; weir keeps the memory of one text per endpoint for up to ${time(RETENTION_MS)} | weir closes the connections that read the oldest text |
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |

@@ -108,8 +108,7 @@ function malformed({ method, headers, query }: HttpHead): HttpAnswer | undefined
   return adminRefusal(415, 'the body must be JSON; send the header "content-type: application/json"');
 }
 
-function parse(pieces: readonly Buffer[]): unknown {
-  const bytes = Buffer.concat(pieces);
+function parse(bytes: Buffer): unknown {
   // Invalid bytes would all be decoded as the same character, so that a question could name another caller.
   if (!isUtf8(bytes) || depthOf(bytes) > MAX_QUESTION_DEPTH) return undefined;
   try {

@@ -28,7 +28,27 @@ export interface RateLimitRequest {
   readonly descriptors: readonly Descriptor[];
   /** uint32. 0 means absent, which means 1. */
   readonly hitsAddend: number;
+  /**
+   * The first bound that the message exceeds; undefined if it exceeds none. Otherwise, {@link descriptors} are those
+   * that were read up to the bound, and the last one may lack entries.
+   */
+  readonly exceeded?: ExceededBound | undefined;
 }
+
+/** Bounds of a request. What exceeds them is not read. */
+export interface RequestBounds {
+  /** Maximum size of the encoded message (MAX_REQUEST_BYTES). */
+  readonly maxBytes: number;
+  /** MAX_DESCRIPTORS. */
+  readonly maxDescriptors: number;
+  /** Maximum number of entries in all descriptors together (MAX_ENTRIES). */
+  readonly maxEntries: number;
+}
+
+/** The bounds that {@link RequestBounds} checks, as they are counted. */
+export type ExceededBound = 'request_bytes' | 'descriptors' | 'entries';
+
+export const DEFAULT_BOUNDS: RequestBounds = { maxBytes: 65_536, maxDescriptors: 128, maxEntries: 1000 };
 
 /** RateLimitResponse.Code. */
 export const CODE = { UNKNOWN: 0, OK: 1, OVER_LIMIT: 2 } as const;

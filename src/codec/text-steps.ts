@@ -44,7 +44,7 @@ export function* textSteps(
  * Returns the last offset up to `at` at which the text may be split, so that no character and no sequence that becomes
  * one U+FFFD is divided.
  */
-export function cutBefore(bytes: Uint8Array, at: number, end: number): number {
+function cutBefore(bytes: Uint8Array, at: number, end: number): number {
   if (at >= end) return end;
   // A character has one leading byte and at most three continuation bytes. After four continuation bytes, no character
   // is incomplete.

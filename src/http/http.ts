@@ -14,7 +14,7 @@ import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
 import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
-import { type BodyLimits, type BodyReadFailure, RequestBodies } from './request-bodies.js';
+import { type BodyReadFailure, RequestBodies } from './request-bodies.js';
 import { OutgoingTexts } from './views/outgoing-texts.js';
 import type { TextPages } from './views/text-view.js';
 import { ViewSlices, type ViewSteps } from './views/view-slices.js';
@@ -40,8 +40,8 @@ export interface HttpHead {
 
 /** A request to an endpoint. */
 export interface HttpCall extends HttpHead {
-  /** The body in a few large pieces. Empty unless the endpoint reads bodies. */
-  readonly body: readonly Buffer[];
+  /** Empty unless the endpoint reads bodies. */
+  readonly body: Buffer;
   /** Identifies the connection. Long work for one connection waits for other long work for the same connection. */
   readonly connection: object;
   /** Returns whether the client no longer waits for the response. */
@@ -58,6 +58,8 @@ export interface HttpEndpoint {
   readonly help: string;
   /** Maximum length in bytes of bodies to read. If absent, bodies are not read. */
   readonly maxBodyBytes?: number;
+  /** The setting of {@link maxBodyBytes}, for messages. */
+  readonly bodySetting?: string;
   /**
    * Returns whether the response reveals data of the service, so that pages of other sites must not see it. Default:
    * true.
@@ -84,8 +86,8 @@ export interface HttpOptions {
   readonly notFound?: (path: string) => HttpAnswer;
   /** If absent, the port uses cleartext. */
   readonly tls?: TlsSource | undefined;
-  /** Default: BODY_LIMITS. */
-  readonly bodyLimits?: BodyLimits;
+  /** Maximum bytes of bodies held together. Default: MAX_HELD_BODY_BYTES. */
+  readonly maxHeldBodyBytes?: number;
   /** Maximum number of connections; see {@link HttpConnections}. Default: 1000. */
   readonly maxConnections?: number;
   /** The texts that are being sent on all ports of the process. */
@@ -106,7 +108,7 @@ export const MAX_CONNECTIONS = 1000;
 /** Header with the reason of a failure, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;
-const NO_BODY: readonly Buffer[] = [];
+const NO_BODY = Buffer.alloc(0);
 /** Headers of a response to a request whose body is not read to the end. */
 const CLOSE = { connection: 'close' };
 
@@ -151,7 +153,7 @@ class HttpPort {
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.calls = new RequestBodies(options.bodyLimits);
+    this.calls = new RequestBodies(options.maxHeldBodyBytes);
     this.#endpoints = new Map(options.endpoints.map((endpoint) => [endpoint.path, endpoint]));
   }
 
@@ -185,13 +187,6 @@ class HttpPort {
   }
 }
 
-const WITHOUT_BODY: Readonly<Record<BodyReadFailure, readonly [keyof typeof STATUS_TEXTS, string]>> = {
-  draining: [503, 'the server is shutting down'],
-  busy: [503, 'too many requests at once'],
-  'too large': [413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES'],
-  gone: [400, 'the body is incomplete'],
-};
-
 /**
  * Refuses a request with several Host headers, because a proxy may have used a different one (RFC 9112 section 3.2).
  */
@@ -206,10 +201,20 @@ function duplicateHostAnswer(
 
 /** Returns the response to a request whose body was not read. */
 function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
-  const [status, reason] = WITHOUT_BODY[why];
-  if (endpoint.failed === undefined) return failed(status, reason, CLOSE);
-  const most = `the body is longer than ${endpoint.maxBodyBytes} bytes`;
-  return endpoint.failed(status, why === 'too large' ? most : reason, CLOSE);
+  const fail = endpoint.failed ?? failed;
+  switch (why) {
+    case 'draining':
+      return fail(503, 'the server is shutting down', CLOSE);
+    case 'busy':
+      return fail(503, 'too many requests at once', CLOSE);
+    case 'gone':
+      return fail(400, 'the body is incomplete', CLOSE);
+    case 'too large': {
+      const { maxBodyBytes, bodySetting } = endpoint;
+      const named = bodySetting === undefined ? '' : ` (${bodySetting})`;
+      return fail(413, `the body is longer than ${maxBodyBytes} bytes${named}`, CLOSE);
+    }
+  }
 }
 
 /** Sends a response; a long one page by page, as the client reads it. */

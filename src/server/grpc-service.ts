@@ -32,7 +32,7 @@ import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { LoggedWarnings } from './decision-warnings.js';
 import { fileLimitWarning } from './file-limit.js';
 import { followServing } from './follow-serving.js';
-import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
+import { addRateLimits, createGrpcServer, decodedHandler, type RateLimitServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLosses } from './metrics/losses.js';
@@ -85,8 +85,6 @@ export interface GrpcService {
   onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** Queue for expensive requests of all callers. */
-  readonly turns: TurnQueue;
   /** Decides requests that did not arrive over gRPC. */
   readonly decide: Decide;
   /** Runs bucket commands of operators. */
@@ -202,14 +200,13 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   return {
     metrics,
     serving,
-    turns,
     storeName: store.name,
     storeUp: () => store.up(),
     storeNodes: () => store.nodes(),
     onHealth: changed.add,
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideForHttp(service, clock, instrumentation),
+    decide: decideForHttp(decodedHandler(service), clock, instrumentation),
     administer: openBucketAdmin(options, store, metrics),
     top,
     drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),

@@ -39,8 +39,12 @@ export function addRateLimits(
     server.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
     return;
   }
-  const decoded: MessageHandler<RateLimitRequest, RateLimitResponse> = {
-    handle: (request, caller) => service.decide(request, caller),
-  };
-  server.addRateLimits(unaryHandler(decoded, metrics, clock, instrumentation));
+  server.addRateLimits(unaryHandler(decodedHandler(service), metrics, clock, instrumentation));
+}
+
+/** Returns a handler of decoded requests. */
+export function decodedHandler(
+  service: ShouldRateLimit,
+): MessageHandler<RateLimitRequest, RateLimitResponse> {
+  return { handle: (request, caller) => service.decide(request, caller) };
 }

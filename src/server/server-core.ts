@@ -6,7 +6,6 @@ import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from '../runtime/closers.js';
-import type { TurnQueue } from '../service/turn-queue.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -40,8 +39,6 @@ export interface ServerParts {
 export interface ServerCore {
   /** Metrics of this process. */
   readonly metrics: Metrics;
-  /** Queue for expensive requests in this process. */
-  readonly turns: TurnQueue;
   /** Decides requests that did not arrive over gRPC. */
   readonly decide: Decide;
   /** Runs the commands of `/buckets`. */

@@ -8,10 +8,9 @@ import type { ServerCore, ServerParts } from './server-core.js';
 /** Opens a server in which this process decides all requests. */
 export function openSingleProcess(parts: ServerParts): ServerCore {
   const service = openGrpcService(parts, parts.closers);
-  const { metrics, turns, decide } = service;
+  const { metrics, decide } = service;
   return {
     metrics,
-    turns,
     decide,
     administer: service.administer,
     top: async (ask) =>

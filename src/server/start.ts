@@ -118,7 +118,6 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       },
       administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
       access: { debugFiles, log, count: core.metrics.adminCalls },
-      turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,

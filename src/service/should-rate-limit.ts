@@ -142,6 +142,9 @@ export class ShouldRateLimit {
     if (count > maxDescriptors) {
       return this.#refuse(new Refusal('bad_request', tooManyDescriptors(count, maxDescriptors)));
     }
+    if (request.exceeded !== undefined) {
+      return this.#refuse(new Refusal('bad_request', `the request has too many ${request.exceeded}`));
+    }
     const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);

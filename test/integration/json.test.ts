@@ -45,7 +45,7 @@ async function counted(server: WeirServer): Promise<{ readonly calls: number; re
 describe('with buckets in memory', () => {
   let server: WeirServer;
   beforeAll(async () => {
-    server = await startWeir({ policy: POLICY, env: { GRPC_MAX_MESSAGE_BYTES: '2000' } });
+    server = await startWeir({ policy: POLICY });
   });
   afterAll(() => server.stop());
 
@@ -100,12 +100,15 @@ describe('with buckets in memory', () => {
     expect((await post(server, asking('many'), { 'grpc-timeout': '1S' })).status).toBe(200);
   });
 
-  test('answers 413 for a body longer than GRPC_MAX_MESSAGE_BYTES, with or without content-length', async () => {
-    const exact = JSON.stringify(asking('many')).padEnd(2000);
+  test('answers 413 for a body above the bound, with or without content-length', async () => {
+    const exact = JSON.stringify(asking('many')).padEnd(65_536);
     expect((await post(server, exact)).status).toBe(200);
     expect((await post(server, exact, { 'transfer-encoding': 'chunked' })).status).toBe(200);
-    expect((await post(server, `${exact} `)).status).toBe(413);
-    expect((await post(server, `${exact} `, { 'transfer-encoding': 'chunked' })).status).toBe(413);
+    for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+      const answer = await post(server, `${exact} `, headers);
+      const reason = 'the body is longer than 65536 bytes (MAX_REQUEST_BYTES)';
+      expect([answer.status, header(answer, 'x-weir-reason')]).toEqual([413, reason]);
+    }
   });
 
   test('measures every call, and counts each refused one, including malformed bodies', async () => {
@@ -121,51 +124,39 @@ describe('with buckets in memory', () => {
 describe('expensive bodies', () => {
   let server: WeirServer;
   beforeAll(async () => {
-    server = await startWeir({ policy: POLICY, env: { MAX_DESCRIPTORS: '1000' } });
+    server = await startWeir({ policy: POLICY, env: { MAX_DESCRIPTORS: '128' } });
   });
   afterAll(() => server.stop());
 
-  const MOST = 4 * 1024 * 1024;
   const filled = (start: string, unit: string, end: string): string =>
-    start + unit.repeat(Math.floor((MOST - start.length - end.length) / unit.length)) + end;
-  const entry = '{"key":"many","value":"x"}';
+    start + unit.repeat(Math.floor((65_536 - start.length - end.length) / unit.length)) + end;
 
   test.each([
-    ['empty entries', filled('{"descriptors":[{"entries":[', '{},', '{}]}]}'), /10000 that are allowed/],
-    [
-      'empty descriptors',
-      filled('{"descriptors":[', '{},', '{}]}'),
-      /1000 that are allowed \(MAX_DESCRIPTORS\)/,
-    ],
-    ['9,999 descriptors', `{"descriptors":[${`{"entries":[${entry}]},`.repeat(9998)}{}]}`, /MAX_DESCRIPTORS/],
     ['nested lists', filled('{"domain":', '[', ''), /deeper than 16 levels/],
-    ['lists', filled('{"domain":[[', '[],', '[]]]}'), /more than the \d+ that are allowed/],
-    ['the same member again and again', filled('{', '"domain":1,', '"domain":"d"}'), /more than 100 members/],
-    ['a long number', filled('{"hitsAddend":', '9', '}'), /too long/],
+    ['lists', filled('{"domain":[[', '[],', '[]]]}'), /expected string, got Array/],
+    ['the same member again and again', filled('{', '"domain":1,', '"domain":"d"}'), /multiple times/],
+    ['a long number', filled('{"hitsAddend":', '9', '}'), /expected number \(uint32\)/],
     ['a long name', filled('{"', 'x', '":1}'), /is unknown/],
-    ['a long text that ends too early', filled('{"domain":"', '\\u00fc', ''), /ends unexpectedly/],
-    ['nothing but spaces', filled('', ' ', ''), /ends unexpectedly/],
+    ['a long text that ends too early', filled('{"domain":"', '\\u00fc', ''), /Unterminated string/],
+    ['nothing but spaces', filled('', ' ', ''), /JSON/],
   ])('%s are refused with a reason, and the next call is answered', async (_name, body, reason) => {
     const [answer, next] = await Promise.all([post(server, body), post(server, asking('many'))]);
     expect([answer.status, header(answer, 'x-weir-reason')]).toEqual([400, expect.stringMatching(reason)]);
     expect(next.status).toBe(200);
-    expect((await post(server, asking('many'))).status).toBe(200);
   });
 
   test('a small request in a body of the maximum length is decided', async () => {
-    const value = filled('', '\\u00fc\\n', '').slice(0, -1000 - 800);
-    const whole = value.slice(0, -(value.length % 8));
-    const body = `{"domain":"d","descriptors":[{"entries":[{"key":"many","value":"${whole}"}]}]}`;
-    expect((await post(server, body)).status).toBe(200);
+    const start = '{"domain":"d","descriptors":[{"entries":[{"key":"many","value":"';
+    expect((await post(server, filled(start, '\\u00fc\\n', '"}]}]}'))).status).toBe(200);
   });
 
   test('the maximum number of descriptors is decided and returned', async () => {
     const { status, body } = await post(server, {
       domain: 'd',
-      descriptors: Array(1000).fill(asking('many').descriptors[0]),
+      descriptors: Array(128).fill(asking('many').descriptors[0]),
     });
     expect(status).toBe(200);
-    expect((JSON.parse(body) as { statuses: unknown[] }).statuses).toHaveLength(1000);
+    expect((JSON.parse(body) as { statuses: unknown[] }).statuses).toHaveLength(128);
   });
 });
 

@@ -1,6 +1,6 @@
+import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
-import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
@@ -53,16 +53,14 @@ export function unaryHandler<Message, A extends Answer>(
  * Returns a function that decides requests that did not arrive over gRPC. The HTTP endpoint counts these calls itself.
  */
 export function decideForHttp(
-  service: MessageHandler<Uint8Array, Uint8Array>,
+  service: MessageHandler<RateLimitRequest, RateLimitResponse>,
   clock: Clock,
   instrumentation: CallInstrumentation | undefined,
 ): Decide {
-  return (message, timeoutMicros, waiter = CALLER_WITHOUT_DEADLINE) => {
-    const { connection, headers } = waiter;
+  return (request, timeoutMicros, { connection, cancelled, headers }) => {
     const deadlineMicros = clock.monotonicMicros() + timeoutMicros;
-    const cancelled = (): boolean => waiter.cancelled();
     const caller = { deadlineMicros, connection, cancelled };
-    if (instrumentation === undefined) return service.handle(message, caller);
-    return instrumentation.handleHttp(service, message, caller, headerLookup(headers));
+    if (instrumentation === undefined) return service.handle(request, caller);
+    return instrumentation.handleHttp(service, request, caller, headerLookup(headers));
   };
 }

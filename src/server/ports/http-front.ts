@@ -2,8 +2,7 @@ import { type AdminAccessOptions, DebugPortAccess } from '../../admin/admin-acce
 import { type AdminService, adminEndpoint } from '../../admin/admin-endpoint.js';
 import type { HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import { pageAnswer } from '../../admin/page/page-document.js';
-import { createJsonCodec } from '../../codec/json/json-codec.js';
-import { protoFiles } from '../../codec/proto-files.js';
+import { DEFAULT_BOUNDS } from '../../codec/messages.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews, isLoopbackHost } from '../../http/cross-site.js';
@@ -13,7 +12,6 @@ import { TextView } from '../../http/views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
-import type { TurnQueue } from '../../service/turn-queue.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
@@ -42,8 +40,6 @@ export interface HttpFrontOptions {
   readonly administration: readonly AdminService[];
   /** Dependencies of the access checks on the debug port. */
   readonly access: Pick<AdminAccessOptions, 'log' | 'count'> & { readonly debugFiles: DebugFiles };
-  /** Queue for expensive requests, shared by the whole process. */
-  readonly turns: TurnQueue;
   onError(error: unknown): void;
 }
 
@@ -106,11 +102,9 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const metrics = new TextView(slices, () => options.metrics());
   const prometheus = await listenPrometheus(settings, metrics, { outgoingTexts, slices }, onError, closers);
   const forJson = jsonEndpoint({
-    codec: createJsonCodec(protoFiles(), settings.maxDescriptors),
     decide: options.decide,
+    bounds: { ...DEFAULT_BOUNDS, maxDescriptors: settings.maxDescriptors },
     isOnLoopback: isLoopbackHost(host),
-    maxBodyBytes: settings.grpcMaxMessageBytes,
-    turns: options.turns,
     calls: options.calls,
     monotonicMicros: () => clock.monotonicMicros(),
   });

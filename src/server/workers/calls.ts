@@ -1,6 +1,7 @@
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopRequest } from '../../admin/top/top-request.js';
+import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
@@ -14,9 +15,9 @@ interface Call<Ask, Part, Answer> {
   readonly answer: Answer;
 }
 
-/** An encoded RateLimitRequest of `/json`. */
+/** A request of `/json`. */
 export interface DecideAsk {
-  readonly message: Uint8Array;
+  readonly request: RateLimitRequest;
   readonly timeoutMicros: number;
   /** Number of the client's connection; 0 if unknown. */
   readonly connection: number;
@@ -24,9 +25,9 @@ export interface DecideAsk {
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
-/** An encoded RateLimitResponse, or the fields of a Refusal. */
+/** A response, or the fields of a Refusal. */
 export type DecidedByWorker =
-  | { readonly response: Uint8Array }
+  | { readonly response: RateLimitResponse }
   | { readonly refused: Refusal['kind']; readonly message: string };
 
 /** Samples of a metric family, or of the statistics of `/stats`. Parts of the same family follow each other. */

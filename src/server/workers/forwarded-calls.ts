@@ -1,6 +1,7 @@
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import { changesSomething } from '../../admin/buckets/messages.js';
+import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import { Refusal } from '../../service/refusal.js';
 import type { CallableWorker, CallClient, CallFailure } from './call-client.js';
 import { CALL_BOUNDS, type Calls, READ_LATE } from './calls.js';
@@ -8,9 +9,9 @@ import { CALL_BOUNDS, type Calls, READ_LATE } from './calls.js';
 /** Called if a worker got an operator's command and did not answer. `error` is the message to the operator. */
 export type OnUnanswered = (question: unknown, caller: AdminCaller, error: string) => void;
 
-/** Arguments of a decision: encoded request, timeout, connection and headers. */
+/** Arguments of a decision: request, timeout, connection and headers. */
 export type DecideArguments = readonly [
-  message: Uint8Array,
+  request: RateLimitRequest,
   timeoutMicros: number,
   connection?: unknown,
   headers?: Readonly<Record<string, string>> | undefined,
@@ -61,14 +62,14 @@ export class ForwardedDecisions {
    */
   async ask(
     workers: () => readonly CallableWorker[],
-    ...[message, timeoutMicros, connection, headers]: DecideArguments
-  ): Promise<Uint8Array | Refusal> {
+    ...[request, timeoutMicros, connection, headers]: DecideArguments
+  ): Promise<RateLimitResponse | Refusal> {
     const deadlineMs = performance.now() + timeoutMicros / 1000;
     const number = this.#connectionNumber(connection);
     const decided = await this.#calls.forward('decide', {
       workers,
       ask: () => ({
-        message,
+        request,
         timeoutMicros: Math.max(deadlineMs - performance.now(), 0) * 1000,
         connection: number,
         headers,

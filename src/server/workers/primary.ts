@@ -3,7 +3,6 @@ import { auditUnanswered } from '../../admin/buckets/audit.js';
 import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../admin/health-detail.js';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
-import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
@@ -33,7 +32,7 @@ const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refused
  * `listen` starts the workers, which own the gRPC port and the connections to Redis.
  */
 export function openPrimary(parts: ServerParts): ServerCore {
-  const { settings, version, clock, log, slices, closers } = parts;
+  const { settings, version, log, slices, closers } = parts;
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version,
@@ -55,7 +54,6 @@ export function openPrimary(parts: ServerParts): ServerCore {
   let draining = false;
   return {
     metrics,
-    turns: new TurnQueue(clock),
     failed,
     *metricsText() {
       const own = yield* metrics.registry.read();
@@ -67,9 +65,9 @@ export function openPrimary(parts: ServerParts): ServerCore {
     health: () => healthOf(pool, draining),
     nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),
-    decide(message, timeoutMicros, waiter) {
-      const headers = wantsHeaders(settings) ? traceHeaders(waiter?.headers) : undefined;
-      return pool.decide(message, timeoutMicros, waiter?.connection, headers);
+    decide(request, timeoutMicros, caller) {
+      const headers = wantsHeaders(settings) ? traceHeaders(caller.headers) : undefined;
+      return pool.decide(request, timeoutMicros, caller.connection, headers);
     },
     administer: (question, caller) => pool.administer(question, caller),
     top: (ask) => pool.top(ask),

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopReport, TopRequest } from '../../admin/top/top-request.js';
+import type { RateLimitResponse } from '../../codec/messages.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import { expectState } from '../../invariant.js';
 import type { Refusal } from '../../service/refusal.js';
@@ -153,7 +154,7 @@ export class WorkerPool {
   }
 
   /** Decides a request in a worker that serves. During a drain, a worker that can reach its store decides. */
-  decide(...request: DecideArguments): Promise<Uint8Array | Refusal> {
+  decide(...request: DecideArguments): Promise<RateLimitResponse | Refusal> {
     return this.#decisions.ask(() => this.#availableWorkers(), ...request);
   }
 

@@ -115,14 +115,14 @@ class Worker {
   }
 
   async #decide(
-    { message, timeoutMicros, headers, connection }: DecideAsk,
+    { request, timeoutMicros, headers, connection }: DecideAsk,
     delayMicros: number,
   ): Promise<DecidedByWorker> {
     const remainingMicros = timeoutMicros - delayMicros;
     const decided =
       remainingMicros < 0
         ? DEADLINE_PASSED
-        : await this.#service.decide(message, remainingMicros, {
+        : await this.#service.decide(request, remainingMicros, {
             headers,
             ...CALLER_WITHOUT_DEADLINE,
             connection,

@@ -1,4 +1,5 @@
 /* Messages with the maximum number of entries, descriptors or other elements, in plain and gzip gRPC and in JSON. */
+import { DEFAULT_BOUNDS } from '../../../src/codec/messages.js';
 import type { Attack } from '../attack/attack.js';
 import type { StallCase } from '../stall-case.js';
 import {
@@ -69,33 +70,34 @@ function json(body: string, pipelined = 1): () => Attack {
   return () => ({ kind: 'http', port: 'http', request: http('POST', '/json', body), pipelined });
 }
 
-const fill = (piece: string, bytes = MESSAGE_BYTES - 128): string =>
-  piece.repeat(Math.floor(bytes / piece.length));
+/** Repeats `piece`, as often as a body for `/json` may contain it. */
+const fill = (piece: string): string =>
+  piece.repeat(Math.floor((DEFAULT_BOUNDS.maxBytes - 128) / piece.length));
 
 export const JSON_CASES: readonly StallCase[] = [
   {
-    name: '/json, 4 MB of empty entries',
+    name: '/json, 64 KB of empty entries',
     attack: json(`{"domain":"any","descriptors":[{"entries":[${fill('{},')}{}]}]}`),
   },
   {
-    name: '/json, 4 MB of empty descriptors',
+    name: '/json, 64 KB of empty descriptors',
     attack: json(`{"domain":"any","descriptors":[${fill('{},')}{}]}`),
   },
   {
-    name: '/json, 4 MB of nested lists',
-    attack: json(`{"domain":"any","x":${fill('[', 2_000_000)}${fill(']', 2_000_000)}}`),
+    name: '/json, 64 KB of nested lists',
+    attack: json(`{"domain":${fill('[')}`),
   },
-  { name: '/json, 4 MB of an unknown list', attack: json(`{"domain":"any","x":[${fill('0,')}0]}`) },
+  { name: '/json, 64 KB of an unexpected list', attack: json(`{"domain":[${fill('0,')}0]}`) },
   {
-    name: '/json, 4 MB of one value',
+    name: '/json, 64 KB of one value',
     attack: json(`{"domain":"any","descriptors":[{"entries":[{"key":"v","value":"${fill('\\u0061')}"}]}]}`),
   },
   {
-    name: '/json, 9,999 descriptors',
+    name: '/json, 128 descriptors with 1,000 entries',
     attack: json(
-      `{"domain":"any","descriptors":[${numbers(9999)
-        .map((n) => `{"entries":[{"key":"v","value":"${n}"}]}`)
-        .join(',')}]}`,
+      `{"domain":"any","descriptors":[${numbers(125)
+        .map((n) => `{"entries":[${Array(8).fill(`{"key":"v","value":"${n}"}`).join(',')}]}`)
+        .join(',')},{},{},{}]}`,
     ),
   },
   {

@@ -1,4 +1,5 @@
 import { type ClientRequest, request } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { failed, type HttpListener, listenHttp, text } from '../../../src/http/http.js';
 import { httpRequest } from '../../support/process/http-client.js';
@@ -9,6 +10,7 @@ describe('requests with bodies', () => {
   const bodies: string[] = [];
   const errors: unknown[] = [];
   beforeEach(async () => {
+    bodies.length = 0;
     listener = await listenHttp('127.0.0.1', 0, {
       endpoints: [
         {
@@ -22,7 +24,7 @@ describe('requests with bodies', () => {
           },
         },
       ],
-      bodyLimits: { maxCalls: 2, maxHeldBytes: 60 },
+      maxHeldBodyBytes: 150,
       onError: (error) => errors.push(error),
     });
   });
@@ -49,22 +51,50 @@ describe('requests with bodies', () => {
   const statusBecomes = (status: number, body: string) =>
     waitFor(`status ${status}`, async () => (await post(body)).status === status || undefined);
 
-  test('accepts as many concurrent calls as the limit, and more after these have ended', async () => {
-    const slow = [await unfinished('a'), await unfinished('b')];
-    expect((await post('c')).status).toBe(503);
-    slow[0]?.destroy();
-    await statusBecomes(200, 'c');
-    slow[1]?.destroy();
-  });
-
-  test('buffers as many bytes as the limit, or one long body', async () => {
+  test('buffers as many bytes as the limits allow, for one body and for all together', async () => {
     expect((await post('x'.repeat(100))).status).toBe(200);
     expect((await post('x'.repeat(101))).status).toBe(413);
-    const slow = await unfinished('x'.repeat(50));
-    await statusBecomes(503, 'y'.repeat(11));
-    expect((await post('y'.repeat(10))).status).toBe(200);
+    const slow = await unfinished('x'.repeat(90));
+    await statusBecomes(503, 'y'.repeat(61));
+    expect((await post('y'.repeat(60))).status).toBe(200);
     slow.destroy();
-    await statusBecomes(200, 'y'.repeat(11));
+    await statusBecomes(200, 'y'.repeat(61));
+  });
+
+  test.each([1, 7, 50])('joins a body that arrives in chunks of %d bytes', async (size) => {
+    const sent = Array.from({ length: 100 }, (_, at) => at % 10).join('');
+    const socket = connect(listener.port, '127.0.0.1');
+    socket.write('POST /post HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
+    for (let at = 0; at < sent.length; at += size) {
+      const chunk = sent.slice(at, at + size);
+      socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+    }
+    socket.write('0\r\n\r\n');
+    await waitFor('the body', () => bodies.length > 0);
+    expect(bodies).toEqual([sent]);
+    socket.destroy();
+  });
+
+  test('a chunked body that never ends is refused at the limit, and its connection is closed', async () => {
+    const socket = connect(listener.port, '127.0.0.1');
+    let answer = '';
+    let closed = false;
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      answer += String(data);
+    });
+    socket.on('close', () => {
+      closed = true;
+    });
+    socket.write('POST /post HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
+    const write = (): void => {
+      while (!closed && socket.write(`a\r\n${'x'.repeat(10)}\r\n`));
+    };
+    socket.on('drain', write);
+    write();
+    await waitFor('the end of the connection', () => closed);
+    expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*the body is longer than 100 bytes\n$/);
+    expect(bodies).toEqual([]);
   });
 
   test('an error has its reason in the body, and in a header', () => {

@@ -1,40 +1,46 @@
 import { expect, test } from '@jest/globals';
-import type { JsonCodec } from '../../../../src/codec/json/json-codec.js';
-import { jsonEndpoint } from '../../../../src/server/ports/json-endpoint.js';
-import { TurnQueue } from '../../../../src/service/turn-queue.js';
+import { CODE, DEFAULT_BOUNDS, type RateLimitResponse } from '../../../../src/codec/messages.js';
+import { type Decide, jsonEndpoint } from '../../../../src/server/ports/json-endpoint.js';
 
-test('a decision is answered even if the queue of turns is full, because it was counted', async () => {
-  const codec: JsonCodec = {
-    *requestToWire() {
-      yield;
-      return new Uint8Array(1);
+const OVER_LIMIT: RateLimitResponse = {
+  overallCode: CODE.OVER_LIMIT,
+  statuses: [],
+  responseHeadersToAdd: [],
+  requestHeadersToAdd: [],
+  rawBody: undefined,
+  dynamicMetadata: undefined,
+};
+
+test('a request above a bound is decided, with the time that is left after it was read', async () => {
+  const asked: Parameters<Decide>[] = [];
+  let nowMicros = 1000;
+  const { answer, maxBodyBytes } = jsonEndpoint({
+    bounds: { ...DEFAULT_BOUNDS, maxBytes: 5000, maxDescriptors: 2 },
+    decide: (...all) => {
+      asked.push(all);
+      return OVER_LIMIT;
     },
-    *responseFromWire() {
-      yield;
-      return { text: '{"overallCode":"OVER_LIMIT"}', overLimit: true };
-    },
-  };
-  const monotonicMicros = (): number => 0;
-  const { answer } = jsonEndpoint({
-    codec,
-    // Longer than the maximum size that is processed immediately.
-    decide: () => new Uint8Array(100_000),
     isOnLoopback: true,
-    maxBodyBytes: 1000,
-    turns: new TurnQueue({ monotonicMicros, maxJobs: 0 }),
     calls: { ended: () => {}, refused: () => {} },
-    monotonicMicros,
+    monotonicMicros: () => (nowMicros += 100),
   });
+  const connection = {};
   const call = {
     method: 'POST',
     query: new URLSearchParams(),
     peer: '127.0.0.1',
-    headers: {},
-    connection: {},
+    headers: { 'grpc-timeout': '20m' },
+    connection,
     isCancelled: () => false,
+    body: Buffer.from('{"domain":"d","descriptors":[{},{},{}]}'),
   };
-  expect(await answer({ ...call, body: [Buffer.from('{}')] })).toMatchObject({
+  expect(await answer(call)).toEqual({
     status: 429,
+    contentType: 'application/json',
     body: '{"overallCode":"OVER_LIMIT"}',
   });
+  expect(asked).toMatchObject([
+    [{ domain: 'd', descriptors: [{}, {}], exceeded: 'descriptors' }, 19_900, { connection }],
+  ]);
+  expect(maxBodyBytes).toBe(5000);
 });

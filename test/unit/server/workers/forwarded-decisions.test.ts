@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { CODE, type RateLimitRequest, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import { CallClient } from '../../../../src/server/workers/call-client.js';
 import { CALL_BOUNDS, type CallMessage, type DecidedByWorker } from '../../../../src/server/workers/calls.js';
 import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-calls.js';
@@ -53,21 +54,32 @@ class Decisions {
   }
 }
 
-const message = Buffer.from('request');
-const response = Buffer.from('response');
+const request: RateLimitRequest = { domain: 'd', descriptors: [], hitsAddend: 0 };
+
+const response: RateLimitResponse = {
+  overallCode: CODE.OK,
+  statuses: [],
+  responseHeadersToAdd: [],
+  requestHeadersToAdd: [],
+  rawBody: undefined,
+  dynamicMetadata: undefined,
+};
 
 describe('decisions that workers make for the primary process', () => {
   test('go to the workers in turn, and their answers to the caller', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const workers = [new Worker(), new Worker()];
-    const asked = Array.from({ length: 4 }, () => decisions.ask(() => workers, message, 5000));
+    const asked = Array.from({ length: 4 }, () => decisions.ask(() => workers, request, 5000));
     expect(workers.map((worker) => worker.asked.length)).toEqual([2, 2]);
     const ids = workers.flatMap((worker) => worker.asked.map(({ id }) => id));
     for (const id of ids) {
-      decisions.answered(id, { response: Buffer.from(String(id)) });
+      decisions.answered(id, { response: { ...response, dynamicMetadata: { id } } });
     }
-    expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
-    expect(workers[0]?.asked[0]?.ask).toMatchObject({ message, connection: 0 });
+    const answered = (await Promise.all(asked)) as RateLimitResponse[];
+    expect(answered.map(({ dynamicMetadata }) => dynamicMetadata)).toEqual(
+      [...ids].sort().map((id) => ({ id })),
+    );
+    expect(workers[0]?.asked[0]?.ask).toMatchObject({ request, connection: 0 });
     expect(workers[0]?.asked[0]?.ask.timeoutMicros).toBeLessThanOrEqual(5000);
   });
 
@@ -76,7 +88,7 @@ describe('decisions that workers make for the primary process', () => {
     const worker = new Worker();
     const [one, other] = [{}, {}];
     const asked = [one, other, one, undefined].map((connection) =>
-      decisions.ask(() => [worker], message, 5000, connection),
+      decisions.ask(() => [worker], request, 5000, connection),
     );
     expect(worker.asked.map(({ ask }) => ask.connection)).toEqual([1, 2, 1, 0]);
     decisions.lost(worker);
@@ -86,7 +98,7 @@ describe('decisions that workers make for the primary process', () => {
   test('may be refused', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const worker = new Worker();
-    const asked = decisions.ask(() => [worker], message, Infinity);
+    const asked = decisions.ask(() => [worker], request, Infinity);
     const id = worker.asked[0]?.id ?? 0;
     decisions.answered(id, { refused: 'bad_request', message: 'why' });
     expect(await asked).toEqual(new Refusal('bad_request', 'why'));
@@ -95,11 +107,11 @@ describe('decisions that workers make for the primary process', () => {
   test('are refused without a worker, and when the worker is lost', async () => {
     const decisions = new Decisions({ longestMs: 60_000 });
     const unavailable = new Refusal('unavailable', 'no worker process is serving');
-    expect(await decisions.ask(() => [], message, Infinity)).toEqual(unavailable);
+    expect(await decisions.ask(() => [], request, Infinity)).toEqual(unavailable);
     const ended = new Refusal('unavailable', 'the worker process ended before it answered');
     const [one, other] = [new Worker(), new Worker()];
-    const lost = decisions.ask(() => [one], message, Infinity);
-    const kept = decisions.ask(() => [other], message, Infinity);
+    const lost = decisions.ask(() => [one], request, Infinity);
+    const kept = decisions.ask(() => [other], request, Infinity);
     decisions.lost(one);
     expect(await lost).toEqual(ended);
     decisions.answered(other.asked[0]?.id ?? 0, { response });
@@ -109,12 +121,12 @@ describe('decisions that workers make for the primary process', () => {
   test('are bounded in number', async () => {
     const decisions = new Decisions({ longestMs: 60_000, maxPending: 2 });
     const worker = new Worker();
-    const running = [1, 2].map(() => decisions.ask(() => [worker], message, Infinity));
-    expect(await decisions.ask(() => [worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
+    const running = [1, 2].map(() => decisions.ask(() => [worker], request, Infinity));
+    expect(await decisions.ask(() => [worker], request, Infinity)).toMatchObject({ kind: 'unavailable' });
     expect(worker.asked).toHaveLength(2);
     decisions.lost(worker);
     await Promise.all(running);
-    void decisions.ask(() => [worker], message, Infinity);
+    void decisions.ask(() => [worker], request, Infinity);
     expect(worker.asked).toHaveLength(3);
     decisions.lost(worker);
   });
@@ -123,18 +135,18 @@ describe('decisions that workers make for the primary process', () => {
     const decisions = new Decisions({ longestMs: 1, marginMs: 0, maxPending: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
     const tooLate = new Refusal('unavailable', 'the worker process did not answer in time');
-    expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
+    expect(await decisions.ask(() => [hanging], request, Infinity)).toEqual(tooLate);
     for (let call = 0; call < 10; call++) {
-      const asked = decisions.ask(() => [hanging, well], message, Infinity);
+      const asked = decisions.ask(() => [hanging, well], request, Infinity);
       decisions.answered(well.asked.at(-1)?.id ?? 0, { response });
       expect(await asked).toBe(response);
     }
     expect(hanging.asked).toHaveLength(1);
-    for (let call = 0; call < 5; call++) await decisions.ask(() => [hanging], message, Infinity);
+    for (let call = 0; call < 5; call++) await decisions.ask(() => [hanging], request, Infinity);
     expect(hanging.asked).toHaveLength(3);
     // The worker continues.
     for (const { id } of hanging.asked) decisions.answered(id, { response });
-    expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
+    expect(await decisions.ask(() => [hanging], request, Infinity)).toEqual(tooLate);
     expect(hanging.asked).toHaveLength(4);
   });
 
@@ -144,7 +156,7 @@ describe('decisions that workers make for the primary process', () => {
   ])('are given up when %s and the worker does not answer', async (_name, longestMs, timeoutMicros) => {
     const decisions = new Decisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
-    const late = await decisions.ask(() => [worker], message, timeoutMicros);
+    const late = await decisions.ask(() => [worker], request, timeoutMicros);
     expect(late).toEqual(new Refusal('unavailable', 'the worker process did not answer in time'));
     // A later answer is ignored.
     decisions.answered(worker.asked[0]?.id ?? 0, { response });
@@ -159,7 +171,7 @@ describe('decisions that workers make for the primary process', () => {
       hanging.isThere = false;
       const asked = decisions.ask(
         () => (hanging.asked.length === 0 ? [hanging] : [hanging, well]),
-        message,
+        request,
         timeoutMicros,
       );
       return { decisions, hanging, well, asked, answer };
@@ -171,7 +183,7 @@ describe('decisions that workers make for the primary process', () => {
     ])('go to another worker, within the remaining time, if it %s', async (_how, isLate) => {
       const { decisions, hanging, well, asked, answer } = await hang(5e6);
       await waitFor('the other to be asked', () => well.asked.length === 1);
-      expect(well.asked[0]?.ask).toMatchObject({ message });
+      expect(well.asked[0]?.ask).toMatchObject({ request });
       expect(well.asked[0]?.ask.timeoutMicros).toBeLessThan(4.6e6);
       // The first worker wakes up, and must not answer for the other one.
       const [first] = hanging.asked;
