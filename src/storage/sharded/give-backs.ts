@@ -1,7 +1,6 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
-import { runInTurns } from '../../runtime/turns.js';
 import { refundsOf } from './give-back.js';
-import { inSlices, type PartitionRequest } from './partition-requests.js';
+import type { PartitionRequest } from './partition-requests.js';
 import type { GiveBackResult } from './shard.js';
 
 /** Number of give-backs to one store or partition since start, by result. */
@@ -72,23 +71,21 @@ export class GiveBacks {
     // Giving back has its own timeout, because the timeout of the request may be over.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
-    await runInTurns(
-      inSlices(requests, (request) => {
-        const { partition, shard, takenEpoch } = request;
-        const taken = request.takeBack();
-        if (shard === undefined || taken === undefined) return;
-        const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
-        if (items.length === 0) return;
-        onGiveBack?.(items);
-        const options = { partition, deadlineMicros, connection, mayWait: true, isLarge };
-        results.push(
-          shard.giveBackPartition({ ...options, items }, takenEpoch).then((result) => {
-            onGiveBack?.(items);
-            return result;
-          }),
-        );
-      }),
-    );
+    for (const request of requests) {
+      const { partition, shard, takenEpoch } = request;
+      const taken = request.takeBack();
+      if (shard === undefined || taken === undefined) continue;
+      const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
+      if (items.length === 0) continue;
+      onGiveBack?.(items);
+      const options = { partition, deadlineMicros, connection, mayWait: true, isLarge };
+      results.push(
+        shard.giveBackPartition({ ...options, items }, takenEpoch).then((result) => {
+          onGiveBack?.(items);
+          return result;
+        }),
+      );
+    }
     return results.length === 0 ? undefined : worstOf(await Promise.all(results));
   }
 }

@@ -12,9 +12,6 @@ import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
 import { outcomesBeforeTake } from './give-back.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
-/** Number of items or partitions that are processed in one slice, well below 1 ms. */
-export const ITEMS_PER_SLICE = 256;
-
 /** Outcome of an undecided item in a request that is denied anyway. */
 const UNDECIDED: TakeOutcome = {
   limited: false,
@@ -84,11 +81,6 @@ export class PartitionRequest {
   /** Why it is undecided; undefined if it is decided or was not sent. */
   get error(): StorageError | undefined {
     return this.#result instanceof StorageError ? this.#result : undefined;
-  }
-
-  /** The result of the last step. */
-  get result(): TakeResult {
-    return this.#result as TakeResult;
   }
 
   /**
@@ -165,14 +157,13 @@ export class PartitionRequest {
  * Divides a request by partition, in the order of the first items. If a partition has no server, the error is the
  * result of its request.
  */
-export function* divide(
+export function divide(
   items: readonly TakeItem[],
   mapOf: (item: TakeItem) => ShardMap,
-): Generator<void, readonly PartitionRequest[]> {
+): readonly PartitionRequest[] {
   const requests: PartitionRequest[] = [];
   const known = new Map<ShardMap, Map<Partition, PartitionRequest>>();
   for (let i = 0; i < items.length; i++) {
-    if (i > 0 && i % ITEMS_PER_SLICE === 0) yield;
     const item = items[i] as TakeItem;
     const map = mapOf(item);
     const name = map.partitionOf(item);
@@ -211,27 +202,19 @@ export function itemsOfStep(
 }
 
 /** Returns the outcomes of all partitions, in the order of the request. */
-export function* join(
+export function join(
   items: readonly TakeItem[],
   requests: readonly PartitionRequest[],
   outcomesOf: (request: PartitionRequest) => readonly TakeOutcome[],
-): Generator<void, readonly TakeOutcome[]> {
+): readonly TakeOutcome[] {
   const outcomes = new Array<TakeOutcome>(items.length);
-  yield* inSlices(requests, (request) => {
+  for (const request of requests) {
     const found = outcomesOf(request);
     request.indexes.forEach((index, i) => {
       outcomes[index] = found[i] as TakeOutcome;
     });
-  });
-  return outcomes;
-}
-
-/** Calls `work` for each element, and yields at intervals. */
-export function* inSlices<T>(each: readonly T[], work: (one: T) => void): Generator<void, void> {
-  for (let i = 0; i < each.length; i++) {
-    if (i > 0 && i % ITEMS_PER_SLICE === 0) yield;
-    work(each[i] as T);
   }
+  return outcomes;
 }
 
 /**

@@ -4,14 +4,11 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
-import { runInTurns } from '../../runtime/turns.js';
 import { MAX_SMALL_ITEMS } from '../redis/large-take-queue.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
   canDeny,
   divide,
-  ITEMS_PER_SLICE,
-  inSlices,
   isRefund,
   itemsOfStep,
   join,
@@ -87,10 +84,6 @@ export class ShardedStore implements BucketStore {
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
-      // Large requests are divided in slices, even if they have only one partition.
-      if (items.length > ITEMS_PER_SLICE) {
-        return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
-      }
       map = this.#mapOf(items[0] as TakeItem);
       partition = map.partitionOf(items[0] as TakeItem);
       for (let i = 1; i < items.length; i++) {
@@ -129,19 +122,8 @@ export class ShardedStore implements BucketStore {
   }
 
   async #takeDivided(items: readonly TakeItem[], callOptions: TakeOptions): Promise<TakeResult> {
-    const requests = await runInTurns(divide(items, (item) => this.#mapOf(item)));
+    const requests = divide(items, (item) => this.#mapOf(item));
     if (requests.some(splitsChain)) return new StorageError('rejected', SPLIT_CHAIN);
-    const [only] = requests;
-    if (only === undefined || requests.length > 1) return this.#takeFromSeveral(items, requests, callOptions);
-    await only.send(callOptions, items);
-    return only.result;
-  }
-
-  async #takeFromSeveral(
-    items: readonly TakeItem[],
-    requests: readonly PartitionRequest[],
-    callOptions: TakeOptions,
-  ): Promise<TakeResult> {
     const { timeoutMicros, countDeniedHits, monotonicMicros } = this.#options;
     const deadlineMicros = Math.min(callOptions.deadlineMicros, monotonicMicros() + timeoutMicros);
     const boundedOptions = { ...callOptions, deadlineMicros };
@@ -151,8 +133,7 @@ export class ShardedStore implements BucketStore {
     if (!canBeDenied) {
       await this.#runStep(requests, boundedOptions, undefined);
       return (
-        (await this.#denialOrError(items, requests, callOptions)) ??
-        runInTurns(join(items, requests, ({ outcomes }) => outcomes))
+        this.#denialOrError(items, requests, callOptions) ?? join(items, requests, ({ outcomes }) => outcomes)
       );
     }
 
@@ -170,7 +151,7 @@ export class ShardedStore implements BucketStore {
       observesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
       isDenied: cannotPass,
     });
-    let rejection = await this.#denialOrError(items, requests, callOptions);
+    let rejection = this.#denialOrError(items, requests, callOptions);
     if (rejection !== undefined) return rejection;
 
     if (peeksFirst) {
@@ -179,11 +160,11 @@ export class ShardedStore implements BucketStore {
         observesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
         isDenied: false,
       });
-      rejection = await this.#denialOrError(items, requests, callOptions);
+      rejection = this.#denialOrError(items, requests, callOptions);
       if (rejection !== undefined) return rejection;
     }
     const error = await this.#refund(requests, laterOptions);
-    if (error === undefined) return runInTurns(join(items, requests, ({ outcomes }) => outcomes));
+    if (error === undefined) return join(items, requests, ({ outcomes }) => outcomes);
     this.#giveBacks.begin(requests, callOptions.connection, callOptions.isLarge);
     return this.#withAbandoned(error, items, requests);
   }
@@ -207,14 +188,11 @@ export class ShardedStore implements BucketStore {
     step: Step | undefined,
   ): Promise<void> {
     const { countDeniedHits } = this.#options;
-    const answers: (Promise<void> | undefined)[] = [];
-    await runInTurns(
-      inSlices(requests, (request) => {
-        request.defersRefunds = step?.defersRefunds === true;
-        const asked = step === undefined ? request.items : itemsOfStep(request.items, step, countDeniedHits);
-        answers.push(request.send(callOptions, asked));
-      }),
-    );
+    const answers = requests.map((request) => {
+      request.defersRefunds = step?.defersRefunds === true;
+      const asked = step === undefined ? request.items : itemsOfStep(request.items, step, countDeniedHits);
+      return request.send(callOptions, asked);
+    });
     await Promise.all(answers);
   }
 
@@ -222,30 +200,28 @@ export class ShardedStore implements BucketStore {
    * Returns the result of a request that is not allowed, according to its results so far, and starts to give its hits
    * back. Returns undefined if the request is allowed.
    */
-  async #denialOrError(
+  #denialOrError(
     items: readonly TakeItem[],
     requests: readonly PartitionRequest[],
     { connection, isLarge }: TakeOptions,
-  ): Promise<TakeResult | undefined> {
+  ): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
     const error = firstError(requests);
     const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
     this.#giveBacks.begin(requests, connection, isLarge);
     if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
-    return runInTurns(join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)));
+    return join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
   }
 
   /** Returns the error of a request with its abandoned holds. */
-  async #withAbandoned(
+  #withAbandoned(
     error: StorageError,
     items: readonly TakeItem[],
     requests: readonly PartitionRequest[],
-  ): Promise<StorageError> {
+  ): StorageError {
     const { countDeniedHits } = this.#options;
-    const abandoned = await runInTurns(
-      join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)),
-    );
+    const abandoned = join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
     if (!abandoned.some(({ hold }) => hold === 'abandoned')) return error;
     const { reason, message, unsent } = error;
     return new StorageError(reason, message, { cause: error, unsent, abandoned });
@@ -262,16 +238,14 @@ export class ShardedStore implements BucketStore {
       if (result instanceof StorageError) error ??= result;
       else request.noteRefunds(result);
     };
-    await runInTurns(
-      inSlices(requests, (request) => {
-        if (!request.defersRefunds || request.shard === undefined) return;
-        const items = request.items.filter(isRefund);
-        if (items.every(({ hits }) => hits === 0)) return;
-        const result = request.shard.takePartition({ partition: request.partition, items, ...callOptions });
-        if (result instanceof Promise) answers.push(result.then((late) => note(request, late)));
-        else note(request, result);
-      }),
-    );
+    for (const request of requests) {
+      if (!request.defersRefunds || request.shard === undefined) continue;
+      const items = request.items.filter(isRefund);
+      if (items.every(({ hits }) => hits === 0)) continue;
+      const result = request.shard.takePartition({ partition: request.partition, items, ...callOptions });
+      if (result instanceof Promise) answers.push(result.then((late) => note(request, late)));
+      else note(request, result);
+    }
     await Promise.all(answers);
     return error;
   }
