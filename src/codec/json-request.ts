@@ -45,6 +45,8 @@ const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)([1-9]\d{15,})(?![\d.eE]
 const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Maximum nesting of lists and objects. A request needs 5 levels. */
 export const MAX_JSON_DEPTH = 16;
+/** Maximum length of a string with an integer of 64 bits. BigInt takes milliseconds for thousands of digits. */
+const MAX_NUMERAL = 100;
 /** Maximum number of characters of a value or a name that are quoted in error messages. */
 const MAX_SHOWN = 30;
 const MAX_SHOWN_NAME = 200;
@@ -174,20 +176,22 @@ class RequestReader {
     const read = list.slice(0, this.#entriesLeft);
     this.#entriesLeft -= list.length;
     return {
+      entries: this.#entries(read),
       limit: limit === undefined ? undefined : this.#override(limit),
       hitsAddend: hits === undefined ? undefined : this.#saturatedUint64(hits, 'hitsAddend'),
       isNegativeHits,
-      entries: this.#entries(read),
     };
   }
 
   #entries(list: readonly unknown[]): Descriptor['entries'] {
     const path = this.#path;
-    return list.map((one, index) => {
+    const entries = list.map((one, index) => {
       this.#path = `${path}.entries[${index}]`;
       const { key, value } = this.#members(one, ENTRY, '');
       return { key: this.#text(key, 'key'), value: this.#text(value, 'value') };
     });
+    this.#path = path;
+    return entries;
   }
 
   #override(value: unknown): Descriptor['limit'] {
@@ -263,7 +267,8 @@ function refuse(path: string, why: string): never {
 }
 
 function bigIntOf(value: unknown): bigint | undefined {
-  if ((typeof value !== 'string' && typeof value !== 'number') || value === '') return undefined;
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
+  if (value === '' || String(value).length > MAX_NUMERAL) return undefined;
   try {
     return BigInt(value);
   } catch {

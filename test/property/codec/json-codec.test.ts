@@ -202,11 +202,11 @@ function expectTheSame(json: Uint8Array): void {
 function inOrder({ domain, descriptors, hitsAddend }: RateLimitRequest): RateLimitRequest {
   return {
     domain,
-    descriptors: descriptors.map(({ limit, hitsAddend: hits, isNegativeHits, entries }) => ({
+    descriptors: descriptors.map(({ entries, limit, hitsAddend: hits, isNegativeHits }) => ({
+      entries: entries.map(({ key, value }) => ({ key, value })),
       limit: limit && { requestsPerUnit: limit.requestsPerUnit, unit: limit.unit },
       hitsAddend: hits,
       isNegativeHits,
-      entries: entries.map(({ key, value }) => ({ key, value })),
     })),
     hitsAddend,
   };

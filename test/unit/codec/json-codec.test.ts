@@ -159,6 +159,14 @@ describe('a request in protobuf JSON', () => {
       '{"descriptors":[{"limit":{"unit":"FORTNIGHT"}}]}',
       'descriptors[0].limit.unit from JSON: expected enum envoy.type.v3.RateLimitUnit, got "FORTNIGHT"',
     ],
+    [
+      '{"descriptors":[{"entries":[{"key":"k"}],"limit":{"unit":true}}]}',
+      'RateLimitRequest.descriptors[0].limit.unit from JSON: expected enum',
+    ],
+    [
+      `{"descriptors":[{"hitsAddend":${'9'.repeat(101)}}]}`,
+      'RateLimitRequest.descriptors[0].hitsAddend from JSON: expected bigint (uint64), got "999',
+    ],
   ])('an error names the field: %s', (json, message) => {
     expect(() => read(json)).toThrow(message);
   });
