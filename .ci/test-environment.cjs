@@ -58,10 +58,37 @@ async function reserveLane() {
 
 let reserved;
 
+/** Time for sockets, processes and timers of a test file to end after its tests. */
+const END_MS = 10_000;
+const POLL_MS = 20;
+
+/** Waits until nothing keeps this process alive that did not before. Resolves with the names of what is left. */
+async function leftOpen(before) {
+  const end = performance.now() + END_MS;
+  for (;;) {
+    const left = process.getActiveResourcesInfo();
+    for (const name of before) if (left.includes(name)) left.splice(left.indexOf(name), 1);
+    if (left.length === 0 || performance.now() > end) return left;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
 module.exports = class extends TestEnvironment {
   async setup() {
     await super.setup();
     reserved ??= reserveLane();
     this.global.weirTestLane = await reserved;
+    this.before = process.getActiveResourcesInfo();
+  }
+
+  async teardown() {
+    // After the hooks of the file: a client whose server is gone would reconnect until it is closed.
+    await this.global.weirTestEnd?.();
+    await super.teardown();
+    const left = await leftOpen(this.before);
+    if (left.length > 0)
+      throw new Error(
+        `the tests left open: ${left.join(', ')}; close each client, server and timer in afterAll`,
+      );
   }
 };

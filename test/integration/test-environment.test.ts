@@ -1,4 +1,8 @@
-/* Runs unit/support/environment.test.ts in an unusual terminal, locale and shell. */
+/*
+ * Runs unit/support/environment.test.ts in an unusual terminal, locale and shell, and tests that leave things behind.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
@@ -29,4 +33,26 @@ test('the run that .ci/run adds leaves nothing odd, in a checkout whose path con
   const env = { WEIR_TEST_RUN: `among-odd-things-${process.pid}` };
   const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask'], { env });
   expect(ended.stdout).toMatch(/\{"passed":3,"failed":0,"notes":\[\]\}$/);
+});
+
+test('a test file that leaves a timer open fails, and processes end after the hooks of their file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-left-open-'));
+  const processes = pathToFileURL(join(repositoryRoot, 'build/test/support/process/processes.js'));
+  const files = {
+    timer: `test('passes', () => { setInterval(() => {}, 60_000); });`,
+    process: `const { startProcess } = require('${processes.pathname}');
+      afterAll(() => { if (!started.isRunning()) throw new Error('the process ended before this hook'); });
+      const started = startProcess('sleep', ['60']);
+      test('passes', () => {});`,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, `${name}.test.js`), text);
+  const testEnvironment = join(repositoryRoot, '.ci/test-environment.cjs');
+  writeFileSync(join(folder, 'jest.config.json'), JSON.stringify({ testEnvironment, transform: {} }));
+  // Two workers, because jest itself has timers in the first process.
+  const ended = await run(
+    `npx jest --forceExit --maxWorkers 2 --rootDir '${folder}' --config '${folder}/jest.config.json'`,
+  );
+  rmSync(folder, { recursive: true, force: true });
+  expect(ended.stderr).toContain('the tests left open: Timeout;');
+  expect(ended.stderr).toMatch(/PASS \S*process\.test\.js/);
 });

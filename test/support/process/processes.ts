@@ -44,8 +44,8 @@ export async function stopAllProcesses(): Promise<void> {
   await Promise.all([...running].map((started) => started.stop('SIGKILL')));
 }
 
-// Under jest, every test file ends the processes that it started, even if its tests fail.
-(globalThis as { afterAll?: (body: () => Promise<void>) => void }).afterAll?.(stopAllProcesses);
+// Under jest, .ci/test-environment.cjs ends the processes that a test file started, even if its tests fail.
+(globalThis as { weirTestEnd?: () => Promise<void> }).weirTestEnd = stopAllProcesses;
 process.on('exit', () => {
   for (const started of running) started.signal('SIGKILL');
 });
