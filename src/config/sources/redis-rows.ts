@@ -135,7 +135,6 @@ export class RedisRows {
       await this.#logIn(client, password);
       const bound = new ReplyBound(client, (error) => {
         why = error;
-        client.disconnect();
       });
       return await this.#readHash(client, bound);
     } catch (error) {
@@ -284,17 +283,19 @@ function checkValue(length: number): void {
   throw new SourceError('too_large', `a value has ${length} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
-/** Refuses replies as soon as they are too large. */
+/** Ends the connection as soon as a reply is too large. */
 class ReplyBound {
   #bytes = 0;
 
-  /** `refuse` ends the connection. */
-  constructor({ stream }: Redis, refuse: (error: SourceError) => void) {
+  /** `onRefused` receives the reason. */
+  constructor({ stream }: Redis, onRefused: (error: SourceError) => void) {
     stream.on('data', (chunk: Uint8Array) => {
       this.#bytes += chunk.length;
       if (this.#bytes <= MAX_REPLY_MIB * 1024 * 1024) return;
       const message = `a reply has more than ${MAX_REPLY_MIB} MiB, because names or values are too long`;
-      refuse(new SourceError('too_large', message));
+      onRefused(new SourceError('too_large', message));
+      // A disconnect would read the rest of the reply first.
+      stream.destroy();
     });
   }
 

@@ -1,7 +1,7 @@
 /* Tables of plans in a hash of a real Redis. */
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { RedisRows } from '../../../src/config/sources/redis-rows.js';
@@ -118,8 +118,13 @@ test('a long value in a table of many rows ends its reply, and the rows stay', a
   const rows = rowsOf(addressOf('plans'));
   expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a value has 100000 bytes, more than 65536'));
   await redis.hset('plans', 'long', 'x'.repeat(60 * MIB));
+  const disconnect = jest.spyOn(Redis.prototype, 'disconnect');
   expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a reply has more than 32 MiB'));
   expect(rows.bytes).toBeUndefined();
+  // The rest of the reply is not read.
+  expect(disconnect).toHaveBeenCalledTimes(1);
+  const client = disconnect.mock.contexts[0] as Redis;
+  expect(client.stream.bytesRead).toBeLessThan(33 * MIB);
 });
 
 test('a name that is too long refuses the table', async () => {
